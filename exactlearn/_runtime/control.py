@@ -210,7 +210,8 @@ class SearchControl:
         handler is set.
         """
         enclosing = _running.get()
-        self._enclosing = None if enclosing is self.outer else enclosing
+        if enclosing is not self:  # it may run already
+            self._enclosing = None if enclosing is self.outer else enclosing
         token = _running.set(self)
         try:
             if enclosing is None and _takes_interrupts():

@@ -1044,9 +1044,9 @@ class Reproduce(Random):
 
     augmentation: the tables of Adel and de Campos.
 
-    imputers: six methods by networks and four baselines (the most frequent state and three imputers
-    of scikit-learn) on the same hidden cells of ASIA, LUCAS, SPECT, car and votes; the notes below
-    the table list the sets and the settings.
+    imputers: what 'impute' does by default, beside seven baselines, on cells hidden in public sets
+    (--tables) of one half of them (--half) by several mechanisms (--hide); --methods A,B,... takes
+    modes of 'impute' too, and tests the first against the others.
 
     pdg: decision graphs of logical relations (logic), beside networks and naive Bayes of public
     tables (languages) and of rows of known models (languages-synthetic), merged from networks
@@ -1093,8 +1093,8 @@ class Reproduce(Random):
     repetitions: int | None = option(
         None,
         least=1,
-        help="Of each experiment.  [default: 100 for augmentation, 10 for imputers, 2 for pdg, "
-        "deletion and structural-em, 1 for equivalence]",
+        help="Of each experiment.  [default: 100 for augmentation, 2 for pdg, deletion and "
+        "structural-em, 1 for imputers and equivalence]",
     )
     data_dir: Path | None = option(
         None,
@@ -1105,8 +1105,25 @@ class Reproduce(Random):
     starts: int | None = option(
         None,
         least=1,
-        help="Of t-local and structural EM.  [default: 10 for augmentation, 1 for imputers]",
+        help="augmentation: of t-local and structural EM.  [default: 10]",
     )
+    half: Literal["development", "test", "all"] = option(
+        "development",
+        help="imputers: sets that methods and settings are chosen on, or sets that they are judged "
+        "on; where no --tables are named.",
+    )
+    hide: tuple[str, ...] = option(
+        (),
+        metavar="MECHANISM:SHARE",
+        help="imputers: what hides cells, as in 'simulate'; repeatable.  [default: mcar:0.2, "
+        "mar:0.2, mnar:0.2 and mnar-states:0.2]",
+    )
+    rows: int | None = option(
+        None,
+        least=2,
+        help="imputers: rows drawn of a set that has more, or of a network.  [default: 500]",
+    )
+    jobs: int = option(1, least=1, help="imputers: processes.")
     budget: float | None = option(
         None,
         metavar="TIME",

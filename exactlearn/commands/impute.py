@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any, cast
 
+from exactlearn._runtime.control import OnEvent
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.artifacts import Artifacts, require_table_names, write_artifacts
@@ -42,9 +43,27 @@ def run(options: Impute, output: Output) -> None:
     leave(answer.record["status"])
 
 
+def completion(options: Impute, table: Dataset, on_event: OnEvent) -> Imputed:
+    """Return what the command answers for a table that it learns from, too.
+
+    Comparisons of imputers call this, so that they judge what users get.
+    """
+    if options.mode in MODES:
+        return _fitted(options, table, on_event).imputed(table)
+    return METHODS[options.mode](table, learning(table, options, on_event))
+
+
+def _fitted(
+    options: Impute, table: Dataset, on_event: OnEvent, given: BayesianNetwork | None = None
+) -> Imputer:
+    """Return the imputer of a mode, fitted to a table unless a network is given."""
+    how = learning(table, options, on_event, options.missingness)
+    return Imputer(cast(Mode, options.mode), how, given, options.draws).fit(table)
+
+
 def _by_network(options: Impute, output: Output, begun: float) -> Artifacts:
     """Complete the table by a network: a given one, or one that an imputer learns."""
-    mode, train = cast(Mode, options.mode), options.train
+    mode, train = options.mode, options.train
     given = None if options.network is None else read_network(locate(options.network, ".bif"))
     path = locate(options.source, ".csv")
     data = load(path, options) if given is None else load_for(path, options, given)
@@ -53,8 +72,7 @@ def _by_network(options: Impute, output: Output, begun: float) -> Artifacts:
     output.detail(size_in_words(data))
     options, choice = with_chosen_ess(learned_from, options, output.note)
     with output.progress_display(mode) as display:
-        how = learning(learned_from, options, display, options.missingness)
-        imputer = Imputer(mode, how, given, options.draws).fit(learned_from)
+        imputer = _fitted(options, learned_from, display, given)
     assert imputer.network is not None
     if train is not None:
         data = load_for(path, options, imputer.network)
@@ -74,7 +92,7 @@ def _by_method(options: Impute, output: Output, begun: float) -> Artifacts:
     output.detail(size_in_words(data))
     options, choice = with_chosen_ess(data, options, output.note)
     with output.progress_display(options.mode) as display:
-        found = METHODS[options.mode](data, learning(data, options, display))
+        found = completion(options, data, display)
     if found.values is None and found.status == "interrupted":
         raise KeyboardInterrupt
     if found.values is None:

@@ -1,8 +1,10 @@
 """``exactlearn reproduce``: the tables of a paper, ours beside the published figures, or of all."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from csv import DictWriter
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -14,6 +16,7 @@ from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.reproduce_completions import completion_tables
 from exactlearn.commands.reproduce_deletion import deletion_tables
 from exactlearn.commands.reproduce_equivalence import class_tables
+from exactlearn.commands.reproduce_imputers import imputer_tables
 from exactlearn.commands.reproduce_pdg import graph_tables
 from exactlearn.commands.reproduce_structure import structure_tables
 from exactlearn.commands.search import leave
@@ -48,7 +51,7 @@ class Reproduced:
 
 PAPERS: Mapping[str, Reproduced] = {
     "augmentation": Reproduced(completion_tables, 100, ("--full",)),
-    "imputers": Reproduced(completion_tables, 10, ("--full",)),
+    "imputers": Reproduced(imputer_tables, 1, ("--full", "--starts")),
     "pdg": Reproduced(graph_tables, 2, ("--methods", "--starts")),
     "deletion": Reproduced(deletion_tables, 2, ("--starts",)),
     "equivalence": Reproduced(class_tables, 1, ("--starts", "--methods", "--full", "--only")),
@@ -79,9 +82,12 @@ def _refuse_unused(options: Reproduce) -> None:
         "--full": options.full or None,
         "--tables": options.tables,
         "--only": options.only,
+        "--hide": options.hide or None,
+        "--rows": options.rows,
     }
+    of_imputers = () if options.paper == "imputers" else ("--hide", "--rows")
     every = ("--methods", "--starts", "--tables", "--only")
-    for name in every if options.paper == ALL else PAPERS[options.paper].unused:
+    for name in (*(every if options.paper == ALL else PAPERS[options.paper].unused), *of_imputers):
         if values[name] is not None:
             raise OptionError(
                 f"{name}: 'reproduce {options.paper}' has no such option; leave it out"
@@ -141,6 +147,8 @@ class _Paper:
         if self.folder is not None:
             write_json(record, self.folder / "tables.json")
             atomic_write(self.folder / "tables.txt", printed(lines))
+            for name, rows in shown.listings.items():
+                atomic_write(self.folder / f"{name}.csv", _listed(rows))
             self._draw(shown)
             self.output.wrote(self.folder)
         return record, lines
@@ -164,6 +172,15 @@ class _Paper:
                 atomic_write(self.folder / f"{name}.svg", figure.drawn(".svg"))
         except MissingExtraError as error:
             self.output.note(f"No figures: {error}")
+
+
+def _listed(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as comma-separated text."""
+    text = StringIO()
+    writer = DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def _declared(left: Mapping[str, int]) -> list[str]:

@@ -1,6 +1,6 @@
-"""``exactlearn reproduce augmentation`` and ``imputers``: completions of missing cells."""
+"""``exactlearn reproduce augmentation``: completions of missing cells."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,11 +11,8 @@ from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.scikit_learn import require_library
 from exactlearn.reporting.report import number, percent, plain_table
 from exactlearn.reproduce.augmentation import augmentation
-from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper, repeat, summary, verdicts
-from exactlearn.reproduce.imputers import BASELINES, OURS, described_settings, imputers
+from exactlearn.reproduce.experiment import GENERATING, Experiment, repeat, summary
 from exactlearn.reproduce.runner import Setup, Shown, Tables, check_names
-
-PAPERS: Mapping[str, Callable[[], Paper]] = {"augmentation": augmentation, "imputers": imputers}
 
 _HEAD = (
     "table", "experiment", "method", "n", "accuracy", "published", "errors off", "ahead",
@@ -25,7 +22,7 @@ _HEAD = (
 
 def completion_tables(options: Reproduce, setup: Setup) -> Tables:
     """Return what repeats the experiments of a paper on missing cells, and what shows them."""
-    paper = PAPERS[options.paper]()
+    paper = augmentation()
     chosen = _chosen(paper.experiments, options)
     wanted = _methods(paper.experiments, chosen, options.methods)
     if any(METHODS[name].needs_scikit_learn for name in wanted - {GENERATING}):
@@ -45,10 +42,6 @@ def completion_tables(options: Reproduce, setup: Setup) -> Tables:
             for table in dict.fromkeys(e.table for e in chosen)
             for note in paper.notes.get(table, ())
         ]
-        if options.paper == "imputers":
-            record["verdicts"] = verdicts(rows, OURS[0], BASELINES)
-            tables += ["", *_won(record["verdicts"])]
-            notes = [described_settings(setup.learning), *notes]
         record["notes"] = notes
         return Shown(record, [*tables, *([""] if notes else []), *notes])
 
@@ -99,22 +92,3 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         number(row["seconds"], 2),
         number(row["cpu_seconds"], 2),
     )
-
-
-def _won(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say in how many experiments the method under test is not beaten, and where it is."""
-    if not found:
-        return []
-    lost = [
-        f"{v['table']} {v['experiment']}: {v['rival']} is ahead by {-100 * v['ahead']:.2f} points"
-        for v in found
-        if not v["won"]
-    ]
-    fewest = min(v["repetitions"] for v in found)
-    first = percent(sum(v["ahead"] >= 0 for v in found) / len(found))
-    share = percent(1 - len(lost) / len(found))
-    head = (
-        f"'{OURS[0]}' has the best mean in {first} of {len(found)} cells and is best or not "
-        f"significantly worse in {share} (from {fewest} repetitions on)"
-    )
-    return [f"{head}; where it is worse:" if lost else head, *lost]

@@ -75,10 +75,11 @@ MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
 
 GRAMMAR = (
     "expected mcar:P, mcar:K, mar:P, mar:P:NAME, mnar:K, mnar:K:S, mnar:P, mnar:P:S or "
-    "mnar-states:P with a share P as in 0.1, a number of cells per variable K as in 2, a state "
-    "index S as in 0; or mcar:P:M, random-mar:M:K:A:B or random-mar:M:K:A:B:S with a share M of "
-    "the variables, K causes of each, shape parameters A and B of a Beta distribution and S variables "
-    "that causes are drawn from; or self-masking:NAME:P,P,... with a probability for each state"
+    "mnar-states:P with a share P as in 0.1, a number of cells per variable K as in 2, a "
+    "state index S as in 0; or mcar:P:M, random-mar:M:K:A:B or random-mar:M:K:A:B:S with a "
+    "share M of the variables, K causes of each, shape parameters A and B of a Beta "
+    "distribution and S variables that causes are drawn from; or self-masking:NAME:P,P,... "
+    "with a probability for each state"
 )
 
 

@@ -179,6 +179,8 @@ class Study:
     jobs
         Number of processes; with one, all runs in this process. More import the script that they
         are started from, whose own work must stand below ``if __name__ == "__main__":``.
+    is_shared
+        Whether each run gets an equal share of the time that is left, and else all of it.
 
     Examples
     --------
@@ -192,9 +194,10 @@ class Study:
     runs: Sequence[PlannedRun]
     record: Record
     jobs: int = 1
+    is_shared: bool = True
 
     def run(self) -> None:
-        """Do what is not yet done, each run with an equal share of the time that is left.
+        """Do what is not yet done.
 
         What fails is kept with its ``"error"``, and what is cut short is kept as ``"unfinished"``;
         a later study runs both again.
@@ -226,19 +229,25 @@ class Study:
             if found is not None and "error" in found:
                 yield planned, found["error"]
 
+    def _share(self, parts: int) -> float | None:
+        control = self.record.control
+        if control.remaining is None:
+            return None
+        return control.left / parts if self.is_shared else control.left
+
     def _here(self, waiting: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, Found]]:
         control = self.record.control
         for k, planned in enumerate(waiting):
             if control.is_over:
                 return
             self.record.on_begin(planned.title)
-            yield planned, _result(planned.work, _share(control, len(waiting) - k))
+            yield planned, _result(planned.work, self._share(len(waiting) - k))
 
     def _elsewhere(self, waiting: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, Found]]:
         """Do runs in processes, which a common event tells to stop."""
         context, control = get_context("spawn"), self.record.control
         stop = context.Event()
-        share = _share(control, -(-len(waiting) // self.jobs) or 1)
+        share = self._share(-(-len(waiting) // self.jobs) or 1)
         with ProcessPoolExecutor(self.jobs, context, _watch, (stop,)) as pool:
             try:
                 with interrupts_ignored():  # this process tells the others
@@ -254,10 +263,6 @@ class Study:
                         yield futures[future], future.result()
             finally:
                 stop.set()
-
-
-def _share(control: SearchControl, parts: int) -> float | None:
-    return None if control.remaining is None else control.left / parts
 
 
 def _result(run: Callable[[], Found], seconds: float | None) -> Found:

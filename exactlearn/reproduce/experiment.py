@@ -1,8 +1,7 @@
 """Experiments of imputation: declared, repeated, and summarised beside the published figures."""
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from math import nan, sqrt
 from pathlib import Path
@@ -12,7 +11,8 @@ import numpy as np
 
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
-from exactlearn.evaluation.metrics import Comparison, Mean, PairedTest
+from exactlearn.evaluation.imputation_study import completed
+from exactlearn.evaluation.metrics import Mean, PairedTest
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.imputer import Imputer
 from exactlearn.imputation.learning import Learning
@@ -122,7 +122,8 @@ def repeat(setup: Setup, experiments: Sequence[Experiment]) -> None:
             draw = cache(partial(experiment.draw, setup.data, np.random.default_rng(seed)))
             how = replace(setup.learning, seed=seed)
             for method in _methods(setup, experiment):
-                run = partial(_run, experiment, method, draw, how)
+                complete = partial(_complete, experiment, method, how)
+                run = partial(completed, partial(_drawn, draw), complete, method, seed)
                 settings = _settings(method, setup.learning)
                 setup.record.once(experiment.key, str(seed), method, run, settings)
 
@@ -132,19 +133,14 @@ def _methods(setup: Setup, experiment: Experiment) -> list[str]:
     return [m for m in experiment.methods if not setup.methods or m in setup.methods]
 
 
-def _run(
-    experiment: Experiment,
-    method: str,
-    draw: Callable[[], tuple[Dataset, Dataset]],
-    how: Learning,
-) -> dict[str, Any]:
-    """Complete a table by a method, and compare the completion with the truth."""
-    incomplete, truth = draw()
-    begun, begun_cpu = time.monotonic(), time.process_time()
-    found = experiment.complete(method, incomplete, how)
-    cpu = time.process_time() - begun_cpu
-    judged = Comparison.of(method, incomplete, found, truth, time.monotonic() - begun)
-    return asdict(judged) | {"cells": len(incomplete.missing_cells), "cpu_seconds": cpu}
+def _drawn(draw: Callable[[], tuple[Dataset, Dataset]], _: int) -> tuple[Dataset, Dataset]:
+    return draw()
+
+
+def _complete(
+    experiment: Experiment, method: str, how: Learning, dataset: Dataset, _: int
+) -> Imputed:
+    return experiment.complete(method, dataset, how)
 
 
 def _settings(method: str, how: Learning) -> str:
@@ -217,41 +213,3 @@ def _of(runs: Iterable[Runs], method: str, key: str) -> list[float]:
     """Return one figure of each repetition; NaN where the method or the figure is missing."""
     found = [run.get(method, {}).get(key) for run in runs]
     return [nan if value is None else float(value) for value in found]
-
-
-def verdicts(rows: Sequence[Row], tested: str, rivals: Sequence[str]) -> list[Row]:
-    """Return for each experiment whether a method is beaten by its best rival.
-
-    Parameters
-    ----------
-    rows
-        Rows of :func:`summary`.
-    tested
-        The method; experiments without it are left out.
-    rivals
-        Methods to compare with; the best one has the highest mean accuracy.
-
-    Returns
-    -------
-    verdicts
-        Experiment, best rival, on how many repetitions, how far the method is ahead of it, and
-        whether it is ``won``: the best, or not significantly worse.
-    """
-    found = []
-    for table, name in dict.fromkeys((row["table"], row["experiment"]) for row in rows):
-        own = [row for row in rows if (row["table"], row["experiment"]) == (table, name)]
-        against = [r for r in own if r["method"] in rivals and r["reference"] == tested]
-        if not against:
-            continue
-        best = max(against, key=lambda row: row["accuracy"])
-        found.append(
-            {
-                "table": table,
-                "experiment": name,
-                "rival": best["method"],
-                "repetitions": best["repetitions"],
-                "ahead": best["ahead"],
-                "won": best["ahead"] >= 0 or not best["significant"],
-            }
-        )
-    return found

@@ -84,11 +84,14 @@ class Shown(NamedTuple):
         The same to print: texts, and rich's tables.
     figures
         Drawings by the names of their files.
+    listings
+        Rows of equal columns, by the names of their files.
     """
 
     record: dict[str, Any]
     tables: list[Any]
     figures: Mapping[str, CurvesFigure] = {}
+    listings: Mapping[str, Sequence[Mapping[str, Any]]] = {}
 
 
 class Tables(NamedTuple):

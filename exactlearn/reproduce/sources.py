@@ -70,12 +70,6 @@ def car(folder: Path | None, _: np.random.Generator) -> Dataset:
     return _uci(folder, "car.data")
 
 
-def votes(folder: Path | None, _: np.random.Generator) -> Dataset:
-    """Return the 232 rows of Congressional Voting Records in which every vote is known."""
-    table = _uci(folder, "house-votes-84.data")
-    return table.part(table.complete_rows)
-
-
 def draw_of(source: Source, hidden: Hide) -> Draw:
     """Return a function that draws a table and hides cells of it."""
 
@@ -270,6 +264,9 @@ NETWORKS: dict[str, Half] = {
 }
 """Networks that rows are drawn from, and the half that each was put into."""
 
+BUNDLED = ("asia",)
+"""Networks among these that come with the package, and need no public data."""
+
 HALVES: dict[str, Half] = {
     **{name: "test" if place % 2 else "development" for place, name in enumerate(SETS)},
     **NETWORKS,
@@ -338,6 +335,8 @@ def _frame(name: str, folder: Path | None) -> "tuple[pd.DataFrame, int]":
 
 @cache
 def _network(name: str, folder: Path | None) -> BayesianNetwork:
+    if name in BUNDLED:
+        return bundled(name)
     return read_network(public_data(folder, "bif") / f"{name}.bif.gz")
 
 

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from exactlearn.commands import compare
 from exactlearn.data.dataset import Dataset
-from exactlearn.evaluation.metrics import LEAST_PROBABILITY, PairedTest, logarithmic_loss
+from exactlearn.evaluation.metrics import LEAST_PROBABILITY, JudgedCells, PairedTest
 from exactlearn.formats.table import read_dataset
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.methods import METHODS, Method
@@ -189,9 +189,10 @@ def test_logarithmic_loss_by_hand():
     truth = Dataset(np.array([[1, 0], [0, 1]]), ("a", "b"), (("x", "y"), ("u", "v")))
     shares = np.array([[0.25, 0.75], [0.0, 1.0], [1.0, 0.0]])
     expected = -(np.log(0.75) + 2 * np.log(LEAST_PROBABILITY)) / 3
-    assert logarithmic_loss(holes, shares, truth) == pytest.approx(expected)
+    assert JudgedCells.of(holes, Imputed.of(shares), truth).log_loss == pytest.approx(expected)
     complete = Dataset(np.array([[0, 0]]), ("a", "b"), states)
-    assert isnan(logarithmic_loss(complete, np.empty((0, 2)), complete))
+    nothing = Imputed.of(np.empty((0, 2)))
+    assert isnan(JudgedCells.of(complete, nothing, complete).log_loss)
 
 
 def test_car_labels_as_in_the_paper(data_dir):

@@ -66,7 +66,7 @@ def test_a_true_state_that_no_observed_cell_has_counts_as_wrong():
     [
         (table([[0, 0]]), "has 1 rows, the incomplete one 2"),
         (table([[0, 0], [0, 1]]), "row 1, column 'b': the true table differs"),
-        (table([[-1, 0], [0, 0]]), "row 0, column 'a': the cell is missing in the true table too"),
+        (table([[0, -1], [0, 0]]), "row 0, column 'b': the true table differs"),
         (table([[0], [0]], ("b",), (("x",),)), "has no column 'a'"),
         (table([[0, 0], [0, 0]], edges={"a": (1.0,)}), "other bins"),
     ],

@@ -15,9 +15,7 @@ from exactlearn.reproduce.experiment import (
     Pool,
     repeat,
     summary,
-    verdicts,
 )
-from exactlearn.reproduce.imputers import imputers
 from exactlearn.reproduce.runner import Record, Setup
 from exactlearn.reproduce.sources import hide_labels
 from tests.augmentation_oracle import random_table
@@ -36,15 +34,14 @@ def small(name="small", **options):
                       published={"t-local": 80.0}, **options)  # fmt: skip
 
 
-@pytest.mark.parametrize("paper", [augmentation, imputers])
-def test_experiments_have_different_names_and_known_methods(paper):
-    found = paper().experiments
+def test_experiments_have_different_names_and_known_methods():
+    found = experiments
     assert len({e.key for e in found}) == len(found)
     assert {m for e in found for m in e.methods} <= {*METHODS, GENERATING}
     assert all((GENERATING in e.methods) == (e.network is not None) for e in found)
     assert all(set(e.published) <= set(e.methods) for e in found)
     assert all(set(e.pool.published) <= set(e.methods) for e in found if e.pool)
-    assert set(paper().notes) <= {e.table for e in found}
+    assert set(augmentation().notes) <= {e.table for e in found}
 
 
 def test_tables_of_the_paper_hide_what_they_say(data_dir):
@@ -58,19 +55,6 @@ def test_tables_of_the_paper_hide_what_they_say(data_dir):
         if experiment.table == "5":
             assert len(cells) == 100
             assert {truth.states[6][h] for h in hidden} == {experiment.name.split("'")[1]}
-
-
-def test_imputers_are_compared_on_shares_of_complete_tables(data_dir):
-    found = imputers().experiments
-    assert len(found) == 45
-    for experiment in found:
-        holed, truth = experiment.draw(data_dir, np.random.default_rng(3))
-        assert truth.is_complete
-        if experiment.network is not None:
-            found = experiment.complete(GENERATING, holed, Learning())
-            assert found.probabilities.shape == (len(holed.missing_cells), 2)
-        share = float(experiment.name.split()[1]) / 100
-        assert len(holed.missing_cells) == pytest.approx(share * holed.codes.size, rel=0.35)
 
 
 def test_what_is_done_is_not_done_again(tmp_path):
@@ -140,27 +124,11 @@ def test_an_interrupt_keeps_what_is_done(tmp_path, monkeypatch):
 
     monkeypatch.setattr(
         "exactlearn.reproduce.experiment.METHODS",
-        {**METHODS, "posterior": Method(interrupted_at_the_third)},
+        {**METHODS, "mode": Method(interrupted_at_the_third)},
     )
-    words = ("reproduce", "imputers", "--tables", "ASIA", "--methods", "posterior", "-o", tmp_path)
-    told = json.loads(run(*words, "--json", status=130))
-    assert [row["repetitions"] for row in told["rows"]] == [1, 1]
-
-
-@pytest.mark.parametrize(
-    ("ahead", "significant", "won"),
-    [(0.02, True, True), (-0.02, False, True), (-0.02, True, False)],
-)
-def test_a_verdict_is_about_the_best_rival(ahead, significant, won):
-    row = {"table": "a", "experiment": "b", "reference": "ours", "repetitions": 2}
-    rows = [
-        {**row, "method": "ours", "accuracy": 0.8, "ahead": None, "significant": None},
-        {**row, "method": "weak", "accuracy": 0.1, "ahead": 0.7, "significant": True},
-        {**row, "method": "best", "accuracy": 0.8, "ahead": ahead, "significant": significant},
-    ]
-    rows.append({**rows[2], "experiment": "without ours", "reference": "weak"})
-    (found,) = verdicts(rows, "ours", ["weak", "best"])
-    assert (found["rival"], found["won"]) == ("best", won)
+    words = ("--tables", 1, "--only", "asia", "--methods", "mode", "-o", tmp_path, "--json")
+    told = json.loads(run("reproduce", "augmentation", *words, status=130))
+    assert [row["repetitions"] for row in told["rows"]] == [1, 1, 2]
 
 
 def test_a_broken_record_is_refused(tmp_path):
@@ -193,21 +161,11 @@ def test_the_command_prints_ours_beside_the_published_figures(tmp_path):
     assert (folder / "repetitions.json").read_text() == done
 
 
-def test_imputers_are_judged_by_their_best_rival(tmp_path):
-    words = ("--tables", "ASIA", "--only", "MCAR 5", "--repetitions", 2, "-q")
-    told = run("reproduce", "imputers", *words, "--methods", f"averaged-mnar,mode,{GENERATING}")
-    words = " ".join(told.split())
-    assert "of 1 cells" in words
-    assert "Table ASIA: 100 rows drawn from the network for each repetition" in words
-    assert "score BDeu(ess=10.0), at most 2 parents, smoothing 0.3, starts 1" in words
-    assert "scikit-learn's defaults (5 neighbours, 10 rounds, 100 trees)" in words
-
-
 def test_what_is_not_there_is_refused():
     assert "no table '7'" in fails("reproduce", "augmentation", "--tables", "7")
     told = fails("reproduce", "augmentation", "--tables", "5", "--only", "cart")
     assert "no experiment has 'cart' in its name; there are \"car, labels 'unacc'\"" in told
     told = fails("reproduce", "augmentation", "--tables", "5", "--methods", "svm")
     assert "no method 'svm'; did you mean 'svm-rbf'" in told
-    words = ("reproduce", "imputers", "--tables", "SPECT", "--methods")
-    assert "expected one of averaged" in fails(*words, GENERATING)
+    words = ("reproduce", "augmentation", "--tables", "3", "--methods")
+    assert "expected one of mode" in fails(*words, GENERATING)
