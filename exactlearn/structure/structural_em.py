@@ -55,9 +55,6 @@ from exactlearn.structure.starts import STARTS, without_arcs
 VARIANTS: tuple[Variant, ...] = ("expected", "hard")
 """What the E-step completes rows by: all completions weighted, or the most probable one."""
 
-ACCEPTS = ("expected", "observed")
-"""By which score a start goes on with a DAG."""
-
 
 @checked_arguments()
 def structural_em(
@@ -74,7 +71,6 @@ def structural_em(
     required: Iterable[Arc] = (),
     forbidden: Iterable[Arc] = (),
     start: str = "deletion",
-    accept: str = "expected",
     on_event: OnEvent | None = None,
 ) -> StructuralEM:
     """Learn a network from incomplete rows by structural EM, with an exact M-step.
@@ -108,9 +104,6 @@ def structural_em(
         (that of the table completed with the most frequent states), ``pairs`` (as ``deletion``,
         with at most one parent) or ``independent``. The other ones follow in this order, also in
         place of one that takes too long, then random ones.
-    accept
-        A start of ``expected`` goes on with a DAG by the score of the ``expected`` counts; or by
-        ``observed``, only if its ``observed_score``, too, is better than that of the DAG before.
     on_event
         Called at each better network, and whenever the solver reports: the score is
         ``observed_score`` for ``expected``, ``score`` for ``hard``; the values are those of the
@@ -140,7 +133,7 @@ def structural_em(
     >>> found.status, found.values
     ('converged', array([1, 0]))
     """
-    for value, known in ((variant, VARIANTS), (start, STARTS), (accept, ACCEPTS)):
+    for value, known in ((variant, VARIANTS), (start, STARTS)):
         if value not in known:
             raise OptionError(
                 f"expected one of {', '.join(known)}, found {value!r}{did_you_mean(value, known)}"
@@ -154,7 +147,7 @@ def structural_em(
     task = Task(dataset, score, rules, solver, seed, solving=INNER_SEARCH)
     with Incumbent(time_limit, on_event).running() as incumbent:
         chosen = cast(Variant, variant)
-        result = _Alternation(task, chosen, alpha, start, accept, incumbent).run(starts)
+        result = _Alternation(task, chosen, alpha, start, incumbent).run(starts)
     result.check(dataset, score)
     return result
 
@@ -176,7 +169,7 @@ class _Alternation:
     ----------
     task
         The table, the score, the rules and the solver inside.
-    variant, alpha, start, accept
+    variant, alpha, start
         As for :func:`~exactlearn.structure.structural_em.structural_em`.
     incumbent
         Where the best network and the clock are kept.
@@ -186,7 +179,6 @@ class _Alternation:
     variant: Variant
     alpha: float
     start: str
-    accept: str
     incumbent: Incumbent
     offered: list[FittedNetwork] = field(default_factory=list)
     iterations: int = 0
@@ -252,18 +244,11 @@ class _Alternation:
             if result is None or result.parents is None:
                 return False
             score = current.expected_score
-            found = None
             if result.score > score + _rounding(score) and result.parents not in seen:
                 seen.add(result.parents)
                 start = self._from_counts(counts, result.parents)
-                found = self._offered(self._by_em(result.parents, start))
-                if self.accept == "observed" and found.observed_score <= (
-                    current.observed_score + _rounding(current.observed_score)
-                ):
-                    found = None
-            if found is not None:
+                current, counts = self._offered(self._by_em(result.parents, start)), None
                 known = problem if known is None else known
-                current, counts = found, None
             elif known is None:
                 return True
             else:
