@@ -41,6 +41,7 @@ from exactlearn.scoring.deletion_enumeration import CountsMethod, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import BIC, BDeu, Score
 from exactlearn.solvers import solve
+from exactlearn.structure.ess_choice import choose_ess
 from exactlearn.structure.learned_counts import learned_counts
 from exactlearn.structure.structural_em import structural_em
 
@@ -121,8 +122,11 @@ def _by_augmentation(rows: Incomplete, seed: int) -> Parents | None:
     ).parents
 
 
-def _by_expected_counts(rows: Incomplete, seed: int) -> Parents | None:
+def _by_expected_counts(rows: Incomplete, seed: int, *, auto: bool = False) -> Parents | None:
     most = rows.max_parents
+    if auto:
+        choice = choose_ess(rows.dataset, max_parents=most, seed=seed, time_limit=LIMIT)
+        rows = rows._replace(score=BDeu(choice.ess))
     learned = learned_counts(rows.dataset, max_parents=most, seed=seed, time_limit=LIMIT)
     if not learned.counts.finished:
         return learned.network.parents
@@ -152,6 +156,7 @@ def _of_imputed(method: str, rows: Incomplete, seed: int) -> Parents | None:
 
 METHODS: Mapping[str, Learn] = {
     "--counts expected": _by_expected_counts,
+    "--counts expected --ess auto": partial(_by_expected_counts, auto=True),
     "structural-em": _by_structural_em,
     "structural-em-mode": partial(_by_structural_em, start="mode"),
     "structural-em-independent": partial(_by_structural_em, start="independent"),
@@ -164,7 +169,9 @@ METHODS: Mapping[str, Learn] = {
     "mode": _of_modes,
     "complete": _of_complete,
 }
-"""The methods, that of `solve` first; imputers complete the table by their most probable states."""
+"""The methods, that of `solve` first; imputers complete the table by their most probable states.
+
+`--ess auto` replaces the score, so that it is the same for all equivalent sample sizes."""
 
 
 @dataclass(frozen=True, kw_only=True)

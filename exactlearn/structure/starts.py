@@ -15,12 +15,15 @@ from exactlearn.augmentation.incumbent import Incumbent
 from exactlearn.augmentation.starts import mode_completion
 from exactlearn.augmentation.task import Task
 from exactlearn.errors import DataError
-from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.candidates import candidate_parent_sets, n_families
 from exactlearn.scoring.deletion_enumeration import DeletionCounts
 from exactlearn.solvers.problem import Problem
 
 MOST_PARENTS = 2
 """Most parents of the start by deletion: the estimates of larger families cost most of its time."""
+
+MOST_FAMILIES = 50_000
+"""Most families that the start by deletion estimates; where there are more, it is that by pairs."""
 
 MOST_ROWS = 10_000
 """Most rows of a start by deletion, drawn from more: a start need not be exact."""
@@ -49,7 +52,8 @@ def from_counts(task: Task, incumbent: Incumbent) -> Start | None:
 
     Nothing where some variable is never observed, or when it takes much of the time.
     """
-    return _best(task, incumbent, MOST_PARENTS)
+    is_large = n_families(task.dataset.n_variables, MOST_PARENTS) > MOST_FAMILIES
+    return _best(task, incumbent, 1 if is_large else MOST_PARENTS)
 
 
 def from_pairs(task: Task, incumbent: Incumbent) -> Start | None:

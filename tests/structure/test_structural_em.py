@@ -8,6 +8,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
+from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import Incumbent, total_score
 from exactlearn.augmentation.task import Task
 from exactlearn.bayesnet.complete_data import fit_complete
@@ -18,6 +19,7 @@ from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.expected_counts import expected_counts
 from exactlearn.scoring.scores import AIC, BIC, BDeu, score_family
 from exactlearn.solvers import solve
+from exactlearn.structure import starts
 from exactlearn.structure.starts import STARTS
 from exactlearn.structure.structural_em import _Alternation, structural_em
 from tests.augmentation_oracle import all_dags, random_table
@@ -212,3 +214,13 @@ def test_what_was_drawn_or_not_proven_is_reported(monkeypatch):
 def test_wrong_options_are_refused(wrong):
     with pytest.raises(OptionError):
         structural_em(holed_table(0), BDeu(), **wrong)
+
+
+def test_the_start_by_deletion_is_that_by_pairs_where_families_are_many(monkeypatch):
+    task = Task(holed_table(0), BDeu(10.0), FamilyRules.of(3))
+    monkeypatch.setattr(starts, "_best", lambda task, incumbent, max_parents: max_parents)
+    families = 4 * (1 + 3 + 3)
+    monkeypatch.setattr(starts, "MOST_FAMILIES", families)
+    assert STARTS["deletion"](task, Incumbent()) == 2
+    monkeypatch.setattr(starts, "MOST_FAMILIES", families - 1)
+    assert STARTS["deletion"](task, Incumbent()) == STARTS["pairs"](task, Incumbent()) == 1
