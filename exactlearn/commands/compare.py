@@ -1,32 +1,42 @@
 """``exactlearn compare``: methods of completing missing cells, side by side."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import partial
 from math import isfinite
-from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
+from zlib import crc32
 
+import click
 import numpy as np
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands import compare_languages
 from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare
-from exactlearn.commands.output import Output, require_suffix, write_json
-from exactlearn.commands.pipeline import learning, load, load_truth, with_chosen_ess
+from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
+from exactlearn.commands.pipeline import learning, load, load_truth
 from exactlearn.commands.search import leave
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import variable_index
 from exactlearn.data.missingness import simulate_missingness
-from exactlearn.errors import DataError, OptionError, did_you_mean
-from exactlearn.evaluation.metrics import Comparison, Mean, PairedTest
+from exactlearn.errors import DataError, ExitStatus, OptionError, did_you_mean
+from exactlearn.evaluation.imputation_study import (
+    Condition,
+    Contender,
+    ImputationStudy,
+    Pair,
+    is_done,
+    method_rows,
+)
+from exactlearn.evaluation.metrics import Comparison
+from exactlearn.evaluation.study import Record, Study
 from exactlearn.formats.models import read_network
+from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.scikit_learn import class_variable, require_library
 from exactlearn.instances import locate
 from exactlearn.reporting.report import number, percent, plain_table
-
-T = TypeVar("T")
 
 REPETITIONS = 20
 """Tables in which cells are hidden."""
@@ -34,49 +44,70 @@ REPETITIONS = 20
 TEST_ROWS = 1000
 """Rows of a network that those learnt from each of its tables are judged by."""
 
-Pair = tuple[Dataset, Dataset | None]
-"""An incomplete table, and its truth if it is known."""
+HIDDEN = "mnar:2"
+"""What is hidden in rows of a network."""
 
 _HEAD = ("method", "status", "accuracy", "log-loss", "score", "bound", "gap", "seconds")
 _MEAN_HEAD = (
-    "method", "tables", "proven", "limited", "accuracy", "log-loss", "test", "SHD", "score", "gap",
-    "seconds",
+    "data", "hidden", "method", "tables", "proven", "limited", "accuracy", "log-loss", "test",
+    "SHD", "score", "gap", "seconds",
 )  # fmt: skip
-_TEXTS = ("method", "status")
+_TEXTS = ("data", "hidden", "method", "status")
+_SAME = ("data", "hidden")
 
 
 def run(options: Compare, output: Output) -> None:
-    """Run the command."""
+    """Run the command; what is done at an interrupt is kept and shown."""
     if options.languages is not None:
         compare_languages.run(options, output)
         return
-    _refuse_of_languages(options)
-    require_suffix(output.path, (".json",))
-    source, network, hidden = options.source, options.network, options.hide
-    if (source is None) == (network is None):
+    folder = output.path if output.path is not None and is_folder(output.path) else None
+    if folder is None:
+        require_suffix(output.path, (".json",))
+    if (options.source is None) == (options.network is None):
         raise OptionError("compare: expected either a table or --network, not both")
-    repeated = network is not None or hidden is not None
+    repeated = options.network is not None or bool(options.hide)
+    _refuse_of_languages(options, repeated=repeated)
     chosen = _methods(options.methods or DEFAULT_METHODS)
     if options.methods is None and options.time_limit is None:
         options = replace(options, time_limit=DEFAULT_SECONDS)
     _check(chosen, options, repeated=repeated)
-    drawn_from = read_network(locate(network, ".bif")) if network else None
-    plan = Plan(chosen, options, output, drawn_from)
-    if not repeated:
-        plan.compare(_given(source or "", options, chosen))
-        return
-    draw = _from_network(drawn_from, options) if drawn_from else _from_table(source or "", options)
-    plan.compare_again(lambda seed: draw(np.random.default_rng(seed)))
+    network = read_network(locate(options.network, ".bif")) if options.network else None
+    conditions = list(_conditions(options, chosen, network))
+    for condition in conditions:
+        table, _ = condition.draw(options.seed)  # what cannot be hidden is said before all work
+        learning(table, options, lambda event: None)  # and so is what cannot be learnt
+    repeat = (REPETITIONS if options.repeat is None else options.repeat) if repeated else 1
+    how = replace(options, methods=None, repeat=None, jobs=1, reference=None)
+    settings = f"options {crc32(repr(how).encode()):08x}"
+    quiet = output if options.jobs == 1 else replace(output, quiet=True)
+    study = ImputationStudy(
+        conditions=conditions,
+        contenders={
+            name: Contender(complete=partial(_completed, name, how, quiet), settings=settings)
+            for name in chosen
+        },
+        seeds=range(options.seed, options.seed + repeat),
+        judge=None if network is None else partial(_beside_network, network, options.smoothing),
+    )
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    file = None if folder is None else folder / "repetitions.json"
+    record = Record.open(file, output.detail, SearchControl())
+    runs = Study(list(study.runs()), record, options.jobs)
+    runs.run()
+    _answer(study, runs, output, options.reference, repeated=repeated)
 
 
-def _refuse_of_languages(options: Compare) -> None:
+def _refuse_of_languages(options: Compare, *, repeated: bool) -> None:
     """Refuse options that only the comparison of languages has."""
     for name, value in (("--test", options.test), ("--lambdas", options.lambdas)):
         if value:
             raise OptionError(f"{name}: it goes with --languages, as in '--languages bn,nb,pdg'")
-    if options.more:
+    if options.more and not repeated:
         raise OptionError(
-            f"{options.more[0]}: a second table; several are compared with '--languages bn,nb,pdg'"
+            f"{options.more[0]}: a second table; several are compared where cells of them are "
+            "hidden, as by '--hide mcar:0.1', or with '--languages bn,nb,pdg'"
         )
 
 
@@ -113,6 +144,38 @@ def _check(chosen: Sequence[str], options: Compare, *, repeated: bool) -> None:
         require_library()
 
 
+def _conditions(
+    options: Compare, chosen: Sequence[str], network: BayesianNetwork | None
+) -> Iterator[Condition]:
+    """Yield each table with each kind of hidden cells, or the one incomplete table."""
+    if network is not None:
+        for spec in options.hide or (HIDDEN,):
+            draw = partial(_from_network, network, options, spec)
+            yield Condition(table=options.network or "", hidden=spec, draw=draw)
+        return
+    sources = [options.source or "", *options.more]
+    if not options.hide:
+        pair = _given(sources[0], options, chosen)
+        yield Condition(
+            table=sources[0], hidden="", draw=partial(_the, pair), digest=_digest(pair[0])
+        )
+        return
+    for source in sources:
+        table = load(locate(source, ".csv"), options)
+        for spec in options.hide:
+            draw = partial(_from_table, table, options, spec)
+            yield Condition(table=source, hidden=spec, draw=draw, digest=_digest(table))
+
+
+def _digest(table: Dataset) -> str:
+    """Return a number of the contents, by which a changed table is recognised."""
+    return f"{crc32(repr(table.states).encode() + table.codes.tobytes()):08x}"
+
+
+def _the(pair: Pair, _: int) -> Pair:
+    return pair
+
+
 def _given(source: str, options: Compare, chosen: Sequence[str]) -> Pair:
     data = load(locate(source, ".csv"), options)
     if data.is_complete:
@@ -126,25 +189,24 @@ def _given(source: str, options: Compare, chosen: Sequence[str]) -> Pair:
     return data, load_truth(locate(truth, ".csv"), options) if truth else None
 
 
-def _from_network(
-    network: BayesianNetwork, options: Compare
-) -> Callable[[np.random.Generator], Pair]:
-    """Return what draws an incomplete table and its truth, as 'simulate' does."""
-    return lambda rng: _hidden(network.sample(options.rows, rng), options, rng, network.parents)
+def _from_network(network: BayesianNetwork, options: Compare, spec: str, seed: int) -> Pair:
+    """Draw an incomplete table and its truth, as 'simulate' does."""
+    rng = np.random.default_rng(seed)
+    return _hidden(network.sample(options.rows, rng), options, spec, rng, network.parents)
 
 
-def _from_table(source: str, options: Compare) -> Callable[[np.random.Generator], Pair]:
-    table = load(locate(source, ".csv"), options)
-    return lambda rng: _hidden(table, options, rng)
+def _from_table(table: Dataset, options: Compare, spec: str, seed: int) -> Pair:
+    return _hidden(table, options, spec, np.random.default_rng(seed))
 
 
 def _hidden(
     full: Dataset,
     options: Compare,
+    spec: str,
     rng: np.random.Generator,
     parents: Sequence[Sequence[int]] | None = None,
 ) -> Pair:
-    spec, of_class = options.hide or "mnar:2", options.class_
+    of_class = options.class_
     incomplete = simulate_missingness(full, spec, rng, parents).dataset
     return (_only(incomplete, full, of_class, spec) if of_class else incomplete), full
 
@@ -163,187 +225,96 @@ def _only(incomplete: Dataset, full: Dataset, name: str, spec: str) -> Dataset:
     return hidden
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is compared, and where the results go.
+def _completed(name: str, options: Compare, output: Output, table: Dataset, seed: int) -> Imputed:
+    """Complete a table by a method of the registry."""
+    with output.progress_display(f"{name}, seed {seed}") as display:
+        return METHODS[name](table, learning(table, replace(options, seed=seed), display))
 
-    Parameters
-    ----------
-    methods
-        Names of methods.
-    options
-        How networks are learned, and the method to test the others against, if any.
-    output
-        Where to.
-    network
-        What the tables are drawn from, if that is known.
+
+def _beside_network(
+    network: BayesianNetwork,
+    alpha: float,
+    judged: Comparison,
+    table: Dataset,
+    found: Imputed,
+    seed: int,
+) -> Comparison:
+    """Judge the network that a method learnt, too, by rows that the true one draws."""
+    test = network.sample(TEST_ROWS, np.random.default_rng([seed, TEST_ROWS]))
+    return judged.beside_truth(table, found, network, test, alpha)
+
+
+def _answer(
+    study: ImputationStudy, runs: Study, output: Output, reference: str | None, *, repeated: bool
+) -> None:
+    """Write and print what is done, and leave."""
+    failures = [f"{planned.title}: {error}" for planned, error in runs.failures()]
+    if repeated:
+        known = [(c, study.repetitions(runs.record, c)) for c in study.conditions]
+        rows = [row for c, found in known if found for row in method_rows(c, found, reference)]
+        shown = [_mean_cells(row) for row in rows]
+        limited = any(row["limited"] for row in rows)
+        extent = f"the means are over {min(len(found) for _, found in known)} tables"
+    else:
+        done = [one for one in runs.found() if is_done(one)]
+        rows = [{key: one[key] for key in _KEYS} for one in done]
+        shown = [_cells(row) for row in rows]
+        limited = any(row["status"] == "feasible" for row in rows)
+        extent = f"{len(rows)} of {len(runs.runs)} methods are done"
+    interrupted = runs.record.control.is_stopped
+    if interrupted:
+        output.note(f"Interrupted: {extent}")
+    if not rows and not failures:
+        leave("interrupted")
+    head: Sequence[str] = _HEAD
+    if repeated:
+        head = (*_MEAN_HEAD, *(f"{name} against {reference}" for name in ("%", "log-loss")))
+    _write({"rows": rows, "failures": failures}, head, shown, output)
+    if failures:
+        raise click.exceptions.Exit(ExitStatus.FAILED)
+    leave("interrupted" if interrupted else "feasible" if limited else "optimal")
+
+
+_KEYS = tuple(field.name for field in fields(Comparison))
+"""What is recorded of the completion of a given table."""
+
+
+def _write(
+    record: Mapping[str, Any],
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    output: Output,
+) -> None:
+    """Write and print a record; columns are left out that say nothing.
+
+    These are empty ones, and names of tables and of hidden cells where all are the same.
     """
-
-    methods: Sequence[str]
-    options: Compare
-    output: Output
-    network: BayesianNetwork | None = None
-
-    def compare(self, pair: Pair) -> None:
-        """Complete one table by every method, print the rows, and leave.
-
-        An interrupt keeps what was done before.
-        """
-        plan = self._with_ess(pair[0], self.options.seed)
-        judged = (plan._judged(name, pair, self.options.seed) for name in self.methods)
-        all_of = len(self.methods)
-        rows, ended = self._kept(judged, _record, lambda n: f"{n} of {all_of} methods are done")
-        self._answer(_record(rows), _HEAD, map(_cells, rows))
-        leave("feasible" if ended == "optimal" and _limited([rows]) else ended)
-
-    def compare_again(self, draw: Callable[[int], Pair]) -> None:
-        """Do so for the tables of as many seeds, print the means, and leave.
-
-        An interrupt keeps what was done before.
-        """
-        tables, ended = self._tables(draw)
-        record = self._means(tables)
-        reference = self.options.reference
-        head = (*_MEAN_HEAD, *([f"% against {reference}"] if reference else []))
-        self._answer(record, head, map(_mean_cells, record["rows"]))
-        leave(ended)
-
-    def _rows(self, pair: Pair, seed: int) -> list[Comparison] | None:
-        """Complete a table by every method; nothing at an interrupt."""
-        rows, plan = list[Comparison](), self._with_ess(pair[0], seed)
-        for name in self.methods:
-            row = plan._judged(name, pair, seed)
-            if row is None:
-                return None
-            rows.append(row)
-        return rows
-
-    def _with_ess(self, data: Dataset, seed: int) -> "Plan":
-        """Return the plan for one table, which may choose the equivalent sample size."""
-        chosen, _ = with_chosen_ess(data, replace(self.options, seed=seed), self.output.note)
-        return replace(self, options=replace(chosen, time_limit=self.options.time_limit))
-
-    def _tables(self, draw: Callable[[int], Pair]) -> tuple[list[list[Comparison]], str]:
-        """Return the rows of each table, and how it ended."""
-        repeat = REPETITIONS if self.options.repeat is None else self.options.repeat
-        seeds = range(self.options.seed, self.options.seed + repeat)
-        compared = (self._rows(draw(seed), seed) for seed in seeds)
-        tables, ended = self._kept(
-            compared, self._means, lambda n: f"the means are over {n} tables"
-        )
-        return tables, "feasible" if ended == "optimal" and _limited(tables) else ended
-
-    def _kept(
-        self,
-        work: Iterable[T | None],
-        record: Callable[[Sequence[T]], dict[str, Any]],
-        extent: Callable[[int], str],
-    ) -> tuple[list[T], str]:
-        """Return what is done, the record written after each, and how it ended.
-
-        An interrupt, at which the work gives nothing, keeps what was done before; ``extent`` says
-        how much that is.
-        """
-        done: list[T] = []
-        with SearchControl().running():
-            for one in work:
-                if one is None:
-                    self.output.note(f"Interrupted: {extent(len(done))}")
-                    if not done:
-                        leave("interrupted")
-                    return done, "interrupted"
-                done.append(one)
-                if self.output.path is not None:
-                    write_json(record(done), self.output.path)
-        return done, "optimal"
-
-    def _means(self, tables: Sequence[Sequence[Comparison]]) -> dict[str, Any]:
-        """Return the record of repeated tables."""
-        return {"rows": _means(tables, self.options.reference)}
-
-    def _answer(
-        self, record: Mapping[str, Any], head: Sequence[str], cells: Iterable[Sequence[str]]
-    ) -> None:
-        """Write and print a record; columns of which no row has anything are left out."""
-        self.output.save(record)
-        rows = list(cells)
-        filled = [c for c in range(len(head)) if any(row[c] for row in rows)]
-        shown = [[row[c] for c in filled] for row in rows]
-        columns = [head[c] for c in filled]
-        self.output.answer(
-            record, plain_table(columns, shown, right=[c for c in columns if c not in _TEXTS])
-        )
-
-    def _judged(self, name: str, pair: Pair, seed: int) -> Comparison | None:
-        """Complete a table by a method; nothing at an interrupt."""
-        data, truth = pair
-        control = SearchControl.within()
-        with self.output.progress_display(f"{name}, seed {seed}") as display:
-            how = learning(data, replace(self.options, seed=seed), display)
-            begun = monotonic()
-            found = METHODS[name](data, how)
-            seconds = monotonic() - begun
-        if control.is_stopped:
-            return None
-        judged = Comparison.of(name, data, found, truth, seconds)
-        if self.network is None:
-            return judged
-        test = self.network.sample(TEST_ROWS, np.random.default_rng([seed, TEST_ROWS]))
-        alpha = self.options.smoothing
-        return judged.beside_truth(data, found, self.network, test, alpha)
+    if output.path is not None and is_folder(output.path):
+        write_json(record, output.path / "compare.json")
+        output.wrote(output.path)
+    else:
+        output.save(record)
+    columns = [
+        c
+        for c, name in enumerate(head)
+        if (len({row[c] for row in rows}) > 1 or name not in _SAME) and any(row[c] for row in rows)
+    ]
+    shown = [[row[c] for c in columns] for row in rows]
+    names = [head[c] for c in columns]
+    table = plain_table(names, shown, right=[c for c in names if c not in _TEXTS])
+    output.answer(record, table, *record["failures"])
 
 
-def _record(rows: Iterable[Comparison]) -> dict[str, Any]:
-    return {"rows": [asdict(row) for row in rows]}
-
-
-def _limited(tables: Iterable[Iterable[Comparison]]) -> bool:
-    return any(row.status == "feasible" for compared in tables for row in compared)
-
-
-def _means(tables: Sequence[Sequence[Comparison]], reference: str | None) -> list[dict[str, Any]]:
-    """Return one row per method: means over the tables with their standard errors, and the test."""
-    by_method = {row[0].method: row for row in zip(*tables, strict=True)}
-    rows = []
-    for method, compared in by_method.items():
-        row: dict[str, Any] = {
-            "method": method,
-            "tables": len(compared),
-            "proven": sum(c.status in ("optimal", "t-local") for c in compared),
-            "limited": sum(c.status == "feasible" for c in compared),
-        }
-        for key in (
-            "accuracy", "score", "bound", "gap", "seconds", "log_loss", "test_log_likelihood",
-            "cpdag_shd",
-        ):  # fmt: skip
-            mean = Mean.of(getattr(c, key) for c in compared)
-            row |= {key: mean.value, f"{key}_error": mean.error}
-        if reference is not None:
-            row |= _tested(compared, by_method[reference])
-        rows.append(row)
-    return rows
-
-
-def _tested(compared: Sequence[Comparison], reference: Sequence[Comparison]) -> dict[str, Any]:
-    test = PairedTest.of((c.accuracy for c in compared), (c.accuracy for c in reference))
-    return {
-        "reference": reference[0].method,
-        "difference": test.difference,
-        "p_value": test.p_value,
-        "significant": test.significant,
-    }
-
-
-def _cells(row: Comparison) -> tuple[str, ...]:
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
-        row.method,
-        row.status,
-        percent(row.accuracy),
-        number(row.log_loss),
-        number(row.score),
-        number(row.bound),
-        percent(row.gap),
-        number(row.seconds, 2),
+        row["method"],
+        row["status"],
+        percent(row["accuracy"]),
+        number(row["log_loss"]),
+        number(row["score"]),
+        number(row["bound"]),
+        percent(row["gap"]),
+        number(row["seconds"], 2),
     )
 
 
@@ -353,6 +324,8 @@ def _mean_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         return f"{text(row[key])} ± {error}" if error else text(row[key])
 
     return (
+        row["table"],
+        row["hidden"],
         row["method"],
         str(row["tables"]),
         str(row["proven"]),
@@ -364,13 +337,17 @@ def _mean_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         with_error("score", lambda x: number(x, 2)),
         with_error("gap", percent),
         with_error("seconds", lambda x: number(x, 2)),
-        *([_test_text(row)] if "reference" in row else []),
+        *(
+            _test_text(row, key, unit, digits) if "reference" in row else ""
+            for key, unit, digits in (("", 100, 2), ("loss_", 1, 3))
+        ),
     )
 
 
-def _test_text(row: Mapping[str, Any]) -> str:
+def _test_text(row: Mapping[str, Any], key: str, unit: int, digits: int) -> str:
     """Return the difference from the reference, with a star where it is significant."""
-    if row["method"] == row["reference"] or not isfinite(row["p_value"]):
+    p_value = row[f"{key}p_value"]
+    if row["method"] == row["reference"] or not isfinite(p_value):
         return ""
-    star = "*" if row["significant"] else " "
-    return f"{100 * row['difference']:+.2f} (p {row['p_value']:.3f}){star}"
+    star = "*" if row[f"{key}significant"] else " "
+    return f"{unit * row[f'{key}difference']:+.{digits}f} (p {p_value:.3f}){star}"

@@ -93,7 +93,7 @@ def _tables(options: Compare) -> list[StudyTable]:
     unused = {
         "--methods": options.methods,
         "--network": options.network,
-        "--hide": options.hide,
+        "--hide": options.hide or None,
         "--class": options.class_,
         "--reference": options.reference,
     }

@@ -336,13 +336,15 @@ class Impute(Imputing):
 class Compare(Imputing):
     """Compare methods of completing missing cells, or, with --languages, languages of models.
 
-    Methods: give an incomplete table, with --truth if it is known; or a complete one with --hide;
-    or a --network to draw from. Prints for each method imputation accuracy, score, bound, gap,
-    seconds and the logarithmic loss of its probabilities, where it has these; over several tables,
-    means with standard errors; with --network also the log-likelihood of further rows under the
-    network it learnt, and the structural Hamming distance of its CPDAG. -o writes the rows as
-    .json. Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are
-    missing; the others, and --scoring-time, are for complete tables ('exactlearn solve').
+    Methods: give an incomplete table, with --truth if it is known; or one or several with --hide,
+    where cells that are missing anyway are not judged; or a --network to draw from. Prints for each
+    method imputation accuracy, score, bound, gap, seconds and the logarithmic loss of its
+    probabilities, where it has these; over several tables, means with standard errors; with
+    --network also the log-likelihood of further rows under the network it learnt, and the
+    structural Hamming distance of its CPDAG. -o writes the rows as .json, or into a folder, where a
+    later call goes on. Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured
+    while cells are missing; the others, and --scoring-time, are for complete tables ('exactlearn
+    solve').
 
     Languages: give one table or several, complete or not. Networks (bn), naive Bayes models (nb),
     decision graphs (pdg) and decision graphs merged from networks (hybrid) of many sizes are
@@ -382,7 +384,7 @@ class Compare(Imputing):
         least=0,
         help="With --languages: random queries of 4 variables given 3, of cells of test rows.",
     )
-    jobs: int = option(1, least=1, help="With --languages: processes.")
+    jobs: int = option(1, least=1, help="Processes.")
     methods: tuple[str, ...] | None = option(
         None,
         metavar="A,B,...",
@@ -405,10 +407,11 @@ class Compare(Imputing):
         None, reads=True, metavar="NETWORK.bif", help="Draw complete tables from a network."
     )
     rows: int = option(100, least=1, help="With --network: rows of each table.")
-    hide: str | None = option(
-        None,
+    hide: tuple[str, ...] = option(
+        (),
         metavar="MECHANISM:AMOUNT",
-        help="Hide cells of complete tables, as 'simulate' does.  [default with --network: mnar:2]",
+        help="Hide cells of the tables, as 'simulate' does; repeatable.  [default with --network: "
+        "mnar:2]",
     )
     repeat: int | None = option(
         None,
@@ -425,7 +428,8 @@ class Compare(Imputing):
     reference: str | None = option(
         None,
         metavar="METHOD",
-        help="With --hide or --network: test whether the accuracies differ from this method's.",
+        help="With --hide or --network: test whether accuracy and log-loss differ from this "
+        "method's, each row of a table being one unit.",
     )
 
 

@@ -53,11 +53,14 @@ class Condition:
         Name of the table, and what hides its cells.
     draw
         Returns the incomplete table and its truth by a seed; for several processes it must pickle.
+    digest
+        What the table is told from another of its name by; runs on another are done again.
     """
 
     table: str
     hidden: str
     draw: Callable[[int], Pair]
+    digest: str = ""
 
     @property
     def name(self) -> str:
@@ -110,7 +113,8 @@ class ImputationStudy:
                     work = partial(
                         completed, condition.draw, contender.complete, method, seed, self.judge
                     )
-                    yield PlannedRun(condition.name, str(seed), method, work, contender.settings)
+                    settings = f"{contender.settings} {condition.digest}".strip()
+                    yield PlannedRun(condition.name, str(seed), method, work, settings)
 
     def repetitions(self, record: Record, condition: Condition) -> list[Runs]:
         """Return for each repetition of a condition what all methods gave; only whole ones."""

@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from exactlearn.commands import compare
 from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, JudgedCells, PairedTest
 from exactlearn.formats.table import read_dataset
 from exactlearn.imputation.imputed import Imputed
@@ -159,6 +160,44 @@ def test_the_default_method_is_compared_by_default_and_ends(monkeypatch):
     assert set(limits.values()) == {7}
     run(*words, "--methods", "branching")
     assert limits["branching"] is None
+
+
+def test_several_tables_and_mechanisms_go_into_a_folder_that_resumes(full, tmp_path, monkeypatch):
+    holes = tmp_path / "holes.csv"
+    run("simulate", "cancer", "--rows", 80, "--hide", "mcar:0.05", "--seed", 3, "-o", holes)
+    hidden = ("--hide", "mcar:0.1", "--hide", "mnar-states:0.2", "--repeat", 2)
+    methods = ("--methods", "mode,posterior", "--reference", "mode")
+    words = ("compare", full, holes, *hidden, *methods, "-o", tmp_path / "all")
+    rows = run_json(*words)["rows"]
+    assert [(row["table"], row["hidden"], row["method"]) for row in rows] == [
+        (str(table), hidden, method)
+        for table in (full, holes)
+        for hidden in ("mcar:0.1", "mnar-states:0.2")
+        for method in ("mode", "posterior")
+    ]
+    for first, second in zip(rows[::2], rows[1::2], strict=True):
+        assert first["cells"] == second["cells"]
+        loss = second["log_loss"] - first["log_loss"]
+        assert second["loss_difference"] == pytest.approx(loss, abs=0.03)
+        assert first["loss_p_value"] == 1
+
+    def refuse(data, how):
+        raise AssertionError
+
+    for name in ("mode", "posterior"):
+        monkeypatch.setitem(compare.METHODS, name, Method(refuse))
+    assert run_json(*words)["rows"] == rows
+
+
+def test_a_method_that_fails_is_named_and_the_others_are_shown(full, monkeypatch):
+    def refuse(data, how):
+        raise DataError("not this table")
+
+    monkeypatch.setitem(compare.METHODS, "posterior", Method(refuse))
+    words = ("compare", "cancer-mcar", "--methods", "mode,posterior")
+    told = run_json(*words, status=5)
+    assert [row["method"] for row in told["rows"]] == ["mode"]
+    assert told["failures"] == ["cancer-mcar, 0: posterior: not this table"]
 
 
 class TestPairedTest:
