@@ -181,6 +181,11 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
         help="kes: share of the better neighbouring classes whose best is taken.",
     )
     restarts: int = option(100, least=1, help="kes: number of starts.")
+    ess: float | Literal["auto"] = option(
+        None,
+        help="Equivalent sample size of bdeu. auto: the one whose networks predict held-out rows "
+        "best, by cross-validation.  [default: auto where cells are missing, else 1]",
+    )
     max_parents: int | Literal["none"] = with_default(Criterion, "max_parents", None)
 
     def __post_init__(self) -> None:

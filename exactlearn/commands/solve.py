@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from exactlearn._runtime.control import OnEvent
+from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.deletion import DeletionMethod
 from exactlearn.commands.artifacts import Artifacts, supported, traced, writable
@@ -136,9 +136,10 @@ def _read(
         problem = replace(problem, **constraints(options, problem.names))
         return None, Scored(problem=problem, search=options), {}
     data = load(path, options)
-    options, choice = with_chosen_ess(data, options, output.note)
-    stage(f"scoring {data.n_variables} variables")
-    scored = scored_problem(data, options, every=options.lists, counts=options.counts)
+    with SearchControl().running():  # Ctrl-C ends both, and leaves a network
+        options, choice = with_chosen_ess(data, options, output.note)
+        stage(f"scoring {data.n_variables} variables")
+        scored = scored_problem(data, options, every=options.lists, counts=options.counts)
     return data, scored, choice
 
 

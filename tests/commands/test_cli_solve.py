@@ -33,6 +33,7 @@ from exactlearn.scoring.scores import BDeu
 from exactlearn.solvers import Result
 from exactlearn.solvers import solve as solve_problem
 from exactlearn.solvers.certificates.checker import verify
+from exactlearn.structure.ess_choice import choose_ess
 from exactlearn.structure.learned_counts import learned_counts
 from tests.command_line import (
     PATIENCE,
@@ -45,6 +46,7 @@ from tests.command_line import (
 )
 from tests.interrupts import press_ctrl_c
 
+ess_choice_module = sys.modules[choose_ess.__module__]
 learned_counts_module = sys.modules[learned_counts.__module__]
 
 SCORES = """# three variables, the best two of them in a cycle
@@ -457,8 +459,9 @@ def test_missing_cells_have_expected_counts(tmp_path):
     }
     assert (found["status"], found["counts"]) == ("optimal", "expected")
     data = read_dataset(locate("lucas-mcar", ".csv"))
-    counts = learned_counts(data).counts
-    problem = candidate_parent_sets(data, BDeu(), max_parents=3, counts=counts)
+    score, counts = BDeu(choose_ess(data).ess), learned_counts(data).counts
+    assert found["ess"]["value"] == score.ess != BDeu.ess
+    problem = candidate_parent_sets(data, score, max_parents=3, counts=counts)
     assert found["score"] == pytest.approx(solve_problem(problem).score)
     network = read_network(file)
     expected = fit_em(data, network.parents).model
@@ -466,6 +469,16 @@ def test_missing_cells_have_expected_counts(tmp_path):
         assert table == pytest.approx(other, abs=1e-9)
     done = CliRunner().invoke(main, ["solve", "lucas-mcar"])
     assert "those of expected counts" in done.stderr
+    assert f"ess {score.ess:g}: log-likelihood" in done.stderr
+
+
+def test_a_declared_ess_is_kept_where_cells_are_missing():
+    found = run_json("solve", "lucas-mcar", "--ess", "1")
+    assert "ess" not in found
+    assert "ess" not in run_json("solve", "lucas-mcar", "--criterion", "bic")
+    data = read_dataset(locate("lucas-mcar", ".csv"))
+    problem = candidate_parent_sets(data, BDeu(1.0), counts=learned_counts(data).counts)
+    assert found["score"] == pytest.approx(solve_problem(problem).score)
 
 
 def test_expected_counts_keep_constraints():
@@ -483,14 +496,18 @@ def test_without_time_expected_counts_give_the_network_of_structural_em(monkeypa
     assert "those of the network that structural EM found" in done.stderr
 
 
-def test_ctrl_c_in_structural_em_keeps_its_network(monkeypatch):
-    search = learned_counts_module.structural_em
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(learned_counts_module, "structural_em"), (ess_choice_module, "choose_ess")],
+)
+def test_ctrl_c_before_the_search_leaves_a_network(module, name, monkeypatch):
+    search = getattr(module, name)
 
     def pressed(*arguments, **options):
         press_ctrl_c()
         return search(*arguments, **options)
 
-    monkeypatch.setattr(learned_counts_module, "structural_em", pressed)
+    monkeypatch.setattr(module, name, pressed)
     found = run_json("solve", "lucas-mcar", status=130)
     assert found["status"] == "interrupted"
     assert found["bound"] is None
