@@ -118,10 +118,12 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
     The input is a table, the name of a bundled one, or a file of local scores (.jkl, .scores,
     .parquet). -o writes the network (.bif), the record (.json), the scores (.jkl, .scores,
     .parquet), a figure (.svg, .png, .pdf, .dot), or all of them into a folder, with the trace.
+    With --best, --best-classes or --within more than one network is listed, with their arcs.
+
     Where cells are missing, the score is that of expected counts, under a network that structural
     EM learns first, or with --counts of counts which deletion estimates for each family in closed
-    form; proof and bound are those for these counts, and no cell is completed. With --best,
-    --best-classes or --within more than one network is listed, with their arcs.
+    form; proof and bound are those for these counts, and no cell is completed. --ess is then auto
+    unless given, else 1.
 
     With --solver ges or kes Markov equivalence classes of a complete table are searched instead,
     with any number of parents unless --max-parents says otherwise (else 3): nothing is proven.
@@ -181,11 +183,7 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
         help="kes: share of the better neighbouring classes whose best is taken.",
     )
     restarts: int = option(100, least=1, help="kes: number of starts.")
-    ess: float | Literal["auto"] = option(
-        None,
-        help="Equivalent sample size of bdeu. auto: the one whose networks predict held-out rows "
-        "best, by cross-validation.  [default: auto where cells are missing, else 1]",
-    )
+    ess: float | Literal["auto"] = with_default(Criterion, "ess", None)
     max_parents: int | Literal["none"] = with_default(Criterion, "max_parents", None)
 
     def __post_init__(self) -> None:

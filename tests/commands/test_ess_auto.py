@@ -75,6 +75,15 @@ def test_a_run_records_the_choice_and_keeps_the_word(tables, tmp_path):
     assert 'ess = "auto"' in (tmp_path / "out" / "run.toml").read_text()
 
 
+@pytest.mark.parametrize("ess", ["", "[score]\ness = 4\n"])
+def test_a_step_chooses_unless_the_run_says_otherwise(ess, tables, tmp_path):
+    text = f'[data]\nfile = "full.csv"\n{ess}[solve]\nsource = "holed.csv"\n'
+    (tmp_path / "run.toml").write_text(text + "[figures]\nformats = []\n")
+    run("run", tmp_path / "run.toml", "-o", tmp_path / "out")
+    record = json.loads((tmp_path / "out" / "solved" / "result.json").read_text())
+    assert ("ess" in record) == (not ess)
+
+
 def test_what_has_no_ess_to_choose_is_refused(tables, tmp_path):
     path = tmp_path / "full.csv"
     assert "--criterion bdeu" in fails("solve", path, "--ess", "auto", "--criterion", "bic")
