@@ -67,7 +67,7 @@ def test_options_without_meaning_are_refused(words, message):
 
 
 def test_other_input_is_refused(tmp_path):
-    assert "exactlearn augment" in fails("solve", "cancer-mcar", "--solver", "ges")
+    assert "'exactlearn solve' without it" in fails("solve", "cancer-mcar", "--solver", "ges")
     assert "exactlearn solve" in fails("augment", "cancer-mcar", "--solver", "kes")
     run("solve", TABLE, "-o", tmp_path / "x.jkl")
     assert "give the table" in fails("solve", tmp_path / "x.jkl", "--solver", "ges")
