@@ -198,10 +198,14 @@ class Experiment:
     published: Mapping[str, float] = field(default_factory=dict)
 
     @property
+    def cell(self) -> str:
+        """The rows that are learnt from, whatever the score."""
+        return f"{self.table}, {self.network}, {self.rows} rows, {self.spec}"
+
+    @property
     def name(self) -> str:
         """Its name in the record."""
-        name = f"{self.table}, {self.network}, {self.rows} rows, {self.spec}"
-        return f"{name}, ess {self.score.ess:g}" if isinstance(self.score, BDeu) else name
+        return f"{self.cell}, ess {self.score.ess:g}" if isinstance(self.score, BDeu) else self.cell
 
     @property
     def group(self) -> str:
@@ -343,10 +347,11 @@ class Summary:
     experiments
         How many.
     shortfall, largest
-        Mean and largest difference of the log-likelihood per test row from the best method's, other
-        than ``complete``.
+        Mean and largest difference of the log-likelihood per test row from the best method's, by
+        any score, other than ``complete``.
     close, behind_mode
-        Experiments in which that is at most `CLOSE`; in which ``mode`` has more by more than that.
+        Experiments in which that is at most `CLOSE`; in which ``mode``, by any score, has more by
+        more than that.
     cpdag_shd, seconds
         Means over the experiments that have it.
     """
@@ -422,15 +427,31 @@ class StructuralStudy:
         return found
 
 
-def summaries(rows: Sequence[StructuralRow], groups: Mapping[str, str]) -> list[Summary]:
-    """Return how far each method is behind the best one, within each group of experiments."""
+def summaries(
+    rows: Sequence[StructuralRow], experiments: Mapping[str, Experiment]
+) -> list[Summary]:
+    """Return how far each method is behind the best one, within each group of experiments.
+
+    Parameters
+    ----------
+    rows
+        Methods in experiments.
+    experiments
+        Those to summarise, by name.
+    """
+    judged = [(experiments[row.experiment], row) for row in rows if row.experiment in experiments]
+    best: dict[tuple[str, bool], float] = {}
+    for experiment, row in judged:
+        for is_mode in (False, row.method == "mode"):
+            if row.method != "complete":
+                key = experiment.cell, is_mode
+                best[key] = max(row.log_likelihood, best.get(key, -inf))
     found = []
-    gains = {(row.experiment, row.method): row.log_likelihood for row in rows}
-    for group in dict.fromkeys(groups.values()):
+    for group in dict.fromkeys(experiment.group for experiment, _ in judged):
         for method in METHODS:
-            own = [r for r in rows if r.method == method and groups.get(r.experiment) == group]
-            losses = [_best_gain(r.experiment, gains) - r.log_likelihood for r in own]
-            modes = [gains.get((r.experiment, "mode"), -inf) - r.log_likelihood for r in own]
+            own = [(e.cell, r) for e, r in judged if (e.group, r.method) == (group, method)]
+            losses = [best[cell, False] - r.log_likelihood for cell, r in own]
+            modes = [best.get((cell, True), -inf) - r.log_likelihood for cell, r in own]
             if own:
                 found.append(
                     Summary(
@@ -441,18 +462,11 @@ def summaries(rows: Sequence[StructuralRow], groups: Mapping[str, str]) -> list[
                         largest=max(losses),
                         close=sum(loss <= CLOSE for loss in losses),
                         behind_mode=sum(loss > CLOSE for loss in modes),
-                        cpdag_shd=Mean.of([r.cpdag_shd for r in own]).value,
-                        seconds=Mean.of([r.seconds for r in own]).value,
+                        cpdag_shd=Mean.of(r.cpdag_shd for _, r in own).value,
+                        seconds=Mean.of(r.seconds for _, r in own).value,
                     )
                 )
     return found
-
-
-def _best_gain(experiment: str, gains: Mapping[tuple[str, str], float]) -> float:
-    """Return the largest log-likelihood of a method that learns from the incomplete rows."""
-    return max(
-        gain for (own, method), gain in gains.items() if own == experiment and method != "complete"
-    )
 
 
 def _judged(learn: Learn, draw: Callable[[], Incomplete], seed: int) -> dict[str, Any]:

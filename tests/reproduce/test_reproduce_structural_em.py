@@ -67,26 +67,29 @@ def test_rows_of_a_set_are_divided(name, learnt, unseen, data_dir, tmp_path):
 
 def row(experiment, method, gain):
     return StructuralRow(
-        experiment=experiment, method=method, repetitions=1, cpdag_shd=1.0, shd_per_arc=1.0,
+        experiment=experiment.name, method=method, repetitions=1, cpdag_shd=1.0, shd_per_arc=1.0,
         shd_error=None, published=None, log_likelihood=gain, seconds=2.0,
     )  # fmt: skip
 
 
 def test_methods_are_behind_the_best_that_sees_the_incomplete_rows():
-    rows = [
-        row("a", "--counts expected", -3.0), row("a", "mode", -2.9), row("a", "complete", -1.0),
-        row("b", "--counts expected", -5.0), row("b", "mode", -5.04), row("other", "mode", 0.0),
-    ]  # fmt: skip
-    expected, mode, complete = summaries(rows, {"a": "group", "b": "group"})
-    assert (expected.method, mode.method, complete.method) == (
-        "--counts expected",
-        "mode",
-        "complete",
+    one, ten, other = (
+        Experiment(table="test", network=name, spec="mcar:0.15", rows=500, score=BDeu(ess))
+        for name, ess in (("car", 1.0), ("car", 10.0), ("crx", 1.0))
     )
+    rows = [
+        row(one, "--counts expected", -3.0), row(one, "mode", -4.0), row(one, "complete", -1.0),
+        row(ten, "mode", -2.9), row(other, "--counts expected", -5.0), row(other, "mode", -5.04),
+    ]  # fmt: skip
+    found = summaries(rows, {e.name: e for e in (one, ten, other)})
+    expected, mode, complete, denser = found
+    assert [s.method for s in found] == ["--counts expected", "mode", "complete", "mode"]
+    assert {s.group for s in found[:3]} == {"test, 500 rows, mcar:0.15, ess 1"}
     assert (expected.experiments, expected.close, expected.behind_mode) == (2, 1, 1)
     assert (expected.shortfall, expected.largest) == pytest.approx((0.05, 0.1))
-    assert (mode.close, mode.behind_mode, mode.seconds) == (2, 0, 2.0)
+    assert (mode.close, mode.behind_mode, mode.seconds) == (1, 1, 2.0)
     assert (complete.largest, complete.behind_mode) == (pytest.approx(-1.9), 0)
+    assert (denser.group, denser.largest) == ("test, 500 rows, mcar:0.15, ess 10", 0.0)
 
 
 @pytest.mark.parametrize(
