@@ -3,8 +3,8 @@
 Methods that know only numbers get one indicator column for each state (one-hot coding).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import inf, isfinite, nan
 from typing import Protocol
 
@@ -35,6 +35,8 @@ class Imputed:
     score, bound
         Score of the completed table with the learned network, and its proven bound; NaN and ``inf``
         for methods without.
+    weights
+        Of a pool, the weight of each component by variable and name.
     status
         How the search ended, as for :class:`~exactlearn.augmentation.Augmentation`.
     """
@@ -45,6 +47,7 @@ class Imputed:
     network: BayesianNetwork | None = None
     score: float = nan
     bound: float = inf
+    weights: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     status: str = "heuristic"
 
     @classmethod

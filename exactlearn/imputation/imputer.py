@@ -1,4 +1,4 @@
-"""One imputer with ``fit`` and ``transform`` for all ways of completing a table by a network."""
+"""One imputer with ``fit`` and ``transform`` for all ways of completing a table by own models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -25,10 +25,14 @@ from exactlearn.imputation.learning import (
     learned,
 )
 from exactlearn.imputation.mechanism import learned_missingness_graph
+from exactlearn.imputation.stacking import StackedModel, fit_stacked
 
-Mode = Literal["augmentation", "posterior", "mpe", "averaged", "multiple", "mode"]
+Mode = Literal["stacked", "averaged", "posterior", "mpe", "multiple", "augmentation", "mode"]
 
 MODES: tuple[Mode, ...] = get_args(Mode)
+
+AVERAGING: tuple[Mode, ...] = ("stacked", "averaged")
+"""Modes that average over several networks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,23 +98,27 @@ class ImputationModel:
 
 @dataclass(eq=False)
 class Imputer:
-    """Complete tables by a network that is learned from an incomplete one, or given.
+    """Complete tables by a model that is learned from an incomplete one, or by a given network.
 
     Parameters
     ----------
     mode
+        ``stacked``: each cell gets its most probable state by averaged networks, logistic
+        regressions and a mixture together (:mod:`exactlearn.imputation.stacking`).
         ``augmentation``: the table it is fitted on gets the completion that maximises the score
         together with the network; other tables get the most probable completion of each row.
         ``posterior``: each cell gets its most probable state given the observed cells of its row.
         ``mpe``: each row gets its jointly most probable completion.
-        ``averaged``: as ``posterior``, by the mean over networks from bootstrap samples of rows.
+        ``averaged``: as ``posterior``, by the mean over networks from bootstrap samples of rows,
+        in which missing cells are drawn.
         ``multiple``: completions are drawn from the joint posterior of each row.
         ``mode``: each cell gets the most frequent state of its variable.
     learning
         How the network is learned; its seed is also that of ``multiple``.
     network
         A network to use in place of learning one, for ``posterior``, ``mpe`` and ``multiple``; the
-        imputer then needs no fitting. After fitting the one learned; the first of ``averaged``.
+        imputer then needs no fitting. After fitting the one learned, of several the first; of
+        ``stacked`` without any the one without arcs.
     draws
         How many tables ``multiple`` draws.
 
@@ -132,12 +140,13 @@ class Imputer:
     [[1, 1], [0, 0]]
     """
 
-    mode: Mode = "posterior"
+    mode: Mode = "stacked"
     learning: Learning = field(default_factory=Learning)
     network: BayesianNetwork | None = None
     draws: int = 5
     _learned: tuple[Dataset, Imputed] | None = field(default=None, init=False, repr=False)
     _model: ImputationModel = field(default_factory=ImputationModel, init=False, repr=False)
+    _stack: StackedModel | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
@@ -145,10 +154,15 @@ class Imputer:
             raise OptionError(f"there is no mode {self.mode!r}{did_you_mean(self.mode, MODES)}")
         if self.draws < 1:
             raise OptionError(f"draws must be at least 1, found {self.draws}")
-        if self.mode in ("augmentation", "averaged", "mode") and self.network is not None:
+        if self.mode not in ("posterior", "mpe", "multiple") and self.network is not None:
             raise OptionError(
                 f"the mode '{self.mode}' learns from the table; a given network is for "
                 "'posterior', 'mpe' and 'multiple'"
+            )
+        if self.mode in AVERAGING and self.learning.learner is not None:
+            raise OptionError(
+                f"the mode '{self.mode}' learns networks from drawn completions; leave the learner "
+                "out"
             )
         if self.mode == "augmentation" and self.learning.learner is None:
             self.learning = self.learning.learned_by("t-local")
@@ -162,7 +176,8 @@ class Imputer:
         ):
             raise OptionError(
                 "why cells are missing is learned beside a network that is learned, for the modes "
-                "'posterior', 'mpe', 'averaged' and 'multiple'; leave missingness 'ignored'"
+                "'stacked', 'averaged', 'posterior', 'mpe' and 'multiple'; leave missingness "
+                "'ignored'"
             )
         self._given = self.network is not None
         if self.network is not None:
@@ -211,10 +226,20 @@ class Imputer:
                 self._model = ImputationModel((independent(dataset),))
             self.network = self._model.network
             return Imputed(values=None, network=self.network)
+        if self.mode == "stacked":
+            return self._learn_stack(dataset)
         found, networks = self._find(dataset)
         self._model = ImputationModel.of(dataset, networks, self.learning)
         self.network = self._model.network
         found = replace(found, network=self.network)
+        self._learned = (dataset, found)
+        return found
+
+    def _learn_stack(self, dataset: Dataset) -> Imputed:
+        """Fit the pool; its first network stands for the variables and states."""
+        self._stack, status = fit_stacked(dataset, self.learning)
+        self.network = self._stack.network or independent(dataset)
+        found = Imputed(values=None, network=self.network, status=status)
         self._learned = (dataset, found)
         return found
 
@@ -262,7 +287,7 @@ class Imputer:
             return tuple(table.complete(values) for values in drawn)
         values = self._joint_values(table)
         if values is None:
-            values = likeliest(self._model.posterior(table))
+            values = likeliest(self._posterior(table))
         return (table.complete(values),)
 
     @checked_arguments()
@@ -279,7 +304,7 @@ class Imputer:
             As :meth:`transform`.
         """
         table, network = self._table(dataset), self._network
-        probabilities = self._model.posterior(table)
+        probabilities = self._posterior(table)
         joint = self._joint(table)
         if joint is not None:
             return replace(joint, probabilities=probabilities)
@@ -288,8 +313,13 @@ class Imputer:
             values = likeliest(probabilities)
         parents = _parents_among(network, table.names)
         status = "heuristic" if self._learned is None else self._learned[1].ended
-        if self.mode == "averaged":
-            return Imputed(values=values, probabilities=probabilities, status=status)
+        if self.mode in AVERAGING:
+            return Imputed(
+                values=values,
+                probabilities=probabilities,
+                weights={} if self._stack is None else self._stack.named_weights(table.names),
+                status=status,
+            )
         return Imputed(
             values=values,
             probabilities=probabilities,
@@ -304,6 +334,18 @@ class Imputer:
         if self.network is None:
             raise OptionError("the imputer has no network yet: call fit first, or give it one")
         return self.network
+
+    def _posterior(self, table: Dataset) -> NDArray[np.float64]:
+        """Return the distribution of each missing cell of a table in the network's states."""
+        if self._stack is None:
+            return self._model.posterior(table)
+        network = self._network
+        order = [table.names.index(name) for name in network.names]
+        ordered = Dataset(table.codes[:, order], network.names, network.states, table.weights)
+        found = self._stack.posterior(ordered)
+        # The cells of a row come in the order of the columns.
+        rows, columns = ordered.missing_cells.T
+        return found[np.lexsort((np.array(order)[columns], rows))]
 
     def _table(self, dataset: Dataset) -> Dataset:
         """Return a table in the network's states; itself, where they are the same."""

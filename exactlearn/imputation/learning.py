@@ -9,8 +9,11 @@ and three take a table such as SPECT ten times the time.
 Averaging: with few rows many networks score about as well as the best one, and each is wrong
 elsewhere, so posteriors can be averaged over networks learned from bootstrap samples of the rows.
 Breiman 1996, "Bagging predictors"; for networks Friedman, Goldszmidt and Wyner 1999, "Data analysis
-with Bayesian networks: a bootstrap approach". Only the structures come from the samples: the
-parameters of each are estimated from all rows.
+with Bayesian networks: a bootstrap approach". Each structure is learned from a complete sample: the
+missing cells are drawn from the posterior of the network before (data augmentation, Tanner and Wong
+1987, "The calculation of posterior distributions by data augmentation"). The equivalent sample
+sizes of the networks differ, since none is best for all tables. The parameters of each network are
+estimated from all rows, by EM.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,16 +23,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.control import OnEvent
+from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.augmentation import augment
 from exactlearn.bayesnet.complete_data import fit_available_cases
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.row_completion import posterior_cells
+from exactlearn.bayesnet.row_completion import draw_completions, posterior_cells
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.imputation.imputed import Imputed
+from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BDeu, Score, as_score
+from exactlearn.solvers import solve
+from exactlearn.solvers.parameters import OrderingParameters, SolverParameters
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.structural_em import structural_em
 
@@ -43,6 +49,17 @@ Missingness = Literal["ignored", "learned"]
 ESS = 10.0
 """Equivalent sample size of the default score."""
 
+ESS_FACTORS = (0.4, 1.6, 0.1)
+"""What the equivalent sample sizes of networks that are averaged are multiplied by, in turn."""
+
+EM_TOLERANCE = 1e-3
+"""Gain for each row below which EM for the parameters of networks that are averaged ends."""
+
+QUICK = SolverParameters(
+    ordering=OrderingParameters(timed=False, budget=0, least_budget=1_000_000, relaxed=0)
+)
+"""A short search among orders: networks that are averaged need not be optimal."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Learning:
@@ -51,7 +68,8 @@ class Learning:
     Parameters
     ----------
     learner
-        Left out, ``t-local`` for the mode ``augmentation`` and else ``structural-em``.
+        Of the modes ``posterior``, ``mpe``, ``multiple`` and ``augmentation``. Left out, ``t-local``
+        for ``augmentation`` and else ``structural-em``.
         ``structural-em`` (expected counts), ``structural-em-hard`` (the most probable completion in
         place of the expectation), or a method of :func:`~exactlearn.augmentation.augment`.
     score
@@ -74,7 +92,7 @@ class Learning:
     alpha
         Pseudo-count of every parameter of the network.
     networks
-        How many networks the mode ``averaged`` learns.
+        How many networks the modes ``averaged`` and ``stacked`` learn.
     missingness
         ``learned``: the posteriors are those of a network in which a cell may be missing because of
         its own value or another variable's, :mod:`exactlearn.imputation.mechanism`.
@@ -93,7 +111,7 @@ class Learning:
     required: Collection[Arc] = ()
     forbidden: Collection[Arc] = ()
     alpha: float = 0.3
-    networks: int = 10
+    networks: int = 6
     missingness: Missingness = "ignored"
     on_event: OnEvent | None = None
 
@@ -184,9 +202,7 @@ def _shared(how: Learning) -> dict[str, Any]:
 
 
 def bootstrap_networks(dataset: Dataset, how: Learning) -> tuple[tuple[BayesianNetwork, ...], str]:
-    """Learn ``how.networks`` networks, each from a sample of the rows with replacement.
-
-    Each gets the same share of the time limit.
+    """Learn ``how.networks`` networks, each from a drawn completion of a bootstrap sample.
 
     Returns
     -------
@@ -197,21 +213,48 @@ def bootstrap_networks(dataset: Dataset, how: Learning) -> tuple[tuple[BayesianN
 
     Raises
     ------
-    OptionError, TooLargeError, InfeasibleError
-        As :func:`~exactlearn.imputation.learning.learned`.
+    TooLargeError
+        When the missing cells of a row depend on each other too much for exact inference.
+    InfeasibleError
+        When no network has the required arcs without the forbidden ones.
     """
-    share = None if how.time_limit is None else how.time_limit / how.networks
-    networks, status = [], "heuristic"
-    for k in range(how.networks):
-        sample = _sample(dataset, np.random.default_rng((how.seed, k)))
-        found = learned(sample, replace(how, time_limit=share))
-        if found.parents is not None:
-            networks.append(fit_em(dataset, found.parents, alpha=how.alpha).model)
-        if found.ended != "heuristic":
-            status = found.ended
-        if status == "interrupted":
-            break
-    return tuple(networks), status
+    networks: list[BayesianNetwork] = []
+    network = independent(dataset)
+    with SearchControl.within(how.time_limit).running() as control:
+        for k in range(how.networks + 1):  # the first, from independent draws, is not kept
+            rng = np.random.default_rng((how.seed, k))
+            values = draw_completions(network, dataset, 1, rng)[0]
+            sample = _sample(dataset.complete(values), rng)
+            parents = _best_parents(sample, how, ESS_FACTORS[k % len(ESS_FACTORS)], control)
+            if parents is None or control.is_over:
+                break
+            found = fit_em(
+                dataset, parents, alpha=how.alpha, starts=1, tolerance=EM_TOLERANCE
+            )
+            network = found.model
+            if k > 0:
+                networks.append(network)
+        return tuple(networks), control.status if control.is_over else "heuristic"
+
+
+def _best_parents(
+    sample: Dataset, how: Learning, factor: float, control: SearchControl
+) -> tuple[tuple[int, ...], ...] | None:
+    """Return a good DAG of a complete table; ``None`` when time is up."""
+    score = BDeu(factor * how.score.ess) if isinstance(how.score, BDeu) else how.score
+    problem = candidate_parent_sets(
+        sample,
+        score,
+        max_parents=how.max_parents,
+        required=how.required,
+        forbidden=how.forbidden,
+        control=control,
+    )
+    if problem.stopped:
+        return None
+    solver = "ordering" if how.solver == "auto" else how.solver
+    found = solve(problem, solver=solver, time_limit=control.remaining, parameters=QUICK)
+    return found.parents
 
 
 def averaged_posterior(

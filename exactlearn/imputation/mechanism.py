@@ -73,12 +73,12 @@ def learned_missingness_graph(
         When the variables of a network depend on each other too much for exact inference.
     """
     missing = dataset.codes == MISSING
-    partly = np.flatnonzero(
-        missing.any(axis=0) & ~missing.all(axis=0) & (dataset.cardinalities > 1)
-    )
+    partly = partly_missing(dataset)
     if not len(partly):
         return MissingnessGraph({})
-    gains = _gains(dataset, networks, partly)
+    nothing = replace(dataset, codes=np.full((1, dataset.n_variables), MISSING), weights=None)
+    posterior, marginals = (averaged_posterior(networks, table) for table in (dataset, nothing))
+    gains = _gains(dataset, posterior, marginals, partly)
     full = np.flatnonzero(~missing.any(axis=0) & (dataset.cardinalities > 1))
     together = [sorted(learned_separators(dataset, v, full)) * several for v in partly.tolist()]
     if any(len(us) > 1 for us in together):
@@ -95,13 +95,57 @@ def learned_missingness_graph(
     return MissingnessGraph(causes)
 
 
+def partly_missing(dataset: Dataset) -> NDArray[np.int64]:
+    """Return the variables with missing and observed cells, and with several states."""
+    missing = dataset.codes == MISSING
+    return np.flatnonzero(
+        missing.any(axis=0) & ~missing.all(axis=0) & (dataset.cardinalities > 1)
+    )
+
+
+def self_masking_ratios(
+    dataset: Dataset, posterior: NDArray[np.float64], marginals: NDArray[np.float64]
+) -> dict[int, NDArray[np.float64]]:
+    """Return by what the posterior of variables is multiplied that are missing by their own value.
+
+    Parameters
+    ----------
+    dataset
+        Table with missing cells.
+    posterior
+        Distribution of each missing cell if cells are missing at random, shape (cells, states).
+    marginals
+        Distribution of each variable that these begin with, shape (variables, states).
+
+    Returns
+    -------
+    ratios
+        For each such variable the distribution of its missing cells over that it begins with,
+        shape (states,).
+    """
+    partly = partly_missing(dataset)
+    if not len(partly):
+        return {}
+    gains = _gains(dataset, posterior, marginals, partly)
+    rows, columns = dataset.missing_cells.T
+    found = {}
+    for v, why in zip(partly.tolist(), _likeliest_causes(gains), strict=True):
+        if why == ITSELF:
+            possible, p = marginals[v] > 0, marginals[v]
+            over = np.divide(posterior[columns == v], p, out=np.zeros((int((columns == v).sum()), len(p))), where=possible)
+            weights = dataset.row_weights[rows[columns == v]]
+            beta, _ = shifted(over, weights, p)
+            found[v] = np.divide(beta, p, out=np.zeros_like(p), where=possible)
+    return found
+
+
 def _gains(
-    dataset: Dataset, networks: Sequence[BayesianNetwork], partly: NDArray[np.int64]
+    dataset: Dataset,
+    posterior: NDArray[np.float64],
+    marginals: NDArray[np.float64],
+    partly: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """Return the gain of each cause: what it adds to the log-likelihood, less its BIC penalty."""
-    nothing = replace(dataset, codes=np.full((1, dataset.n_variables), MISSING), weights=None)
-    marginals = averaged_posterior(networks, nothing)
-    posterior = averaged_posterior(networks, dataset)
     missing = dataset.codes[:, partly] == MISSING
     gains = np.full((len(partly), OTHERS + dataset.n_variables), -np.inf)
     gains[:, NEITHER] = 0.0

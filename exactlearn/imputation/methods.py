@@ -10,7 +10,7 @@ from typing import cast
 
 from exactlearn.data.dataset import Dataset
 from exactlearn.imputation.imputed import Imputed
-from exactlearn.imputation.imputer import Imputer, Mode
+from exactlearn.imputation.imputer import AVERAGING, Imputer, Mode
 from exactlearn.imputation.learning import (
     Learner,
     Learning,
@@ -67,17 +67,13 @@ def _most_frequent(dataset: Dataset, how: Learning) -> Imputed:
 
 
 def _by_network(mode: Mode, dataset: Dataset, how: Learning) -> Imputed:
-    imputer = Imputer(mode, how)
+    imputer = Imputer(mode, replace(how, learner=None) if mode in AVERAGING else how)
     found = imputer.learn(dataset)
     return found if found.network is None else imputer.imputed(dataset)
 
 
 def _by_structural_em(learner: Learner, dataset: Dataset, how: Learning) -> Imputed:
     return _by_network("mpe", dataset, how.learned_by(learner))
-
-
-def _averaged_mnar(dataset: Dataset, how: Learning) -> Imputed:
-    return _by_network("averaged", dataset, replace(how, missingness="learned"))
 
 
 _network = partial(Method, learns_network=True)
@@ -92,10 +88,10 @@ METHODS: dict[str, Method] = {
     "mode": _network(_most_frequent),
     "structural-em": _network(partial(_by_structural_em, "structural-em")),
     "structural-em-hard": _network(partial(_by_structural_em, "structural-em-hard")),
+    "stacked": _network(partial(_by_network, "stacked")),
     "posterior": _network(partial(_by_network, "posterior")),
     "mpe": _network(partial(_by_network, "mpe")),
     "averaged": _network(partial(_by_network, "averaged")),
-    "averaged-mnar": _network(_averaged_mnar),
     "knn": _imputer(impute_knn),
     "iterative": _imputer(impute_iterative),
     "logistic": _imputer(impute_logistic),

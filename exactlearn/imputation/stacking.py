@@ -1,0 +1,385 @@
+r"""Several imputers pooled, with weights that are learned on cells hidden on purpose.
+
+Networks of few parents, logistic regressions and mixtures err on different tables. With q_c(s) the
+probability of the state s by the component c, the pool is
+
+.. math:: P(s) \propto \prod_c q_c(s)^{w_c}, \qquad w_c \ge 0 ,
+
+the log-linear pool (Genest and Zidek 1986, "Combining probability distributions"); as its weights
+need not add up to one, it also makes probabilities less sure, or more. The weights minimise the
+log loss of cells that were observed, and were hidden from the components: stacking (Wolpert 1992,
+"Stacked generalization"; Breiman 1996, "Stacked regressions"). Those of a variable are drawn to
+weights common to all variables, and these to fixed ones, as few cells are hidden of each: they
+minimise
+
+.. math:: - \sum_i \log P(s_i) + \lambda \| w - w^0 \|^2 .
+
+Then the components are fitted to the whole table. Where the table says that cells are missing by
+their own value (:mod:`exactlearn.imputation.mechanism`), the pool is multiplied by how much more
+probable each state is among the missing cells than among the observed ones.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+
+from exactlearn._runtime.control import SearchControl
+from exactlearn.bayesnet.component_growth import learn_naive_bayes
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import TooLargeError
+from exactlearn.imputation.imputed import CellModel, cell_probabilities
+from exactlearn.imputation.learning import (
+    Learning,
+    averaged_posterior,
+    bootstrap_networks,
+    independent,
+)
+from exactlearn.imputation.logistic import fit_logistic
+from exactlearn.imputation.mechanism import self_masking_ratios
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackingParameters:
+    """Constants of the pool.
+
+    Parameters
+    ----------
+    hidden
+        Share of the observed cells that are hidden to learn the weights.
+    common, own
+        The number lambda for the weights common to all variables, and for those of each.
+    floor
+        Share of the uniform distribution in that of each component: none is certain.
+    """
+
+    hidden: float = 0.15
+    common: float = 10.0
+    own: float = 100.0
+    floor: float = 1e-3
+
+
+PARAMETERS = StackingParameters()
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkAverage:
+    """The mean of the posteriors of networks."""
+
+    networks: tuple[BayesianNetwork, ...]
+
+    def posterior(self, table: Dataset) -> Matrix:
+        """Return the mean distribution of each missing cell."""
+        return averaged_posterior(self.networks, table)
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """A naive Bayes model with a hidden class."""
+
+    model: NaiveBayes
+
+    def posterior(self, table: Dataset) -> Matrix:
+        """Return the distribution of each missing cell given the observed cells of its row."""
+        found, _ = self.model.row_posteriors(table.codes.astype(np.int16))
+        return cell_probabilities(found, table)
+
+
+def _networks(dataset: Dataset, how: Learning, control: SearchControl) -> CellModel | None:
+    networks, _ = bootstrap_networks(dataset, replace(how, time_limit=control.remaining))
+    return NetworkAverage(networks) if networks else None
+
+
+def _logistic(dataset: Dataset, how: Learning, control: SearchControl) -> CellModel | None:
+    return fit_logistic(dataset, seed=how.seed, control=control)
+
+
+def _mixture(dataset: Dataset, how: Learning, control: SearchControl) -> CellModel | None:
+    found = learn_naive_bayes(dataset, seed=how.seed, time_limit=control.remaining)
+    return Mixture(found.model)
+
+
+@dataclass(frozen=True)
+class Component:
+    """A kind of imputer that is pooled.
+
+    Parameters
+    ----------
+    fit
+        Fits it to a table; ``None`` when a limit came before there was any model.
+    weight
+        What its weights are drawn to.
+    """
+
+    fit: Callable[[Dataset, Learning, SearchControl], CellModel | None]
+    weight: float
+
+
+COMPONENTS: dict[str, Component] = {
+    "mixture": Component(_mixture, 0.1),
+    "logistic": Component(_logistic, 0.5),
+    "networks": Component(_networks, 0.5),
+}
+"""The imputers that are pooled, the fastest first."""
+
+
+@dataclass(frozen=True, eq=False)
+class StackedModel:
+    """Fitted components and their pool.
+
+    Parameters
+    ----------
+    components
+        The fitted components by name.
+    weights
+        Weight of each component for each variable, shape (variables, components).
+    ratios
+        For variables whose cells are missing by their own value how much more probable each state
+        is there, shape (states,).
+    parameters
+        Constants.
+    """
+
+    components: Mapping[str, CellModel]
+    weights: Matrix
+    ratios: Mapping[int, Matrix] = field(default_factory=dict)
+    parameters: StackingParameters = PARAMETERS
+
+    @property
+    def network(self) -> BayesianNetwork | None:
+        """The first network of the components, if one has any."""
+        every = (m.networks for m in self.components.values() if isinstance(m, NetworkAverage))
+        return next((networks[0] for networks in every), None)
+
+    def named_weights(self, names: Sequence[str]) -> dict[str, dict[str, float]]:
+        """Return the weights of the components by variable."""
+        return {
+            name: dict(zip(self.components, own, strict=True))
+            for name, own in zip(names, self.weights.tolist(), strict=True)
+        }
+
+    def posterior(self, table: Dataset) -> Matrix:
+        """Return the pooled distribution of each missing cell, as `CellModel.posterior`."""
+        parts = [model.posterior(table) for model in self.components.values()]
+        columns = table.missing_cells[:, 1]
+        logs = log_shares(parts, table.cardinalities[columns], self.parameters.floor)
+        found = pooled(logs, self.weights[columns])
+        for v, ratio in self.ratios.items():
+            found[columns == v] *= ratio
+        total: Matrix = found / found.sum(axis=1, keepdims=True)
+        return total
+
+
+def fit_stacked(
+    dataset: Dataset, how: Learning, parameters: StackingParameters = PARAMETERS
+) -> tuple[StackedModel, str]:
+    """Fit the components, learn their weights and, if wanted, why cells are missing.
+
+    Components that a limit or an interrupt leaves out are not part of the pool, nor are those that
+    need too large tables of exact inference. Without time for the weights these are fixed ones.
+
+    Parameters
+    ----------
+    dataset
+        Table with or without missing cells.
+    how
+        Seed, time limit, whether missingness is learned, and how networks are.
+    parameters
+        Constants.
+
+    Returns
+    -------
+    model
+        The pool; of the shares of the observed states where no component was fitted in time.
+    status
+        ``heuristic``, or else ``feasible`` or ``interrupted``.
+    """
+    with SearchControl.within(how.time_limit).running() as control:
+        names = [name for name in COMPONENTS if dataset.n_variables > 1]
+        components = _fitted(dataset, how, names, control)
+        if not components:
+            components = {"marginal": NetworkAverage((independent(dataset),))}
+        start = np.array([COMPONENTS[name].weight if name in COMPONENTS else 1.0 for name in components])
+        weights = np.tile(start, (dataset.n_variables, 1))
+        if len(components) > 1 and not control.is_over:
+            weights = _learned_weights(dataset, how, tuple(components), weights, control, parameters)
+        model = StackedModel(components, weights, parameters=parameters)
+        if how.missingness == "learned" and not control.is_over and not dataset.is_complete:
+            nothing = replace(dataset, codes=np.full((1, dataset.n_variables), MISSING), weights=None)
+            posterior, marginals = (model.posterior(table) for table in (dataset, nothing))
+            model = replace(model, ratios=self_masking_ratios(dataset, posterior, marginals))
+        return model, control.status if control.is_over else "heuristic"
+
+
+def _fitted(
+    dataset: Dataset, how: Learning, names: Sequence[str], control: SearchControl
+) -> dict[str, CellModel]:
+    """Return the components that can be fitted within the limit."""
+    found = {}
+    for name in names:
+        if control.is_over:
+            break
+        try:
+            model = COMPONENTS[name].fit(dataset, how, control)
+            if model is not None:
+                model.posterior(dataset)
+                found[name] = model
+        except TooLargeError:
+            continue
+    return found
+
+
+def _learned_weights(
+    dataset: Dataset,
+    how: Learning,
+    names: Sequence[str],
+    start: Matrix,
+    control: SearchControl,
+    parameters: StackingParameters,
+) -> Matrix:
+    """Return weights learned on hidden cells; the start, where a limit or inference prevents it."""
+    table = with_hidden_cells(dataset, parameters.hidden, np.random.default_rng(how.seed))
+    rows, columns = table.missing_cells.T
+    states = dataset.codes[rows, columns].astype(np.int64)
+    known = states != MISSING
+    components = _fitted(table, how, names, control)
+    if control.is_over or len(components) < len(names) or not known.any():
+        return start
+    parts = [model.posterior(table)[known] for model in components.values()]
+    columns = columns[known]
+    logs = log_shares(parts, dataset.cardinalities[columns], parameters.floor)
+    cells = HiddenCells(logs, states[known], dataset.row_weights[rows[known]])
+    common = pool_weights(cells, start[0], parameters.common)
+    weights = np.tile(common, (len(start), 1))
+    for v in np.unique(columns).tolist():
+        weights[v] = pool_weights(cells.part(columns == v), common, parameters.own)
+    return weights
+
+
+def with_hidden_cells(dataset: Dataset, share: float, rng: np.random.Generator) -> Dataset:
+    """Hide a share of the observed cells; each variable keeps one that it has."""
+    codes = dataset.codes.copy()
+    codes[rng.random(codes.shape) < share] = MISSING
+    for v in np.flatnonzero((codes == MISSING).all(axis=0)).tolist():
+        seen = np.flatnonzero(dataset.codes[:, v] != MISSING)[:1]
+        codes[seen, v] = dataset.codes[seen, v]
+    return replace(dataset, codes=codes)
+
+
+def log_shares(parts: Sequence[Matrix], sizes: NDArray[np.int64], floor: float) -> Matrix:
+    """Return logarithms of the distributions of cells by several components.
+
+    Parameters
+    ----------
+    parts
+        For each component, shape (cells, most states).
+    sizes
+        Number of states of each cell's variable.
+    floor
+        Share of the uniform distribution that each distribution gets.
+
+    Returns
+    -------
+    logs
+        Shape (components, cells, most states); ``-inf`` beyond the states of a variable.
+    """
+    found = np.array(parts)
+    real = np.arange(found.shape[2]) < sizes[:, None]
+    logs = np.log((1 - floor) * found + floor / sizes[:, None])
+    return np.where(real, logs, -np.inf)
+
+
+def pooled(logs: Matrix, weights: Matrix) -> Matrix:
+    """Return the log-linear pool of distributions.
+
+    Parameters
+    ----------
+    logs
+        As of :func:`log_shares`.
+    weights
+        Shape (cells, components).
+
+    Returns
+    -------
+    probabilities
+        Shape (cells, most states); each row sums to one.
+
+    Examples
+    --------
+    >>> logs = np.log([[[0.5, 0.5]], [[0.8, 0.2]]])
+    >>> pooled(logs, np.array([[3.0, 0.5]])).round(2).tolist()
+    [[0.67, 0.33]]
+    """
+    return softmax(_combined(logs, weights), axis=1)
+
+
+def _combined(logs: Matrix, weights: Matrix) -> Matrix:
+    real = np.isfinite(logs[0])
+    total = np.einsum("kc,cks->ks", weights, np.where(real, logs, 0.0))
+    return np.where(real, total, -np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenCells:
+    """What components say of cells whose states are known.
+
+    Parameters
+    ----------
+    logs
+        As of :func:`log_shares`.
+    states
+        The states, shape (cells,).
+    weights
+        Weight of each cell's row, shape (cells,).
+    """
+
+    logs: Matrix
+    states: NDArray[np.int64]
+    weights: Matrix
+
+    def part(self, chosen: NDArray[np.bool_]) -> "HiddenCells":
+        """Return some of the cells."""
+        return HiddenCells(self.logs[:, chosen], self.states[chosen], self.weights[chosen])
+
+
+def pool_weights(cells: HiddenCells, centre: Matrix, strength: float) -> Matrix:
+    """Return the weights of components that minimise log loss plus ``strength |w - centre|^2``.
+
+    Parameters
+    ----------
+    cells
+        Cells whose states are known.
+    centre
+        What the weights are drawn to, shape (components,).
+    strength
+        How strongly, in nats.
+
+    Returns
+    -------
+    weights
+        Shape (components,), none negative.
+    """
+    own = cells.logs[:, np.arange(len(cells.states)), cells.states]
+    finite = np.where(np.isfinite(cells.logs), cells.logs, 0.0)
+
+    def loss(weights: Matrix) -> tuple[float, Matrix]:
+        logs = log_softmax(_combined(cells.logs, weights[None]), axis=1)
+        lost = -logs[np.arange(len(cells.states)), cells.states]
+        slope = np.einsum("ks,cks->ck", np.exp(logs), finite) - own
+        away = weights - centre
+        return (
+            float(cells.weights @ lost + strength * away @ away),
+            slope @ cells.weights + 2 * strength * away,
+        )
+
+    bounds = [(0.0, None)] * len(centre)
+    found: Matrix = minimize(loss, centre, jac=True, bounds=bounds, method="L-BFGS-B").x
+    return found
