@@ -38,7 +38,7 @@ from exactlearn.commands.sections import (
 )
 from exactlearn.errors import OptionError
 
-MODES = ("augmentation", "posterior", "mpe", "averaged", "multiple", "mode")
+MODES = ("stacked", "averaged", "posterior", "mpe", "multiple", "augmentation", "mode")
 """Modes of an imputer, as in :mod:`exactlearn.imputation.imputer`."""
 
 SizeName = Literal["effective", "representational"]
@@ -284,17 +284,29 @@ class Imputing(IncompleteLearning):
 
     learner: LearnerName | None = option(
         None,
-        help="How posterior, mpe, averaged and multiple learn networks, and impute's "
-        "'augmentation' finds its completion.  [default: structural-em; t-local for augmentation]",
+        help="How posterior, mpe and multiple learn networks, and impute's 'augmentation' finds "
+        "its completion.  [default: structural-em; t-local for augmentation]",
     )
     networks: int = option(
-        10, least=1, help="averaged: networks to learn, each from a bootstrap sample of the rows."
+        6,
+        least=1,
+        help="stacked and averaged: networks to learn, each from a bootstrap sample of the rows "
+        "in which missing cells are drawn.",
     )
+    missingness: MissingnessName = option(
+        "ignored",
+        help="stacked, averaged, posterior, mpe and multiple: learn, or not, whether cells are "
+        "missing because of their own value or another variable's.",
+    )
+    ess: float | Literal["auto"] = with_default(IncompleteLearning, "ess", 10.0)
+    max_parents: int | Literal["none"] = with_default(IncompleteLearning, "max_parents", 2)
+    starts: int = with_default(IncompleteLearning, "starts", 1)
+    smoothing: float = with_default(IncompleteLearning, "smoothing", 0.3)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Impute(Imputing):
-    """Fill the missing cells of a table by a network that is learned from it, or given.
+    """Fill the missing cells of a table by models that are learned from it, or a given network.
 
     Prints the probability of each value. -o writes the completed table (.csv, .tsv), the record
     (.json), the network (.bif), or all of them into a folder; several drawn tables need a folder.
@@ -304,13 +316,16 @@ class Impute(Imputing):
     """
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
-    mode: str = option(
-        "posterior",
+    mode: str | None = option(
+        None,
         choices=RegistryNames("imputation.methods", "METHODS", MODES),
-        help="posterior: each cell's most probable state; averaged: the same by the mean over "
-        "several networks; mpe: each row's most probable completion; "
+        help="stacked: each cell's most probable state by averaged networks, logistic regressions "
+        "and a mixture together, weighted by how well they predict cells hidden on purpose; "
+        "averaged: the same by the mean over several networks; posterior: by one network; mpe: "
+        "each row's most probable completion; "
         "augmentation: the completion that scores best with its network; multiple: several tables "
-        "drawn from the posterior; mode: the most frequent states; or a method of 'compare'.",
+        "drawn from the posterior; mode: the most frequent states; or a method of 'compare'.  "
+        "[default: stacked; posterior with --network]",
     )
     network: str | None = option(
         None, reads=True, metavar="NETWORK.bif", help="Network to use in place of learning one."
@@ -319,15 +334,11 @@ class Impute(Imputing):
         None, reads=True, metavar="TRAIN.csv", help="Table to learn from, if not from DATA itself."
     )
     draws: int = option(5, least=1, help="multiple: tables to draw.")
-    missingness: MissingnessName = option(
-        "ignored",
-        help="posterior, averaged, mpe and multiple: learn, or not, whether cells are missing "
-        "because of their own value or another variable's.",
-    )
-    ess: float | Literal["auto"] = with_default(IncompleteLearning, "ess", 10.0)
-    max_parents: int | Literal["none"] = with_default(IncompleteLearning, "max_parents", 2)
-    starts: int = with_default(IncompleteLearning, "starts", 1)
-    smoothing: float = with_default(IncompleteLearning, "smoothing", 0.3)
+
+    @property
+    def chosen_mode(self) -> str:
+        """The mode, where none is named the default."""
+        return self.mode or ("stacked" if self.network is None else "posterior")
 
     @property
     def output_in_run(self) -> str:

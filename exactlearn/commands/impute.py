@@ -1,6 +1,7 @@
-"""``exactlearn impute``: the missing cells of a table filled by a network."""
+"""``exactlearn impute``: the missing cells of a table filled by models or a network."""
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from time import monotonic
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ from exactlearn.errors import OptionError
 from exactlearn.formats.models import NETWORKS, read_network
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.imputation import MODES, Imputed, Imputer, Mode
+from exactlearn.imputation.imputer import AVERAGING
 from exactlearn.imputation.methods import METHODS
 from exactlearn.instances import locate
 from exactlearn.reporting.report import (
@@ -33,7 +35,7 @@ from exactlearn.reporting.report import (
 def run(options: Impute, output: Output) -> None:
     """Run the command."""
     _check(options, output)
-    complete = _by_network if options.mode in MODES else _by_method
+    complete = _by_network if options.chosen_mode in MODES else _by_method
     answer = complete(options, output, monotonic())
     if output.path is not None:
         write_artifacts(answer, output)
@@ -48,22 +50,22 @@ def completion(options: Impute, table: Dataset, on_event: OnEvent) -> Imputed:
 
     Comparisons of imputers call this, so that they judge what users get.
     """
-    if options.mode in MODES:
+    if options.chosen_mode in MODES:
         return _fitted(options, table, on_event).imputed(table)
-    return METHODS[options.mode](table, learning(table, options, on_event))
+    return METHODS[options.chosen_mode](table, learning(table, options, on_event))
 
 
 def _fitted(
     options: Impute, table: Dataset, on_event: OnEvent, given: BayesianNetwork | None = None
 ) -> Imputer:
     """Return the imputer of a mode, fitted to a table unless a network is given."""
-    how = learning(table, options, on_event, options.missingness)
-    return Imputer(cast(Mode, options.mode), how, given, options.draws).fit(table)
+    how = learning(table, options, on_event)
+    return Imputer(cast(Mode, options.chosen_mode), how, given, options.draws).fit(table)
 
 
 def _by_network(options: Impute, output: Output, begun: float) -> Artifacts:
     """Complete the table by a network: a given one, or one that an imputer learns."""
-    mode, train = options.mode, options.train
+    mode, train = options.chosen_mode, options.train
     given = None if options.network is None else read_network(locate(options.network, ".bif"))
     path = locate(options.source, ".csv")
     data = load(path, options) if given is None else load_for(path, options, given)
@@ -79,6 +81,9 @@ def _by_network(options: Impute, output: Output, begun: float) -> Artifacts:
     if data.is_complete:
         output.note(f"{path.name}: no cell is missing, so the table stays as it is")
     found = imputer.imputed(data)
+    for name, weights in found.weights.items():
+        told = ", ".join(f"{component} {weight:.2f}" for component, weight in weights.items())
+        output.detail(f"weights for {name}: {told}")
     record = _record(mode, data, found, begun) | choice
     tables = imputer.transform_all(data)
     return _artifacts(tables, found, imputer.network, record)
@@ -91,16 +96,16 @@ def _by_method(options: Impute, output: Output, begun: float) -> Artifacts:
     require_table_names(output, data)
     output.detail(size_in_words(data))
     options, choice = with_chosen_ess(data, options, output.note)
-    with output.progress_display(options.mode) as display:
+    with output.progress_display(options.chosen_mode) as display:
         found = completion(options, data, display)
     if found.values is None and found.status == "interrupted":
         raise KeyboardInterrupt
     if found.values is None:
         raise OptionError(
-            f"the time limit of {options.time_limit} s came before '{options.mode}' found any "
-            "values; give it more time, or choose another method"
+            f"the time limit of {options.time_limit} s came before '{options.chosen_mode}' found "
+            "any values; give it more time, or choose another method"
         )
-    record = _record(options.mode, data, found, begun) | choice
+    record = _record(options.chosen_mode, data, found, begun) | choice
     return _artifacts((data.complete(found.values),), found, found.network, record)
 
 
@@ -131,16 +136,17 @@ def _check(options: Impute, output: Output) -> None:
     if output.path is None or is_folder(output.path):
         return
     require_suffix(output.path, (*TABLES, ".json", ".bif"))
-    if options.mode not in MODES and suffix_of(output.path) in NETWORKS:
+    if options.chosen_mode not in MODES and suffix_of(output.path) in NETWORKS:
         raise OptionError(
-            f"--output {output.path}: '{options.mode}' estimates no network; write the table or "
-            ".json"
+            f"--output {output.path}: '{options.chosen_mode}' estimates no network; write the "
+            "table or .json"
         )
-    if options.mode == "averaged" and suffix_of(output.path) in NETWORKS:
+    if options.chosen_mode in AVERAGING and suffix_of(output.path) in NETWORKS:
         raise OptionError(
-            f"--output {output.path}: 'averaged' has several networks; write the table or .json"
+            f"--output {output.path}: '{options.chosen_mode}' has several networks; write the "
+            "table or .json, or choose --mode posterior"
         )
-    if options.mode == "multiple" and suffix_of(output.path) in TABLES:
+    if options.chosen_mode == "multiple" and suffix_of(output.path) in TABLES:
         raise OptionError(
             f"--output {output.path}: 'multiple' draws several tables; name a folder for them"
         )
@@ -148,16 +154,17 @@ def _check(options: Impute, output: Output) -> None:
 
 def _check_method(options: Impute) -> None:
     """Refuse, for a method of the registry, what is for an imputer that learns a network."""
+    mode = options.chosen_mode
     unknown = {
         "--network": options.network is not None,
         "--train": options.train is not None,
         "--missingness": options.missingness != "ignored",
     }
     for flag, is_given in unknown.items():
-        if is_given and options.mode not in MODES:
+        if is_given and mode not in MODES:
             raise OptionError(
-                f"{flag}: '{options.mode}' completes a table from that table alone; leave it out, "
-                f"or choose one of {', '.join(MODES)}"
+                f"{flag}: '{mode}' completes a table from that table alone; leave it out, or "
+                f"choose one of {', '.join(MODES)}"
             )
 
 
@@ -168,8 +175,10 @@ def _record(mode: str, data: Dataset, found: Imputed, begun: float) -> dict[str,
         likely = found.probabilities[range(len(completion)), found.values].tolist()
         for cell, probability in zip(completion, likely, strict=True):
             cell["probability"] = probability
+    weights = {"weights": found.weights} if found.weights else {}
     return {
         "mode": mode,
+        **weights,
         "status": found.status,
         "score": found.score,
         "seconds": monotonic() - begun,
@@ -178,9 +187,18 @@ def _record(mode: str, data: Dataset, found: Imputed, begun: float) -> dict[str,
     }
 
 
+def _mean_weights(record: Mapping[str, Any]) -> str:
+    """Return the weight of each component of a pool, mean over the variables."""
+    every = list(record.get("weights", {}).values())
+    means = {name: fmean(own[name] for own in every) for name in (every[0] if every else ())}
+    heaviest_first = sorted(means, key=lambda name: -means[name])
+    return ", ".join(f"{name} {means[name]:.2f}" for name in heaviest_first)
+
+
 def _tables(record: Mapping[str, Any]) -> list[Any]:
     summary = facts(
         mode=record["mode"],
+        mean_weights=_mean_weights(record),
         missing_cells=str(len(record["completion"])),
         score=number(record["score"]),
         seconds=number(record["seconds"], 2),

@@ -38,7 +38,7 @@ from exactlearn.solvers.result import Status
 
 if TYPE_CHECKING:
     from exactlearn.augmentation import Augmentation
-    from exactlearn.imputation.learning import Learning, Missingness
+    from exactlearn.imputation.learning import Learning
 
 SCORING_SHARE = 0.8
 """Share of a time limit after which scoring is stopped, so that a network is found in the rest."""
@@ -468,12 +468,7 @@ def learn_incomplete(
     return augment(dataset, method=options.method, start=start, on_event=on_event, **how)
 
 
-def learning(
-    dataset: Dataset,
-    options: Imputing,
-    on_event: OnEvent,
-    missingness: "Missingness" = "ignored",
-) -> "Learning":
+def learning(dataset: Dataset, options: Imputing, on_event: OnEvent) -> "Learning":
     """Return the declared options as those of an imputer's learning.
 
     Raises
@@ -488,7 +483,7 @@ def learning(
         learner=options.learner,
         networks=options.networks,
         alpha=options.smoothing,
-        missingness=missingness,
+        missingness=options.missingness,
         on_event=on_event,
         **how,
     )

@@ -54,7 +54,7 @@ def contender(name: str) -> Contender:
     options = Impute(source="")
     mode = None if name == DEFAULT else name
     declared = repr(options if mode is None else replace(options, mode=name))
-    settings = f"--mode {mode or options.mode}, options {crc32(declared.encode()):08x}"
+    settings = f"--mode {mode or options.chosen_mode}, options {crc32(declared.encode()):08x}"
     return Contender(complete=partial(as_command, mode), settings=settings)
 
 

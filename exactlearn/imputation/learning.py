@@ -68,8 +68,8 @@ class Learning:
     Parameters
     ----------
     learner
-        Of the modes ``posterior``, ``mpe``, ``multiple`` and ``augmentation``. Left out, ``t-local``
-        for ``augmentation`` and else ``structural-em``.
+        Of the modes ``posterior``, ``mpe``, ``multiple`` and ``augmentation``. Left out,
+        ``t-local`` for ``augmentation`` and else ``structural-em``.
         ``structural-em`` (expected counts), ``structural-em-hard`` (the most probable completion in
         place of the expectation), or a method of :func:`~exactlearn.augmentation.augment`.
     score
@@ -228,9 +228,7 @@ def bootstrap_networks(dataset: Dataset, how: Learning) -> tuple[tuple[BayesianN
             parents = _best_parents(sample, how, ESS_FACTORS[k % len(ESS_FACTORS)], control)
             if parents is None or control.is_over:
                 break
-            found = fit_em(
-                dataset, parents, alpha=how.alpha, starts=1, tolerance=EM_TOLERANCE
-            )
+            found = fit_em(dataset, parents, alpha=how.alpha, starts=1, tolerance=EM_TOLERANCE)
             network = found.model
             if k > 0:
                 networks.append(network)

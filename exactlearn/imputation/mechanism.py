@@ -98,9 +98,7 @@ def learned_missingness_graph(
 def partly_missing(dataset: Dataset) -> NDArray[np.int64]:
     """Return the variables with missing and observed cells, and with several states."""
     missing = dataset.codes == MISSING
-    return np.flatnonzero(
-        missing.any(axis=0) & ~missing.all(axis=0) & (dataset.cardinalities > 1)
-    )
+    return np.flatnonzero(missing.any(axis=0) & ~missing.all(axis=0) & (dataset.cardinalities > 1))
 
 
 def self_masking_ratios(
@@ -131,11 +129,10 @@ def self_masking_ratios(
     found = {}
     for v, why in zip(partly.tolist(), _likeliest_causes(gains), strict=True):
         if why == ITSELF:
-            possible, p = marginals[v] > 0, marginals[v]
-            over = np.divide(posterior[columns == v], p, out=np.zeros((int((columns == v).sum()), len(p))), where=possible)
-            weights = dataset.row_weights[rows[columns == v]]
-            beta, _ = shifted(over, weights, p)
-            found[v] = np.divide(beta, p, out=np.zeros_like(p), where=possible)
+            own, p = columns == v, marginals[v]
+            inverse = np.divide(1.0, p, out=np.zeros_like(p), where=p > 0)
+            weights = dataset.row_weights[rows[own]]
+            found[v] = inverse * shifted(posterior[own] * inverse, weights, p)[0]
     return found
 
 

@@ -19,7 +19,7 @@ their own value (:mod:`exactlearn.imputation.mechanism`), the pool is multiplied
 probable each state is among the missing cells than among the observed ones.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -203,24 +203,25 @@ def fit_stacked(
         ``heuristic``, or else ``feasible`` or ``interrupted``.
     """
     with SearchControl.within(how.time_limit).running() as control:
-        names = [name for name in COMPONENTS if dataset.n_variables > 1]
-        components = _fitted(dataset, how, names, control)
+        components = _fitted(dataset, how, COMPONENTS, control)
         if not components:
             components = {"marginal": NetworkAverage((independent(dataset),))}
-        start = np.array([COMPONENTS[name].weight if name in COMPONENTS else 1.0 for name in components])
-        weights = np.tile(start, (dataset.n_variables, 1))
+        centre = [COMPONENTS[name].weight if name in COMPONENTS else 1.0 for name in components]
+        weights = np.tile(np.array(centre), (dataset.n_variables, 1))
         if len(components) > 1 and not control.is_over:
-            weights = _learned_weights(dataset, how, tuple(components), weights, control, parameters)
+            names = tuple(components)
+            weights = _learned_weights(dataset, how, names, weights, control, parameters)
         model = StackedModel(components, weights, parameters=parameters)
-        if how.missingness == "learned" and not control.is_over and not dataset.is_complete:
-            nothing = replace(dataset, codes=np.full((1, dataset.n_variables), MISSING), weights=None)
-            posterior, marginals = (model.posterior(table) for table in (dataset, nothing))
-            model = replace(model, ratios=self_masking_ratios(dataset, posterior, marginals))
+        if how.missingness == "learned" and not control.is_over:
+            nothing = np.full((1, dataset.n_variables), MISSING)
+            marginals = model.posterior(replace(dataset, codes=nothing, weights=None))
+            ratios = self_masking_ratios(dataset, model.posterior(dataset), marginals)
+            model = replace(model, ratios=ratios)
         return model, control.status if control.is_over else "heuristic"
 
 
 def _fitted(
-    dataset: Dataset, how: Learning, names: Sequence[str], control: SearchControl
+    dataset: Dataset, how: Learning, names: Iterable[str], control: SearchControl
 ) -> dict[str, CellModel]:
     """Return the components that can be fitted within the limit."""
     found = {}

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from exactlearn.augmentation import augment
+from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness import hide
@@ -16,6 +17,7 @@ from exactlearn.formats.table import read_dataset
 from exactlearn.imputation import MODES, Imputed, Imputer, Learning, learning
 from exactlearn.imputation import imputer as imputing
 from exactlearn.imputation.imputed import cell_probabilities, likeliest, one_hot
+from exactlearn.imputation.imputer import AVERAGING
 from exactlearn.imputation.learning import (
     averaged_posterior,
     bootstrap_networks,
@@ -27,6 +29,7 @@ from exactlearn.imputation.scikit_learn import class_variable
 from exactlearn.scoring.scores import BDeu
 from exactlearn.structure.structural_em import structural_em
 from tests.command_line import fails, run, run_json
+from tests.interrupts import press_ctrl_c
 from tests.network_oracle import joint, random_network
 from tests.strategies import datasets, incomplete_datasets
 
@@ -38,6 +41,11 @@ IMPUTERS = [
 ONE = Dataset(np.array([[0]]), ("a",), (("x",),))
 
 QUICK = Learning(learner="t-local", score=BDeu(), starts=1, max_parents=1, networks=3, alpha=1.0)
+
+
+def quick(mode: str) -> Learning:
+    """Return how a mode learns quickly; modes that average have no learner to name."""
+    return replace(QUICK, learner=None) if mode in AVERAGING else QUICK
 
 
 def holed(network: BayesianNetwork, rows: int, share: float, seed: int) -> Dataset:
@@ -159,9 +167,15 @@ class TestAveraged:
         assert networks[0].tables[0] == pytest.approx([2 / 3, 1 / 3], abs=1e-3)
 
     def test_an_interrupt_keeps_the_networks_that_are_done(self, monkeypatch):
-        found = [Imputed(values=None, parents=((),), status=s) for s in ("t-local", "interrupted")]
-        answers = iter(found)
-        monkeypatch.setattr(learning, "learned", lambda *told: next(answers))
+        fits = []
+
+        def fit(*told, **options):
+            fits.append(told)
+            if len(fits) == 3:
+                press_ctrl_c()
+            return fit_em(*told, **options)
+
+        monkeypatch.setattr(learning, "fit_em", fit)
         table = Dataset(np.array([[0], [1], [-1]]), ("a",), (("x", "y"),))
         networks, status = bootstrap_networks(table, replace(QUICK, networks=5))
         assert (len(networks), status) == (2, "interrupted")
@@ -186,7 +200,7 @@ class TestImputer:
     def test_every_mode_learns_and_fills(self, mode):
         network = random_network(np.random.default_rng(11), 4)
         table = holed(network, 30, 0.1, 11)
-        imputer = Imputer(mode, QUICK)
+        imputer = Imputer(mode, quick(mode))
         completed = imputer.fit_transform(table)
         assert completed.is_complete
         seen = table.codes >= 0
@@ -226,6 +240,8 @@ class TestImputer:
         [
             ({"mode": "posteriour"}, "did you mean 'posterior'"),
             ({"mode": "averaged", "network": independent(ONE)}, "learns from the table"),
+            ({"mode": "stacked", "network": independent(ONE)}, "learns from the table"),
+            ({"mode": "stacked", "learning": QUICK}, "leave the learner out"),
             ({"mode": "multiple", "draws": 0}, "draws must be at least 1"),
             (
                 {"mode": "augmentation", "learning": Learning(learner="structural-em")},
@@ -405,7 +421,7 @@ class TestCommand:
         assert taken == [Learning()] == [Imputer().learning]
         how = Learning()
         assert (how.chosen, how.score, how.max_parents, how.starts, how.alpha, how.networks) == (
-            ("structural-em", BDeu(10.0), 2, 1, 0.3, 10)
+            ("structural-em", BDeu(10.0), 2, 1, 0.3, 6)
         )
 
     def test_augmentation_has_a_learner_of_its_own(self):
@@ -414,7 +430,11 @@ class TestCommand:
     @pytest.mark.parametrize("mode", MODES)
     def test_every_mode_reports_every_cell(self, tables, mode):
         record = run_json("impute", tables / "holes.csv", "--mode", mode, *FEW)
+        weights = record.pop("weights", {})
         assert list(record) == ["mode", "status", "score", "seconds", "parents", "completion"]
+        assert set(weights) == (
+            set(read_dataset(tables / "holes.csv").names) if mode == "stacked" else set()
+        )
         holes = read_dataset(tables / "holes.csv")
         assert [(c["row"], c["variable"]) for c in record["completion"]] == [
             (row, holes.names[v]) for row, v in holes.missing_cells.tolist()

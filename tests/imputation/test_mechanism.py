@@ -13,6 +13,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness import hide
 from exactlearn.errors import OptionError
 from exactlearn.imputation import Imputer, Learning
+from exactlearn.imputation.imputer import AVERAGING
 from exactlearn.imputation.learning import independent
 from exactlearn.imputation.mechanism import (
     _gains,
@@ -123,20 +124,21 @@ class TestImputer:
         assert abs(by_value[:, 1] - shares).max() < abs(by_chance[:, 1] - shares).max()
         assert imputer.imputed(table).probabilities.shape == (len(table.missing_cells), 2)
 
-    @pytest.mark.parametrize("mode", ["posterior", "mpe", "averaged", "multiple"])
+    @pytest.mark.parametrize("mode", ["stacked", "posterior", "mpe", "averaged", "multiple"])
     def test_columns_of_other_tables_come_in_any_order(self, chain, mode):
         full = chain.sample(300, np.random.default_rng(8))
         table = hide(full, "mnar:0.15:1", np.random.default_rng(9))
-        how = replace(HOW, missingness="learned", networks=2)
+        learner = None if mode in AVERAGING else HOW.learner
+        how = replace(HOW, missingness="learned", networks=2, learner=learner)
         imputer = Imputer(mode, how).fit(table)
-        assert imputer._model.missingness.causes
+        assert imputer._model.missingness.causes or imputer._stack.ratios
         order = [2, 0, 3, 1]
         turned = Dataset(
             table.codes[:, order], tuple("cadb"), tuple(table.states[v] for v in order)
         )
         completed = imputer.transform(turned)
         assert completed.is_complete
-        if mode in ("posterior", "averaged"):
+        if mode in ("posterior", *AVERAGING):
             assert np.array_equal(completed.codes, imputer.transform(table).codes[:, order])
 
     def test_a_complete_table_has_no_missingness_to_learn(self, chain):
@@ -146,7 +148,7 @@ class TestImputer:
         usual = Imputer("posterior", network=imputer.network).transform(holed)
         assert np.array_equal(imputer.transform(holed).codes, usual.codes)
 
-    @pytest.mark.parametrize("options", [{"mode": "mode"}, {"network": "given"}])
+    @pytest.mark.parametrize("options", [{"mode": "mode"}, {"mode": "mpe", "network": "given"}])
     def test_it_goes_with_learned_networks_only(self, chain, options):
         told = {key: chain if value == "given" else value for key, value in options.items()}
         with pytest.raises(OptionError, match="leave missingness 'ignored'"):
@@ -175,5 +177,7 @@ def test_the_gain_of_the_own_value_is_a_likelihood_ratio():
 
     apart = log_likelihood(grid, ~missing).max() + log_likelihood(grid, missing).max()
     alike = (log_likelihood(grid, ~missing) + log_likelihood(grid, missing)).max()
-    gains = _gains(table, [network], np.array([0]))
+    nothing = replace(table, codes=np.full((1, 2), -1))
+    posteriors = (posterior_cells(network, t) for t in (table, nothing))
+    gains = _gains(table, *posteriors, np.array([0]))
     assert gains[0, 1] == pytest.approx(apart - alike - 0.5 * np.log(80), abs=1e-3)
