@@ -54,7 +54,7 @@ COMMANDS = {
         "declarations.RunOptions",
     ),
     "solve": Command(
-        "Learn the optimal network of complete data or of given scores.", "declarations.Solve"
+        "Learn the optimal network of a table or of given scores.", "declarations.Solve"
     ),
     "augment": Command(
         "Learn network and completion of incomplete data together.", "declarations.Augment"
@@ -80,7 +80,7 @@ COMMANDS = {
     ),
     "verify": Command("Check the proof of an optimum, with exact numbers.", "declarations.Verify"),
     "evaluate": Command(
-        "Judge a model by rows that it has not seen, or by a reference.", "declarations.Evaluate"
+        "Judge a model by the rows of a table, or by a reference.", "declarations.Evaluate"
     ),
     "graph": Command(
         "Show a network's structure, its equivalence class and its independences.",

@@ -261,11 +261,12 @@ class _Case:
         if self.is_large:
             return (
                 f"with {self.rows:.3g} rows a closed form takes one pass where EM takes many; EM "
-                "is more accurate where its time does not matter"
+                "uses more of the observed cells where its time does not matter"
             )
         return (
             "it uses every observed cell, and where cliques are not large and rows are fewer than "
-            f"{self.parameters.few_rows:,.0f} it takes seconds and is more accurate than deletion"
+            f"{self.parameters.few_rows:,.0f} it takes seconds; it was as accurate as deletion, or "
+            "more so, in docs/deletion.md"
         )
 
     def recommend(
@@ -297,9 +298,10 @@ def recommendation(
 ) -> Recommendation:
     """Recommend an estimator for the parameters of a network.
 
-    EM is more accurate than deletion, and takes seconds up to some million rows where the cliques
-    of the network are small; also where cells are missing not at random, and it fits the indicators
-    of a graph with the network. Deletion is for large cliques and for more rows.
+    EM uses every observed cell, was as accurate as deletion or more so in docs/deletion.md, and
+    takes seconds up to some million rows where the cliques of the network are small; also where
+    cells are missing not at random, and it fits the indicators of a graph with the network.
+    Deletion is for large cliques and for more rows.
 
     Parameters
     ----------
@@ -439,9 +441,8 @@ def _not_at_random(case: _Case) -> Recommendation:
     return case.recommend(
         "em",
         f"{biased}EM fits the probabilities that cells are missing together with the network, "
-        "from every observed cell; where cliques are not large that is more accurate than the "
-        "closed forms of the graph (without --method)"
-        + (f", which are not known for the families of {lost}" if lost else ""),
+        "from every observed cell, of which the closed forms of the graph (without --method) use "
+        "only some" + (f", which are not known for the families of {lost}" if lost else ""),
         f"{wrong}; or rows do not determine all parameters, so that starts end in different "
         "estimates of the same likelihood (--starts 5 shows it)",
         missingness=True,

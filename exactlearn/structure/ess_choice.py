@@ -8,8 +8,9 @@ evidence, the score itself maximised over the ess, is a worse guide than held-ou
 network is learnt without the rows of each fold, and judged by the log-likelihood of these rows,
 with the parameters that `fit` estimates by default.
 
-The networks are those that a short search over orders finds. The cells of an incomplete table are
-completed first, by one draw from the posterior of a tree that is fitted by EM.
+The networks are those that a short search over orders finds. Where cells are missing, networks are
+learnt from rows that are completed by one draw from the posterior of a tree, fitted by EM, and
+judged by the observed cells of the rows held out.
 """
 
 from collections.abc import Mapping
@@ -25,10 +26,11 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.augmentation.starts import Dag, heuristic_network
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.em import fit_em
-from exactlearn.bayesnet.row_completion import draw_completions
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.row_completion import draw_completions, observed_log_likelihood_rows
 from exactlearn.bayesnet.smoothing_choice import Folds, divided
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import OptionError
+from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
 from exactlearn.scoring.deletion_enumeration import DeletionCounts
 from exactlearn.scoring.scores import BDeu
@@ -81,8 +83,8 @@ class ESSChoice:
     ess
         The equivalent sample size; the one nearest to 1 of several as good.
     log_likelihood
-        Of the rows of all folds done, per row, natural logarithm, each under the network learnt
-        without the row's fold: for each value tried.
+        Of the observed cells of the rows of all folds done, per row, natural logarithm, each under
+        the network learnt without the row's fold: for each value tried.
     folds
         Folds that all values were tried on before the time limit, or an interrupt.
     max_parents
@@ -152,6 +154,8 @@ def choose_ess(
         If there are fewer than two rows, or some variable is never observed.
     OptionError
         If there are fewer than two folds, or no values.
+    TooLargeError
+        If cells are missing, and inference in a network that is to be judged is too large.
 
     Examples
     --------
@@ -177,9 +181,8 @@ def choose_ess(
         search = _Search(seed, parameters, control)
         table = dataset if dataset.is_complete else search.completed(dataset)
         for fold in range(folds.n):
-            held_out, rest = (
-                _part(table, folds, (folds.fold == fold) == own) for own in (True, False)
-            )
+            rest = _part(table, folds, folds.fold != fold)
+            held_out = _part(dataset, folds, folds.fold == fold)
             found = search.log_likelihoods(rest, held_out, k)
             if control.is_over:
                 break
@@ -199,6 +202,17 @@ def _part(dataset: Dataset, folds: Folds, chosen: NDArray[np.bool_]) -> Dataset:
     return replace(dataset, codes=dataset.codes[folds.rows[chosen]], weights=folds.weights[chosen])
 
 
+def _log_likelihood(network: BayesianNetwork, rows: Dataset) -> float:
+    if rows.is_complete:
+        return network.log_likelihood(rows)
+    try:
+        return rows.total(observed_log_likelihood_rows(network, rows))
+    except TooLargeError as error:
+        raise TooLargeError(
+            f"{error}; the networks among which ess 'auto' chooses need that: give it as a number"
+        ) from None
+
+
 @dataclass(frozen=True)
 class _Search:
     """Finds networks until its control's search is over, then any."""
@@ -213,7 +227,7 @@ class _Search:
             fit_complete(rest, self.best_dag(rest, value, max_parents))
             for value in self.parameters.values
         )
-        return [network.log_likelihood(held_out) for network in networks]
+        return [_log_likelihood(network, held_out) for network in networks]
 
     def completed(self, dataset: Dataset) -> Dataset:
         """Complete a table by a draw from the posterior of its best tree."""

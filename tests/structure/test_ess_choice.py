@@ -8,12 +8,13 @@ import pytest
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.smoothing_choice import divided
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.scoring.scores import BDeu, score_family
 from exactlearn.structure import ess_choice
 from exactlearn.structure.ess_choice import ESSChoice, ESSParameters, choose_ess
 from tests.augmentation_oracle import all_dags, random_table
 from tests.interrupts import press_ctrl_c
+from tests.network_oracle import joint
 from tests.scoring_oracle import dependent_data, make
 
 FEW = ESSParameters(values=(0.5, 1.0, 4.0, 32.0), folds=3)
@@ -30,18 +31,25 @@ def best_dags(table: Dataset, ess: float, max_parents: int) -> list:
     return [d for d, score in zip(dags, scores, strict=True) if score >= max(scores) - 1e-9]
 
 
-def held_out_range(table: Dataset, ess: float, max_parents: int, folds: int, seed: int):
+def log_likelihood(network, codes, weights) -> float:
+    """Return the log-likelihood of observed cells by the whole joint distribution."""
+    full = joint(network)
+    cells = [tuple(slice(None) if code < 0 else code for code in row) for row in codes]
+    return sum(w * np.log(full[c].sum()) for c, w in zip(cells, weights, strict=True))
+
+
+def held_out_range(
+    table: Dataset, completed: Dataset, ess: float, max_parents: int, folds: int, seed: int
+):
     """Return the least and the largest log-likelihood per row of all rows, each held out once."""
     division = divided(table.row_weights, folds, seed)
     low = high = 0.0
     for fold in range(division.n):
-        parts = []
-        for chosen in (division.fold != fold, division.fold == fold):
-            codes, weights = table.codes[division.rows[chosen]], division.weights[chosen]
-            parts.append(replace(table, codes=codes, weights=weights))
-        rest, held_out = parts
+        out = division.fold == fold
+        rows, weights = division.rows, division.weights
+        rest = replace(completed, codes=completed.codes[rows[~out]], weights=weights[~out])
         found = [
-            fit_complete(rest, dag).log_likelihood(held_out)
+            log_likelihood(fit_complete(rest, dag), table.codes[rows[out]], weights[out])
             for dag in best_dags(rest, ess, max_parents)
         ]
         low, high = low + min(found), high + max(found)
@@ -58,7 +66,7 @@ def test_log_likelihoods_are_those_of_the_best_of_all_dags_on_each_fold(seed, ma
     choice = choose_ess(table, max_parents=max_parents, seed=seed, parameters=FEW)
     assert tuple(choice.log_likelihood) == FEW.values
     for value, found in choice.log_likelihood.items():
-        low, high = held_out_range(table, value, max_parents, choice.folds, seed)
+        low, high = held_out_range(table, table, value, max_parents, choice.folds, seed)
         assert low - 1e-8 <= found <= high + 1e-8
     best = max(choice.log_likelihood.values())
     assert choice.log_likelihood[choice.ess] == best
@@ -81,6 +89,28 @@ def test_rows_that_follow_no_arcs_get_a_smaller_ess_than_rows_that_follow_weak_o
     small = choose_ess(make(independent, [3] * 5))
     large = choose_ess(make(np.column_stack([many, noisy]), [2] * 4), max_parents=3)
     assert small.ess <= 1 < large.ess
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_observed_cells_judge_networks_of_completed_rows(seed, monkeypatch):
+    table = random_table(np.random.default_rng(seed), 3, 30, 12)
+    states = np.random.default_rng(seed).integers(0, 2, len(table.missing_cells))
+    completed = table.complete(states)
+    monkeypatch.setattr(ess_choice._Search, "completed", lambda self, dataset: completed)
+    choice = choose_ess(table, seed=seed, parameters=FEW)
+    for value, found in choice.log_likelihood.items():
+        low, high = held_out_range(table, completed, value, 3, choice.folds, seed)
+        assert low - 1e-8 <= found <= high + 1e-8
+
+
+def test_networks_too_large_to_judge_are_refused_with_what_to_do(monkeypatch):
+    def refuse(*args):
+        raise TooLargeError("cliques of 1e9 configurations")
+
+    monkeypatch.setattr(ess_choice, "observed_log_likelihood_rows", refuse)
+    table = random_table(np.random.default_rng(0), 3, 30, 12)
+    with pytest.raises(TooLargeError, match=r"cliques of 1e9.*as a number"):
+        choose_ess(table, parameters=FEW)
 
 
 def test_missing_cells_are_completed_by_one_draw_and_do_not_depend_on_the_clock():
