@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from exactlearn.queries.table_queries import classify, query_rows
     from exactlearn.scoring.candidate_identification import Budget
     from exactlearn.scoring.candidates import candidate_parent_sets
+    from exactlearn.scoring.local_models import LocalModels
     from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, Score, score_family
     from exactlearn.solvers import Problem, Result, solve
     from exactlearn.solvers.certificates.certificate import Certificate
@@ -111,6 +112,7 @@ _HOME = {
     "ExactlearnError": "exactlearn.errors",
     "Imputer": "exactlearn.imputation",
     "Learning": "exactlearn.imputation",
+    "LocalModels": "exactlearn.scoring.local_models",
     "MissingnessGraph": "exactlearn.data.missingness_graph",
     "NamedGraph": "exactlearn.graphs.named_graph",
     "PartiallyDirectedGraph": "exactlearn.graphs.equivalence",
@@ -225,6 +227,7 @@ __all__ = [
     "ExactlearnError",
     "Imputer",
     "Learning",
+    "LocalModels",
     "MissingnessGraph",
     "NamedGraph",
     "PartiallyDirectedGraph",

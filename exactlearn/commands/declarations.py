@@ -59,6 +59,7 @@ Aggregation = Literal["mean", "median", "inverse-variance"]
 CountsName = Literal[
     "expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"
 ]
+LocalModelsName = Literal["table", "log-linear", "best"]
 KindName = Literal["dag", "pattern", "cpdag"]
 GraphMethod = Literal["direct", "hybrid", "em", "available", "complete"]
 
@@ -147,6 +148,14 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
         "cells, id-mar and if-mar where it depends on few of these, which are learned; or maximise "
         "the penalised node-average likelihood.",
     )
+    local_models: LocalModelsName = option(
+        "table",
+        help="Conditional distributions of the families: tables; log-linear ones, with a weight "
+        "for each state of each parent, for many parents that each add a little; or best, "
+        "whichever scores better. The last two need complete data; the result is optimal over the "
+        "parent sets found.",
+    )
+    log_linear_parents: int = option(8, least=1, help="Most parents of a log-linear family.")
     gap: float = option(0.0, least=0, metavar="REL", help="Stop at this relative gap, as in 0.001.")
     memory_limit: str | None = option(
         None, metavar="SIZE", help="Most memory to take, as in 2GiB or 500MB."
@@ -226,7 +235,12 @@ _CLASS_SEARCH_OPTIONS = {"ges": ("phases",), "kes": ("greediness", "restarts")}
 
 _NOT_OF_CLASSES = {
     *("start", "counts", "gap", "memory_limit", "certificate", "best", "best_classes", "within"),
-    *("scoring_time", *(one.name for one in fields(Selection))),
+    *(
+        "local_models",
+        "log_linear_parents",
+        "scoring_time",
+        *(one.name for one in fields(Selection)),
+    ),
 } - {"solver", "seed", "time_limit"}
 """Options of ``solve`` that have no meaning for equivalence classes."""
 

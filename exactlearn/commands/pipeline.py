@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl, is_interrupted
-from exactlearn.commands.declarations import Augment, CountsName, Imputing
+from exactlearn.commands.declarations import Augment, CountsName, Imputing, Solve
 from exactlearn.commands.declared_constraints import declared_constraints, pair
 from exactlearn.commands.sections import (
     CLASS_SEARCHES,
@@ -39,6 +39,7 @@ from exactlearn.solvers.result import Status
 if TYPE_CHECKING:
     from exactlearn.augmentation import Augmentation
     from exactlearn.imputation.learning import Learning
+    from exactlearn.scoring.local_models import LocalModels
 
 SCORING_SHARE = 0.8
 """Share of a time limit after which scoring is stopped, so that a network is found in the rest."""
@@ -245,6 +246,8 @@ class Scored:
         Candidates and constraints; ``stopped`` where not all parent sets were scored.
     search
         How to solve it, in the time that is left.
+    models
+        The families' local models, unless all are tables.
     limit
         The time limit of scoring and solving together.
     interrupted
@@ -253,6 +256,7 @@ class Scored:
 
     problem: Problem
     search: Selection
+    models: "LocalModels | None" = None
     limit: float | None = None
     interrupted: bool = False
 
@@ -288,6 +292,7 @@ def scored_problem(
     *,
     every: bool = False,
     counts: CountsName | None = None,
+    models: "LocalModels | None" = None,
 ) -> Scored:
     """Score as :func:`learning_problem` within a part of the time limit, or until Ctrl-C."""
     begun, limit = monotonic(), options.time_limit
@@ -297,6 +302,7 @@ def scored_problem(
             options,
             every=every,
             counts=counts,
+            models=models,
             scoring_limit=None if limit is None else max(LEAST_SCORING, SCORING_SHARE * limit),
             control=control,
         )
@@ -304,7 +310,13 @@ def scored_problem(
         options = replace(options, time_limit=AFTER_INTERRUPT)
     elif limit is not None:
         options = replace(options, time_limit=max(0.0, limit - (monotonic() - begun)))
-    return Scored(problem=problem, search=options, limit=limit, interrupted=control.is_stopped)
+    return Scored(
+        problem=problem,
+        search=options,
+        models=models,
+        limit=limit,
+        interrupted=control.is_stopped,
+    )
 
 
 def learning_problem(
@@ -313,6 +325,7 @@ def learning_problem(
     *,
     every: bool = False,
     counts: CountsName | None = None,
+    models: "LocalModels | None" = None,
     scoring_limit: float | None = None,
     control: SearchControl = UNLIMITED,
 ) -> Problem:
@@ -326,6 +339,8 @@ def learning_problem(
         Keep parent sets that are never part of a best network, for other networks than that.
     counts
         How the counts of families with missing cells are estimated; without it there are none.
+    models
+        The families' local models, unless all are tables.
     scoring_limit, control
         What stops the scoring, as in :func:`candidate_parent_sets`.
 
@@ -347,6 +362,7 @@ def learning_problem(
     # conflict of several constraints is named rightly only where none of them chose the candidates.
     prune = not every and all(c.removable for c in declared) and not (declared and required)
     ruled_out = [c.forbidden_arcs for c in declared if prune]
+    deadline = None if scoring_limit is None else monotonic() + scoring_limit
     seconds = options.scoring_time
     if seconds is not None and scoring_limit is not None:
         seconds = min(seconds, scoring_limit)
@@ -381,7 +397,37 @@ def learning_problem(
         time_limit=scoring_limit,
         control=control,
     )
+    if models is not None:
+        problem = models.problem(
+            problem,
+            prune=prune,
+            required=required,
+            forbidden=found["forbidden"].union(*(c.forbidden_arcs for c in declared)),
+            time_limit=None if deadline is None else max(0.0, deadline - monotonic()),
+            control=control,
+        )
     return replace(problem, **found)
+
+
+def local_models(dataset: Dataset, options: Solve) -> "LocalModels | None":
+    """Return the declared local models of families, unless all are tables.
+
+    Raises
+    ------
+    DataError, OptionError
+        As :class:`~exactlearn.scoring.local_models.LocalModels`.
+    """
+    if options.local_models == "table":
+        return None
+    from exactlearn.scoring.local_models import LocalModels  # takes long to import
+
+    return LocalModels(
+        dataset,
+        score_of(options),
+        options.local_models,
+        table_parents=options.most_parents,
+        log_linear_parents=options.log_linear_parents,
+    )
 
 
 def _require_parent_sets(search: Selection) -> None:

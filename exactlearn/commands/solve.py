@@ -13,7 +13,7 @@ from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.deletion import DeletionMethod
 from exactlearn.commands.artifacts import Artifacts, supported, traced, writable
 from exactlearn.commands.class_search import search_classes
-from exactlearn.commands.declarations import CountsName, Solve
+from exactlearn.commands.declarations import CountsName, LocalModelsName, Solve
 from exactlearn.commands.k_best import (
     enumerated,
     k_best_record,
@@ -25,6 +25,7 @@ from exactlearn.commands.pipeline import (
     constraints,
     learn_complete,
     load,
+    local_models,
     scored_problem,
     with_chosen_ess,
 )
@@ -41,6 +42,7 @@ from exactlearn.instances import locate
 from exactlearn.reporting.arc_support import arc_support, support_record
 from exactlearn.reporting.report import Learned, learning_record, learning_tables
 from exactlearn.scoring.deletion_enumeration import DeletionCounts
+from exactlearn.scoring.local_models import LocalModels
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration.networks import Enumeration
 
@@ -57,7 +59,8 @@ def run(options: Solve, output: Output) -> None:
         search_classes(options, path, output)
     with output.progress_display(f"reading {path.name}") as display:
         data, scored, choice = _read(path, options, output, display.stage)
-        problem, is_incomplete = scored.problem, data is not None and not data.is_complete
+        problem, models = scored.problem, scored.models
+        is_incomplete = data is not None and not data.is_complete
         if is_incomplete and options.counts == "expected":
             output.note(
                 "Cells are missing: score, bound and proof are those of expected counts, under a "
@@ -78,6 +81,8 @@ def run(options: Solve, output: Output) -> None:
         def artifacts(learned: Learned) -> Artifacts:
             assert learned.parents is not None
             record = {**learning_record(problem.names, learned), **choice}
+            if models is not None:
+                record["local_models"] = local_models_record(models, learned.parents)
             if is_incomplete:
                 record["counts"] = options.counts
             if options.certificate is not None and isinstance(learned, Result):
@@ -92,6 +97,7 @@ def run(options: Solve, output: Output) -> None:
                 lambda: problem,
                 options.smoothing,
                 _estimator(options.counts) if is_incomplete else None,
+                None if models is None else models.fit(learned.parents, alpha=options.smoothing),
             )
 
         display.stage("solving")
@@ -132,6 +138,8 @@ def _read(
             raise OptionError("--ess auto is for a table, but scores were given; leave it out")
         if options.counts != Solve.counts:
             raise OptionError("--counts is for a table, but scores were given; leave it out")
+        if options.local_models != "table":
+            raise OptionError("--local-models is for a table, but scores were given; leave it out")
         problem = read_scores(path)
         problem = replace(problem, **constraints(options, problem.names))
         return None, Scored(problem=problem, search=options), {}
@@ -139,8 +147,26 @@ def _read(
     with SearchControl().running():  # Ctrl-C ends both, and leaves a network
         options, choice = with_chosen_ess(data, options, output.note)
         stage(f"scoring {data.n_variables} variables")
-        scored = scored_problem(data, options, every=options.lists, counts=options.counts)
+        scored = scored_problem(
+            data,
+            options,
+            every=options.lists,
+            counts=options.counts,
+            models=local_models(data, options),
+        )
     return data, scored, choice
+
+
+def local_models_record(
+    models: LocalModels, parents: Sequence[Sequence[int]]
+) -> dict[str, LocalModelsName]:
+    """Return the local model of each family that has parents, by the name of its variable."""
+    names = models.dataset.names
+    return {
+        names[child]: "log-linear" if models.is_log_linear(child, own) else "table"
+        for child, own in enumerate(parents)
+        if own
+    }
 
 
 def _estimator(counts: CountsName) -> DeletionMethod | None:

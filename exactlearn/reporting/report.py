@@ -111,7 +111,7 @@ def learning_tables(record: Mapping[str, Any]) -> list[Any]:
         )
     ]
     if record["parents"]:
-        tables.append(parents_table(record["parents"]))
+        tables.append(parents_table(record["parents"], record.get("local_models")))
     return tables
 
 
@@ -209,10 +209,15 @@ def compilation_table(record: Mapping[str, Any], **more: str) -> Table:
     return facts(**sizes, largest_relative_error_of_the_probability_of_a_row=shown, **more)
 
 
-def parents_table(parents: Mapping[str, Sequence[str]]) -> Table:
-    """Return the table of a network's parent sets."""
-    rows = ((name, ", ".join(family) or "-") for name, family in parents.items())
-    return plain_table(("variable", "parents"), rows)
+def parents_table(
+    parents: Mapping[str, Sequence[str]], local_models: Mapping[str, str] | None = None
+) -> Table:
+    """Return the table of a network's parent sets, with their local models where these differ."""
+    rows = [(name, ", ".join(family) or "-") for name, family in parents.items()]
+    if local_models is None:
+        return plain_table(("variable", "parents"), rows)
+    more = ((*row, local_models.get(row[0], "-")) for row in rows)
+    return plain_table(("variable", "parents", "local model"), more)
 
 
 def run_tables(record: Mapping[str, Any]) -> list[Any]:

@@ -191,13 +191,14 @@ class LocalModels:
             least = tuple(sorted(p for p, c in required if c == child))
             ruled_out = {child, *least} | {p for p, c in forbidden if c == child}
             others = [p for p in range(n) if p not in ruled_out]
-            listed = () if tables is None else (parents for parents, _ in tables.candidates(child))
+            listed = () if tables is None else (own for own, _ in tables.candidates(child))
             found = {least: self.family(child, least)}
             for parents in chain(listed, self._searched(child, least, others)):
                 if control.is_over:
                     stopped = stopped or f"the families of {child} of {n} variables were searched"
                     break
-                found[parents] = self.family(child, parents)
+                if self.models == "best" or self._both(child, parents)[1] > -inf:
+                    found[parents] = self.family(child, parents)
             candidates.append(_sorted(_undominated(found) if prune else found))
         found_problem = Problem.from_candidates(
             self.dataset.names, candidates, required=required, forbidden=forbidden
