@@ -50,6 +50,7 @@ def completion(options: Impute, table: Dataset, on_event: OnEvent) -> Imputed:
 
     Comparisons of imputers call this, so that they judge what users get.
     """
+    options, _ = with_chosen_ess(table, options, lambda reason: None)
     if options.chosen_mode in MODES:
         return _fitted(options, table, on_event).imputed(table)
     return METHODS[options.chosen_mode](table, learning(table, options, on_event))

@@ -5,7 +5,6 @@ enters the models of the other variables as its current distribution.
 """
 
 from collections.abc import Callable, Iterable
-from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +65,6 @@ def in_turns(
     rounds: int,
     tolerance: float,
     variables: Iterable[int] | None = None,
-    until_rising: bool = False,
     control: SearchControl = UNLIMITED,
 ) -> str:
     """Renew the shares of each variable's missing cells in turns until they converge, in place.
@@ -87,8 +85,6 @@ def in_turns(
         Largest change of a share in a round that ends the rounds.
     variables
         Those to renew, all with missing cells when left out.
-    until_rising
-        Whether a round that changes no less than the one before ends them, too.
     control
         Looked at before each variable.
 
@@ -101,7 +97,6 @@ def in_turns(
     number = missing.sum(axis=0)
     chosen = np.flatnonzero(number) if variables is None else np.array([*variables], np.int64)
     first = first_states(dataset.cardinalities)
-    least = inf
     for _ in range(rounds):
         before = shares.copy()
         for v in chosen[np.argsort(number[chosen], kind="stable")].tolist():
@@ -109,7 +104,6 @@ def in_turns(
                 return control.status
             shares[missing[:, v], first[v] : first[v + 1]] = renew(shares, v, missing[:, v])
         change = abs(shares - before)
-        if change.max(initial=0.0) < tolerance or (until_rising and change.sum() >= least):
+        if change.max(initial=0.0) < tolerance:
             break
-        least = change.sum()
     return "heuristic"
