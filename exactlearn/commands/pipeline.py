@@ -293,6 +293,7 @@ def scored_problem(
     every: bool = False,
     counts: CountsName | None = None,
     models: "LocalModels | None" = None,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> Scored:
     """Score as :func:`learning_problem` within a part of the time limit, or until Ctrl-C."""
     begun, limit = monotonic(), options.time_limit
@@ -303,6 +304,7 @@ def scored_problem(
             every=every,
             counts=counts,
             models=models,
+            tell=tell,
             scoring_limit=None if limit is None else max(LEAST_SCORING, SCORING_SHARE * limit),
             control=control,
         )
@@ -326,6 +328,7 @@ def learning_problem(
     every: bool = False,
     counts: CountsName | None = None,
     models: "LocalModels | None" = None,
+    tell: Callable[[str], None] = lambda text: None,
     scoring_limit: float | None = None,
     control: SearchControl = UNLIMITED,
 ) -> Problem:
@@ -341,6 +344,8 @@ def learning_problem(
         How the counts of families with missing cells are estimated; without it there are none.
     models
         The families' local models, unless all are tables.
+    tell
+        Is told what score, bound and proof are of where they are not of the table.
     scoring_limit, control
         What stops the scoring, as in :func:`candidate_parent_sets`.
 
@@ -377,6 +382,12 @@ def learning_problem(
             forbidden=found["forbidden"].union(*(c.forbidden_arcs for c in declared)),
             seed=options.seed,
             time_limit=scoring_limit,
+        )
+        limited = "" if learned.status == "converged" else " that was cut short"
+        tell(
+            "Cells are missing: score, bound and proof are those of expected counts, under a "
+            f"network by structural EM{limited}; see --counts, and 'exactlearn augment' to fill "
+            "cells in"
         )
         if not learned.counts.finished:
             alone = learned.problem(dataset, score_of(options))

@@ -61,11 +61,6 @@ def run(options: Solve, output: Output) -> None:
         data, scored, choice = _read(path, options, output, display.stage)
         problem, models = scored.problem, scored.models
         is_incomplete = data is not None and not data.is_complete
-        if is_incomplete and options.counts == "expected":
-            output.note(
-                "Cells are missing: score, bound and proof are those of expected counts, under a "
-                "network by structural EM; see --counts, and 'exactlearn augment' to fill cells in"
-            )
         more = solver_keywords(options, problem.names)
         if options.certificate is not None and data is None:
             more["scores"] = score_text(path)
@@ -153,6 +148,7 @@ def _read(
             every=options.lists,
             counts=options.counts,
             models=local_models(data, options),
+            tell=output.note,
         )
     return data, scored, choice
 

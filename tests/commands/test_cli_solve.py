@@ -494,6 +494,7 @@ def test_without_time_expected_counts_give_the_network_of_structural_em(monkeypa
     assert done.exit_code == 3
     assert json.loads(done.stdout)["status"] == "feasible"
     assert "those of the network that structural EM found" in done.stderr
+    assert "by structural EM that was cut short" in done.stderr
 
 
 @pytest.mark.parametrize(
