@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from exactlearn.augmentation import Augmentation
     from exactlearn.imputation.learning import Learning
     from exactlearn.scoring.local_models import LocalModels
+    from exactlearn.structure.learned_counts import LearnedCounts
 
 SCORING_SHARE = 0.8
 """Share of a time limit after which scoring is stopped, so that a network is found in the rest."""
@@ -373,22 +374,7 @@ def learning_problem(
         seconds = min(seconds, scoring_limit)
     estimated: DeletionCounts | ExpectedCounts | None = None
     if counts == "expected" and not dataset.is_complete:
-        from exactlearn.structure.learned_counts import learned_counts  # takes long to import
-
-        learned = learned_counts(
-            dataset,
-            max_parents=options.most_parents_among(dataset.n_variables),
-            required=required,
-            forbidden=found["forbidden"].union(*(c.forbidden_arcs for c in declared)),
-            seed=options.seed,
-            time_limit=scoring_limit,
-        )
-        limited = "" if learned.status == "converged" else " that was cut short"
-        tell(
-            "Cells are missing: score, bound and proof are those of expected counts, under a "
-            f"network by structural EM{limited}; see --counts, and 'exactlearn augment' to fill "
-            "cells in"
-        )
+        learned = _learned_counts(dataset, options, found, scoring_limit, tell)
         if not learned.counts.finished:
             alone = learned.problem(dataset, score_of(options))
             told = "the parent sets are those of the network that structural EM found"
@@ -405,7 +391,7 @@ def learning_problem(
         required=() if declared else required,
         forbidden=found["forbidden"].union(*ruled_out) if prune or not declared else (),
         prune=prune,
-        time_limit=scoring_limit,
+        time_limit=None if deadline is None else max(0.0, deadline - monotonic()),
         control=control,
     )
     if models is not None:
@@ -418,6 +404,32 @@ def learning_problem(
             control=control,
         )
     return replace(problem, **found)
+
+
+def _learned_counts(
+    dataset: Dataset,
+    options: CompleteLearning,
+    found: Constraints,
+    limit: float | None,
+    tell: Callable[[str], None],
+) -> "LearnedCounts":
+    """Return expected counts under a network that keeps the constraints on single arcs."""
+    from exactlearn.structure.learned_counts import learned_counts  # takes long to import
+
+    learned = learned_counts(
+        dataset,
+        max_parents=options.most_parents_among(dataset.n_variables),
+        required=found["required"],
+        forbidden=found["forbidden"].union(*(c.forbidden_arcs for c in found["constraints"])),
+        seed=options.seed,
+        time_limit=limit,
+    )
+    limited = "" if learned.status == "converged" else " that was cut short"
+    tell(
+        "Cells are missing: score, bound and proof are those of expected counts, under a network "
+        f"by structural EM{limited}; see --counts, and 'exactlearn augment' to fill cells in"
+    )
+    return learned
 
 
 def local_models(dataset: Dataset, options: Solve) -> "LocalModels | None":
