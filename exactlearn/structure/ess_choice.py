@@ -46,6 +46,9 @@ class ESSParameters:
         Equivalent sample sizes to try.
     folds
         Parts that the rows are divided into.
+    work, least_folds
+        Families to score for each value, in all folds together: with more, there are fewer folds,
+        but at least so many.
     most_families
         Families that each search for a network may score; with more, it takes fewer parents.
     most_rows
@@ -57,7 +60,9 @@ class ESSParameters:
 
     values: tuple[float, ...] = (0.25, 1.0, 4.0, 16.0, 64.0)
     folds: int = 10
-    most_families: int = 300_000
+    work: int = 3_000_000
+    least_folds: int = 3
+    most_families: int = 5_000_000
     most_rows: int = 20_000
     budget: int = 2_000_000
     perturbations: int = 20
@@ -172,10 +177,11 @@ def choose_ess(
         )
         chosen[drawn] = True
         dataset = dataset.part(chosen)
-    folds = divided(dataset.row_weights, parameters.folds, seed)
     n, most = dataset.n_variables, 3 if max_parents is None else max_parents
     sizes = range(max(0, min(most, n - 1)) + 1)
     k = max(m for m in sizes if m <= 1 or n_families(n, m) <= parameters.most_families)
+    most_folds = max(parameters.least_folds, parameters.work // n_families(n, k))
+    folds = divided(dataset.row_weights, min(parameters.folds, most_folds), seed)
     totals, weight, done = np.zeros(len(parameters.values)), 0.0, 0
     with SearchControl(time_limit).running() as control:
         search = _Search(seed, parameters, control)

@@ -161,6 +161,9 @@ def test_many_families_and_rows_are_cut():
     assert few.max_parents == 1
     assert choose_ess(table, max_parents=None, parameters=FEW).max_parents == 3
     assert choose_ess(table, parameters=replace(FEW, most_families=0)).max_parents == 1
+    work = replace(FEW, folds=9, work=5 * 8 * (1 + 7), least_folds=2)
+    assert choose_ess(table, max_parents=1, parameters=work).folds == 5
+    assert choose_ess(table, max_parents=2, parameters=work).folds == 2
     some = choose_ess(table, parameters=replace(FEW, most_rows=50))
     chosen = np.sort(np.random.default_rng(0).choice(300, 50, replace=False))
     assert some == choose_ess(replace(table, codes=table.codes[chosen]), parameters=FEW)
