@@ -78,10 +78,13 @@ class Contender:
         What it does.
     settings
         What its answers depend on beside the table and the seed; with others it is run again.
+    prepare
+        Called before the clock starts: what a process does once, such as importing a library.
     """
 
     complete: Complete
     settings: str = ""
+    prepare: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +114,13 @@ class ImputationStudy:
             for condition in self.conditions:
                 for method, contender in self.contenders.items():
                     work = partial(
-                        completed, condition.draw, contender.complete, method, seed, self.judge
+                        completed,
+                        condition.draw,
+                        contender.complete,
+                        method,
+                        seed,
+                        judge=self.judge,
+                        prepare=contender.prepare,
                     )
                     settings = f"{contender.settings} {condition.digest}".strip()
                     yield PlannedRun(condition.name, str(seed), method, work, settings)
@@ -137,7 +146,9 @@ def completed(
     complete: Complete,
     method: str,
     seed: int,
+    *,
     judge: Judge | None = None,
+    prepare: Callable[[], object] | None = None,
 ) -> Found:
     """Complete a table by a method, and compare the completion with the truth.
 
@@ -148,6 +159,8 @@ def completed(
         ``right`` and ``losses``, which :func:`unpacked` reads.
     """
     incomplete, truth = draw(seed)
+    if prepare is not None:
+        prepare()
     begun, begun_cpu = time.monotonic(), time.process_time()
     found = complete(incomplete, seed)
     cpu, seconds = time.process_time() - begun_cpu, time.monotonic() - begun

@@ -92,6 +92,26 @@ def test_all_methods_complete_the_same_cells(tmp_path, jobs):
             assert losses.sum() / len(cells.rows) == pytest.approx(cells.log_loss, rel=1e-3)
 
 
+def test_what_a_process_does_once_is_not_timed(monkeypatch):
+    """Each run calls what prepares its method, before its clock starts."""
+    clock = [0.0]
+
+    def prepare():
+        clock[0] += 100
+
+    def slow(table, seed):
+        clock[0] += 3
+        return complete(0.9, table, seed)
+
+    monkeypatch.setattr(
+        "exactlearn.evaluation.imputation_study.time.process_time", lambda: clock[0]
+    )
+    contender = Contender(complete=slow, prepare=prepare)
+    (run,) = done(ImputationStudy(conditions=study().conditions, contenders={"slow": contender}))
+    assert clock == [103]
+    assert run["slow"]["cpu_seconds"] == 3
+
+
 def test_a_repetition_that_is_not_whole_does_not_count():
     assert done(study(good=GOOD, wrong=refuse)) == []
 

@@ -91,6 +91,7 @@ def test_an_interrupt_shows_what_is_done(monkeypatch):
         return Imputed(values=np.zeros(len(table.missing_cells), np.int64))
 
     monkeypatch.setattr(reproduce_imputers, "as_command", interrupted_at_the_third)
+    monkeypatch.setattr(reproduce_imputers, "import_for", lambda mode: None)
     told = run_json(*FEW, status=130)
     assert [row["hidden"] for row in told["rows"]] == ["mcar:0.2"] * 2
     assert sum(told["not_run"].values()) == 2
@@ -100,6 +101,7 @@ def test_a_set_with_too_few_cells_to_hide_is_reported():
     words = (*WORDS, "--hide", "mnar:0.9", "--methods", "impute,mode")
     told = run_json(*words)
     assert told["rows"] == []
+    assert told["seconds_ratio"] is None
     assert "asks for" in told["failures"][0]
 
 
