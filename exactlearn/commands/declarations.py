@@ -152,10 +152,14 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
         "table",
         help="Conditional distributions of the families: tables; log-linear ones, with a weight "
         "for each state of each parent, for many parents that each add a little; or best, "
-        "whichever scores better. The last two need complete data; the result is optimal over the "
-        "parent sets found.",
+        "whichever scores better. With the last two the result is optimal over the parent sets "
+        "found.",
     )
-    log_linear_parents: int = option(8, least=1, help="Most parents of a log-linear family.")
+    log_linear_parents: int = option(
+        8,
+        least=1,
+        help="Most parents of a log-linear family; with missing cells, no more than of a table.",
+    )
     gap: float = option(0.0, least=0, metavar="REL", help="Stop at this relative gap, as in 0.001.")
     memory_limit: str | None = option(
         None, metavar="SIZE", help="Most memory to take, as in 2GiB or 500MB."

@@ -293,18 +293,16 @@ def scored_problem(
     *,
     every: bool = False,
     counts: CountsName | None = None,
-    models: "LocalModels | None" = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Scored:
     """Score as :func:`learning_problem` within a part of the time limit, or until Ctrl-C."""
     begun, limit = monotonic(), options.time_limit
     with SearchControl().running() as control:
-        problem = learning_problem(
+        problem, models = _scored_families(
             dataset,
             options,
             every=every,
             counts=counts,
-            models=models,
             tell=tell,
             scoring_limit=None if limit is None else max(LEAST_SCORING, SCORING_SHARE * limit),
             control=control,
@@ -322,18 +320,28 @@ def scored_problem(
     )
 
 
-def learning_problem(
+def learning_problem(dataset: Dataset, options: CompleteLearning) -> Problem:
+    """Return the candidate parent sets of a complete table with the declared constraints.
+
+    Raises
+    ------
+    OptionError
+        When one variable is allowed more parents than all are.
+    """
+    return _scored_families(dataset, options)[0]
+
+
+def _scored_families(
     dataset: Dataset,
     options: CompleteLearning,
     *,
     every: bool = False,
     counts: CountsName | None = None,
-    models: "LocalModels | None" = None,
     tell: Callable[[str], None] = lambda text: None,
     scoring_limit: float | None = None,
     control: SearchControl = UNLIMITED,
-) -> Problem:
-    """Return the candidate parent sets of a table with the declared constraints.
+) -> tuple[Problem, "LocalModels | None"]:
+    """Return the candidate parent sets of a table and their local models, unless all are tables.
 
     Parameters
     ----------
@@ -343,8 +351,6 @@ def learning_problem(
         Keep parent sets that are never part of a best network, for other networks than that.
     counts
         How the counts of families with missing cells are estimated; without it there are none.
-    models
-        The families' local models, unless all are tables.
     tell
         Is told what score, bound and proof are of where they are not of the table.
     scoring_limit, control
@@ -378,7 +384,7 @@ def learning_problem(
         if not learned.counts.finished:
             alone = learned.problem(dataset, score_of(options))
             told = "the parent sets are those of the network that structural EM found"
-            return replace(alone, complete=False, stopped=told, **found)
+            return replace(alone, complete=False, stopped=told, **found), None
         estimated = learned.counts
     elif counts is not None and counts != "expected":
         estimated = DeletionCounts(counts)
@@ -394,6 +400,7 @@ def learning_problem(
         time_limit=None if deadline is None else max(0.0, deadline - monotonic()),
         control=control,
     )
+    models = _local_models(dataset, options, estimated)
     if models is not None:
         problem = models.problem(
             problem,
@@ -403,7 +410,7 @@ def learning_problem(
             time_limit=None if deadline is None else max(0.0, deadline - monotonic()),
             control=control,
         )
-    return replace(problem, **found)
+    return replace(problem, **found), models
 
 
 def _learned_counts(
@@ -432,24 +439,28 @@ def _learned_counts(
     return learned
 
 
-def local_models(dataset: Dataset, options: Solve) -> "LocalModels | None":
-    """Return the declared local models of families, unless all are tables.
-
-    Raises
-    ------
-    DataError, OptionError
-        As :class:`~exactlearn.scoring.local_models.LocalModels`.
-    """
-    if options.local_models == "table":
+def _local_models(
+    dataset: Dataset,
+    options: CompleteLearning,
+    counts: DeletionCounts | ExpectedCounts | None,
+) -> "LocalModels | None":
+    """Return the declared local models of families, unless all are tables."""
+    if not isinstance(options, Solve) or options.local_models == "table":
         return None
     from exactlearn.scoring.local_models import LocalModels  # takes long to import
 
+    if isinstance(counts, DeletionCounts) and not dataset.is_complete:
+        raise OptionError(
+            f"--local-models {options.local_models} takes expected counts of missing cells, not "
+            f"those of --counts {options.counts}; leave one of them out"
+        )
     return LocalModels(
         dataset,
         score_of(options),
         options.local_models,
         table_parents=options.most_parents,
         log_linear_parents=options.log_linear_parents,
+        counts=counts if isinstance(counts, ExpectedCounts) else None,
     )
 
 

@@ -25,7 +25,6 @@ from exactlearn.commands.pipeline import (
     constraints,
     learn_complete,
     load,
-    local_models,
     scored_problem,
     with_chosen_ess,
 )
@@ -147,7 +146,6 @@ def _read(
             options,
             every=options.lists,
             counts=options.counts,
-            models=local_models(data, options),
             tell=output.note,
         )
     return data, scored, choice

@@ -39,6 +39,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.counts import n_configurations, require_complete, total_weight
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
+from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, Score, family_score
 from exactlearn.solvers.problem import Arc, Problem
 
@@ -75,12 +76,12 @@ PARAMETERS = LocalModelParameters()
 
 
 class LocalModels:
-    """Scores and parameters of the families of complete data by their local models.
+    """Scores and parameters of families by their local models, tables or log-linear.
 
     Parameters
     ----------
     dataset
-        Complete data; rows count by their weights.
+        Complete data, but for ``counts``; rows count by their weights.
     score
         BDeu, BIC, AIC or penalised likelihood.
     models
@@ -89,13 +90,15 @@ class LocalModels:
         Most parents of a table; ``None`` for no limit.
     log_linear_parents
         Most parents of a log-linear family.
+    counts
+        The expected counts of a table with missing cells; no family has more parents than these.
     parameters
         Constants of the search.
 
     Raises
     ------
     DataError
-        When a cell is missing.
+        When a cell is missing without expected counts.
     OptionError
         When log-linear families have no such score.
 
@@ -120,9 +123,15 @@ class LocalModels:
         *,
         table_parents: int | None = 3,
         log_linear_parents: int = 8,
+        counts: ExpectedCounts | None = None,
         parameters: LocalModelParameters = PARAMETERS,
     ) -> None:
-        require_complete(dataset, "log-linear families need")
+        if counts is None:
+            require_complete(
+                dataset,
+                "log-linear families need",
+                "fill them, or give the counts that `learned_counts` expects",
+            )
         if not isinstance(score, BDeu | BIC | AIC | PenalisedLikelihood):
             raise OptionError(
                 f"log-linear families have no score {score.name!r}; expected bdeu, bic, aic or "
@@ -131,11 +140,14 @@ class LocalModels:
         self.dataset, self.score, self.models = dataset, score, models
         self.table_parents = inf if table_parents is None else table_parents
         self.log_linear_parents = log_linear_parents
+        if counts is not None:
+            self.log_linear_parents = min(log_linear_parents, counts.most - 1)
+        self.counts = counts
         self.parameters = parameters
         self._codes = np.ascontiguousarray(dataset.codes, np.int32)
         self._rows = total_weight(dataset)
-        used = self._codes[dataset.row_weights > 0]
-        self._varies = (used != used[:1]).any(axis=0)
+        used = self._codes[dataset.row_weights > 0].T
+        self._varies = np.array([len(np.unique(column[column >= 0])) > 1 for column in used])
         self._scores: dict[tuple[int, tuple[int, ...]], tuple[float, float]] = {}
 
     def family(self, child: int, parents: Sequence[int]) -> float:
@@ -225,7 +237,7 @@ class LocalModels:
         tables = tuple(
             self._log_linear(child, family)[0].table(data.cardinalities[list(family)].tolist())
             if self.is_log_linear(child, family)
-            else smoothed(full_counts(data, child, family), alpha)
+            else smoothed(self._full_counts(child, family), alpha)
             for child, family in enumerate(families)
         )
         return BayesianNetwork(data.names, data.states, families, tables)
@@ -300,12 +312,22 @@ class LocalModels:
 
     def _counted(self, child: int, parents: Sequence[int]) -> tuple[Floats, NDArray[np.int32]]:
         """Return counts by observed configuration and state, and the configurations."""
+        if self.counts is not None:
+            table = self._full_counts(child, parents)
+            everything = np.array(list(np.ndindex(*table.shape[:-1])), np.int32)
+            return table.reshape(-1, table.shape[-1]), everything
         r = int(self.dataset.cardinalities[child])
         states = np.ascontiguousarray(self._codes[:, list(parents)])
         labels, first = group_rows(states)
         cells = labels.astype(np.int64) * r + self._codes[:, child]
         counts = np.bincount(cells, self.dataset.weights, len(first) * r)
         return counts.reshape(-1, r).astype(np.float64), states[first]
+
+    def _full_counts(self, child: int, parents: Sequence[int]) -> Floats:
+        """Return the counts of a family, an axis for each parent and one for the child."""
+        if self.counts is None:
+            return full_counts(self.dataset, child, parents)
+        return np.ascontiguousarray(self.counts.family(child, parents))
 
 
 def _undominated(found: Mapping[ParentSet, float]) -> dict[ParentSet, float]:

@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from exactlearn import LocalModels, read_dataset
+from exactlearn import LocalModels, learned_counts, read_dataset
 from exactlearn.__main__ import main
 from exactlearn.commands import pipeline
 from exactlearn.formats.models import read_network
@@ -43,10 +43,10 @@ def test_log_linear_families_obey_constraints_and_their_number_of_parents():
     assert set(found["local_models"].values()) == {"log-linear"}
 
 
-def test_local_models_need_complete_rows_a_table_and_parent_sets(tmp_path):
+def test_local_models_need_a_table_its_counts_and_parent_sets(tmp_path):
     best, scores = ("--local-models", "best"), tmp_path / "two.jkl"
     scores.write_text("2\n0 1\n-1.0 0\n1 1\n-1.0 0\n")
-    assert "need complete data" in fails("solve", "lucas-mcar", *best)
+    assert "takes expected counts" in fails("solve", "lucas-mcar", *best, "--counts", "f-mar")
     assert "is for a table" in fails("solve", str(scores), *best)
     assert "--local-models cannot be honoured" in fails(
         *("solve", "lucas-mcar-complete", *best, "--solver", "ges")
@@ -59,3 +59,19 @@ def test_a_time_limit_ends_the_search_for_log_linear_families(monkeypatch):
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 3
     assert "stopped the scoring" in done.stderr
+
+
+def test_missing_cells_have_expected_counts(tmp_path):
+    found = run_json(
+        *("solve", "lucas-mcar", "--local-models", "best", "--ess", "1", "--max-parents", "2"),
+        *("-o", str(tmp_path / "n.bif")),
+    )
+    data = read_dataset(locate("lucas-mcar", ".csv"))
+    counts = learned_counts(data, max_parents=2).counts
+    models = LocalModels(data, BDeu(), table_parents=2, counts=counts)
+    network = read_network(tmp_path / "n.bif")
+    families = list(enumerate(network.parents))
+    assert found["score"] == pytest.approx(sum(models.family(c, own) for c, own in families))
+    assert max(map(len, network.parents)) == 2
+    for table, other in zip(network.tables, models.fit(network.parents).tables, strict=True):
+        assert table == pytest.approx(other, abs=1e-6)

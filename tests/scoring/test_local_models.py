@@ -1,10 +1,11 @@
 """Families with tables or log-linear distributions, against plain formulas and all networks."""
 
-from itertools import combinations
+from itertools import combinations, product
 from math import comb, inf, log
 
 import numpy as np
 import pytest
+from numpy import logaddexp
 from scipy.special import log_softmax
 
 from exactlearn import (
@@ -16,6 +17,7 @@ from exactlearn import (
     Problem,
     candidate_parent_sets,
     fit_complete,
+    learned_counts,
     score_family,
     solve,
 )
@@ -189,6 +191,32 @@ def test_a_search_that_is_over_keeps_a_parent_set_of_each_variable():
     assert "0 of 5" in problem.stopped
     assert [own for c in range(5) for own, _ in problem.candidates(c)] == [(), (), (), (), (1,)]
     assert LocalModels(data, BDeu()).problem(time_limit=0.0).stopped
+
+
+def test_expected_counts_are_those_of_all_completions_by_their_probabilities():
+    full = additive_data(9, rows=40, n=4)
+    codes = full.codes.copy()
+    codes[np.random.default_rng(9).random(codes.shape) < 0.2] = -1
+    data = Dataset(codes, full.names, full.states)
+    learned = learned_counts(data, max_parents=2)
+    rows, weights = [], []
+    for row in codes:
+        choices = [range(r) if c < 0 else [c] for c, r in zip(row, data.cardinalities, strict=True)]
+        completions = Dataset(np.array(list(product(*choices))), data.names, data.states)
+        logs = learned.network.log_likelihood_rows(completions)
+        rows.append(completions.codes)
+        weights.append(np.exp(logs - logaddexp.reduce(logs)))
+    twin = Dataset(np.concatenate(rows), data.names, data.states, np.concatenate(weights))
+    expected = LocalModels(data, BDeu(), counts=learned.counts)
+    completed = LocalModels(twin, BDeu(), log_linear_parents=2)
+    problem = expected.problem()
+    assert max(len(own) for c in range(4) for own, _ in problem.candidates(c)) == 2
+    for child in range(4):
+        for own, score in problem.candidates(child):
+            assert score == pytest.approx(completed.family(child, own), abs=1e-6)
+    parents = [(), (0,), (1, 0), (2, 0)]
+    tables = zip(expected.fit(parents).tables, completed.fit(parents).tables, strict=True)
+    assert all(np.allclose(one, other, atol=1e-6) for one, other in tables)
 
 
 def test_what_has_no_log_linear_score_is_refused():
