@@ -15,7 +15,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands import compare_languages
 from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
-from exactlearn.commands.pipeline import learning, load, load_truth
+from exactlearn.commands.pipeline import learning, load, load_truth, with_chosen_ess
 from exactlearn.commands.search import leave
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import variable_index
@@ -76,7 +76,8 @@ def run(options: Compare, output: Output) -> None:
     conditions = list(_conditions(options, chosen, network))
     for condition in conditions:
         table, _ = condition.draw(options.seed)  # what cannot be hidden is said before all work
-        learning(table, options, lambda event: None)  # and so is what cannot be learnt
+        known = replace(options, ess=Compare.ess if options.ess == "auto" else options.ess)
+        learning(table, known, lambda event: None)  # and so is what cannot be learnt
     repeat = (REPETITIONS if options.repeat is None else options.repeat) if repeated else 1
     how = replace(options, methods=None, repeat=None, jobs=1, reference=None)
     settings = f"options {crc32(repr(how).encode()):08x}"
@@ -227,8 +228,9 @@ def _only(incomplete: Dataset, full: Dataset, name: str, spec: str) -> Dataset:
 
 def _completed(name: str, options: Compare, output: Output, table: Dataset, seed: int) -> Imputed:
     """Complete a table by a method of the registry."""
+    options, _ = with_chosen_ess(table, replace(options, seed=seed), output.note)
     with output.progress_display(f"{name}, seed {seed}") as display:
-        return METHODS[name](table, learning(table, replace(options, seed=seed), display))
+        return METHODS[name](table, learning(table, options, display))
 
 
 def _beside_network(
