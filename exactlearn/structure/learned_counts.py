@@ -1,14 +1,21 @@
-"""Expected counts of an incomplete table, under a network that structural EM learns from it.
+r"""Expected counts of an incomplete table, under a network that structural EM learns from it.
 
-The best network for expected counts depends on the network that these are expected under. A sparse
-one keeps what comes after it sparse: where it has no path between two variables, the missing cells
-speak for their independence, with as much weight as observed ones, and a network found so is the
-next one's reason. Structural EM with a score that has a strong prior for few arcs (BDeu with an
-equivalent sample size of 1, or BIC in few rows) therefore ends at networks with too few arcs; the
-score of the observed cells prefers these as well. So the counts come from a network that is denser
-than the one to be found: structural EM with an equivalent sample size of `ESS`. The best network
-for them, by whichever score, is found once, with a proof. ``docs/incomplete-tables.md`` has the
-measurements.
+The best network for expected counts depends on the network that these are expected under. Where it
+has no path between X and Y, rows that lack one of the two, a share q of all, add the product of the
+marginals to the counts of the pair, which stand for
+
+.. math:: \tilde P(x, y) = (1 - q) \hat P(x, y) + q \hat P(x) \hat P(y)
+
+with :math:`\hat P` that of the rows that observe both, if the marginals agree. The mutual
+information of X and Y, which an arc gains for each of N rows, is then at most :math:`1 - q` times
+that of :math:`\hat P`, as relative entropy is convex, and about :math:`(1 - q)^2` times if the
+dependence is weak; the penalty remains that of N rows. So structural EM with a score that prefers
+few arcs (BDeu with an equivalent sample size of 1, or BIC in few rows) hardly adds one, and takes
+away those that do not outweigh this. The score of the observed cells prefers its networks as well.
+
+The counts therefore come from a network that is denser than the one to be found: by structural EM
+with an equivalent sample size of `ESS`. The best network for them, by whichever score, is found
+once, with a proof. ``docs/incomplete-tables.md`` has the measurements.
 """
 
 from collections.abc import Iterable

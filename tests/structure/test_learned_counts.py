@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+from scipy.special import rel_entr
 
 from exactlearn.augmentation.incumbent import total_score
+from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness import hide
 from exactlearn.errors import InfeasibleError
 from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.expected_counts import expected_counts
 from exactlearn.scoring.scores import BIC, BDeu
 from exactlearn.solvers import solve
 from exactlearn.structure.learned_counts import ESS, MOST_PARENTS, learned_counts
@@ -78,3 +82,25 @@ def test_without_time_there_are_the_families_of_the_network():
     assert found.parents == learned.network.parents
     expanded = completions(learned.network, table)
     assert found.score == pytest.approx(total_score(expanded, found.parents, BIC()))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_without_a_path_expected_counts_dilute_the_dependence(seed):
+    rng = np.random.default_rng(seed)
+    names, states = ("a", "b"), (("0", "1", "2"),) * 2
+    codes = rng.integers(0, 3, (60, 2))
+    codes[:, 1] = np.where(rng.random(60) < 0.4, codes[:, 0], codes[:, 1])
+    both = codes[:45]
+    # The rows that lack one of the two have the marginals of those that observe both.
+    holed = np.concatenate([both, np.column_stack([both[:, 0], np.full(45, -1)]),
+                            np.column_stack([np.full(45, -1), both[:, 1]])])  # fmt: skip
+    table = Dataset(holed, names, states)
+    network = fit_em(table, ((), ()), alpha=0.0).model
+    counts = expected_counts(network, table, 2).family(1, (0,))
+    observed = np.zeros((3, 3))
+    np.add.at(observed, tuple(both.T), 1.0)
+    q = 2 / 3
+    marginals = np.outer(observed.sum(axis=1), observed.sum(axis=0)) / 45**2
+    assert counts / 135 == pytest.approx((1 - q) * observed / 45 + q * marginals)
+    diluted, full = (rel_entr(p, marginals).sum() for p in (counts / 135, observed / 45))
+    assert diluted <= (1 - q) * full + 1e-12
