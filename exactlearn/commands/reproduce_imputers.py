@@ -31,7 +31,7 @@ from exactlearn.reporting.curves import CurvesFigure
 from exactlearn.reporting.report import number, percent, plain_table
 from exactlearn.reproduce.imputers import BASELINES, CLOCK, DEFAULT, HIDDEN, conditions
 from exactlearn.reproduce.runner import Setup, Shown, Tables, check_names
-from exactlearn.reproduce.sources import BUNDLED, HALVES, ROWS, SETS, public_data
+from exactlearn.reproduce.sources import BUNDLED, HALVES, ROWS, SETS, SLOW, public_data
 
 _HEAD = (
     "set", "hidden", "n", "cells", "accuracy", "best rival", "its", "ahead", "log-loss",
@@ -87,7 +87,8 @@ def imputer_tables(options: Reproduce, setup: Setup) -> Tables:
 
 def _conditions(options: Reproduce, setup: Setup) -> Iterator[Condition]:
     """Yield what is asked for, after names and specifications are checked."""
-    names = options.tables or [n for n, h in HALVES.items() if options.half in (h, "all")]
+    halves = HALVES.items()
+    names = options.tables or [n for n, h in halves if options.half in (h, "all") and n not in SLOW]
     check_names("--tables", "set", names, HALVES)
     for spec in options.hide:
         parse_spec(spec)

@@ -275,6 +275,10 @@ HALVES: dict[str, Half] = {
 
 The tables alternate in the order of their names; of the networks see `NETWORKS`."""
 
+SLOW = ("mildew",)
+"""Sets that a half has only where they are named: Mildew has variables of up to 100 states for 500
+rows, of which gradient boosting learns thousands of trees, and a table takes many minutes."""
+
 ROWS = 500
 """Rows of a set: so many are drawn of a table that has more, anew for each repetition."""
 

@@ -11,7 +11,7 @@ from exactlearn.data.missingness import parse_spec
 from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.reproduce.imputers import BASELINES, DEFAULT, HIDDEN, conditions, hidden_cells
-from exactlearn.reproduce.sources import HALVES
+from exactlearn.reproduce.sources import HALVES, SLOW
 from tests.command_line import fails, run, run_json
 from tests.interrupts import press_ctrl_c
 
@@ -112,6 +112,7 @@ def test_what_is_not_there_is_refused(monkeypatch):
     )
     assert "no method 'logistik'" in fails(*WORDS, "--methods", "logistik")
     assert "--data-dir" in fails("reproduce", "imputers", "--tables", "car")
+    assert "--data-dir" in fails("reproduce", "imputers", "--half", "test")
     assert "no share" in fails(*WORDS, "--hide", "mar:3")
     assert "--only: no set" in fails(*WORDS, "--only", "mcar:0.7")
     assert "'reproduce pdg' has no such option" in fails("reproduce", "pdg", "--rows", 3)
@@ -121,3 +122,4 @@ def test_baselines_are_methods_and_halves_have_several_sets():
     assert {"mode", "knn", "iterative", "logistic", "mice", "forest", "boosted"} == set(BASELINES)
     for half in ("development", "test"):
         assert len([name for name, of in HALVES.items() if of == half]) >= 15
+    assert set(SLOW) < set(HALVES)
