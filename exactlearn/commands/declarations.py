@@ -311,10 +311,11 @@ class Imputing(IncompleteLearning):
         help="stacked and averaged: networks to learn, each from a bootstrap sample of the rows "
         "in which missing cells are drawn.",
     )
-    missingness: MissingnessName = option(
-        "ignored",
+    missingness: MissingnessName | None = option(
+        None,
         help="stacked, averaged, posterior, mpe and multiple: learn, or not, whether cells are "
-        "missing because of their own value or another variable's.",
+        "missing because of their own value or another variable's.  [default: learned for "
+        "stacked, else ignored]",
     )
     ess: float | Literal["auto"] = with_default(IncompleteLearning, "ess", 10.0)
     max_parents: int | Literal["none"] = with_default(IncompleteLearning, "max_parents", 2)
@@ -337,10 +338,10 @@ class Impute(Imputing):
     mode: str | None = option(
         None,
         choices=RegistryNames("imputation.methods", "METHODS", MODES),
-        help="stacked: each cell's most probable state by averaged networks, logistic regressions "
-        "and a mixture together, weighted by how well they predict cells hidden on purpose; "
-        "averaged: the same by the mean over several networks; posterior: by one network; mpe: "
-        "each row's most probable completion; "
+        help="stacked: each cell's most probable state by averaged networks, logistic "
+        "regressions, a forest and a mixture together, weighted by how well they predict cells "
+        "hidden on purpose; averaged: the same by the mean over several networks; posterior: by "
+        "one network; mpe: each row's most probable completion; "
         "augmentation: the completion that scores best with its network; multiple: several tables "
         "drawn from the posterior; mode: the most frequent states; or a method of 'compare'.  "
         "[default: stacked; posterior with --network]",

@@ -159,7 +159,7 @@ def _check_method(options: Impute) -> None:
     unknown = {
         "--network": options.network is not None,
         "--train": options.train is not None,
-        "--missingness": options.missingness != "ignored",
+        "--missingness": options.missingness == "learned",
     }
     for flag, is_given in unknown.items():
         if is_given and mode not in MODES:

@@ -66,7 +66,7 @@ class ImputationModel:
         how
             Whether to learn the missingness graph, and the pseudo-count of parameters.
         """
-        if how.missingness == "ignored" or not networks:
+        if how.missingness != "learned" or not networks:
             return cls(networks)
         learned = learned_missingness_graph(dataset, networks)
         graph = learned.restricted([name for name, causes in learned.causes.items() if causes])
@@ -104,7 +104,7 @@ class Imputer:
     ----------
     mode
         ``stacked``: each cell gets its most probable state by averaged networks, logistic
-        regressions and a mixture together (:mod:`exactlearn.imputation.stacking`).
+        regressions, a forest and a mixture together (:mod:`exactlearn.imputation.stacking`).
         ``augmentation``: the table it is fitted on gets the completion that maximises the score
         together with the network; other tables get the most probable completion of each row.
         ``posterior``: each cell gets its most probable state given the observed cells of its row.

@@ -60,6 +60,9 @@ QUICK = SolverParameters(
 )
 """A short search among orders: networks that are averaged need not be optimal."""
 
+FEW = 17
+"""Variables up to which dynamic programming is faster than that search."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Learning:
@@ -95,7 +98,8 @@ class Learning:
         How many networks the modes ``averaged`` and ``stacked`` learn.
     missingness
         ``learned``: the posteriors are those of a network in which a cell may be missing because of
-        its own value or another variable's, :mod:`exactlearn.imputation.mechanism`.
+        its own value or another variable's, or are shifted for the former, where networks are
+        pooled (:mod:`exactlearn.imputation.mechanism`). Left out, ``learned`` by ``stacked`` alone.
     on_event
         Called with the events of the search.
     """
@@ -112,7 +116,7 @@ class Learning:
     forbidden: Collection[Arc] = ()
     alpha: float = 0.3
     networks: int = 6
-    missingness: Missingness = "ignored"
+    missingness: Missingness | None = None
     on_event: OnEvent | None = None
 
     def __post_init__(self) -> None:
@@ -250,7 +254,8 @@ def _best_parents(
     )
     if problem.stopped:
         return None
-    solver = "ordering" if how.solver == "auto" else how.solver
+    few = sample.n_variables <= FEW
+    solver = ("dynamic" if few else "ordering") if how.solver == "auto" else how.solver
     found = solve(problem, solver=solver, time_limit=control.remaining, parameters=QUICK)
     return found.parents
 

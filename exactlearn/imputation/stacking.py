@@ -1,7 +1,7 @@
 r"""Several imputers pooled, with weights that are learned on cells hidden on purpose.
 
-Networks of few parents, logistic regressions and mixtures err on different tables. With q_c(s) the
-probability of the state s by the component c, the pool is
+Networks of few parents, logistic regressions, forests and mixtures err on different tables. With
+q_c(s) the probability of the state s by the component c, the pool is
 
 .. math:: P(s) \propto \prod_c q_c(s)^{w_c}, \qquad w_c \ge 0 ,
 
@@ -14,9 +14,10 @@ minimise
 
 .. math:: - \sum_i \log P(s_i) + \lambda \| w - w^0 \|^2 .
 
-Then the components are fitted to the whole table. Where the table says that cells are missing by
-their own value (:mod:`exactlearn.imputation.mechanism`), the pool is multiplied by how much more
-probable each state is among the missing cells than among the observed ones.
+The components of the pool are fitted to the whole table. Where the table says that cells are
+missing by their own value (:mod:`exactlearn.imputation.mechanism`), more than the hidden ones seem
+to be, the pool is multiplied by how much more probable each state is among the missing cells than
+among the observed ones.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,6 +35,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
+from exactlearn.imputation.forest import fit_forest
 from exactlearn.imputation.imputed import CellModel, cell_probabilities
 from exactlearn.imputation.learning import (
     Learning,
@@ -42,7 +44,8 @@ from exactlearn.imputation.learning import (
     independent,
 )
 from exactlearn.imputation.logistic import fit_logistic
-from exactlearn.imputation.mechanism import self_masking_ratios
+from exactlearn.imputation.mechanism import CellsAtRandom, self_masking_ratios
+from exactlearn.imputation.turns import mean_shares
 
 Matrix = NDArray[np.float64]
 
@@ -102,6 +105,10 @@ def _logistic(dataset: Dataset, how: Learning, control: SearchControl) -> CellMo
     return fit_logistic(dataset, seed=how.seed, control=control)
 
 
+def _forest(dataset: Dataset, how: Learning, control: SearchControl) -> CellModel | None:
+    return fit_forest(dataset, seed=how.seed, control=control)
+
+
 def _mixture(dataset: Dataset, how: Learning, control: SearchControl) -> CellModel | None:
     found = learn_naive_bayes(dataset, seed=how.seed, time_limit=control.remaining)
     return Mixture(found.model)
@@ -125,8 +132,9 @@ class Component:
 
 COMPONENTS: dict[str, Component] = {
     "mixture": Component(_mixture, 0.1),
-    "logistic": Component(_logistic, 0.5),
-    "networks": Component(_networks, 0.5),
+    "logistic": Component(_logistic, 0.4),
+    "forest": Component(_forest, 0.2),
+    "networks": Component(_networks, 0.4),
 }
 """The imputers that are pooled, the fastest first."""
 
@@ -208,14 +216,21 @@ def fit_stacked(
             components = {"marginal": NetworkAverage((independent(dataset),))}
         centre = [COMPONENTS[name].weight if name in COMPONENTS else 1.0 for name in components]
         weights = np.tile(np.array(centre), (dataset.n_variables, 1))
-        if len(components) > 1 and not control.is_over:
-            names = tuple(components)
-            weights = _learned_weights(dataset, how, names, weights, control, parameters)
+        hidden = None
+        if dataset.n_variables > 1 and not control.is_over:
+            hidden = _hidden_cells(dataset, how, tuple(components), control, parameters)
+        if hidden is not None:
+            weights = learned_weights(hidden, weights, parameters)
         model = StackedModel(components, weights, parameters=parameters)
-        if how.missingness == "learned" and not control.is_over:
-            nothing = np.full((1, dataset.n_variables), MISSING)
-            marginals = model.posterior(replace(dataset, codes=nothing, weights=None))
-            ratios = self_masking_ratios(dataset, model.posterior(dataset), marginals)
+        if how.missingness != "ignored" and hidden is not None and not control.is_over:
+            nothing = replace(
+                dataset, codes=np.full((1, dataset.n_variables), MISSING), weights=None
+            )
+            marginals = cell_probabilities(mean_shares(dataset)[None], nothing)
+            found = pooled(hidden.logs, weights[hidden.columns])
+            at_random = CellsAtRandom(hidden.columns, found, hidden.weights)
+            posterior = model.posterior(dataset)
+            ratios = self_masking_ratios(dataset, posterior, marginals, at_random)
             model = replace(model, ratios=ratios)
         return model, control.status if control.is_over else "heuristic"
 
@@ -238,30 +253,43 @@ def _fitted(
     return found
 
 
-def _learned_weights(
+def _hidden_cells(
     dataset: Dataset,
     how: Learning,
     names: Sequence[str],
-    start: Matrix,
     control: SearchControl,
     parameters: StackingParameters,
-) -> Matrix:
-    """Return weights learned on hidden cells; the start, where a limit or inference prevents it."""
+) -> "HiddenCells | None":
+    """Return what components say of cells hidden from them; none when a limit prevents it."""
     table = with_hidden_cells(dataset, parameters.hidden, np.random.default_rng(how.seed))
     rows, columns = table.missing_cells.T
     states = dataset.codes[rows, columns].astype(np.int64)
     known = states != MISSING
-    components = _fitted(table, how, names, control)
+    fewer = replace(how, networks=(how.networks + 1) // 2)
+    components = _fitted(table, fewer, names, control)
     if control.is_over or len(components) < len(names) or not known.any():
-        return start
+        return None
     parts = [model.posterior(table)[known] for model in components.values()]
-    columns = columns[known]
-    logs = log_shares(parts, dataset.cardinalities[columns], parameters.floor)
-    cells = HiddenCells(logs, states[known], dataset.row_weights[rows[known]])
-    common = pool_weights(cells, start[0], parameters.common)
-    weights = np.tile(common, (len(start), 1))
-    for v in np.unique(columns).tolist():
-        weights[v] = pool_weights(cells.part(columns == v), common, parameters.own)
+    logs = log_shares(parts, dataset.cardinalities[columns[known]], parameters.floor)
+    return HiddenCells(logs, states[known], dataset.row_weights[rows[known]], columns[known])
+
+
+def learned_weights(cells: "HiddenCells", centre: Matrix, parameters: StackingParameters) -> Matrix:
+    """Return weights of components for each variable, shape (variables, components).
+
+    Parameters
+    ----------
+    cells
+        Hidden cells of some variables.
+    centre
+        What the common weights are drawn to, the same for each variable, shape of the weights.
+    parameters
+        How strongly.
+    """
+    common = pool_weights(cells, centre[0], parameters.common)
+    weights = np.tile(common, (len(centre), 1))
+    for v in np.unique(cells.columns).tolist():
+        weights[v] = pool_weights(cells.part(cells.columns == v), common, parameters.own)
     return weights
 
 
@@ -338,17 +366,19 @@ class HiddenCells:
         As of :func:`log_shares`.
     states
         The states, shape (cells,).
-    weights
-        Weight of each cell's row, shape (cells,).
+    weights, columns
+        Weight of each cell's row, and its variable, shape (cells,).
     """
 
     logs: Matrix
     states: NDArray[np.int64]
     weights: Matrix
+    columns: NDArray[np.int64]
 
     def part(self, chosen: NDArray[np.bool_]) -> "HiddenCells":
         """Return some of the cells."""
-        return HiddenCells(self.logs[:, chosen], self.states[chosen], self.weights[chosen])
+        cells = self.states[chosen], self.weights[chosen], self.columns[chosen]
+        return HiddenCells(self.logs[:, chosen], *cells)
 
 
 def pool_weights(cells: HiddenCells, centre: Matrix, strength: float) -> Matrix:
@@ -382,5 +412,5 @@ def pool_weights(cells: HiddenCells, centre: Matrix, strength: float) -> Matrix:
         )
 
     bounds = [(0.0, None)] * len(centre)
-    found: Matrix = minimize(loss, centre, jac=True, bounds=bounds, method="L-BFGS-B").x
+    found: Matrix = minimize(loss, centre, jac=True, bounds=bounds, method="L-BFGS-B", tol=1e-7).x
     return found

@@ -47,7 +47,7 @@ def test_numbers():
 
 
 def test_defaults_of_impute():
-    assert Impute.mode == imputation.Imputer.mode
+    assert Impute(source="x").chosen_mode == imputation.Imputer.mode
     assert Impute.draws == imputation.Imputer.draws
     assert Impute.missingness == LEARNING.missingness
     assert Impute.ess == ESS

@@ -40,7 +40,9 @@ def hidden_cells(seed: int, cells: int, components: int) -> HiddenCells:
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 5, cells)
     logs = log_shares([shares_of(rng, sizes) for _ in range(components)], sizes, 1e-3)
-    return HiddenCells(logs, rng.integers(0, sizes), rng.integers(1, 4, cells).astype(float))
+    return HiddenCells(
+        logs, rng.integers(0, sizes), rng.integers(1, 4, cells) * 1.0, np.zeros(cells, np.int64)
+    )
 
 
 def table_of(seed: int, rows: int = 80, share: float = 0.2) -> Dataset:
@@ -87,7 +89,9 @@ def test_the_component_that_is_the_truth_gets_the_weight():
     sizes = np.full(4000, 3)
     truth, noise = shares_of(rng, sizes), shares_of(rng, sizes)
     states = (rng.random((4000, 1)) > truth.cumsum(axis=1)).sum(axis=1)
-    cells = HiddenCells(log_shares([noise, truth], sizes, 1e-6), states, np.ones(4000))
+    cells = HiddenCells(
+        log_shares([noise, truth], sizes, 1e-6), states, np.ones(4000), np.zeros(4000, np.int64)
+    )
     weights = pool_weights(cells, np.array([0.5, 0.5]), 1.0)
     assert weights == pytest.approx([0, 1], abs=0.06)
 
@@ -166,7 +170,7 @@ class TestLimits:
 
         monkeypatch.setitem(stacking.COMPONENTS, "networks", Component(refuse, 0.5))
         model, status = fit_stacked(table_of(6), HOW)
-        assert (list(model.components), status) == (["mixture", "logistic"], "heuristic")
+        assert (list(model.components), status) == (["mixture", "logistic", "forest"], "heuristic")
 
 
 def test_cells_missing_by_their_value_get_it():
