@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from math import nan
 from typing import Any
 from zlib import crc32
 
@@ -23,6 +24,7 @@ from exactlearn.evaluation.imputation_study import (
     time_ratios,
     verdict,
 )
+from exactlearn.evaluation.metrics import Mean
 from exactlearn.evaluation.study import Runs, Study
 from exactlearn.imputation import MODES, Imputed
 from exactlearn.imputation.methods import METHODS
@@ -163,7 +165,7 @@ def _table(found: Mapping[str, Any], done: Mapping[Condition, Sequence[Runs]]) -
         key = condition.table, condition.hidden
         accuracy, loss = (verdicts.get((*key, metric)) for metric in SIGNS)
         ratio = time_ratios(runs, found["tested"], CLOCK) if CLOCK in runs[0] else {}
-        seconds = [run[found["tested"]]["cpu_seconds"] for run in runs]
+        seconds = Mean.of(run[found["tested"]]["cpu_seconds"] for run in runs).value
         lines.append(
             (
                 *key,
@@ -171,7 +173,7 @@ def _table(found: Mapping[str, Any], done: Mapping[Condition, Sequence[Runs]]) -
                 str(sum(run[found["tested"]]["cells"] for run in runs)),
                 *_cells(accuracy, percent, 100, 2),
                 *_cells(loss, partial(number, digits=3), 1, 3),
-                number(sum(seconds) / len(seconds), 2),
+                number(seconds, 2),
                 number(ratio.get("total"), 1),
             )
         )
@@ -193,8 +195,8 @@ def _means(whole: Sequence[Runs], methods: Sequence[str]) -> Any:
     for method in methods:
         own = [run[method] for run in whole]
         means = [
-            sum(known) / len(known) if (known := [f[k] for f in own if f[k] is not None]) else None
-            for k in ("accuracy", "log_loss", "cpu_seconds")
+            Mean.of(nan if found[key] is None else found[key] for found in own).value
+            for key in ("accuracy", "log_loss", "cpu_seconds")
         ]
         lines.append((method, percent(means[0]), number(means[1], 4), number(means[2], 2)))
     return plain_table(_MEANS_HEAD, lines, right=_MEANS_HEAD[1:])
@@ -208,11 +210,12 @@ def _said(found: Mapping[str, Any]) -> Iterator[str]:
         if not known["conditions"]:
             continue
         name, unit, digits = _UNITS[known["metric"]]
+        behind = f"at worst {-known['worst'] * unit:.{digits}f} behind the best"
         yield (
             f"{name}, {known['conditions']} sets with hidden cells: '{tested}' has the best mean "
-            f"in {percent(known['best'])}, and no baseline is significantly better in "
+            f"in {percent(known['best'])}, and no rival is significantly better in "
             f"{percent(known['not_beaten'])} ({percent(known['not_beaten_unadjusted'])} without "
-            f"Holm's adjustment); at worst {-known['worst'] * unit:.{digits}f} behind the best."
+            f"Holm's adjustment); {behind if known['worst'] < 0 else 'never behind'}."
         )
     if found["seconds_ratio"]:
         ratio = found["seconds_ratio"]

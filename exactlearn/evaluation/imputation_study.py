@@ -126,13 +126,24 @@ class ImputationStudy:
                     yield PlannedRun(condition.name, str(seed), method, work, settings)
 
     def repetitions(self, record: Record, condition: Condition) -> list[Runs]:
-        """Return for each repetition of a condition what all methods gave; only whole ones."""
+        """Return for each repetition of a condition what all methods gave; only whole ones.
+
+        A method that failed where others did not has no accuracy and no loss.
+        """
         found = []
         for seed in self.seeds:
             own = record.done.get(condition.name, {}).get(str(seed), {})
             runs = {m: own[m] for m in self.contenders if m in own}
-            if len(runs) == len(self.contenders) and all(map(is_done, runs.values())):
-                found.append(runs)
+            failed = [m for m, run in runs.items() if "error" in run]
+            done = [m for m, run in runs.items() if is_done(run)]
+            if done and len(failed) + len(done) == len(self.contenders):
+                nothing = dict.fromkeys(runs[done[0]], nan) | {
+                    "status": "failed",
+                    "cells": runs[done[0]]["cells"],
+                    "right": None,
+                    "losses": None,
+                }
+                found.append(runs | dict.fromkeys(failed, nothing))
         return found
 
 
@@ -356,7 +367,8 @@ def time_ratios(repetitions: Sequence[Runs], tested: str, rival: str) -> dict[st
     ratios
         Of the ``total`` times; the ``median`` and the ``largest`` over the repetitions.
     """
-    times = [(r[tested]["cpu_seconds"], r[rival]["cpu_seconds"]) for r in repetitions]
+    both = [(r[tested]["cpu_seconds"], r[rival]["cpu_seconds"]) for r in repetitions]
+    times = [pair for pair in both if all(map(isfinite, pair))]
     ratios = [own / max(other, _SHORTEST) for own, other in times]
     if not ratios:
         return {"total": nan, "median": nan, "largest": nan}

@@ -112,8 +112,29 @@ def test_what_a_process_does_once_is_not_timed(monkeypatch):
     assert run["slow"]["cpu_seconds"] == 3
 
 
+def test_a_method_that_fails_is_beaten_and_a_table_that_no_method_completes_does_not_count():
+    runs = done(study(wrong=refuse, good=GOOD))
+    (condition,) = study().conditions
+    for metric in ("accuracy", "log_loss"):
+        found = verdict(condition, runs, "wrong", ["good"], metric)
+        assert (found["best"], found["beaten_by"]) == (False, ["good"])
+    assert found["cells"] == sum(run["good"]["cells"] for run in runs) > 0
+    rows = list(method_rows(condition, runs, "good"))
+    assert [isnan(row["accuracy"]) for row in rows] == [True, False]
+    assert isnan(time_ratios(runs, "wrong", "good")["total"])
+    assert done(study(wrong=refuse)) == []
+
+
 def test_a_repetition_that_is_not_whole_does_not_count():
-    assert done(study(good=GOOD, wrong=refuse)) == []
+    one = study(good=GOOD, fair=FAIR)
+    record = Record(None, lambda title: None)
+    Study(
+        [run for run in one.runs() if run.method == "good" or run.repetition == "1"], record
+    ).run()
+    (condition,) = one.conditions
+    assert len(one.repetitions(record, condition)) == 1
+    record.done[condition.name]["1"]["good"]["unfinished"] = True
+    assert one.repetitions(record, condition) == []
 
 
 def test_the_better_method_wins_and_the_worse_is_beaten():
