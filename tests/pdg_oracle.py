@@ -55,6 +55,19 @@ def graph_joint(graph: DecisionGraph) -> NDArray[np.float64]:
     return full
 
 
+def distribution_below(graph: DecisionGraph, node: int) -> dict[tuple[int, ...], float]:
+    """Return the probabilities of the states from a node on, of its variable and all below it."""
+    v = int(graph.variable[node])
+    place, found = node - int(graph.first_nodes[v]), {}
+    for x, share in enumerate(graph.parameters_of(v)[place]):
+        heads = graph.successors_of(v)[place, x]
+        parts = [distribution_below(graph, int(head)).items() for head in heads]
+        for below in product(*parts):
+            states = (x, *(y for part, _ in below for y in part))
+            found[states] = share * np.prod([p for _, p in below])
+    return found
+
+
 def completions(row, cardinalities) -> list[tuple[int, ...]]:
     """Return all complete rows that agree with a row's observed cells."""
     allowed = [[x] if x >= 0 else range(r) for x, r in zip(row, cardinalities, strict=True)]

@@ -139,11 +139,11 @@ def _sequence(graph: DecisionGraph, rows: Dataset | None) -> MergeSequence:
 
 
 def _merge_lines(exact: DecisionGraph, sequence: MergeSequence) -> list[str]:
-    """Return what the rows collapsed and what was merged, from which size to which."""
+    """Return what the rows left out and what was merged, from which size to which."""
     before, lines = sequence.graph, []
     if before.n_nodes < exact.n_nodes:
         change = _change(exact.n_nodes, before.n_nodes, exact.effective_size, before.effective_size)
-        lines.append(f"collapsed the nodes that no row reaches: {change}")
+        lines.append(f"left out the nodes that no row reaches: {change}")
     if sequence.nodes < before.n_nodes:
         merges = before.n_nodes - sequence.nodes
         change = _change(

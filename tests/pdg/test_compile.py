@@ -19,10 +19,21 @@ from exactlearn.pdg.compile.compile import (
 )
 from exactlearn.pdg.compile.merge import equal_values
 from exactlearn.pdg.compile.variable_forest import components, variable_forest
-from exactlearn.pdg.inference.flows import log_likelihood_rows, posteriors
+from exactlearn.pdg.inference.flows import (
+    log_likelihood_rows,
+    node_probabilities,
+    posteriors,
+)
+from exactlearn.pdg.learn import hybrid
 from exactlearn.pdg.learn.hybrid import collapse_unreached, reached_nodes
 from tests.network_oracle import joint, random_network
-from tests.pdg_oracle import coarse_network, fewest_nodes, graph_joint, random_graph
+from tests.pdg_oracle import (
+    coarse_network,
+    distribution_below,
+    fewest_nodes,
+    graph_joint,
+    random_graph,
+)
 
 
 @pytest.fixture(scope="module")
@@ -162,37 +173,53 @@ def test_contexts_are_the_separating_ancestors():
     assert components(moral_graph(((), (), (0,)))) == [(0, 2), (1,)]
 
 
-@given(st.integers(0, 10_000), st.integers(1, 5))
-@settings(max_examples=40, deadline=None)
-def test_collapsing_keeps_the_rows_and_never_grows(seed, n):
+@given(st.integers(0, 10_000), st.integers(1, 5), st.sampled_from([0.1, 1.0, np.inf]))
+@settings(max_examples=60, deadline=None)
+def test_unreached_nodes_give_way_to_the_most_similar_ones(seed, n, least):
+    """By the divergence of all that is below two nodes, state by state."""
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, n, zeros=0)
     codes = rng.integers(0, graph.cardinalities, (3, n)).astype(np.int16)
     codes[rng.random(codes.shape) < 0.2] = -1
     dataset = Dataset(codes, graph.names, graph.states)
-    small = collapse_unreached(graph, dataset)
+    small = collapse_unreached(graph, dataset, least)
     small.check()
     before, after = log_likelihood_rows(graph, codes), log_likelihood_rows(small, codes)
     np.testing.assert_allclose(before, after, rtol=1e-12)
-    assert (small.node_counts <= graph.node_counts).all()
-    reached = reached_nodes(graph, dataset)
-    kept = np.bincount(graph.variable[reached], minlength=n)
-    assert (small.node_counts == kept + (kept < graph.node_counts)).all()
+    met = reached_nodes(graph, dataset)
+    reach = np.add.reduceat(node_probabilities(graph), graph.parameter_offsets[:-1])
+    assert (small.node_counts <= np.bincount(graph.variable[met | (3 * reach >= least)])).all()
+    assert (small.node_counts >= np.bincount(graph.variable[met])).all()
+    if least == np.inf:
+        _check_successors(graph, small, met)
 
 
-def test_garbage_nodes_are_uniform_and_lead_to_garbage():
+def _check_successors(graph, small, met):
+    """Each edge into a node that no row reaches leads to the node of least divergence."""
+    nodes = np.flatnonzero(met)
+    for new, old in enumerate(nodes.tolist()):
+        v = int(graph.variable[old])
+        at, place = old - graph.first_nodes[v], new - small.first_nodes[v]
+        for x, k in np.ndindex(graph.successors_of(v).shape[1:]):
+            head, child = int(graph.successors_of(v)[at, x, k]), graph.children[v][k]
+            led = int(small.successors_of(v)[place, x, k])
+            if met[head]:
+                assert nodes[led] == head
+                continue
+            p = distribution_below(graph, head)
+            divergences = {}
+            for other in np.flatnonzero(small.variable == child).tolist():
+                q = distribution_below(small, other)
+                divergences[other] = sum(p[s] * np.log(p[s] / q[s]) for s in p)
+            assert divergences[led] == pytest.approx(min(divergences.values()), abs=1e-9)
+
+
+def test_too_many_pairs_of_nodes_are_refused(monkeypatch):
     network = random_network(np.random.default_rng(12), 5)
-    graph = compile_network(network)
     row = network.sample(1, np.random.default_rng(0))
-    small = collapse_unreached(graph, row)
-    for variable in np.flatnonzero(graph.node_counts > 1):
-        assert small.node_counts[variable] == 2
-        r = graph.cardinalities[variable]
-        assert small.parameters_of(variable)[1].tolist() == [1 / r] * r
-        for place, child in enumerate(small.children[variable]):
-            if graph.node_counts[child] > 1:
-                garbage = small.first_nodes[child] + 1
-                assert (small.successors_of(variable)[1, :, place] == garbage).all()
+    monkeypatch.setattr(hybrid, "MOST_DIVERGENCES", 1)
+    with pytest.raises(TooLargeError, match="pairs of a variable's nodes"):
+        collapse_unreached(compile_network(network), row)
 
 
 def test_collapsing_needs_possible_rows():

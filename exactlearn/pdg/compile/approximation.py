@@ -189,6 +189,29 @@ class MergeSequence:
             successors[variable] = places[self._successors[variable][mine]].astype(np.int32)
         return assemble(graph.names, graph.states, graph.forest, parameters, successors)
 
+    def summed(self, masses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return other masses of the original graph's nodes, added up over the nodes merged so far.
+
+        Parameters
+        ----------
+        masses
+            Laid out as the original graph's parameters.
+
+        Returns
+        -------
+        Laid out as the parameters of `merged`.
+        """
+        into = self._into.copy()
+        kept = into == np.arange(len(into))
+        for node in np.flatnonzero(~kept).tolist():  # it merged into an earlier node
+            into[node] = into[into[node]]
+        offsets = self.graph.parameter_offsets
+        nodes = np.repeat(np.arange(len(into)), np.diff(offsets))
+        places = offsets[into[nodes]] + np.arange(len(masses)) - offsets[nodes]
+        total = np.bincount(places, masses, len(masses)).astype(np.float64)
+        kept_masses: NDArray[np.float64] = total[kept[nodes]]
+        return kept_masses
+
     def _of(self, flat: NDArray[np.float64], variable: int) -> NDArray[np.float64]:
         return self.graph.with_parameters(flat).parameters_of(variable).copy()
 

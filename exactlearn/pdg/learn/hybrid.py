@@ -1,10 +1,17 @@
 """Hybrid learning: a network becomes a decision graph, which data then make smaller.
 
-THESIS, section 4.6 and Algorithm 4.18. The network is compiled; for each variable the nodes that no
-row reaches become one "garbage" node with uniform parameters; all other nodes get the parameters
-that maximise the likelihood; and nodes with the same successors are merged, those first that lose
-least per cell of size. The sequence of merges is the whole path of size against likelihood; each
-lambda is a point of it, up to which no merge lets (1-lambda) L - lambda size fall.
+THESIS, section 4.6 and Algorithm 4.18. The network is compiled; nodes that no row reaches are left
+out; all other nodes get the parameters that maximise the likelihood; and nodes with the same
+successors are merged, those first that lose least per cell of size. The sequence of merges is the
+whole path of size against likelihood; each lambda is a point of it, up to which no merge lets
+(1-lambda) L - lambda size fall.
+
+Where the thesis sends all edges to unreached nodes to one "garbage" node with uniform parameters
+for each variable, they lead to the node here below which the network says the most similar things.
+And without a given pseudo-count the network has a say besides: half of the weight of a merge's loss
+is that of its distribution, so a node that few rows reach is not merged by chance; parameters are
+shrunk to its own; and cross-validation of the whole of learning chooses how much, and lambda where
+none is given.
 
 The compiled graph has its equivalent nodes merged; the thesis begins with the expanded one
 (Algorithms 4.13 to 4.17). Over the same forest both end alike, as nodes that are equal under the
@@ -12,21 +19,23 @@ network are nearly so by its own rows: on four tables, sizes at equal likelihood
 than 1 in 1,000.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf, log
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
-from exactlearn.bayesnet.complete_data import check_alpha
+from exactlearn.bayesnet.complete_data import check_alpha, fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset, aligned_codes
-from exactlearn.data.trade_off import bic_lambda
-from exactlearn.errors import DataError, OptionError
+from exactlearn.data.trade_off import bic_lambda, lambda_of
+from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.compile.approximation import Frontier, MergeSequence
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.compile.expanded_graph import expanded_graph
@@ -35,11 +44,29 @@ from exactlearn.pdg.inference.flows import (
     log_likelihood,
     node_probabilities,
 )
+from exactlearn.pdg.learn.network_starts import SMOOTHING
 from exactlearn.pdg.learn.populated_graph import structure_of
 from exactlearn.pdg.learn.refine import smoothed_by_em
-from exactlearn.pdg.learn.smoothing import tuned_smoothing
+from exactlearn.pdg.learn.smoothing import (
+    Validation,
+    cross_validated,
+    estimated,
+    tuned_smoothing,
+)
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.structure_score import StructureScore
+
+RATES = (0.06, 0.12, 0.25, 0.5, 1.0, 2.0)
+"""What a cell of size must gain in nats, of which validation chooses one, or BIC's."""
+
+MODEL_SHARE, LEAST_EXPECTED = 0.5, 0.5
+"""Share of the network's distribution, beside the rows', in the weight of merges; and from how many
+expected rows on a node that no row reaches stays."""
+
+MOST_DIVERGENCES = 50_000_000
+"""Most pairs of nodes of one variable whose divergence is computed."""
+
+TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +129,7 @@ def learn_hybrid(
     lambdas: Sequence[float] | None = None,
     alpha: float | None = None,
     expanded: bool = False,
+    relearn: Callable[[Dataset], BayesianNetwork] | None = None,
     seed: int = 0,
     time_limit: float | None = None,
     on_model: Callable[[HybridGraph], None] | None = None,
@@ -115,12 +143,17 @@ def learn_hybrid(
     dataset
         Rows, possibly weighted and with missing cells; matched by names.
     lambdas
-        Weights of the size, from 0 to 1; left out, that of BIC.
+        Weights of the size, from 0 to 1; left out, that of BIC, or on complete data without
+        ``alpha`` one that cross-validation chooses.
     alpha
-        Pseudo-count of every parameter; left out, tuned by cross-validation on complete data, and
-        1 with missing cells, where EM fits the parameters.
+        Pseudo-count of every parameter; left out, parameters of complete data are counts shrunk to
+        those of the network as far as cross-validation chooses; 1 with missing cells, where EM
+        fits them.
     expanded
         Begin with the fully expanded graph, as the thesis does.
+    relearn
+        Learns the network from other rows, for cross-validation; left out, the network gets other
+        parameters only.
     seed
         Of the search for a forest, and of the folds.
     time_limit
@@ -153,27 +186,69 @@ def learn_hybrid(
     (12, 10)
     """
     total = float(dataset.row_weights.sum())
-    given = [bic_lambda(total)] if lambdas is None else sorted(lambdas)
-    scores = [StructureScore(x) for x in given]
+    thesis = alpha is not None or not dataset.is_complete
+    if lambdas is None:
+        lambdas = [bic_lambda(total)] if thesis else validated_lambdas(total)
+        wanted: int | None = 1
+    else:
+        wanted = None
+    scores = [StructureScore(x) for x in sorted(lambdas)]
     if not scores:
-        raise OptionError("no lambda was given: give one at least, or leave them out for BIC")
+        raise OptionError("no lambda was given: give one at least, or leave them out")
     check_alpha(alpha)
+    refit = relearn or (lambda rows: fit_complete(rows, network.parents, alpha=SMOOTHING))
     models: list[HybridGraph] = []
     with SearchControl.within(time_limit).running() as control:
         compiled = _compiled(network, seed, expanded)
-        merges = data_merges(compiled, dataset)
-        for score in scores:
+        share = 0.0 if thesis else MODEL_SHARE
+        merges = data_merges(compiled, dataset, model_share=share)
+        path = list(_path(merges, scores, total, control))
+        chosen = Validation.default(len(path))
+        if not thesis and all((graph.parameters > 0).all() for graph, _ in path):
+
+            def learn(rows: Dataset) -> list[DecisionGraph]:
+                again = data_merges(_compiled(refit(rows), seed, expanded), rows, model_share=share)
+                return [g for g, _ in _path(again, scores, float(rows.row_weights.sum()), control)]
+
+            chosen = cross_validated(learn, dataset, len(path), seed=seed, control=control)
+        for k in range(len(path)) if wanted is None else [chosen.smallest]:
             if models and control.is_over:
                 break
-            merges.merge_until(rate=score.rate / total, control=control)
-            graph = smoothed_on(merges.merged(), dataset, alpha, seed, control.remaining)
+            graph, loss = path[k]
+            if thesis:
+                graph = smoothed_on(graph, dataset, alpha, seed, control.remaining)
+            else:
+                graph = estimated(graph, dataset, chosen.strengths[k], seed)
             likelihood = log_likelihood(graph, dataset)
-            models.append(HybridGraph(graph, score.lambda_, likelihood, merges.loss * total))
+            models.append(HybridGraph(graph, scores[k].lambda_, likelihood, loss))
             if on_model is not None:
                 on_model(models[-1])
         merges.merge_until(control=control)
         finished = not control.is_over
     return HybridGraphs(tuple(models), merges.frontier, compiled.effective_size, finished)
+
+
+def validated_lambdas(total_weight: float) -> list[float]:
+    """Return the weights of the size of which validation chooses one, in rising order."""
+    return [lambda_of(rate) for rate in sorted({*RATES, log(max(total_weight, 1.0)) / 2})]
+
+
+def _path(
+    merges: MergeSequence,
+    scores: Sequence[StructureScore],
+    total: float,
+    control: SearchControl,
+) -> Iterator[tuple[DecisionGraph, float]]:
+    """Yield for each score the merged graph and the total loss, one at least.
+
+    Where merges are weighed by the model as well, parameters are those of the model alone.
+    """
+    model = node_probabilities(merges.graph)
+    for k, score in enumerate(scores):
+        if k and control.is_over:
+            return
+        merges.merge_until(rate=score.rate / total, control=control)
+        yield merges.merged().with_counts(merges.summed(model)), merges.loss * total
 
 
 class SmallestHybrid(NamedTuple):
@@ -252,27 +327,33 @@ def smoothed_on(
     return smoothed_by_em(graph, dataset, 1.0 if alpha is None else alpha, time_limit)
 
 
-def data_merges(graph: DecisionGraph, dataset: Dataset, alpha: float = 0.0) -> MergeSequence:
-    """Return the merges of a graph whose unreached nodes are collapsed, weighed by records.
+def data_merges(
+    graph: DecisionGraph, dataset: Dataset, alpha: float = 0.0, model_share: float = 0.0
+) -> MergeSequence:
+    """Return the merges of a graph without its unreached nodes, weighed by records.
 
     With missing cells, records count for what they are expected to reach under the graph. The
     parameters of merged nodes are estimated from the records, and from ``alpha`` records more that
-    are distributed as the graph is.
+    are distributed as the graph is. With a ``model_share``, that share of the weight of merges is
+    not of the records but of the graph's distribution.
 
     Raises
     ------
     DataError
         If the table does not fit the graph, is empty, or a record is impossible under it.
+    TooLargeError
+        If some variable has too many nodes to compare.
     """
     if dataset.n_rows == 0:
         raise DataError("the table has no rows: nothing to merge by")
-    small = collapse_unreached(graph, dataset)
+    small = collapse_unreached(graph, dataset, LEAST_EXPECTED if model_share else inf)
     codes = aligned_codes(dataset, small.names, small.states)
     counts = expected_counts(small, codes, dataset.weights)
     # Each variable's counts add up to the weight of all records.
     per_record = small.n_variables / counts.sum()
+    masses = (1 - model_share) * per_record * counts + model_share * node_probabilities(small)
     pseudo = alpha * per_record * node_probabilities(small) if alpha else None
-    return MergeSequence(small, counts * per_record, pseudo=pseudo)
+    return MergeSequence(small, masses, pseudo=pseudo)
 
 
 def reached_nodes(graph: DecisionGraph, dataset: Dataset) -> NDArray[np.bool_]:
@@ -292,34 +373,57 @@ def reached_nodes(graph: DecisionGraph, dataset: Dataset) -> NDArray[np.bool_]:
     return reached
 
 
-def collapse_unreached(pdg: DecisionGraph, dataset: Dataset) -> DecisionGraph:
-    """Return the graph with one uniform node in place of all unreached nodes of each variable.
+def collapse_unreached(pdg: DecisionGraph, dataset: Dataset, least: float = inf) -> DecisionGraph:
+    """Return the graph without the nodes that no row reaches: edges lead to the most similar ones.
 
-    Its successors are the garbage nodes of the children; for a child without one, those that the
-    first unreached node had.
+    The most similar node of the same variable is the one under which the distribution of all that
+    is below has the smallest Kullback-Leibler divergence.
 
     Parameters
     ----------
     dataset
         Rows, possibly with missing cells; matched by names.
+    least
+        A node also stays when the graph expects that many of the rows to reach it.
 
     Raises
     ------
     DataError
         If the table does not fit the graph, or a row is impossible under it.
+    TooLargeError
+        If some variable has too many pairs of nodes to compare.
     """
-    nodes = reached_nodes(pdg, dataset)
-    reached = {v: nodes[pdg.variable == v] for v in range(pdg.n_variables)}
-    # Reached nodes keep their order; the garbage node comes last.
-    numbers = {v: np.where(kept, kept.cumsum() - 1, kept.sum()) for v, kept in reached.items()}
+    reach = np.add.reduceat(node_probabilities(pdg), pdg.parameter_offsets[:-1])
+    stays = reached_nodes(pdg, dataset) | (reach * dataset.row_weights.sum() >= least)
+    nodes = np.arange(pdg.n_nodes)
+    for v in pdg.order.tolist():  # what only nodes that go lead to goes as well
+        from_staying = pdg.successors_of(v)[stays[pdg.variable == v]]
+        for k, child in enumerate(pdg.children[v]):
+            stays[(pdg.variable == child) & ~np.isin(nodes, from_staying[:, :, k])] = False
+    kept = {v: np.flatnonzero(stays[pdg.variable == v]) for v in range(pdg.n_variables)}
+    most = max(len(kept[v]) * int(pdg.node_counts[v]) for v in kept)
+    if most > MOST_DIVERGENCES:
+        raise TooLargeError(
+            f"{most:,} pairs of a variable's nodes to compare, the limit is {MOST_DIVERGENCES:,}: "
+            "give a network of fewer parents"
+        )
     structure, parameters, successors = structure_of(pdg), {}, {}
-    for v, kept in reached.items():
-        new = structure[v]
-        for place, child in enumerate(pdg.children[v]):
-            new[:, :, place] = numbers[child][new[:, :, place]]
-            if not reached[child].all():
-                new[~kept, :, place] = reached[child].sum()
-        chosen = np.append(np.flatnonzero(kept), np.flatnonzero(~kept)[:1])
-        successors[v], parameters[v] = new[chosen], pdg.parameters_of(v)[chosen]
-        parameters[v][kept.sum() :] = 1 / pdg.cardinalities[v]
+    divergence: dict[int, NDArray[np.float64]] = {}
+    nearest: dict[int, NDArray[np.int64]] = {}
+    for v in reversed(pdg.order.tolist()):
+        own = pdg.parameters_of(v)
+        parameters[v] = own[kept[v]]
+        below = [nearest[child][structure[v][:, :, k]] for k, child in enumerate(pdg.children[v])]
+        # A state that is impossible below counts as one of the smallest probability there is.
+        found = xlogy(own, own).sum(axis=1)[:, None] - own @ np.log(parameters[v] + TINY).T
+        for k, child in enumerate(pdg.children[v]):
+            for x in range(own.shape[1]):
+                pairs = np.ix_(structure[v][:, x, k], below[k][kept[v], x])
+                found += own[:, x, None] * divergence[child][pairs]
+            del divergence[child]
+        divergence[v], nearest[v] = found, found.argmin(axis=1)
+        nearest[v][kept[v]] = np.arange(len(kept[v]))
+        successors[v] = (
+            np.stack(below, axis=2)[kept[v]].astype(np.int32) if below else (structure[v][kept[v]])
+        )
     return assemble(pdg.names, pdg.states, pdg.forest, parameters, successors)

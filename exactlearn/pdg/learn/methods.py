@@ -4,24 +4,34 @@
 by available and by complete cases.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
 from exactlearn._runtime.control import SearchControl
+from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.compile.approximation import Frontier
 from exactlearn.pdg.compile.compile import compile_network
-from exactlearn.pdg.learn.forest_population import SIGNIFICANCES, ForestProgress, learn_pdg
+from exactlearn.pdg.learn.forest_population import (
+    SIGNIFICANCES,
+    ForestProgress,
+    LearntGraphs,
+    learn_pdg,
+)
+from exactlearn.pdg.learn.guided import learn_guided
 from exactlearn.pdg.learn.hybrid import HybridGraph, HybridGraphs, learn_hybrid
 from exactlearn.pdg.learn.network_starts import (
     LEAST_LAMBDA,
     MAX_PARENTS,
+    MOST_CELLS,
     ROUNDS,
+    SMOOTHING,
     learnt_network,
     structural_em_rounds,
 )
@@ -30,7 +40,7 @@ from exactlearn.pdg.learn.structural_em import Cases, StructuralEMState, structu
 from exactlearn.pdg.learn.structure_search import LearntGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.structure_score import Size, StructureScore
-from exactlearn.scoring.scores import PenalisedLikelihood
+from exactlearn.scoring.scores import BDeu, PenalisedLikelihood, Score
 
 Report = Callable[[str], None]
 Keep = Callable[[float, float, Callable[[], DecisionGraph]], None]
@@ -111,11 +121,11 @@ def learn_by(request: Request, report: Report, keep: Keep) -> LearntModels:
         what the methods raise.
     """
     request = _aligned(request)
-    with SearchControl.within().running() as control:
+    with SearchControl.within().running():
         if request.method == "direct":
             return _direct(request, report, keep)
         if request.method == "hybrid":
-            return _hybrid(request, report, keep, control)
+            return _hybrid(request, report, keep)
         return _structural_em(request, report, keep)
 
 
@@ -140,84 +150,76 @@ def _start(request: Request) -> DecisionGraph | None:
     return compile_network(request.network, seed=request.seed)
 
 
+def _starts(network: BayesianNetwork | None, seed: int) -> tuple[DecisionGraph, ...]:
+    """Return the decision graph of a network, unless it is too large to start from."""
+    if network is None:
+        return ()
+    try:
+        return (compile_network(network, max_size=MOST_CELLS, seed=seed),)
+    except TooLargeError:
+        return ()
+
+
 def _direct(request: Request, report: Report, keep: Keep) -> LearntModels:
     def smoothed(model: LearntGraph) -> DecisionGraph:
         return tuned_smoothing(model.graph, request.dataset, alpha=_alpha(request)).graph
 
-    def show(progress: ForestProgress) -> None:
+    def show(rows: Dataset, progress: ForestProgress) -> None:
         score = "" if progress.score == -np.inf else f"  score {progress.score:.4f}"
         report(f"{progress.stage} {progress.done} of {progress.total}{score}")
-        if (model := progress.model) is not None:
+        whole = np.isclose(rows.row_weights.sum(), request.dataset.row_weights.sum())
+        if (model := progress.model) is not None and whole:
             # forests are screened by the lambda of BIC
             lambda_ = max(request.lambdas) if request.lambdas else model.lambda_
             value = StructureScore(lambda_, request.size).of(model.graph, model.log_likelihood)
             keep(value, model.lambda_, lambda: smoothed(model))
 
-    start = _start(request)
-    found = learn_pdg(
-        request.dataset,
-        lambdas=request.lambdas,
-        size=request.size,
-        significances=request.significances or SIGNIFICANCES,
-        starts=() if start is None else (start,),
-        alpha=request.alpha,
-        seed=request.seed,
-        on_progress=show,
+    def search(
+        rows: Dataset, network: BayesianNetwork | None, lambdas: Sequence[float] | None
+    ) -> LearntGraphs:
+        return learn_pdg(
+            rows,
+            lambdas=lambdas,
+            size=request.size,
+            significances=request.significances or SIGNIFICANCES,
+            starts=_starts(network, request.seed),
+            alpha=request.alpha or 0.0,
+            seed=request.seed,
+            on_progress=partial(show, rows),
+        )
+
+    if request.alpha is not None:
+        found = search(request.dataset, request.network, request.lambdas)
+        return LearntModels(tuple((m.lambda_, m.graph) for m in found.models), None, found.finished)
+    relearn = _relearn(request, MAX_PARENTS)
+    models, finished = learn_guided(
+        request.dataset, relearn, search, lambdas=request.lambdas, seed=request.seed
     )
-    return LearntModels(tuple((m.lambda_, m.graph) for m in found.models), finished=found.finished)
+    return LearntModels(tuple(models), None, finished)
 
 
-def _hybrid(request: Request, report: Report, keep: Keep, control: SearchControl) -> LearntModels:
-    """Learn from the network given; else from networks of more and fewer parents, the best one.
-
-    Where rows are few a network of several parents gives a graph of nearly as many cells as the
-    table, whose nodes have too few rows each to merge: its score is low.
-    """
-    best: HybridGraphs | None = None
-    failure: TooLargeError | None = None
-    for network in _networks(request, report):
-        if best is not None and control.is_over:
-            best = replace(best, finished=False)
-            break
-        try:
-            found = _hybrid_of(network, request, report, keep)
-        except TooLargeError as error:
-            failure = error
-            continue
-        if best is None or (found.finished and found.score > best.score):
-            best = found
-        if not found.finished:
-            best = replace(best, finished=False)
-            break
-    if best is None:
-        assert failure is not None, "there is a network of one parent at least"
-        raise failure
-    models = tuple((m.lambda_, m.graph) for m in best.models)
-    return LearntModels(models, best.frontier, best.finished)
-
-
-def _networks(request: Request, report: Report) -> Iterator[BayesianNetwork]:
-    """Return the network given, or learn some of ever fewer parents, different ones only.
-
-    They are learnt with the least weight of the size that is asked for, or that of BIC.
-    """
-    if request.network is not None:
-        yield request.network
-        return
-    score = None
-    if request.lambdas:  # merging takes away what a larger weight would not pay for
-        score = PenalisedLikelihood(max(min(request.lambdas), LEAST_LAMBDA))
-    seen: set[tuple[tuple[int, ...], ...]] = set()
-    for most in range(MAX_PARENTS, 0, -1):
+def _hybrid(request: Request, report: Report, keep: Keep) -> LearntModels:
+    """Learn from the network given; else from one of fewer parents where its graph is too large."""
+    for most in range(MAX_PARENTS, -1, -1):
         report(f"network, at most {most} parents")
-        network = learnt_network(request.dataset, request.seed, score=score, max_parents=most)
-        if network.parents not in seen:
-            seen.add(network.parents)
-            yield network
+        relearn = _relearn(request, most)
+        try:
+            found = _hybrid_of(relearn(request.dataset), relearn, request, report, keep)
+        except TooLargeError:
+            if request.network is not None or most == 0:
+                raise
+            continue
+        break
+    models = tuple((m.lambda_, m.graph) for m in found.models)
+    return LearntModels(models, found.frontier, found.finished)
 
 
 def _hybrid_of(
-    network: BayesianNetwork, request: Request, report: Report, keep: Keep
+    network: BayesianNetwork,
+    relearn: Callable[[Dataset], BayesianNetwork],
+    request: Request,
+    report: Report,
+    keep: Keep,
 ) -> HybridGraphs:
     def show(model: HybridGraph) -> None:
         report(f"lambda {model.lambda_:.4g}  effective size {model.graph.effective_size:,}")
@@ -230,9 +232,24 @@ def _hybrid_of(
         request.dataset,
         lambdas=request.lambdas,
         alpha=request.alpha,
+        relearn=relearn,
         seed=request.seed,
         on_model=show,
     )
+
+
+def _relearn(request: Request, max_parents: int) -> Callable[[Dataset], BayesianNetwork]:
+    """Return what learns the network from some rows; the structure of one that is given stays."""
+    given = request.network
+    if given is not None:
+        parents = given.parents
+        return lambda rows: (
+            given if rows is request.dataset else fit_complete(rows, parents, alpha=SMOOTHING)
+        )
+    score: Score = BDeu()
+    if request.lambdas:  # merging takes away what a larger weight would not pay for
+        score = PenalisedLikelihood(max(min(request.lambdas), LEAST_LAMBDA))
+    return partial(learnt_network, seed=request.seed, score=score, max_parents=max_parents)
 
 
 def _structural_em(request: Request, report: Report, keep: Keep) -> LearntModels:

@@ -40,7 +40,7 @@ from exactlearn.solvers import solve
 from exactlearn.solvers.parameters import INNER_SEARCH
 from exactlearn.structure.structural_em import structural_em
 
-MAX_PARENTS, SMOOTHING = 3, 1.0
+MAX_PARENTS, SMOOTHING = 3, 0.25
 """Most parents of a variable, and pseudo-counts, of the networks that are learnt."""
 
 EXACT_VARIABLES = 18

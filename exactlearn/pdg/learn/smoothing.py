@@ -4,11 +4,13 @@ The counts of a graph's nodes take the place of a network's families
 (:mod:`exactlearn.bayesnet.smoothing_choice`; THESIS, Algorithms 4.1 and 4.2).
 """
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.bayesnet.smoothing_choice import (
     DEFAULTS,
@@ -21,8 +23,15 @@ from exactlearn.bayesnet.smoothing_choice import (
     validation_terms,
 )
 from exactlearn.data.dataset import Dataset, aligned_codes, check_complete
+from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.learn.refine import Prior, pseudo_counts
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+
+STRENGTHS = (np.inf, 256.0, 64.0, 16.0, 4.0, None)
+"""Pseudo-rows of each node that validation chooses among; ``None`` for equal pseudo-counts."""
+
+FOLDS = 5
+"""Parts of the rows, each predicted from the others, by which graphs are validated."""
 
 
 class Smoothed(NamedTuple):
@@ -84,9 +93,7 @@ def tuned_smoothing(
     if alpha is None and dataset.row_weights.sum() >= 2:
         choice = choose_graph_smoothing(graph, dataset, seed=seed, parameters=parameters)
         chosen, validated = choice.alpha, choice.log_likelihood
-    rows = Folds.one(dataset.row_weights)
-    counts = _available_counts(graph, dataset, rows)[0]
-    return Smoothed(graph.with_counts(counts + chosen), chosen, validated)
+    return Smoothed(graph.with_counts(node_counts(graph, dataset) + chosen), chosen, validated)
 
 
 def choose_graph_smoothing(
@@ -144,6 +151,115 @@ def validation_curve(
     return _validation(graph, dataset, "uniform", seed, DEFAULTS)[0].at(alphas)
 
 
+def estimated(
+    graph: DecisionGraph, dataset: Dataset, strength: float | None, seed: int = 0
+) -> DecisionGraph:
+    r"""Return a graph with parameters estimated from complete data.
+
+    Parameters
+    ----------
+    graph
+        The structure, and the parameters :math:`m` that estimates are shrunk to.
+    dataset
+        Complete data; matched to the graph by names.
+    strength
+        Pseudo-rows :math:`s` of each node: a parameter is :math:`(n + s m) / (N + s)`, of the
+        counts n of the state and N of the node. Infinite, the graph's own parameters. ``None``:
+        `tuned_smoothing`, which does not look at the graph's parameters.
+    seed
+        Of the folds of `tuned_smoothing`.
+    """
+    if strength is None:
+        return tuned_smoothing(graph, dataset, seed=seed).graph
+    if strength == np.inf:
+        return graph
+    return graph.with_counts(node_counts(graph, dataset) + strength * graph.parameters)
+
+
+class Validation(NamedTuple):
+    """What predicts held-out rows well.
+
+    Attributes
+    ----------
+    strengths
+        For each graph, one of `STRENGTHS`.
+    smallest
+        The smallest graph that predicts as well as the best one, up to a standard error.
+    log_likelihoods
+        Of all rows, each under the graph learnt from the other folds.
+    """
+
+    strengths: tuple[float | None, ...]
+    smallest: int
+    log_likelihoods: tuple[float, ...]
+
+    @classmethod
+    def default(cls, graphs: int) -> "Validation":
+        """Return what is chosen without held-out rows: the last graph, by relative counts."""
+        return cls((None,) * graphs, graphs - 1, (0.0,) * graphs)
+
+
+def cross_validated(
+    learn: Callable[[Dataset], Sequence[DecisionGraph]],
+    dataset: Dataset,
+    graphs: int,
+    *,
+    seed: int = 0,
+    folds: int = FOLDS,
+    used: int | None = None,
+    control: SearchControl = UNLIMITED,
+) -> Validation:
+    """Choose among graphs and their smoothing by cross-validation of all that is learnt.
+
+    Parameters
+    ----------
+    learn
+        Learns the graphs from rows, each with the parameters that estimates are shrunk to.
+    dataset
+        Complete data.
+    graphs
+        Number of graphs that it learns.
+    seed, folds
+        Of the division, and the number of its parts.
+    used
+        How many parts are held out; left out, all.
+    control
+        Once it is over, `Validation.default` is returned.
+    """
+    if dataset.row_weights.sum() < 2:
+        return Validation.default(graphs)
+    parts = divided(dataset.row_weights, folds, seed)
+    judged = np.flatnonzero(parts.fold < (used or parts.n))
+    held, weights = np.empty((graphs, len(STRENGTHS), len(parts.rows))), parts.weights[judged]
+    sizes = np.zeros(graphs)
+    for k in range(used or parts.n):
+        train, test = (_taken(dataset, parts, own) for own in (parts.fold != k, parts.fold == k))
+        found = learn(train)
+        if len(found) < graphs or control.is_over:
+            return Validation.default(graphs)
+        for g, graph in enumerate(found):
+            sizes[g] += graph.effective_size
+            codes = aligned_codes(test, graph.names, graph.states)
+            for j, strength in enumerate(STRENGTHS):
+                model = estimated(graph, train, strength, seed)
+                held[g, j, parts.fold == k] = log_likelihood_rows(model, codes)
+    totals = held[:, :, judged] @ weights
+    chosen = totals.argmax(axis=1)
+    rows = held[np.arange(graphs), chosen][:, judged]
+    lost = rows[totals.max(axis=1).argmax()] - rows
+    mean = np.average(lost, axis=1, weights=weights)
+    spread = np.average((lost - mean[:, None]) ** 2, axis=1, weights=weights)
+    as_good = mean <= np.sqrt(spread / weights.sum())
+    smallest = int(np.where(as_good, sizes, np.inf).argmin())
+    strengths = tuple(STRENGTHS[j] for j in chosen)
+    return Validation(strengths, smallest, tuple(totals.max(axis=1).tolist()))
+
+
+def _taken(dataset: Dataset, parts: Folds, own: NDArray[np.bool_]) -> Dataset:
+    codes = dataset.codes[parts.rows[own]]
+    return Dataset(codes, dataset.names, dataset.states, parts.weights[own])
+
+
 def _validation(
     graph: DecisionGraph, dataset: Dataset, prior: Prior, seed: int, parameters: SmoothingParameters
 ) -> tuple[LogTerms, int]:
@@ -154,6 +270,13 @@ def _validation(
     nodes = np.repeat(np.arange(graph.n_nodes), np.diff(graph.parameter_offsets))
     totals = np.bincount(nodes, units, graph.n_nodes).astype(np.float64)
     return validation_terms(counts, units, nodes, totals), folds.n
+
+
+def node_counts(graph: DecisionGraph, dataset: Dataset) -> NDArray[np.float64]:
+    """Return the weight of the rows at each node and state, laid out as the graph's parameters."""
+    rows = Folds.one(dataset.row_weights)
+    counts: NDArray[np.float64] = _available_counts(graph, dataset, rows)[0]
+    return counts
 
 
 def _available_counts(graph: DecisionGraph, dataset: Dataset, folds: Folds) -> NDArray[np.float64]:

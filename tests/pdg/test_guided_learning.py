@@ -1,0 +1,166 @@
+import numpy as np
+import pytest
+
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.data.dataset import Dataset
+from exactlearn.pdg.inference.flows import log_likelihood, log_likelihood_rows
+from exactlearn.pdg.learn import guided, methods
+from exactlearn.pdg.learn.guided import with_draws, with_network_parameters
+from exactlearn.pdg.learn.smoothing import STRENGTHS, cross_validated, estimated, tuned_smoothing
+from exactlearn.pdg.learn.structure_search import learn_on_forest
+from tests.interrupts import press_ctrl_c
+from tests.network_oracle import joint, random_network
+from tests.pdg_oracle import reached
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    rng = np.random.default_rng(2)
+    network = random_network(rng, 5)
+    return network, network.sample(200, rng), network.sample(4000, rng)
+
+
+def learn(data, **options):
+    request = methods.Request(dataset=data, method="direct", **options)
+    return methods.learn_by(request, lambda told: None, lambda *kept: None)
+
+
+def test_parameters_are_shrunk_to_those_of_the_graph(drawn):
+    """(n + s m) / (N + s), node by node, with the rows followed through the graph."""
+    _, data, _ = drawn
+    forest = np.array([-1, 0, 1, 2, 3])
+    graph = learn_on_forest(data, forest, lambda_=0.3, alpha=3.0).graph
+    counts = np.zeros(len(graph.parameters))
+    for row in data.codes.tolist():
+        for v, node in reached(graph, row).items():
+            counts[graph.parameter_offsets[node] + row[v]] += 1
+    found = estimated(graph, data, 5.0).parameters
+    for start, end in zip(graph.parameter_offsets, graph.parameter_offsets[1:], strict=False):
+        n, m = counts[start:end], graph.parameters[start:end]
+        np.testing.assert_allclose(found[start:end], (n + 5 * m) / (n.sum() + 5))
+    assert estimated(graph, data, np.inf) is graph
+    tuned = tuned_smoothing(graph, data).graph
+    assert np.array_equal(estimated(graph, data, None).parameters, tuned.parameters)
+
+
+@pytest.mark.parametrize("used", [None, 1])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_validation_by_hand(drawn, used, weighted):
+    """Each fold predicted by graphs that were learnt from the others, row by row."""
+    _, data, _ = drawn
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(0.5, 2, data.n_rows) if weighted else None
+    data = Dataset(data.codes, data.names, data.states, weights)
+    forest = np.array([-1, 0, 1, 2, 3])
+
+    def paths(rows):
+        graphs = [learn_on_forest(rows, forest, lambda_=x).graph for x in (0.9, 0.6, 0.3)]
+        return [g.with_counts(g.parameters + 0.1) for g in graphs]
+
+    found = cross_validated(paths, data, 3, seed=4, folds=3, used=used)
+    parts = np.random.default_rng(4).permutation(200) % 3
+    own = data.row_weights
+    held = np.full((3, len(STRENGTHS), 200), np.nan)
+    sizes = np.zeros(3)
+    for k in range(used or 3):
+        train = Dataset(data.codes[parts != k], data.names, data.states, own[parts != k])
+        for g, graph in enumerate(paths(train)):
+            sizes[g] += graph.effective_size
+            for j, strength in enumerate(STRENGTHS):
+                model = estimated(graph, train, strength, 4)
+                held[g, j, parts == k] = log_likelihood_rows(model, data.codes[parts == k])
+    judged = ~np.isnan(held[0, 0])
+    totals = held[:, :, judged] @ own[judged]
+    assert found.log_likelihoods == pytest.approx(totals.max(axis=1))
+    assert found.strengths == tuple(STRENGTHS[j] for j in totals.argmax(axis=1))
+    best = int(totals.max(axis=1).argmax())
+    as_good = []
+    for g in range(3):
+        lost = held[best, totals[best].argmax(), judged] - held[g, totals[g].argmax(), judged]
+        mean = np.average(lost, weights=own[judged])
+        error = np.sqrt(np.average((lost - mean) ** 2, weights=own[judged]) / own[judged].sum())
+        if mean <= error:
+            as_good.append(g)
+    assert found.smallest == min(as_good, key=lambda g: sizes[g])
+    assert best in as_good
+
+
+def test_drawn_rows_weigh_as_much_as_the_tables(drawn):
+    network, data, _ = drawn
+    both = with_draws(data, network, seed=1)
+    assert both.row_weights.sum() == pytest.approx(200)
+    assert both.row_weights[:200].sum() == pytest.approx(100)
+    assert (both.codes[:200] == data.codes).all()
+    again = with_draws(data, network, seed=1)
+    assert (both.codes == again.codes).all()
+    many = Dataset(np.tile(data.codes, (110, 1)), data.names, data.states)
+    assert with_draws(many, network).n_rows == 2 * many.n_rows
+
+
+def test_parameters_of_a_network_are_its_conditional_probabilities(drawn):
+    """Of each node, given the rows that reach it, by the joint distribution."""
+    network, _, _ = drawn
+    rows = network.sample(100, np.random.default_rng(1))
+    graph = learn_on_forest(rows, [-1, 0, 1, 2, 3], lambda_=0.2).graph
+    full, expected = joint(network), np.zeros(len(graph.parameters))
+    for row in np.ndindex(full.shape):
+        for v, node in reached(graph, row).items():
+            expected[graph.parameter_offsets[node] + row[v]] += full[row]
+    exact = graph.with_counts(expected)
+    sample = network.sample(200_000, np.random.default_rng(0))
+    found = with_network_parameters(graph, sample)
+    reach = np.add.reduceat(expected, graph.parameter_offsets[:-1])
+    often = np.repeat(reach > 0.01, np.diff(graph.parameter_offsets))
+    np.testing.assert_allclose(found.parameters[often], exact.parameters[often], atol=0.03)
+    assert (found.parameters > 0).all()
+
+
+def test_a_decision_graph_predicts_as_well_as_the_network(drawn):
+    network, _, test = drawn
+    data = network.sample(1000, np.random.default_rng(7))
+    learnt = fit_complete(data, network.parents, alpha=0.25)
+    found = learn(data)
+    ((lambda_, graph),) = found.models
+    assert found.finished
+    assert 0 < lambda_ < 1
+    assert (learnt.log_likelihood(test) - log_likelihood(graph, test)) / test.n_rows < 0.05
+    again = learn(data).models[0][1]
+    assert np.array_equal(graph.parameters, again.parameters)
+    several = learn(data, lambdas=[0.9, 0.5]).models
+    assert [x for x, _ in several] == [0.9, 0.5]
+    assert several[0][1].effective_size <= several[1][1].effective_size
+
+
+def test_a_relation_that_no_network_of_few_parents_holds_is_learnt_from_the_rows():
+    rng = np.random.default_rng(5)
+    bits = rng.integers(0, 2, (2000, 4))
+    codes = np.column_stack([bits, bits.sum(axis=1) % 2])
+    data = Dataset(codes, tuple("abcde"), (("0", "1"),) * 5)
+    ((_, graph),) = learn(data).models
+    assert log_likelihood(graph, data) / 2000 == pytest.approx(-4 * np.log(2), abs=0.01)
+    assert graph.effective_size == 18
+
+
+@pytest.mark.parametrize("stage", ["screening", "graph"])
+def test_an_interrupt_keeps_a_graph(drawn, stage):
+    _, data, _ = drawn
+
+    def report(told):
+        if told.startswith(stage):
+            press_ctrl_c()
+
+    request = methods.Request(dataset=data, method="direct")
+    found = methods.learn_by(request, report, lambda *kept: None)
+    assert not found.finished
+    found.models[0][1].check()
+    assert (found.models[0][1].parameters > 0).all()
+
+
+def test_few_rows_are_learnt_without_validation(drawn, monkeypatch):
+    _, data, _ = drawn
+    one = Dataset(data.codes[:1], data.names, data.states)
+    ((_, graph),) = learn(one).models
+    assert (graph.parameters > 0).all()
+    monkeypatch.setattr(guided, "PARAMETER_DRAWS", 1000)
+    few = Dataset(data.codes[:3], data.names, data.states)
+    assert (learn(few).models[0][1].parameters > 0).all()
