@@ -685,7 +685,8 @@ class LearnPdg(Reading, Random):
         least=0,
         most=1,
         help="Weight of the size in (1-lambda) log-likelihood - lambda size; repeatable with "
-        "--validation.  [default: that of BIC]",
+        "--validation.  [default: for direct and hybrid with a complete table and without "
+        "--smoothing by cross-validation, else that of BIC]",
     )
     validation: str | None = option(
         None,
@@ -708,8 +709,8 @@ class LearnPdg(Reading, Random):
         None,
         least=0,
         most=MOST_SMOOTHING,
-        help="Pseudo-count of every parameter.  [default: by cross-validation; 1 with missing "
-        "cells]",
+        help="Pseudo-count of every parameter.  [default: parameters are shrunk to those of a "
+        "learnt network as far as cross-validation chooses; 1 with missing cells]",
     )
     time_limit: float | None = option(None, least=0, help="Seconds for the search.")
     frontier: Path | None = option(
