@@ -15,7 +15,7 @@ judged by the observed cells of the rows held out.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import log
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,8 @@ class ESSChoice:
         The equivalent sample size; the one nearest to 1 of several as good.
     log_likelihood
         Of the observed cells of the rows of all folds done, per row, natural logarithm, each under
-        the network learnt without the row's fold: for each value tried.
+        the network learnt without the row's fold: for each value tried. Minus infinity where cells
+        are missing and inference in a network is too large to judge it.
     folds
         Folds that all values were tried on before the time limit, or an interrupt.
     max_parents
@@ -119,7 +120,10 @@ class ESSChoice:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the choice for a record."""
-        tried = {f"{value:g}": found for value, found in self.log_likelihood.items()}
+        tried = {
+            f"{value:g}": None if found == -inf else found
+            for value, found in self.log_likelihood.items()
+        }
         return {
             "value": self.ess,
             "held_out_log_likelihood_per_row": tried,
@@ -160,7 +164,7 @@ def choose_ess(
     OptionError
         If there are fewer than two folds, or no values.
     TooLargeError
-        If cells are missing, and inference in a network that is to be judged is too large.
+        If cells are missing, and inference is too large under all values.
 
     Examples
     --------
@@ -198,6 +202,11 @@ def choose_ess(
     if not done:
         return ESSChoice(BDeu.ess, {}, 0, k)
     means = (totals / weight).round(TIES).tolist()
+    if max(means) == -inf:
+        raise TooLargeError(
+            "inference is too large in the networks by which the equivalent sample size is chosen "
+            "where cells are missing: give it as a number"
+        )
     per_row = dict(zip(parameters.values, means, strict=True))
     best = [value for value, mean in per_row.items() if mean == max(means)]
     return ESSChoice(min(best, key=lambda value: abs(log(value))), per_row, done, k)
@@ -213,10 +222,8 @@ def _log_likelihood(network: BayesianNetwork, rows: Dataset) -> float:
         return network.log_likelihood(rows)
     try:
         return rows.total(observed_log_likelihood_rows(network, rows))
-    except TooLargeError as error:
-        raise TooLargeError(
-            f"{error}; the networks among which ess 'auto' chooses need that: give it as a number"
-        ) from None
+    except TooLargeError:
+        return -inf
 
 
 @dataclass(frozen=True)
