@@ -1,7 +1,7 @@
 """``exactlearn reproduce imputers``: ``impute`` and its rivals on cells hidden in public sets."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from math import nan
 from typing import Any
@@ -45,8 +45,7 @@ _MEANS_HEAD = ("method", "accuracy", "log-loss", "CPU s")
 
 def as_command(mode: str | None, table: Dataset, seed: int) -> Imputed:
     """Complete a table as ``exactlearn impute`` does, in its default mode or another."""
-    options = Impute(source="", seed=seed)
-    return completion(options if mode is None else replace(options, mode=mode), table, _ignored)
+    return completion(Impute(source="", mode=mode, seed=seed), table, _ignored)
 
 
 def _ignored(_: Any) -> None:
@@ -62,13 +61,17 @@ def import_for(mode: str | None) -> None:
 
 
 def contender(name: str) -> Contender:
-    """Return what ``impute`` does, or does with ``--mode NAME``; its settings are the options'."""
-    options = Impute(source="")
-    mode = None if name == DEFAULT else name
-    declared = repr(options if mode is None else replace(options, mode=name))
-    settings = f"--mode {mode or options.chosen_mode}, options {crc32(declared.encode()):08x}"
-    prepare = partial(import_for, mode)
-    return Contender(complete=partial(as_command, mode), settings=settings, prepare=prepare)
+    """Return what ``impute`` does, or does with ``--mode NAME``.
+
+    Its settings are the options of the command, which no baseline heeds.
+    """
+    options = Impute(source="", mode=None if name == DEFAULT else name)
+    settings = f"--mode {options.chosen_mode}"
+    if name not in BASELINES:
+        settings += f", options {crc32(repr(options).encode()):08x}"
+    prepare = partial(import_for, options.mode)
+    complete = partial(as_command, options.mode)
+    return Contender(complete=complete, settings=settings, prepare=prepare)
 
 
 def imputer_tables(options: Reproduce, setup: Setup) -> Tables:
