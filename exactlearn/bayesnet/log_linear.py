@@ -42,9 +42,8 @@ class WeightPrior:
     Parameters
     ----------
     precision
-        Inverse variance of the weight of a parent's state; above zero. Other values than 1, also
-        chosen for each family, did not predict better over the sets of
-        ``docs/additive-families.md``.
+        Inverse variance of the weight of a parent's state; above zero. A half did not predict
+        better (``docs/additive-families.md``).
     intercept
         Inverse variance of the weight of a state alone; above zero.
     gain
