@@ -14,8 +14,9 @@ few arcs (BDeu with an equivalent sample size of 1, or BIC in few rows) hardly a
 away those that do not outweigh this. The score of the observed cells prefers its networks as well.
 
 The counts therefore come from a network that is denser than the one to be found: by structural EM
-with an equivalent sample size of `ESS`. The best network for them, by whichever score, is found
-once, with a proof. ``docs/incomplete-tables.md`` has the measurements.
+with an equivalent sample size of `ESS`, and the pseudo-counts that `fit` has by default: with more,
+posteriors are too flat, which dilutes dependences as well. The best network for them, by whichever
+score, is found once, with a proof. ``docs/incomplete-tables.md`` has the measurements.
 """
 
 from collections.abc import Iterable
@@ -23,6 +24,7 @@ from typing import NamedTuple
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
+from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.scoring.expected_counts import ExpectedCounts, expected_counts
@@ -117,8 +119,8 @@ def learned_counts(
     >>> rows = np.array([[0, 0], [1, 1], [0, 0], [1, 1], [1, -1], [0, -1], [0, 0], [1, 1]])
     >>> data = Dataset(rows, ("a", "b"), (("n", "y"),) * 2)
     >>> learned_counts(data).counts.family(1, (0,)).round(1)
-    array([[3.8, 0.2],
-           [0.2, 3.8]])
+    array([[3.9, 0.1],
+           [0.1, 3.9]])
     """
     control = SearchControl.within(time_limit)
     required = tuple(required)
@@ -127,6 +129,7 @@ def learned_counts(
         dataset,
         BDeu(ESS),
         max_parents=max(least, min(MOST_PARENTS, max_parents)),
+        alpha=SMOOTHING,
         time_limit=None if time_limit is None else SHARE * time_limit,
         seed=seed,
         required=required,
