@@ -31,6 +31,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.special import softmax
 
 from exactlearn._runtime.kernel import in_place_kernel
+from exactlearn.errors import DataError
 
 Floats = NDArray[np.float64]
 
@@ -122,6 +123,11 @@ def fit_log_linear(
     LogLinear
         The most probable weights.
 
+    Raises
+    ------
+    DataError
+        When the counts are too large beside the precisions for floating point.
+
     Examples
     --------
     >>> found = fit_log_linear(np.array([[8.0, 2.0], [2.0, 8.0]]), np.array([[0], [1]]), [2])
@@ -147,7 +153,12 @@ def fit_log_linear(
             weights = base + step
             continue
         # The lower triangle of a matrix is the upper one of its transpose, in LAPACK's layout.
-        factor, _ = dpotrf(hessian.T, lower=0, clean=0, overwrite_a=1)
+        factor, failed = dpotrf(hessian.T, lower=0, clean=0, overwrite_a=1)
+        if failed:
+            raise DataError(
+                f"expected row weights that a log-linear distribution can be fitted to, found "
+                f"{counts.sum():g} in all; divide them by a number"
+            )
         step, _ = dpotrs(factor, gradient, lower=0)
         if step @ gradient <= 2 * prior.gain:
             break

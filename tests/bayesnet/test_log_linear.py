@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from exactlearn.bayesnet.log_linear import WeightPrior, _derivatives, fit_log_linear
+from exactlearn.errors import DataError
 
 
 def drawn(seed, r, sizes, weighted):
@@ -121,6 +122,12 @@ def test_nearly_separated_states_are_fitted_without_overflow():
     found = fit_log_linear(counts, np.array([[0], [1]]), [2], WeightPrior(precision=1e-6))
     assert np.isfinite(found.log_evidence)
     assert found.table([2])[0, 0] > 1 - 1e-5
+
+
+def test_counts_beyond_floating_point_are_refused():
+    counts, configurations = drawn(3, 3, [2, 3], True)
+    with pytest.raises(DataError, match="divide them by a number"):
+        fit_log_linear(counts * 1e18, configurations, [2, 3])
 
 
 @families
