@@ -13,14 +13,13 @@ state is drawn as often as its share says.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.imputation.imputed import cell_probabilities, first_states
 from exactlearn.imputation.turns import in_turns, mean_shares, with_shares
@@ -64,7 +63,7 @@ PARAMETERS = ForestParameters()
 
 
 class Trees(NamedTuple):
-    """Nodes of the trees of one variable, all trees in the same arrays.
+    """Nodes of trees, those of all variables in the same arrays.
 
     Attributes
     ----------
@@ -74,19 +73,23 @@ class Trees(NamedTuple):
         The state s whose rows go left, or s plus the number of states, when the states up to s do.
     child
         The left child; the right one follows it.
+    place
+        Where the distribution of a node begins.
     shares
-        Distribution of each node, shape (nodes, states).
+        Distributions of the nodes, one after the other.
     """
 
     feature: Integers
     cut: Integers
     child: Integers
+    place: Integers
     shares: Matrix
 
-    def first(self, nodes: int) -> "Trees":
-        """Return the first nodes alone."""
-        feature, cut, child = self.feature[:nodes], self.cut[:nodes], self.child[:nodes]
-        return Trees(feature.copy(), cut.copy(), child.copy(), self.shares[:nodes].copy())
+    @classmethod
+    def room(cls, nodes: int, shares: int) -> Self:
+        """Return room for so many nodes, whose distributions have so many shares."""
+        feature, cut, child, place = np.zeros((4, nodes), np.int64)
+        return cls(feature, cut, child, place, np.empty(shares))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +101,9 @@ class ChainedForest:
     shares
         Share of each state among the observed cells of its variable, shape (states,).
     trees
-        The trees of each variable.
+        Trees of all variables.
     roots
-        Root of each tree of each variable.
+        Their roots, shape (variables, trees); -1 where no drawn row observes the variable.
     strata
         A number between 0 and 1 for each tree and variable, by which the state of a missing
         predictor is drawn.
@@ -109,8 +112,8 @@ class ChainedForest:
     """
 
     shares: Matrix
-    trees: tuple[Trees, ...]
-    roots: tuple[Integers, ...]
+    trees: Trees
+    roots: Integers
     strata: Matrix
     parameters: ForestParameters = PARAMETERS
 
@@ -126,10 +129,11 @@ class ChainedForest:
 
         def renew(shares: Matrix, v: int, rows: NDArray[np.bool_]) -> Matrix:
             own = shares[rows, first[v] : first[v + 1]]
-            if len(self.roots[v]):
+            some = np.flatnonzero(self.roots[v] >= 0)
+            if len(some):
                 own[:] = 0.0
-                forest, wanted = (self.trees[v], self.roots[v], self.strata), np.flatnonzero(rows)
-                descend(codes, shares, first, wanted, *forest, own)
+                wanted, strata = np.flatnonzero(rows), self.strata[some]
+                descend(codes, shares, first, wanted, self.trees, self.roots[v, some], strata, own)
             return own
 
         shares, how = with_shares(table, self.shares), self.parameters
@@ -165,52 +169,36 @@ def fit_forest(
     [[0.0, 1.0]]
     """
     how, rng = parameters, np.random.default_rng(seed)
-    n, sizes = dataset.n_variables, dataset.cardinalities
-    means, missing, cells = mean_shares(dataset), dataset.codes == MISSING, dataset.missing_cells
+    rows, sizes, cells = dataset.n_rows, dataset.cardinalities, dataset.missing_cells
+    means = mean_shares(dataset)
     sums = cell_probabilities(with_shares(dataset, means), dataset).cumsum(axis=1)
-    most = int(sizes.max(initial=1))
-    space = Space(np.empty((most, most + 1)), np.empty(most + 1), np.empty((how.depth + 2, 5), int))
-    asked = [np.setdiff1d(np.flatnonzero(sizes > 1), v) for v in range(n)]
-    tried = max(1, round(max(n - 1, 0) ** how.features))
-    grown: list[list[Trees]] = [[] for _ in range(n)]
+    table = np.ascontiguousarray(dataset.codes.T, np.int64)
+    codes, space = table.copy(), Space.of(sizes, rows, how.depth)
+    room = Trees.room(2 * table.size, 2 * rows * int(sizes.sum()))
+    tried = max(1, round(max(len(sizes) - 1, 0) ** how.features))
+    grown: list[Trees] = []
+    roots: list[Integers] = []
     for _ in range(how.trees):
         if control.is_over:
             break
-        codes = dataset.codes.astype(np.int64)
         drawn = (sums[:, :-1] < rng.random((len(cells), 1))).sum(axis=1)
-        codes[cells[:, 0], cells[:, 1]] = np.minimum(drawn, sizes[cells[:, 1]] - 1)
-        times = np.bincount(rng.integers(dataset.n_rows, size=dataset.n_rows))
-        weights = dataset.row_weights * np.append(times, np.zeros(dataset.n_rows - len(times)))
-        for v in range(n):
-            rows = np.flatnonzero(~missing[:, v] & (weights > 0))
-            if len(rows):
-                tree = empty_trees(2 * len(rows), int(sizes[v]))
-                number = grow(
-                    codes, v, sizes, weights, rows, asked[v], tried, how.least_rows,
-                    how.smoothing, how.depth, rng, space, tree,
-                )  # fmt: skip
-                grown[v].append(tree.first(number))
-    forests = [_joined(own, int(r)) for own, r in zip(grown, sizes, strict=True)]
-    trees, roots = tuple(trees for trees, _ in forests), tuple(roots for _, roots in forests)
-    strata = rng.permuted(np.tile(np.arange(how.trees) + 0.5, (n, 1)), axis=1).T / how.trees
-    return ChainedForest(means, trees, roots, np.ascontiguousarray(strata), how)
-
-
-def empty_trees(nodes: int, states: int) -> Trees:
-    """Return room for so many nodes of a variable with so many states."""
-    feature, cut, child = np.zeros((3, nodes), np.int64)
-    return Trees(feature, cut, child, np.empty((nodes, states)))
-
-
-def _joined(grown: list[Trees], states: int) -> tuple[Trees, Integers]:
-    """Return several trees in the same arrays, and their roots."""
-    ends = np.cumsum([len(tree.feature) for tree in grown])
-    roots = ends - [len(tree.feature) for tree in grown]
-    moved = [t._replace(child=t.child + root) for t, root in zip(grown, roots, strict=True)]
-    parts = (
-        np.concatenate(part) for part in zip(*(moved or [empty_trees(0, states)]), strict=True)
-    )
-    return Trees(*parts), roots.astype(np.int64)
+        codes[cells[:, 1], cells[:, 0]] = np.minimum(drawn, sizes[cells[:, 1]] - 1)
+        times = np.bincount(rng.integers(rows, size=rows), minlength=rows)
+        own = np.full(len(sizes), -1)
+        nodes, shares = grow(
+            table, codes, sizes, dataset.row_weights * times, tried, how.least_rows,
+            how.smoothing, how.depth, rng, space, room, own,
+        )  # fmt: skip
+        before = sum(len(tree.feature) for tree in grown)
+        feature, cut, child, place = (part[:nodes].copy() for part in room[:4])
+        place += sum(len(tree.shares) for tree in grown)
+        grown.append(Trees(feature, cut, child + before, place, room.shares[:shares].copy()))
+        roots.append(np.where(own < 0, own, own + before))
+    strata = rng.permuted(np.tile(np.arange(how.trees) + 0.5, (len(sizes), 1)), axis=1).T
+    joined = Trees(*map(np.concatenate, zip(Trees.room(0, 0), *grown, strict=True)))
+    by_variable = np.array(roots, np.int64).reshape(-1, len(sizes)).T
+    strata = np.ascontiguousarray(strata / how.trees)
+    return ChainedForest(means, joined, np.ascontiguousarray(by_variable), strata, how)
 
 
 class Space(NamedTuple):
@@ -224,11 +212,25 @@ class Space(NamedTuple):
         Weight of the rows that go left with each state of the target, with their sum last.
     open
         Nodes to divide: number, first row, row behind the last one, depth, parent.
+    rows
+        The rows that observe the target, those of a node together.
+    asked
+        The variables that nodes may ask for.
     """
 
     counts: Matrix
     left: Matrix
     open: Integers
+    rows: Integers
+    asked: Integers
+
+    @classmethod
+    def of(cls, sizes: Integers, rows: int, depth: int) -> Self:
+        """Return work space for variables of some sizes, a number of rows and a depth."""
+        most = int(sizes.max(initial=1))
+        counts, left = np.empty((most, most + 1)), np.empty(most + 1)
+        waiting, order = np.empty((depth + 2, 5), np.int64), np.empty(rows, np.int64)
+        return cls(counts, left, waiting, order, np.empty(len(sizes), np.int64))
 
 
 @in_place_kernel
@@ -266,38 +268,33 @@ def best_cut(space: Space, size: int, own: Matrix, states: int, least: float) ->
 
 @kernel
 def grow(
+    table: Integers,
     codes: Integers,
-    target: int,
     sizes: Integers,
     weights: Matrix,
-    rows: Integers,
-    asked: Integers,
     tried: int,
     least: float,
     smoothing: float,
     depth: int,
     rng: np.random.Generator,
     space: Space,
-    tree: Trees,
-) -> int:
-    """Grow a tree; return the number of its nodes.
+    trees: Trees,
+    roots: Integers,
+) -> tuple[int, int]:
+    """Grow a tree for each variable; return the numbers of their nodes and of the shares of these.
 
     Parameters
     ----------
+    table
+        Codes, -1 for missing cells, shape (variables, rows).
     codes
-        Complete rows.
-    target
-        The variable to predict.
+        The same, completed.
     sizes
         Number of states of each variable.
     weights
         Of the rows.
-    rows
-        Rows to grow it on, whose order changes.
-    asked
-        Variables that nodes may ask for, whose order changes.
     tried
-        How many of them that divide its rows a node chooses from.
+        How many variables that divide its rows a node chooses from.
     least
         Least weight of the rows of a node.
     smoothing
@@ -308,37 +305,84 @@ def grow(
         Draws the variables.
     space
         Work space.
-    tree
-        Receives the nodes.
+    trees, roots
+        Receive the trees.
+    """
+    nodes, end = 0, 0
+    for v in range(len(sizes)):
+        known = 0
+        for row in range(len(weights)):
+            if table[v, row] >= 0 and weights[row] > 0:
+                space.rows[known] = row
+                known += 1
+        others = 0
+        for u in range(len(sizes)):
+            if u != v and sizes[u] > 1:
+                space.asked[others] = u
+                others += 1
+        if known:
+            roots[v] = nodes
+            trees.place[nodes] = end
+            space.open[0, 0], space.open[0, 1], space.open[0, 2] = nodes, 0, known
+            space.open[0, 3], space.open[0, 4] = 0, -1
+            nodes, end = grow_below(
+                codes, v, sizes, weights, others, tried, least, smoothing, depth, rng, space, trees,
+                nodes + 1, end + sizes[v],
+            )  # fmt: skip
+    return nodes, end
+
+
+@kernel
+def grow_below(
+    codes: Integers,
+    target: int,
+    sizes: Integers,
+    weights: Matrix,
+    others: int,
+    tried: int,
+    least: float,
+    smoothing: float,
+    depth: int,
+    rng: np.random.Generator,
+    space: Space,
+    trees: Trees,
+    nodes: int,
+    end: int,
+) -> tuple[int, int]:
+    """Grow the tree of one variable from its root, which is the open node of the work space.
+
+    Parameters
+    ----------
+    target
+        The variable.
+    others
+        Number of variables that nodes may ask for.
+    nodes, end
+        Numbers of nodes and shares before; those behind are returned.
+    codes, sizes, weights, tried, least, smoothing, depth, rng, space, trees
+        As of :func:`grow`.
     """
     states, counts, waiting = sizes[target], space.counts, space.open
-    nodes, top = 1, 0
-    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3], waiting[0, 4] = (
-        0,
-        0,
-        len(rows),
-        0,
-        -1,
-    )
+    rows, asked, top = space.rows, space.asked, 0
     while top >= 0:
-        node, begin, end = waiting[top, 0], waiting[top, 1], waiting[top, 2]
+        node, begin, stop = waiting[top, 0], waiting[top, 1], waiting[top, 2]
         level, parent = waiting[top, 3], waiting[top, 4]
         top -= 1
-        own = tree.shares[node]
+        own = trees.shares[trees.place[node] : trees.place[node] + states]
         own[:] = 0.0
-        for i in range(begin, end):
-            own[codes[rows[i], target]] += weights[rows[i]]
+        for i in range(begin, stop):
+            own[codes[target, rows[i]]] += weights[rows[i]]
         total, squares = own.sum(), (own * own).sum()
-        best, feature, cut = squares / total + 1e-9 * total, -1, 0
-        found = 0
-        for f in range(len(asked) if total >= 2 * least and level < depth else 0):
-            other = f + int(rng.random() * (len(asked) - f))
+        # A pure node has no better children; of others, those with an advantage beyond rounding.
+        best, feature, cut, found = squares / total + 1e-9 * total, -1, 0, 0
+        for f in range(others if total >= 2 * least and level < depth else 0):
+            other = f + int(rng.random() * (others - f))
             asked[f], asked[other] = asked[other], asked[f]
             u = asked[f]
-            counts[: sizes[u]] = 0.0
-            for i in range(begin, end):
-                state, weight = codes[rows[i], u], weights[rows[i]]
-                counts[state, codes[rows[i], target]] += weight
+            counts[: sizes[u], : states + 1] = 0.0
+            for i in range(begin, stop):
+                state, weight = codes[u, rows[i]], weights[rows[i]]
+                counts[state, codes[target, rows[i]]] += weight
                 counts[state, states] += weight
             value, place = best_cut(space, sizes[u], own, states, least)
             if value > best:
@@ -347,24 +391,26 @@ def grow(
             if found >= tried:
                 break
         for c in range(states):
-            prior = tree.shares[parent, c] if parent >= 0 else 1.0 / states
+            prior = trees.shares[trees.place[parent] + c] if parent >= 0 else 1.0 / states
             own[c] = (own[c] + smoothing * prior) / (total + smoothing)
-        tree.feature[node], tree.cut[node], tree.child[node] = feature, cut, nodes
+        trees.feature[node], trees.cut[node], trees.child[node] = feature, cut, nodes
         if feature < 0:
             continue
-        low, high = begin, end
+        low, high = begin, stop
         while low < high:
-            if goes_left(codes[rows[low], feature], cut, sizes[feature]):
+            if goes_left(codes[feature, rows[low]], cut, sizes[feature]):
                 low += 1
             else:
                 high -= 1
                 rows[low], rows[high] = rows[high], rows[low]
         for side in range(2):
             top += 1
-            waiting[top, 0], waiting[top, 3], waiting[top, 4] = nodes + side, level + 1, node
-            waiting[top, 1], waiting[top, 2] = (low, end) if side else (begin, low)
-        nodes += 2
-    return nodes
+            waiting[top, 0], waiting[top, 3], waiting[top, 4] = nodes, level + 1, node
+            waiting[top, 1], waiting[top, 2] = (low, stop) if side else (begin, low)
+            trees.place[nodes] = end
+            nodes += 1
+            end += states
+    return nodes, end
 
 
 @in_place_kernel
@@ -391,7 +437,7 @@ def descend(
     wanted
         The rows.
     trees, roots
-        The forest.
+        The forest of a variable.
     strata
         Which state each tree takes for a missing cell.
     found
@@ -413,4 +459,4 @@ def descend(
                 side = 0 if goes_left(state, trees.cut[node], size) else 1
                 node = trees.child[node] + side
             for c in range(found.shape[1]):
-                found[i, c] += trees.shares[node, c] / len(roots)
+                found[i, c] += trees.shares[trees.place[node] + c] / len(roots)

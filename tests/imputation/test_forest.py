@@ -13,8 +13,8 @@ from exactlearn.data.missingness import hide
 from exactlearn.imputation.forest import (
     ForestParameters,
     Space,
+    Trees,
     descend,
-    empty_trees,
     fit_forest,
     grow,
 )
@@ -42,7 +42,8 @@ def check_node(tree, node, codes, target, sizes, weights, rows, prior, least, sm
     states = sizes[target]
     counts = np.bincount(codes[rows, target], weights[rows], states)
     own = (counts + smoothing * prior) / (counts.sum() + smoothing)
-    assert tree.shares[node] == pytest.approx(own)
+    place = tree.place[node]
+    assert tree.shares[place : place + states] == pytest.approx(own)
     gains = {}
     for u in range(len(sizes)):
         for cut, left in cuts(sizes[u]) if u != target else []:
@@ -66,26 +67,25 @@ def check_node(tree, node, codes, target, sizes, weights, rows, prior, least, sm
 
 
 def grown(table: Dataset, target: int, weights: np.ndarray, least: float, smoothing: float):
-    sizes, n = table.cardinalities, table.n_variables
-    most = int(sizes.max())
-    space = Space(np.empty((most, most + 1)), np.empty(most + 1), np.empty((32, 5), np.int64))
-    tree = empty_trees(2 * table.n_rows, int(sizes[target]))
-    asked, rows = np.setdiff1d(np.arange(n), target), np.flatnonzero(weights > 0)
-    number = grow(
-        table.codes.astype(np.int64), target, sizes, weights, rows, asked, n, least, smoothing,
-        30, np.random.default_rng(0), space, tree,
+    """Return the tree of a variable and its root."""
+    sizes, n, rows = table.cardinalities, table.n_variables, table.n_rows
+    codes = np.ascontiguousarray(table.codes.T, np.int64)
+    trees, roots = Trees.room(2 * codes.size, 2 * rows * int(sizes.sum())), np.zeros(n, np.int64)
+    grow(
+        codes, codes, sizes, weights, n, least, smoothing, 30, np.random.default_rng(0),
+        Space.of(sizes, rows, 30), trees, roots,
     )  # fmt: skip
-    return tree.first(number)
+    return trees, roots[target]
 
 
 @settings(deadline=None, max_examples=50)
 @given(datasets(rows=(1, 25), variables=(2, 4)), st.integers(0, 2**32 - 1))
 def test_every_node_takes_the_best_cut(table, seed):
     weights = np.random.default_rng(seed).uniform(0.5, 2, table.n_rows)
-    tree, codes = grown(table, 1, weights, 1.5, 2.0), table.codes.astype(np.int64)
+    (tree, root), codes = grown(table, 1, weights, 1.5, 2.0), table.codes.astype(np.int64)
     prior = np.full(table.cardinalities[1], 1 / table.cardinalities[1])
     rows = np.arange(table.n_rows)
-    check_node(tree, 0, codes, 1, table.cardinalities, weights, rows, prior, 1.5, 2.0)
+    check_node(tree, root, codes, 1, table.cardinalities, weights, rows, prior, 1.5, 2.0)
 
 
 @settings(deadline=None, max_examples=30)
@@ -94,21 +94,22 @@ def test_rows_descend_as_by_hand(table, seed):
     rng = np.random.default_rng(seed)
     sizes, first = table.cardinalities, first_states(table.cardinalities)
     full = replace(table, codes=np.where(table.codes < 0, 0, table.codes))
-    tree = grown(full, 0, np.ones(table.n_rows), 1.0, 1.0)
+    tree, root = grown(full, 1, np.ones(table.n_rows), 1.0, 1.0)
     shares = np.concatenate([rng.dirichlet(np.ones(r), table.n_rows) for r in sizes], axis=1)
     strata = rng.random((1, table.n_variables))
-    found = np.zeros((table.n_rows, sizes[0]))
+    found = np.zeros((table.n_rows, sizes[1]))
     codes, rows = table.codes.astype(np.int64), np.arange(table.n_rows)
-    descend(codes, shares, first, rows, tree, np.zeros(1, np.int64), strata, found)
+    descend(codes, shares, first, rows, tree, np.array([root]), strata, found)
     for row in rows:
-        node = 0
+        node = root
         while (u := tree.feature[node]) >= 0:
             state = codes[row, u]
             if state < 0:
                 sums = shares[row, first[u] : first[u + 1]].cumsum()
                 state = min(int((sums < strata[0, u]).sum()), sizes[u] - 1)
             node = tree.child[node] + (state not in dict(cuts(sizes[u]))[tree.cut[node]])
-        assert found[row] == pytest.approx(tree.shares[node])
+        place = tree.place[node]
+        assert found[row] == pytest.approx(tree.shares[place : place + sizes[1]])
 
 
 @settings(deadline=None, max_examples=30)
