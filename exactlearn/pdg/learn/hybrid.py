@@ -115,11 +115,6 @@ class HybridGraphs:
     compiled_size: int
     finished: bool
 
-    @property
-    def score(self) -> float:
-        """Sum of the scores of all models, each by its own lambda."""
-        return sum(StructureScore(m.lambda_).of(m.graph, m.log_likelihood) for m in self.models)
-
 
 @checked_arguments()
 def learn_hybrid(
@@ -187,12 +182,8 @@ def learn_hybrid(
     """
     total = float(dataset.row_weights.sum())
     thesis = alpha is not None or not dataset.is_complete
-    if lambdas is None:
-        lambdas = [bic_lambda(total)] if thesis else validated_lambdas(total)
-        wanted: int | None = 1
-    else:
-        wanted = None
-    scores = [StructureScore(x) for x in sorted(lambdas)]
+    default = [bic_lambda(total)] if thesis else validated_lambdas(total)
+    scores = [StructureScore(x) for x in sorted(default if lambdas is None else lambdas)]
     if not scores:
         raise OptionError("no lambda was given: give one at least, or leave them out")
     check_alpha(alpha)
@@ -211,7 +202,7 @@ def learn_hybrid(
                 return [g for g, _ in _path(again, scores, float(rows.row_weights.sum()), control)]
 
             chosen = cross_validated(learn, dataset, len(path), seed=seed, control=control)
-        for k in range(len(path)) if wanted is None else [chosen.smallest]:
+        for k in [chosen.smallest] if lambdas is None else range(len(path)):
             if models and control.is_over:
                 break
             graph, loss = path[k]
