@@ -123,7 +123,7 @@ class Component:
     fit
         Fits it to a table; ``None`` when a limit came before there was any model.
     weight
-        What its weights are drawn to.
+        What its weights are drawn to, over the sum of all components that are fitted.
     """
 
     fit: Callable[[Dataset, Learning, SearchControl], CellModel | None]
@@ -176,7 +176,10 @@ class StackedModel:
 
     def posterior(self, table: Dataset) -> Matrix:
         """Return the pooled distribution of each missing cell, as `CellModel.posterior`."""
-        parts = [model.posterior(table) for model in self.components.values()]
+        return self.pool([model.posterior(table) for model in self.components.values()], table)
+
+    def pool(self, parts: Sequence[Matrix], table: Dataset) -> Matrix:
+        """Return the pool of what the components say of the missing cells of a table."""
         columns = table.missing_cells[:, 1]
         logs = log_shares(parts, table.cardinalities[columns], self.parameters.floor)
         found = pooled(logs, self.weights[columns])
@@ -211,11 +214,11 @@ def fit_stacked(
         ``heuristic``, or else ``feasible`` or ``interrupted``.
     """
     with SearchControl.within(how.time_limit).running() as control:
-        components = _fitted(dataset, how, COMPONENTS, control)
+        components, parts = _fitted(dataset, how, COMPONENTS, control)
         if not components:
             components = {"marginal": NetworkAverage((independent(dataset),))}
-        centre = [COMPONENTS[name].weight if name in COMPONENTS else 1.0 for name in components]
-        weights = np.tile(np.array(centre), (dataset.n_variables, 1))
+        fixed = [COMPONENTS[name].weight if name in COMPONENTS else 1.0 for name in components]
+        weights = np.tile(np.array(fixed) / sum(fixed), (dataset.n_variables, 1))
         hidden = None
         if dataset.n_variables > 1 and not control.is_over:
             hidden = _hidden_cells(dataset, how, tuple(components), control, parameters)
@@ -229,7 +232,7 @@ def fit_stacked(
             marginals = cell_probabilities(mean_shares(dataset)[None], nothing)
             found = pooled(hidden.logs, weights[hidden.columns])
             at_random = CellsAtRandom(hidden.columns, found, hidden.weights)
-            posterior = model.posterior(dataset)
+            posterior = model.pool(parts, dataset)
             ratios = self_masking_ratios(dataset, posterior, marginals, at_random)
             model = replace(model, ratios=ratios)
         return model, control.status if control.is_over else "heuristic"
@@ -237,20 +240,20 @@ def fit_stacked(
 
 def _fitted(
     dataset: Dataset, how: Learning, names: Iterable[str], control: SearchControl
-) -> dict[str, CellModel]:
-    """Return the components that can be fitted within the limit."""
-    found = {}
+) -> tuple[dict[str, CellModel], list[Matrix]]:
+    """Return the components that can be fitted within the limit, and their posteriors."""
+    found, parts = {}, []
     for name in names:
         if control.is_over:
             break
         try:
             model = COMPONENTS[name].fit(dataset, how, control)
             if model is not None:
-                model.posterior(dataset)
+                parts.append(model.posterior(dataset))
                 found[name] = model
         except TooLargeError:
             continue
-    return found
+    return found, parts
 
 
 def _hidden_cells(
@@ -266,11 +269,12 @@ def _hidden_cells(
     states = dataset.codes[rows, columns].astype(np.int64)
     known = states != MISSING
     fewer = replace(how, networks=(how.networks + 1) // 2)
-    components = _fitted(table, fewer, names, control)
-    if control.is_over or len(components) < len(names) or not known.any():
+    _, parts = _fitted(table, fewer, names, control)
+    if control.is_over or len(parts) < len(names) or not known.any():
         return None
-    parts = [model.posterior(table)[known] for model in components.values()]
-    logs = log_shares(parts, dataset.cardinalities[columns[known]], parameters.floor)
+    logs = log_shares(
+        [part[known] for part in parts], dataset.cardinalities[columns[known]], parameters.floor
+    )
     return HiddenCells(logs, states[known], dataset.row_weights[rows[known]], columns[known])
 
 
