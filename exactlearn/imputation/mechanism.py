@@ -49,8 +49,8 @@ PSEUDO_CELLS = 50.0
 tell less than those of the one network that rows are drawn from. On the development sets, 500 rows,
 20 % missing: accuracy .628 to .632 and log loss .782 to .771 where states have different
 probabilities to be missing, and .666, .734 before and after under MCAR; without them .612, 1.16 and
-.654, .900. Still no default: of 70 variables with 40 % missing (MCAR) 16 were taken for self-masking,
-accuracy .795 to .738."""
+.654, .900. Still no default: of 70 variables with 40 % missing (MCAR) 16 were taken for
+self-masking, accuracy .795 to .738."""
 
 PRIOR_ROUNDS = 100
 """Rounds of EM for the prior of the causes."""
