@@ -150,11 +150,6 @@ class TestSolve:
         printed = fails("solve", tables / "full.csv", "--require", "Smoke->Cancer")
         assert "no variable 'Smoke'; did you mean 'Smoker'?" in printed
 
-    def test_missing_cells_are_pointed_to_augment(self, tables):
-        printed = fails("solve", tables / "holes.csv")
-        assert "cells are missing" in printed
-        assert "exactlearn augment" in printed
-
     def test_scores_give_what_their_data_give(self, tables, tmp_path):
         scores = tmp_path / "scores.jkl"
         run("convert", tables / "full.csv", "-o", scores)

@@ -99,7 +99,7 @@ def test_a_table_is_compared_with_its_truth(tmp_path):
     [
         ("[imput]", "unknown key 'imput'; did you mean 'impute'"),
         ("[impute]\nmodes = 'mpe'", "unknown key 'impute.modes'; did you mean 'mode'"),
-        ("[impute]\nmode = 'mp'", "key 'impute.mode': expected one of 'augmentation'"),
+        ("[impute]\nmode = 'mp'", "key 'impute.mode': expected one of 'stacked'"),
         ("[impute]\ndraws = 0", "draws: expected at least 1, found 0"),
         ("[impute]\noutput = 3", "key 'impute.output': expected a text, found the value 3"),
         ("[[impute]]\n[[impute]]", "impute: 'imputed' is written before; name another file"),

@@ -178,7 +178,7 @@ def learn_hybrid(
     >>> data = Dataset(rows, ("a", "b", "c"), (("n", "y"),) * 3)
     >>> found = learn_hybrid(fit_complete(data, [(), (0,), (0, 1)]), data)
     >>> found.compiled_size, found.models[0].graph.effective_size
-    (12, 10)
+    (12, 8)
     """
     total = float(dataset.row_weights.sum())
     thesis = alpha is not None or not dataset.is_complete
