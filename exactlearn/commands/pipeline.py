@@ -132,7 +132,7 @@ def with_chosen_ess(
     options
         What is declared.
     tell
-        Is told why the value was chosen.
+        Called with a line that says why the value was chosen.
 
     Returns
     -------
@@ -352,7 +352,7 @@ def _scored_families(
     counts
         How the counts of families with missing cells are estimated; without it there are none.
     tell
-        Is told what score, bound and proof are of where they are not of the table.
+        Called with a line that says what score, bound and proof refer to, if not to the table.
     scoring_limit, control
         What stops the scoring, as in :func:`candidate_parent_sets`.
 
@@ -383,8 +383,8 @@ def _scored_families(
         learned = _learned_counts(dataset, options, found, scoring_limit, tell)
         if not learned.counts.finished:
             alone = learned.problem(dataset, score_of(options))
-            told = "the parent sets are those of the network that structural EM found"
-            return replace(alone, complete=False, stopped=told, **found), None
+            reason = "the parent sets are those of the network that structural EM found"
+            return replace(alone, complete=False, stopped=reason, **found), None
         estimated = learned.counts
     elif counts is not None and counts != "expected":
         estimated = DeletionCounts(counts)

@@ -54,7 +54,7 @@ class Condition:
     draw
         Returns the incomplete table and its truth by a seed; for several processes it must pickle.
     digest
-        What the table is told from another of its name by; runs on another are done again.
+        Digest of the table's contents: a run on another table of the same name is done again.
     """
 
     table: str

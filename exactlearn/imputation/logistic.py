@@ -390,6 +390,6 @@ def _design_without(
     """Return the design with predictions of missing cells that do not use a variable's states."""
     design = every.design.copy()
     design[:, own] = design[-1, own]
-    told = every.predicted(weights @ design[:-1].T)[0].T
-    design[:-1, :-1][missing] = told[missing]
+    found = every.predicted(weights @ design[:-1].T)[0].T
+    design[:-1, :-1][missing] = found[missing]
     return design
