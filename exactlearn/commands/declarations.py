@@ -311,10 +311,11 @@ class Imputing(IncompleteLearning):
         help="stacked and averaged: networks to learn, each from a bootstrap sample of the rows "
         "in which missing cells are drawn.",
     )
-    missingness: MissingnessName = option(
-        "ignored",
+    missingness: MissingnessName | None = option(
+        None,
         help="stacked, averaged, posterior, mpe and multiple: learn, or not, whether cells are "
-        "missing because of their own value or another variable's.",
+        "missing because of their own value or another variable's.  [default: learned for "
+        "stacked, else ignored]",
     )
     ess: float | Literal["auto"] = with_default(IncompleteLearning, "ess", 10.0)
     max_parents: int | Literal["none"] = with_default(IncompleteLearning, "max_parents", 2)

@@ -99,7 +99,7 @@ class Learning:
     missingness
         ``learned``: the posteriors are those of a network in which a cell may be missing because of
         its own value or another variable's, or are shifted for the former, where networks are
-        pooled (:mod:`exactlearn.imputation.mechanism`).
+        pooled (:mod:`exactlearn.imputation.mechanism`). Left out, ``learned`` by ``stacked`` alone.
     on_event
         Called with the events of the search.
     """
@@ -116,7 +116,7 @@ class Learning:
     forbidden: Collection[Arc] = ()
     alpha: float = 0.3
     networks: int = 6
-    missingness: Missingness = "ignored"
+    missingness: Missingness | None = None
     on_event: OnEvent | None = None
 
     def __post_init__(self) -> None:

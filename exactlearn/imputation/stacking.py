@@ -225,7 +225,7 @@ def fit_stacked(
         if hidden is not None:
             weights = learned_weights(hidden, weights, parameters)
         model = StackedModel(components, weights, parameters=parameters)
-        if how.missingness == "learned" and hidden is not None and not control.is_over:
+        if how.missingness != "ignored" and hidden is not None and not control.is_over:
             nothing = replace(
                 dataset, codes=np.full((1, dataset.n_variables), MISSING), weights=None
             )

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
 
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import posterior_cells
@@ -16,8 +18,11 @@ from exactlearn.imputation import Imputer, Learning
 from exactlearn.imputation.imputer import AVERAGING
 from exactlearn.imputation.learning import independent
 from exactlearn.imputation.mechanism import (
+    CellsAtRandom,
+    _drawn_shift,
     _gains,
     _gains_by_others,
+    is_not_at_random,
     learned_missingness_graph,
     shifted,
 )
@@ -181,3 +186,47 @@ def test_the_gain_of_the_own_value_is_a_likelihood_ratio():
     posteriors = (posterior_cells(network, t) for t in (table, nothing))
     gains = _gains(table, *posteriors, np.array([0]))
     assert gains[0, 1] == pytest.approx(apart - alike - 0.5 * np.log(80), abs=1e-3)
+
+
+class TestNotAtRandom:
+    """Missing cells beside cells hidden at random, of two variables with three states."""
+
+    def is_found(self, seed, beta):
+        rng = np.random.default_rng(seed)
+        p = np.array([0.5, 0.3, 0.2])
+        marginals = np.array([p, p])
+
+        def cells(n, distribution):
+            # Noisy sight of the states; the posteriors are biased, and surer than they should be.
+            states = rng.choice(3, n, p=distribution)
+            seen = np.eye(3)[states] + rng.normal(0, 0.5, (n, 3)) + [0.0, 0.3, 0.0]
+            posterior = softmax(1.5 * seen + np.log(p), axis=1)
+            return CellsAtRandom(np.arange(n) % 2, posterior, np.ones(n))
+
+        return is_not_at_random(cells(300, beta), cells(200, p), marginals)
+
+    def test_cells_that_are_missing_at_random_are_not_found_though_posteriors_are_wrong(self):
+        assert sum(self.is_found(seed, [0.5, 0.3, 0.2]) for seed in range(200)) <= 2
+
+    def test_cells_of_mostly_one_state_are_found(self):
+        assert sum(self.is_found(seed, [0.1, 0.1, 0.8]) for seed in range(50)) == 50
+
+    def test_no_cells_give_no_difference(self):
+        none = CellsAtRandom(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros(0))
+        assert not is_not_at_random(none, none, np.full((1, 3), 1 / 3))
+
+    def test_the_statistic_is_that_of_a_general_optimiser(self):
+        rng = np.random.default_rng(3)
+        posterior, weights = rng.dirichlet([2, 1], 40), rng.uniform(0.5, 2, 40)
+        p = np.array([0.6, 0.4])
+
+        def lost(first):
+            beta = np.array([first, 1 - first])
+            return -float(weights @ np.log(posterior / p @ beta) + 5 * p @ np.log(beta / p))
+
+        best = minimize_scalar(lost, bounds=(1e-9, 1 - 1e-9), method="bounded")
+        cells = CellsAtRandom(np.zeros(40, np.int64), posterior, weights)
+        beta, gain, with_prior = _drawn_shift(cells, 0, p, 5)
+        assert beta[0] == pytest.approx(best.x, abs=1e-4)
+        assert with_prior == pytest.approx(-best.fun, abs=1e-6)
+        assert gain == pytest.approx(weights @ np.log(posterior / p @ beta))
