@@ -65,6 +65,10 @@ def run(options: Solve, output: Output) -> None:
             more["scores"] = score_text(path)
         if problem.stopped:  # a proof would be one about the parent sets that were scored
             more.pop("certify", None)
+        elif not problem.complete:
+            output.note(
+                "Not all parent sets were scored: bound and proof are about those that were"
+            )
         if output.path is not None and suffix_of(output.path) in written_suffixes(SCORES):
             writable_problem(problem)
         output.detail(

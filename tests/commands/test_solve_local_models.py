@@ -75,3 +75,12 @@ def test_missing_cells_have_expected_counts(tmp_path):
     assert max(map(len, network.parents)) == 2
     for table, other in zip(network.tables, models.fit(network.parents).tables, strict=True):
         assert table == pytest.approx(other, abs=1e-6)
+
+
+def test_a_proof_about_some_parent_sets_says_so():
+    words = ["solve", "lucas-mcar-complete", "--local-models"]
+    about_some, about_all = (
+        CliRunner().invoke(main, [*words, models]).output for models in ("best", "table")
+    )
+    assert "Not all parent sets were scored" in about_some
+    assert "Not all parent sets were scored" not in about_all
