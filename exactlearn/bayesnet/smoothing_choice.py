@@ -20,7 +20,7 @@ method the maximum in it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple
 
@@ -105,6 +105,12 @@ class Folds(NamedTuple):
     def one(cls, weights: Floats) -> "Folds":
         """Return all rows in a single fold."""
         return cls(np.arange(len(weights)), np.zeros(len(weights), np.int64), weights, 1)
+
+    def part(self, dataset: Dataset, chosen: NDArray[np.bool_]) -> Dataset:
+        """Return the rows of some entries, with their weights there."""
+        return replace(
+            dataset, codes=dataset.codes[self.rows[chosen]], weights=self.weights[chosen]
+        )
 
 
 def divided(weights: Floats, folds: int, seed: int) -> Folds:

@@ -82,11 +82,12 @@ def _by_network(options: Impute, output: Output, begun: float) -> Artifacts:
     if data.is_complete:
         output.note(f"{path.name}: no cell is missing, so the table stays as it is")
     found = imputer.imputed(data)
+    assert found.values is not None
     for name, weights in found.weights.items():
-        told = ", ".join(f"{component} {weight:.2f}" for component, weight in weights.items())
-        output.detail(f"weights for {name}: {told}")
+        shown = ", ".join(f"{component} {weight:.2f}" for component, weight in weights.items())
+        output.detail(f"weights for {name}: {shown}")
     record = _record(mode, data, found, begun) | choice
-    tables = imputer.transform_all(data)
+    tables = imputer.transform_all(data) if mode == "multiple" else (data.complete(found.values),)
     return _artifacts(tables, found, imputer.network, record)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from math import nan
 from typing import Any
 from zlib import crc32
 
@@ -198,7 +197,7 @@ def _means(whole: Sequence[Runs], methods: Sequence[str]) -> Any:
     for method in methods:
         own = [run[method] for run in whole]
         means = [
-            Mean.of(nan if found[key] is None else found[key] for found in own).value
+            Mean.of(found[key] for found in own).value
             for key in ("accuracy", "log_loss", "cpu_seconds")
         ]
         lines.append((method, percent(means[0]), number(means[1], 4), number(means[2], 2)))

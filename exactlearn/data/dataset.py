@@ -247,6 +247,22 @@ class Dataset:
         weights = None if self.weights is None else self.weights[chosen]
         return replace(self, codes=self.codes[chosen], weights=weights)
 
+    def drawn(self, most: int, rng: np.random.Generator) -> "Dataset":
+        """Return the table, or so many of its rows, drawn without replacement, where it has more.
+
+        Parameters
+        ----------
+        most
+            Number of rows; equal ones that are one row with a weight stay together.
+        rng
+            Draws them; they keep their order.
+        """
+        if self.n_rows <= most:
+            return self
+        chosen = np.zeros(self.n_rows, np.bool_)
+        chosen[rng.choice(self.n_rows, most, replace=False)] = True
+        return self.part(chosen)
+
     def total(self, rows: NDArray[np.float64]) -> float:
         """Return the sum of a number of each row, shape (rows,), rows counted by weight.
 

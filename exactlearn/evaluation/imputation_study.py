@@ -254,7 +254,7 @@ def method_rows(
             "accuracy", "log_loss", "score", "bound", "gap", "seconds", "cpu_seconds",
             "test_log_likelihood", "cpdag_shd",
         ):  # fmt: skip
-            mean = Mean.of(nan if found[key] is None else found[key] for found in own)
+            mean = Mean.of(found[key] for found in own)
             row |= {key: mean.value, f"{key}_error": mean.error}
         if reference is not None:
             tests = {metric: ahead(runs, method, reference, metric) for metric in SIGNS}
@@ -292,7 +292,7 @@ def verdict(
         ``beaten_unadjusted`` before it. Nothing where no rival has the metric; without it in the
         method's own runs the method is beaten by all.
     """
-    means = {m: Mean.of(_number(run[m][metric]) for run in runs).value for m in (tested, *rivals)}
+    means = {m: Mean.of(run[m][metric] for run in runs).value for m in (tested, *rivals)}
     rivals = [rival for rival in rivals if isfinite(means[rival])]
     if not runs or not rivals:
         return None
@@ -378,7 +378,3 @@ def time_ratios(repetitions: Sequence[Runs], tested: str, rival: str) -> dict[st
 
 _SHORTEST = 1e-3
 """Seconds that the clock of a process can tell from none."""
-
-
-def _number(value: float | None) -> float:
-    return nan if value is None else value

@@ -210,15 +210,15 @@ class Mean:
     error: float
 
     @classmethod
-    def of(cls, entries: Iterable[float]) -> "Mean":
-        """Return the mean of the finite entries.
+    def of(cls, entries: Iterable[float | None]) -> "Mean":
+        """Return the mean of the finite entries; ``None`` is none of them.
 
         Examples
         --------
         >>> Mean.of([1.0, 3.0])
         Mean(value=2.0, error=1.0)
         """
-        finite = np.array([x for x in entries if isfinite(x)])
+        finite = np.array([x for x in entries if x is not None and isfinite(x)])
         if not len(finite):
             return cls(nan, nan)
         error = float(finite.std(ddof=1)) / sqrt(len(finite)) if len(finite) > 1 else nan

@@ -214,15 +214,15 @@ class Space(NamedTuple):
         Nodes to divide: number, first row, row behind the last one, depth, parent.
     rows
         The rows that observe the target, those of a node together.
-    asked
-        The variables that nodes may ask for.
+    splitting
+        The variables that nodes may be split by.
     """
 
     counts: Matrix
     left: Matrix
     open: Integers
     rows: Integers
-    asked: Integers
+    splitting: Integers
 
     @classmethod
     def of(cls, sizes: Integers, rows: int, depth: int) -> Self:
@@ -318,7 +318,7 @@ def grow(
         others = 0
         for u in range(len(sizes)):
             if u != v and sizes[u] > 1:
-                space.asked[others] = u
+                space.splitting[others] = u
                 others += 1
         if known:
             roots[v] = nodes
@@ -356,14 +356,14 @@ def grow_below(
     target
         The variable.
     others
-        Number of variables that nodes may ask for.
+        Number of variables that nodes may be split by.
     nodes, end
         Numbers of nodes and shares before; those behind are returned.
     codes, sizes, weights, tried, least, smoothing, depth, rng, space, trees
         As of :func:`grow`.
     """
     states, counts, waiting = sizes[target], space.counts, space.open
-    rows, asked, top = space.rows, space.asked, 0
+    rows, splitting, top = space.rows, space.splitting, 0
     while top >= 0:
         node, begin, stop = waiting[top, 0], waiting[top, 1], waiting[top, 2]
         level, parent = waiting[top, 3], waiting[top, 4]
@@ -377,8 +377,8 @@ def grow_below(
         best, feature, cut, found = squares / total + 1e-9 * total, -1, 0, 0
         for f in range(others if total >= 2 * least and level < depth else 0):
             other = f + int(rng.random() * (others - f))
-            asked[f], asked[other] = asked[other], asked[f]
-            u = asked[f]
+            splitting[f], splitting[other] = splitting[other], splitting[f]
+            u = splitting[f]
             counts[: sizes[u], : states + 1] = 0.0
             for i in range(begin, stop):
                 state, weight = codes[u, rows[i]], weights[rows[i]]

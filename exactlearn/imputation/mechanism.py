@@ -119,8 +119,8 @@ def partly_missing(dataset: Dataset) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class CellsAtRandom:
-    """Distributions of cells that were hidden at random, each from the others of its row.
+class PredictedCells:
+    """Distributions of missing or hidden cells, each from the observed cells of its row.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def self_masking_ratios(
     dataset: Dataset,
     posterior: NDArray[np.float64],
     marginals: NDArray[np.float64],
-    at_random: CellsAtRandom | None = None,
+    at_random: PredictedCells,
 ) -> dict[int, NDArray[np.float64]]:
     """Return by what the posterior of variables is multiplied that are missing by their own value.
 
@@ -175,8 +175,8 @@ def self_masking_ratios(
     if not len(partly):
         return {}
     rows, columns = dataset.missing_cells.T
-    missing = CellsAtRandom(columns, posterior, dataset.row_weights[rows])
-    if at_random is not None and not is_not_at_random(missing, at_random, marginals):
+    missing = PredictedCells(columns, posterior, dataset.row_weights[rows])
+    if not is_not_at_random(missing, at_random, marginals):
         return {}
     gains = _gains(dataset, posterior, marginals, partly)
     found = {}
@@ -185,7 +185,7 @@ def self_masking_ratios(
             continue
         weight = missing.weight(v)
         beta, gain, _ = _drawn_shift(missing, v, marginals[v], PSEUDO_CELLS)
-        if at_random is not None and at_random.weight(v) > 0:
+        if at_random.weight(v) > 0:
             usual = _drawn_shift(at_random, v, marginals[v], PSEUDO_CELLS)[1]
             gain -= usual * weight / at_random.weight(v)
         if gain > _penalty(dataset) * (int(dataset.cardinalities[v]) - 1):
@@ -194,7 +194,7 @@ def self_masking_ratios(
 
 
 def is_not_at_random(
-    missing: CellsAtRandom, at_random: CellsAtRandom, marginals: NDArray[np.float64]
+    missing: PredictedCells, at_random: PredictedCells, marginals: NDArray[np.float64]
 ) -> bool:
     """Return whether the values of missing cells are distributed otherwise than those at random.
 
@@ -216,11 +216,10 @@ def is_not_at_random(
     bool
         Whether the sum exceeds its mean by `LEAST_DEVIATIONS` standard deviations.
     """
-    both = CellsAtRandom(
-        *(
-            np.concatenate([getattr(cells, part) for cells in (missing, at_random)])
-            for part in ("columns", "posterior", "weights")
-        )
+    both = PredictedCells(
+        np.concatenate([missing.columns, at_random.columns]),
+        np.concatenate([missing.posterior, at_random.posterior]),
+        np.concatenate([missing.weights, at_random.weights]),
     )
     statistic, degrees = 0.0, 0
     for v, p in enumerate(marginals):
@@ -239,7 +238,7 @@ def is_not_at_random(
 
 
 def _drawn_shift(
-    cells: CellsAtRandom, v: int, p: NDArray[np.float64], pseudo_cells: float
+    cells: PredictedCells, v: int, p: NDArray[np.float64], pseudo_cells: float
 ) -> tuple[NDArray[np.float64], float, float]:
     """Return the distribution of some cells, drawn to p, its gain, and its gain with the prior."""
     own = cells.columns == v

@@ -109,11 +109,7 @@ def diagnosed_missingness_graph(
     TooLargeError
         When a variable has too many states.
     """
-    sample = dataset
-    if dataset.n_rows > parameters.graph_rows:
-        chosen = np.zeros(dataset.n_rows, np.bool_)
-        chosen[rng.choice(dataset.n_rows, parameters.graph_rows, replace=False)] = True
-        sample = dataset.part(chosen)
+    sample = dataset.drawn(parameters.graph_rows, rng)
     if parents is None or not is_inference_small(dataset, parents, parameters):
         network = _tree(sample, parameters.smoothing)
     else:

@@ -44,7 +44,7 @@ from exactlearn.imputation.learning import (
     independent,
 )
 from exactlearn.imputation.logistic import fit_logistic
-from exactlearn.imputation.mechanism import CellsAtRandom, self_masking_ratios
+from exactlearn.imputation.mechanism import PredictedCells, self_masking_ratios
 from exactlearn.imputation.turns import mean_shares
 
 Matrix = NDArray[np.float64]
@@ -231,7 +231,7 @@ def fit_stacked(
             )
             marginals = cell_probabilities(mean_shares(dataset)[None], nothing)
             found = pooled(hidden.logs, weights[hidden.columns])
-            at_random = CellsAtRandom(hidden.columns, found, hidden.weights)
+            at_random = PredictedCells(hidden.columns, found, hidden.weights)
             posterior = model.pool(parts, dataset)
             ratios = self_masking_ratios(dataset, posterior, marginals, at_random)
             model = replace(model, ratios=ratios)

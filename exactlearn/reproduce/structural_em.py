@@ -35,7 +35,8 @@ from exactlearn.imputation.learning import Learning
 from exactlearn.imputation.methods import METHODS as IMPUTERS
 from exactlearn.reproduce.deletion import network_named
 from exactlearn.reproduce.runner import Setup
-from exactlearn.reproduce.sources import SETS, public_set
+from exactlearn.reproduce.sources import HALVES as HALF_OF
+from exactlearn.reproduce.sources import NETWORKS, SETS, public_set
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.deletion_enumeration import CountsMethod, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
@@ -244,19 +245,14 @@ _PUBLISHED = {
 }
 """Distances for each arc at 20 %; those at 5 % and 10 % are not at hand."""
 
+_SMALL = ("bridges", "hayes-roth", "post-operative")
+"""Public sets with fewer than 200 complete rows."""
+
 HALVES: Mapping[str, tuple[str, ...]] = {
-    "development": (
-        *("asia", "child", "sachs", "alarm", "hepar2"),
-        *("abalone", "balance-scale", "cmc", "dermatology", "krkopt"),
-        *("lucas", "nursery", "soybean-large", "votes"),
-    ),
-    "test": (
-        *("insurance", "water", "hailfinder", "win95pts", "mildew"),
-        *("adult", "breast-cancer-wisconsin", "car", "crx", "letter"),
-        *("mushroom", "page-blocks", "sat", "SPECT"),
-    ),
+    half: tuple(n for n in (*NETWORKS, *SETS) if HALF_OF[n] == half and n not in _SMALL)
+    for half in ("development", "test")
 }
-"""Networks, then the public sets with at least 200 complete rows."""
+"""Networks, then public sets."""
 
 _LARGE = ("abalone", "krkopt", "nursery", "adult", "letter", "mushroom", "page-blocks", "sat")
 """Public sets with more than 3,000 rows."""

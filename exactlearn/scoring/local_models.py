@@ -36,7 +36,7 @@ from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts, smoothed
 from exactlearn.bayesnet.log_linear import LogLinear, fit_log_linear
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.counts import n_configurations, require_complete, total_weight
+from exactlearn.data.counts import n_configurations, require_complete, total_weight, weight_by
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.scoring.expected_counts import ExpectedCounts
@@ -320,8 +320,8 @@ class LocalModels:
         states = np.ascontiguousarray(self._codes[:, list(parents)])
         labels, first = group_rows(states)
         cells = labels.astype(np.int64) * r + self._codes[:, child]
-        counts = np.bincount(cells, self.dataset.weights, len(first) * r)
-        return counts.reshape(-1, r).astype(np.float64), states[first]
+        counts = weight_by(cells, self.dataset.row_weights, len(first) * r)
+        return counts.reshape(-1, r), states[first]
 
     def _full_counts(self, child: int, parents: Sequence[int]) -> Floats:
         """Return the counts of a family, an axis for each parent and one for the child."""

@@ -14,12 +14,11 @@ judged by the observed cells of the rows held out.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, log
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
@@ -28,7 +27,7 @@ from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions, observed_log_likelihood_rows
-from exactlearn.bayesnet.smoothing_choice import Folds, divided
+from exactlearn.bayesnet.smoothing_choice import divided
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
@@ -174,13 +173,7 @@ def choose_ess(
     >>> choice.ess, choice.folds
     (1.0, 10)
     """
-    if dataset.n_rows > parameters.most_rows:
-        chosen = np.zeros(dataset.n_rows, np.bool_)
-        drawn = np.random.default_rng(seed).choice(
-            dataset.n_rows, parameters.most_rows, replace=False
-        )
-        chosen[drawn] = True
-        dataset = dataset.part(chosen)
+    dataset = dataset.drawn(parameters.most_rows, np.random.default_rng(seed))
     n, most = dataset.n_variables, 3 if max_parents is None else max_parents
     sizes = range(max(0, min(most, n - 1)) + 1)
     k = max(m for m in sizes if m <= 1 or n_families(n, m) <= parameters.most_families)
@@ -191,8 +184,8 @@ def choose_ess(
         search = _Search(seed, parameters, control)
         table = dataset if dataset.is_complete else search.completed(dataset)
         for fold in range(folds.n):
-            rest = _part(table, folds, folds.fold != fold)
-            held_out = _part(dataset, folds, folds.fold == fold)
+            rest = folds.part(table, folds.fold != fold)
+            held_out = folds.part(dataset, folds.fold == fold)
             found = search.log_likelihoods(rest, held_out, k)
             if control.is_over:
                 break
@@ -210,11 +203,6 @@ def choose_ess(
     per_row = dict(zip(parameters.values, means, strict=True))
     best = [value for value, mean in per_row.items() if mean == max(means)]
     return ESSChoice(min(best, key=lambda value: abs(log(value))), per_row, done, k)
-
-
-def _part(dataset: Dataset, folds: Folds, chosen: NDArray[np.bool_]) -> Dataset:
-    """Return the rows of some entries of the folds, with their weights there."""
-    return replace(dataset, codes=dataset.codes[folds.rows[chosen]], weights=folds.weights[chosen])
 
 
 def _log_likelihood(network: BayesianNetwork, rows: Dataset) -> float:

@@ -64,12 +64,7 @@ def from_pairs(task: Task, incumbent: Incumbent) -> Start | None:
 def _best(task: Task, incumbent: Incumbent, max_parents: int) -> Start | None:
     required = [child for _, child in task.rules.required]
     least = max((required.count(child) for child in required), default=0)
-    dataset = task.dataset
-    if dataset.n_rows > MOST_ROWS:
-        rng = np.random.default_rng(task.seed)
-        chosen = np.zeros(dataset.n_rows, np.bool_)
-        chosen[rng.choice(dataset.n_rows, MOST_ROWS, replace=False)] = True
-        dataset = dataset.part(chosen)
+    dataset = task.dataset.drawn(MOST_ROWS, np.random.default_rng(task.seed))
     try:
         problem = candidate_parent_sets(
             dataset,

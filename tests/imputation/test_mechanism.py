@@ -18,7 +18,7 @@ from exactlearn.imputation import Imputer, Learning
 from exactlearn.imputation.imputer import AVERAGING
 from exactlearn.imputation.learning import independent
 from exactlearn.imputation.mechanism import (
-    CellsAtRandom,
+    PredictedCells,
     _drawn_shift,
     _gains,
     _gains_by_others,
@@ -201,7 +201,7 @@ class TestNotAtRandom:
             states = rng.choice(3, n, p=distribution)
             seen = np.eye(3)[states] + rng.normal(0, 0.5, (n, 3)) + [0.0, 0.3, 0.0]
             posterior = softmax(1.5 * seen + np.log(p), axis=1)
-            return CellsAtRandom(np.arange(n) % 2, posterior, np.ones(n))
+            return PredictedCells(np.arange(n) % 2, posterior, np.ones(n))
 
         return is_not_at_random(cells(300, beta), cells(200, p), marginals)
 
@@ -212,7 +212,7 @@ class TestNotAtRandom:
         assert sum(self.is_found(seed, [0.1, 0.1, 0.8]) for seed in range(50)) == 50
 
     def test_no_cells_give_no_difference(self):
-        none = CellsAtRandom(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros(0))
+        none = PredictedCells(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros(0))
         assert not is_not_at_random(none, none, np.full((1, 3), 1 / 3))
 
     def test_the_statistic_is_that_of_a_general_optimiser(self):
@@ -225,7 +225,7 @@ class TestNotAtRandom:
             return -float(weights @ np.log(posterior / p @ beta) + 5 * p @ np.log(beta / p))
 
         best = minimize_scalar(lost, bounds=(1e-9, 1 - 1e-9), method="bounded")
-        cells = CellsAtRandom(np.zeros(40, np.int64), posterior, weights)
+        cells = PredictedCells(np.zeros(40, np.int64), posterior, weights)
         beta, gain, with_prior = _drawn_shift(cells, 0, p, 5)
         assert beta[0] == pytest.approx(best.x, abs=1e-4)
         assert with_prior == pytest.approx(-best.fun, abs=1e-6)

@@ -233,7 +233,7 @@ def cross_validated(
     held, weights = np.empty((graphs, len(STRENGTHS), len(parts.rows))), parts.weights[judged]
     sizes = np.zeros(graphs)
     for k in range(used or parts.n):
-        train, test = (_taken(dataset, parts, own) for own in (parts.fold != k, parts.fold == k))
+        train, test = (parts.part(dataset, own) for own in (parts.fold != k, parts.fold == k))
         found = learn(train)
         if len(found) < graphs or control.is_over:
             return Validation.default(graphs)
@@ -253,11 +253,6 @@ def cross_validated(
     smallest = int(np.where(as_good, sizes, np.inf).argmin())
     strengths = tuple(STRENGTHS[j] for j in chosen)
     return Validation(strengths, smallest, tuple(totals.max(axis=1).tolist()))
-
-
-def _taken(dataset: Dataset, parts: Folds, own: NDArray[np.bool_]) -> Dataset:
-    codes = dataset.codes[parts.rows[own]]
-    return Dataset(codes, dataset.names, dataset.states, parts.weights[own])
 
 
 def _validation(
