@@ -1,7 +1,8 @@
 """Tasks run one after the other in this process, or on the workers of a Dask cluster.
 
-The results of a cluster come back in the order of the tasks, so that they do not depend on it. Dask
-runs the tasks of a worker that is lost on another one.
+The results do not depend on which worker computes them, nor when. Dask runs the tasks of a worker
+that is lost on another one. A task runs under a :class:`~exactlearn._runtime.control.SearchControl`
+of its own, which stops when the client stops it, cancels it or is gone.
 """
 
 import logging
@@ -9,10 +10,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from threading import Event, Thread
+from time import monotonic
 from typing import Any, TypeVar
 
 from exactlearn._runtime.control import SearchControl, interrupts_ignored
-from exactlearn.errors import MissingExtraError, OptionError
+from exactlearn.errors import MissingExtraError, OptionError, SolverError
 
 T = TypeVar("T")
 
@@ -24,6 +27,9 @@ CONNECTION_TIMEOUT = 30.0
 
 POLL_INTERVAL = 0.2
 """Seconds between two looks at the control of the search while a cluster computes."""
+
+STOP_TIME = 1.5
+"""Seconds in which tasks that are stopped return what they have."""
 
 
 @contextmanager
@@ -118,8 +124,8 @@ def results(
                 return
             yield function(*(computed(argument) for argument in task))
         return
-    delayed, wait = dask().delayed, dask("distributed").wait
-    singles = [delayed(function, pure=False)(*task) for task in tasks]
+    delayed = dask().delayed
+    singles = [delayed(_watched, pure=False)(function, None, None, *task) for task in tasks]
     starts = range(0, len(singles), GROUP_SIZE)
     groups = [delayed(combine, pure=False)(singles[k : k + GROUP_SIZE]) for k in starts]
     futures = client.compute(groups if len(tasks) > 2 * GROUP_SIZE else singles)
@@ -128,11 +134,105 @@ def results(
             while not futures[0].done():
                 if control.is_over:
                     return
-                with suppress(TimeoutError):
-                    wait(futures[0], timeout=POLL_INTERVAL)
-            yield futures.pop(0).result()
+                _wait(futures[:1])
+            yield _result(futures.pop(0))
     finally:
         client.cancel(futures)
+
+
+def finished(
+    function: Callable[..., T],
+    tasks: Sequence[tuple[Any, ...]],
+    client: Any,
+    seconds: float | None = None,
+) -> Iterator[tuple[int, T]]:
+    """Yield number and result of each task as it ends, and once the search is over of those begun.
+
+    Each task runs under a control that is stopped once the search is over; it has `STOP_TIME` to
+    return what it has.
+
+    Parameters
+    ----------
+    function, tasks
+        As of :func:`results`.
+    client
+        The client of a cluster.
+    seconds
+        Time limit of each task.
+
+    Raises
+    ------
+    SolverError
+        When workers that ran a task were lost again and again, or the scheduler was.
+    """
+    control, stop = SearchControl.within(), dask("distributed").Event(client=client)
+    pending = {
+        client.submit(_unless_stopped, function, stop.name, seconds, *task, pure=False): number
+        for number, task in enumerate(tasks)
+    }
+    stopped_at: float | None = None
+    try:
+        while pending and (stopped_at is None or monotonic() < stopped_at + STOP_TIME):
+            if stopped_at is None and control.is_over:
+                stopped_at = monotonic()
+                stop.set()
+            _wait([*pending])
+            for future in [future for future in pending if future.done()]:
+                number = pending.pop(future)
+                for found in _result(future):
+                    yield number, found
+    finally:
+        client.cancel([*pending])
+
+
+def _wait(futures: Sequence[Any]) -> None:
+    """Wait until a task has ended, but not for long."""
+    with suppress(TimeoutError):
+        dask("distributed").wait(futures, timeout=POLL_INTERVAL, return_when="FIRST_COMPLETED")
+
+
+def _result(future: Any) -> Any:
+    """Return the result of a task that has ended; raise what it raised."""
+    if future.status == "cancelled":
+        raise SolverError("the scheduler of the cluster is gone; start it, and run this again")
+    try:
+        return future.result()
+    except dask("distributed").KilledWorker as error:
+        raise SolverError(
+            f"several workers of the cluster were lost one after the other ({error}): give them "
+            "more memory, or smaller blocks"
+        ) from error
+
+
+def _unless_stopped(
+    function: Callable[..., T], stop: str, seconds: float | None, *arguments: Any
+) -> tuple[T, ...]:
+    """Return the result of a task in a tuple, which is empty where the search is over already."""
+    distributed = dask("distributed")
+    event = distributed.Event(stop, client=distributed.get_client())
+    return () if event.is_set() else (_watched(function, event, seconds, *arguments),)
+
+
+def _watched(function: Callable[..., T], stop: Any, seconds: float | None, *arguments: Any) -> T:
+    """Return the result of a task, computed by a worker under a control that its client stops."""
+    worker = dask("distributed").get_worker()
+    key = worker.get_current_task()
+    ended = Event()
+
+    def watch() -> None:
+        while not ended.wait(POLL_INTERVAL):
+            task = worker.state.tasks.get(key)
+            is_wanted = task is not None and task.state == "executing"
+            if not is_wanted or (stop is not None and stop.is_set()):
+                control.stop()
+                return
+
+    with SearchControl(seconds).running() as control:
+        Thread(target=watch, daemon=True).start()
+        try:
+            return function(*arguments)
+        finally:
+            ended.set()
 
 
 def computed(argument: Any) -> Any:

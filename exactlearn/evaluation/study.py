@@ -16,6 +16,7 @@ from threading import Thread
 from time import sleep
 from typing import Any
 
+from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import UNLIMITED, Budget, SearchControl, interrupts_ignored
 from exactlearn._runtime.files import atomic_write
 from exactlearn._runtime.json_file import read_json, strict
@@ -181,6 +182,9 @@ class Study:
         are started from, whose own work must stand below ``if __name__ == "__main__":``.
     is_shared
         Whether each run gets an equal share of the time that is left, and else all of it.
+    cluster
+        A Dask cluster that does the runs instead: ``"local"``, ``"local:2"``, the address of a
+        scheduler, or a ``distributed.Client``.
 
     Examples
     --------
@@ -195,6 +199,7 @@ class Study:
     record: Record
     jobs: int = 1
     is_shared: bool = True
+    cluster: Any = None
 
     def run(self) -> None:
         """Do what is not yet done.
@@ -205,9 +210,12 @@ class Study:
         waiting = [planned for planned in self.runs if not self.is_done(planned)]
         if self.record.control.is_over:
             return
+        if self.cluster is not None:
+            do = self._on_cluster
+        else:
+            do = self._here if self.jobs == 1 else self._elsewhere
         with self.record.control.running():
-            runs = self._here(waiting) if self.jobs == 1 else self._elsewhere(waiting)
-            for planned, found in runs:
+            for planned, found in do(waiting):
                 self.record.keep(planned, found)
 
     def is_done(self, planned: PlannedRun) -> bool:
@@ -263,6 +271,15 @@ class Study:
                         yield futures[future], future.result()
             finally:
                 stop.set()
+
+    def _on_cluster(self, waiting: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, Found]]:
+        """Do runs on the workers of a cluster."""
+        with clusters.running(self.cluster) as client:
+            share = self._share(-(-len(waiting) // max(1, sum(client.nthreads().values()))) or 1)
+            tasks = [(planned.work, share) for planned in waiting]
+            for number, found in clusters.finished(_result, tasks, client):
+                self.record.on_begin(waiting[number].title)
+                yield waiting[number], found
 
 
 def _result(run: Callable[[], Found], seconds: float | None) -> Found:

@@ -7,12 +7,23 @@ import subprocess
 import sys
 import time
 from functools import partial
+from threading import Thread
 
 import pytest
 
+from exactlearn._runtime.cluster import results as cluster_results
 from exactlearn._runtime.control import SearchControl
 from exactlearn.errors import DataError
 from exactlearn.evaluation.study import PlannedRun, Record, Study
+
+pytest.importorskip("distributed", reason="needs Dask: exactlearn[scale]")
+# Sockets of a cluster that closes are left to the garbage collector.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+PLACES = [1, 2, "local:2"]
+"""This process, two, and a cluster."""
 
 
 def square(number, log=None):
@@ -40,15 +51,17 @@ def runs_of(log=None, numbers=range(4), settings=""):
 
 
 def study(path, given, jobs=1, control=None):
+    """Return a study in so many processes, or on the cluster that is named instead."""
     control = SearchControl() if control is None else control
-    return Study(given, Record.open(path, lambda title: None, control), jobs)
+    jobs, cluster = (1, jobs) if isinstance(jobs, str) else (jobs, None)
+    return Study(given, Record.open(path, lambda title: None, control), jobs, cluster=cluster)
 
 
 def values(one):
     return [found["value"] for found in one.found()]
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", PLACES)
 def test_runs_are_done_once_and_again_with_other_settings(tmp_path, jobs):
     log, path = tmp_path / "log", tmp_path / "record.json"
     for _ in range(2):
@@ -63,12 +76,13 @@ def test_runs_are_done_once_and_again_with_other_settings(tmp_path, jobs):
 
 
 def test_processes_leave_the_same_bytes(tmp_path):
-    for jobs in (1, 3):
+    for jobs in (1, 3, "local:2"):
         study(tmp_path / f"{jobs}.json", runs_of(), jobs).run()
     assert (tmp_path / "1.json").read_bytes() == (tmp_path / "3.json").read_bytes()
+    assert (tmp_path / "1.json").read_bytes() == (tmp_path / "local:2.json").read_bytes()
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", PLACES)
 def test_a_failure_is_kept_in_its_place_and_run_again(tmp_path, jobs):
     path = tmp_path / "record.json"
     wrong = [
@@ -85,11 +99,11 @@ def test_a_failure_is_kept_in_its_place_and_run_again(tmp_path, jobs):
     assert (values(later), list(later.failures())) == ([25, 0, 1, 4, 9], [])
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", PLACES)
 def test_the_time_limit_keeps_what_is_cut_short_as_unfinished(tmp_path, jobs):
     path, started = tmp_path / "record.json", tmp_path / "started"
     given = [PlannedRun("t", "0", "long", partial(search_until_stopped, started))]
-    limited = study(path, given, jobs, SearchControl(4.0 if jobs > 1 else 0.1))
+    limited = study(path, given, jobs, SearchControl(0.1 if jobs == 1 else 4.0))
     limited.run()
     assert [f["unfinished"] for f in limited.found()] == [True] * started.exists()
     later = study(path, [PlannedRun("t", "0", "long", partial(square, 3))])
@@ -100,13 +114,13 @@ def test_the_time_limit_keeps_what_is_cut_short_as_unfinished(tmp_path, jobs):
 def test_a_stopped_study_begins_nothing(tmp_path):
     control = SearchControl()
     control.stop()
-    for jobs in (1, 2):
+    for jobs in PLACES:
         stopped = study(tmp_path / f"{jobs}.json", runs_of(), jobs, control)
         stopped.run()
         assert values(stopped) == []
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", PLACES)
 def test_ctrl_c_keeps_what_is_done(tmp_path, jobs):
     path, started = tmp_path / "record.json", tmp_path / "started"
     code = (
@@ -115,7 +129,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, jobs):
         "if __name__ == '__main__':\n"
         f"    begun = Path({str(started)!r})\n"
         "    long = PlannedRun('t', '9', 'long', partial(search_until_stopped, begun))\n"
-        f"    one = study(Path({str(path)!r}), [*runs_of(), long], {jobs})\n"
+        f"    one = study(Path({str(path)!r}), [*runs_of(), long], {jobs!r})\n"
         "    one.run()\n"
     )
     script = tmp_path / "script.py"
@@ -131,3 +145,51 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, jobs):
     done = json.loads(path.read_text())["t"]
     assert [done[str(n % 2)][f"m{n}"]["value"] for n in range(4)] == [0, 1, 4, 9]
     assert done["9"]["long"]["unfinished"]
+
+
+def killed_once(mark):
+    """Kill the process that does this first."""
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"value": "after all"}
+
+
+def test_a_killed_worker_changes_no_run(tmp_path):
+    mark = tmp_path / "killed"
+    deadly = PlannedRun("t", "9", "deadly", partial(killed_once, mark))
+    one = study(tmp_path / "record.json", [deadly, *runs_of()], "local:2")
+    one.run()
+    assert mark.exists()
+    assert (values(one), list(one.failures())) == (["after all", 0, 1, 4, 9], [])
+
+
+def note_the_end(started, ended):
+    search_until_stopped(started)
+    ended.touch()
+
+
+def test_tasks_of_a_client_that_is_gone_stop(tmp_path):
+    from distributed import Client, LocalCluster
+
+    started, ended = tmp_path / "started", tmp_path / "ended"
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
+        with Client(cluster) as client:
+            run = cluster_results(note_the_end, [(started, ended)], list, client)
+            control = SearchControl()
+            Thread(target=stop_once, args=(control, started), daemon=True).start()
+            with control.running():
+                assert list(run) == []
+        wait_for(ended)
+
+
+def stop_once(control, mark):
+    wait_for(mark)
+    control.stop()
+
+
+def wait_for(mark):
+    ends = time.monotonic() + 60
+    while not mark.exists():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
