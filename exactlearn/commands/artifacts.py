@@ -85,7 +85,7 @@ class Artifacts:
     @property
     def drawing(self) -> Drawing:
         """The network, drawn."""
-        return network_drawing(self.names, self.parents)
+        return network_drawing(self.names, self.parents, self.record.get("reversible", ()))
 
 
 def require_table_names(output: Output, data: Dataset) -> None:

@@ -18,6 +18,7 @@ from exactlearn.commands.declarations import Augment
 from exactlearn.commands.output import Output, require_records
 from exactlearn.commands.pipeline import (
     arc_constraints,
+    directions,
     incomplete_options,
     learn_incomplete,
     load,
@@ -67,7 +68,8 @@ def run(options: Augment, output: Output) -> None:
 
     def artifacts(learned: Learned) -> Artifacts:
         assert learned.parents is not None
-        record = {**learning_record(data.names, learned), **more}
+        known = directions(options, data.names)
+        record = {**learning_record(data.names, learned, known), **more}
         record["completion"] = completion_record(data, learned.values)
         completed = data.complete(learned.values)
         return Artifacts(

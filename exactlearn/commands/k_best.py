@@ -9,7 +9,14 @@ from exactlearn.commands.sections import Selection
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.reporting.arc_support import arc_support, support_record
-from exactlearn.reporting.report import facts, learning_tables, named_parents, number, plain_table
+from exactlearn.reporting.report import (
+    facts,
+    learning_tables,
+    named_arcs,
+    named_parents,
+    number,
+    plain_table,
+)
 from exactlearn.solvers import Problem
 from exactlearn.solvers.enumeration.networks import (
     Enumeration,
@@ -126,7 +133,7 @@ def class_record(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict
     """Return the completed pattern of a network's class, and how many networks are in it."""
     found = cpdag(parents)
     return {
-        "directed": [[names[a], names[b]] for a, b in sorted(found.directed)],
-        "undirected": [[names[a], names[b]] for a, b in sorted(found.undirected)],
+        "directed": named_arcs(names, found.directed),
+        "undirected": named_arcs(names, found.undirected),
         "size": found.size,
     }

@@ -25,6 +25,7 @@ from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.formats.table import read_dataset
 from exactlearn.graphs.dag import topological_order
+from exactlearn.graphs.orientation import known_directions
 from exactlearn.queries.evidence import Model
 from exactlearn.scoring.candidate_identification import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
@@ -235,6 +236,13 @@ def arc_constraints(search: Selection, names: Sequence[str]) -> Arcs:
             )
     ruled_out = (c.forbidden_arcs for c in found["constraints"])
     return Arcs(required=found["required"], forbidden=found["forbidden"].union(*ruled_out))
+
+
+def directions(search: Selection, names: Sequence[str]) -> frozenset[Arc]:
+    """Return the directions that the declared constraints on single arcs leave to adjacencies."""
+    found = constraints(search, names)
+    ruled_out = (c.forbidden_arcs for c in found["constraints"])
+    return known_directions(found["required"], found["forbidden"].union(*ruled_out))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ from exactlearn.commands.declare import About
 from exactlearn.commands.em_runs import em_record, fitted_network, refined
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.pipeline import (
+    directions,
     learn_complete,
     learn_incomplete,
     load,
@@ -113,7 +114,7 @@ def _pipeline(run: Run, path: Path, folder: Path, output: Output) -> dict[str, A
     graph = _decision_graph(run, network, data, test, record, output)
     write_model(graph, folder / "model.pdg.json")
     record["queries"] = [_answer(graph, queries) for queries in run.queries]
-    _draw(run, network, graph, folder, output)
+    _draw(run, network, graph, record, folder, output)
     return record
 
 
@@ -188,7 +189,8 @@ def _learn(
 
     def artifacts(learned: Learned) -> Artifacts:
         assert learned.parents is not None
-        record = {**learning_record(data.names, learned), **choice}
+        known = directions(run.learning, data.names)
+        record = {**learning_record(data.names, learned, known), **choice}
         completed = data.complete(list(learned.values)) if not data.is_complete else data
         if not data.is_complete:
             record["completion"] = completion_record(data, learned.values)
@@ -286,10 +288,15 @@ def _answer(graph: DecisionGraph, queries: Queries) -> Mapping[str, Any]:
 
 
 def _draw(
-    run: Run, network: BayesianNetwork, graph: DecisionGraph, folder: Path, output: Output
+    run: Run,
+    network: BayesianNetwork,
+    graph: DecisionGraph,
+    record: Mapping[str, Any],
+    folder: Path,
+    output: Output,
 ) -> None:
     drawings = {
-        "network": network_drawing(network.names, network.parents),
+        "network": network_drawing(network.names, network.parents, record["reversible"]),
         "model": decision_graph_drawing(graph),
     }
     formats: Sequence[str] = run.figures.formats

@@ -23,6 +23,7 @@ from exactlearn.commands.output import Output, require_parent, require_records
 from exactlearn.commands.pipeline import (
     Scored,
     constraints,
+    directions,
     learn_complete,
     load,
     scored_problem,
@@ -78,7 +79,8 @@ def run(options: Solve, output: Output) -> None:
 
         def artifacts(learned: Learned) -> Artifacts:
             assert learned.parents is not None
-            record = {**learning_record(problem.names, learned), **choice}
+            known = directions(options, problem.names)
+            record = {**learning_record(problem.names, learned, known), **choice}
             if models is not None:
                 record["local_models"] = local_models_record(models, learned.parents)
             if is_incomplete:

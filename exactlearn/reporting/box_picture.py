@@ -105,6 +105,7 @@ def _draw_arcs(axes: Any, drawing: Drawing, places: LayeredLayout, tops: list[fl
                 mutation_scale=10,
                 color="#5a5a5a",
                 linewidth=0.9,
+                linestyle="--" if arc in drawing.reversible else "-",
             )
         )
         if label:

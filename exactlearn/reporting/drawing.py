@@ -1,7 +1,7 @@
 """Drawings of networks and decision graphs before layout, and as Graphviz text."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ class Drawing:
         Drawn on the left of it: the forest of a decision graph's variables.
     undirected
         The arcs that are drawn without a head: the undirected edges of a CPDAG.
+    reversible
+        The arcs that are drawn dashed: other networks of the class have them the other way.
     """
 
     labels: tuple[str, ...]
@@ -44,11 +46,18 @@ class Drawing:
     reach: tuple[float, ...] = ()
     beside: "Drawing | None" = None
     undirected: frozenset[tuple[int, int]] = frozenset()
+    reversible: frozenset[tuple[int, int]] = frozenset()
 
 
-def network_drawing(names: Sequence[str], parents: Sequence[Sequence[int]]) -> Drawing:
-    """Return the drawing of a DAG."""
-    return structure_drawing(NamedGraph.of(names, parents))
+def network_drawing(
+    names: Sequence[str],
+    parents: Sequence[Sequence[int]],
+    reversible: Iterable[Sequence[str]] = (),
+) -> Drawing:
+    """Return the drawing of a DAG, with its reversible arcs, given by name."""
+    place = {name: v for v, name in enumerate(names)}
+    marked = frozenset((place[a], place[b]) for a, b in reversible)
+    return replace(structure_drawing(NamedGraph.of(names, parents)), reversible=marked)
 
 
 def structure_drawing(named: NamedGraph) -> Drawing:
@@ -130,6 +139,8 @@ def _box_told(drawing: Drawing, box: int) -> str:
 def _arc_told(drawing: Drawing, arc: tuple[int, int], label: str) -> str:
     if arc in drawing.undirected:
         return " [dir=none]"
+    if arc in drawing.reversible:
+        return " [style=dashed]"
     return f" [label={quoted(label)}]" if label else ""
 
 

@@ -1,7 +1,7 @@
 """Results as JSON records and as tables for people."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import StringIO
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from exactlearn.graphs.equivalence import Arc, cpdag
+from exactlearn.graphs.orientation import reversible_arcs
 
 if TYPE_CHECKING:
     from exactlearn.data.dataset import Dataset
@@ -79,8 +82,20 @@ def _plain(file: TextIO, width: int | None) -> Console:
     return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
 
 
-def learning_record(names: Sequence[str], learned: Learned) -> dict[str, Any]:
-    """Return the JSON record of a learned network; ``parents`` is ``None`` when there is none."""
+def learning_record(
+    names: Sequence[str], learned: Learned, known: Collection[Arc] = ()
+) -> dict[str, Any]:
+    """Return the JSON record of a learned network; ``parents`` is ``None`` when there is none.
+
+    Parameters
+    ----------
+    names
+        Variable names.
+    learned
+        The result.
+    known
+        Directions that the constraints leave, see :func:`known_directions`.
+    """
     parents = learned.parents
     return {
         "status": learned.status,
@@ -89,7 +104,31 @@ def learning_record(names: Sequence[str], learned: Learned) -> dict[str, Any]:
         "gap": learned.gap,
         "seconds": learned.seconds,
         "parents": parents and named_parents(names, parents),
+        **({} if parents is None else class_record(names, parents, known)),
     }
+
+
+def class_record(
+    names: Sequence[str], parents: Sequence[Sequence[int]], known: Collection[Arc] = ()
+) -> dict[str, Any]:
+    """Return a network's CPDAG by name, and its arcs that equivalent networks reverse.
+
+    The CPDAG is that of the Markov equivalence class; with known directions, an arc is reversible
+    where a network of the class that has these, too, reverses it.
+    """
+    found = cpdag(parents)
+    return {
+        "reversible": named_arcs(names, reversible_arcs(parents, known)),
+        "cpdag": {
+            "directed": named_arcs(names, found.directed),
+            "undirected": named_arcs(names, found.undirected),
+        },
+    }
+
+
+def named_arcs(names: Sequence[str], arcs: Collection[Arc]) -> list[list[str]]:
+    """Return arcs by name, in the order of the variables."""
+    return [[names[a], names[b]] for a, b in sorted(arcs)]
 
 
 def named_parents(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict[str, list[str]]:
@@ -111,7 +150,8 @@ def learning_tables(record: Mapping[str, Any]) -> list[Any]:
         )
     ]
     if record["parents"]:
-        tables.append(parents_table(record["parents"], record.get("local_models")))
+        reversible = record.get("reversible", ())
+        tables.append(parents_table(record["parents"], record.get("local_models"), reversible))
     return tables
 
 
@@ -210,10 +250,19 @@ def compilation_table(record: Mapping[str, Any], **more: str) -> Table:
 
 
 def parents_table(
-    parents: Mapping[str, Sequence[str]], local_models: Mapping[str, str] | None = None
+    parents: Mapping[str, Sequence[str]],
+    local_models: Mapping[str, str] | None = None,
+    reversible: Iterable[Sequence[str]] = (),
 ) -> Table:
-    """Return the table of a network's parent sets, with their local models where these differ."""
-    rows = [(name, ", ".join(family) or "-") for name, family in parents.items()]
+    """Return the table of a network's parent sets, with their local models where these differ.
+
+    Parents whose arc is reversible are marked.
+    """
+    marks = dict.fromkeys(map(tuple, reversible), " (reversible)")
+    rows = [
+        (name, ", ".join(p + marks.get((p, name), "") for p in family) or "-")
+        for name, family in parents.items()
+    ]
     if local_models is None:
         return plain_table(("variable", "parents"), rows)
     more = ((*row, local_models.get(row[0], "-")) for row in rows)
