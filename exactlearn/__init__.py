@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from exactlearn.data.discretisation import discretise
     from exactlearn.data.missingness import hide, simulate_missingness
     from exactlearn.data.missingness_graph import MissingnessGraph
-    from exactlearn.errors import ExactlearnError
+    from exactlearn.errors import ExactlearnError, LeftOutWarning
     from exactlearn.evaluation.random_queries import random_queries
     from exactlearn.evaluation.sl_curves import sl_curves
     from exactlearn.formats.bif import read_bif, write_bif
@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from exactlearn.structure.equivalence_search import EquivalenceSearch, equivalence_search
     from exactlearn.structure.ess_choice import ESSChoice, choose_ess
     from exactlearn.structure.learned_counts import learned_counts
+    from exactlearn.structure.learning import LearnedNetwork, learn
     from exactlearn.structure.result import StructuralEM
     from exactlearn.structure.structural_em import structural_em
 
@@ -111,7 +112,9 @@ _HOME = {
     "EquivalenceSearch": "exactlearn.structure.equivalence_search",
     "ExactlearnError": "exactlearn.errors",
     "Imputer": "exactlearn.imputation",
+    "LearnedNetwork": "exactlearn.structure.learning",
     "Learning": "exactlearn.imputation",
+    "LeftOutWarning": "exactlearn.errors",
     "LocalModels": "exactlearn.scoring.local_models",
     "MissingnessGraph": "exactlearn.data.missingness_graph",
     "NamedGraph": "exactlearn.graphs.named_graph",
@@ -158,6 +161,7 @@ _HOME = {
     "independences": "exactlearn.queries.independences",
     "joint_posterior": "exactlearn.queries.posteriors",
     "kl_divergence": "exactlearn.queries.information",
+    "learn": "exactlearn.structure.learning",
     "learn_hybrid": "exactlearn.pdg.learn.hybrid",
     "learn_naive_bayes": "exactlearn.bayesnet.component_growth",
     "learn_on_forest": "exactlearn.pdg.learn.structure_search",
@@ -226,7 +230,9 @@ __all__ = [
     "EquivalenceSearch",
     "ExactlearnError",
     "Imputer",
+    "LearnedNetwork",
     "Learning",
+    "LeftOutWarning",
     "LocalModels",
     "MissingnessGraph",
     "NamedGraph",
@@ -273,6 +279,7 @@ __all__ = [
     "independences",
     "joint_posterior",
     "kl_divergence",
+    "learn",
     "learn_hybrid",
     "learn_naive_bayes",
     "learn_on_forest",

@@ -13,6 +13,8 @@
     ├── SolverError       (RuntimeError)       a solver failed
     └── CheckError        (RuntimeError)       a result contradicts its own recomputation
 
+    LeftOutWarning        (UserWarning)        a column cannot be learned from, and is left out
+
 Every message says what was expected, what was found, where, and what to do. ``exit_status`` is
 what the command line exits with.
 """
@@ -132,3 +134,21 @@ class CheckError(ExactlearnError, RuntimeError):
     """Raised when a result contradicts what is recomputed from the problem."""
 
     exit_status = ExitStatus.FAILED
+
+
+class LeftOutWarning(UserWarning):
+    """Warned when a column is constant or entirely missing, and so kept out of what is learned.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import exactlearn as el
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     found = el.learn(np.array([["a", "x"], ["a", "y"]]))
+    >>> [str(one.message) for one in caught if one.category is LeftOutWarning]
+    ["column 'X0' is left out: constant, every cell is 'a'"]
+    >>> found.names, dict(found.left_out)
+    (('X1',), {'X0': "constant, every cell is 'a'"})
+    """

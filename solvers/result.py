@@ -23,6 +23,17 @@ ROUNDING = 1e-9
 """Largest difference, relative to its size, between a score and its recomputation."""
 
 
+def relative_gap(score: float, bound: float) -> float:
+    """Return ``(bound - score) / |score|``; infinite while nothing was found.
+
+    Examples
+    --------
+    >>> relative_gap(-100.0, -99.0), relative_gap(-inf, inf)
+    (0.01, inf)
+    """
+    return inf if score == -inf else max(0.0, bound - score) / max(abs(score), 1e-9)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Result:
     """A selection of parent sets with its proof state.
@@ -71,9 +82,7 @@ class Result:
     @property
     def gap(self) -> float:
         """Relative gap ``(bound - score) / |score|``; infinite while nothing was found."""
-        if self.parents is None:
-            return inf
-        return max(0.0, self.bound - self.score) / max(abs(self.score), 1e-9)
+        return relative_gap(self.score, self.bound)
 
     def check(self, problem: Problem) -> None:
         """Recompute everything from the problem.

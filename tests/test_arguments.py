@@ -110,9 +110,8 @@ def test_the_divergence_of_networks_is_that_of_their_graphs(graph):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: el.augment("t.csv", "bdeu"), r"'dataset': expected a Dataset .* read_dataset"),
+        (lambda: el.augment("t.csv", "bdeu"), r"'dataset': expected a Dataset, .* read_dataset"),
         (lambda: el.augment(None, "bdeu"), "'dataset': expected .*, found None"),
-        (lambda: el.augment(np.eye(2), "bdeu"), r"of type ndarray; .*from_array\(array\)"),
         (lambda: el.augment(TABLE, el.BDeu), "found the class BDeu; pass BDeu"),
         (lambda: el.augment(TABLE, 1), "'score': expected a score, found '1', of type int"),
         (lambda: el.augment(TABLE, "bdeu", required=["v1->v4"]), "arcs as pairs of indices"),

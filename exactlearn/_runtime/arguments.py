@@ -6,7 +6,7 @@ of one name. Anything else of the wrong kind raises an error that says what to p
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from numbers import Real
 from operator import index
@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from exactlearn.errors import ArgumentError
+from exactlearn.errors import ArgumentError, OptionError, did_you_mean
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -178,6 +178,69 @@ def _arcs(value: Any, name: str) -> tuple[tuple[int, int], ...]:
     except (TypeError, ValueError):
         instead = "pass [(0, 1)] for the arc 0 -> 1"
         raise refusal(name, "arcs as pairs of indices", value, instead) from None
+
+
+def arcs_by_index(value: Any, name: str, names: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    """Return arcs as pairs of indices: each end is the name or the index of a variable.
+
+    Raises
+    ------
+    ArgumentError
+        When it is no list of pairs.
+    OptionError
+        When there is no such variable.
+
+    Examples
+    --------
+    >>> arcs_by_index([("a", "b"), (1, 0)], "required", ["a", "b"])
+    ((0, 1), (1, 0))
+    """
+    if not isinstance(value, Iterable) or isinstance(value, str):
+        raise _no_arcs(value, name)
+    found = []
+    for arc in value:
+        if isinstance(arc, str) or not isinstance(arc, Collection) or len(arc) != 2:
+            raise _no_arcs(arc, name)
+        tail, head = (variable_index(end, name, names) for end in arc)
+        found.append((tail, head))
+    return tuple(found)
+
+
+def _no_arcs(value: Any, name: str) -> ArgumentError:
+    return refusal(
+        name, "arcs as pairs of variables", value, "pass [('smoke', 'lung')] or [(0, 1)], say"
+    )
+
+
+def variable_index(value: Any, name: str, names: Sequence[str]) -> int:
+    """Return the index of a variable, given by its name or its index.
+
+    Raises
+    ------
+    ArgumentError
+        When it is neither a name nor a whole number.
+    OptionError
+        When there is no such variable.
+
+    Examples
+    --------
+    >>> variable_index("b", "child", ["a", "b"]), variable_index(1, "child", ["a", "b"])
+    (1, 1)
+    """
+    if isinstance(value, str):
+        if value not in names:
+            raise OptionError(f"{name}: no variable {value!r}{did_you_mean(value, names)}")
+        return list(names).index(value)
+    try:
+        found = index(value)
+    except TypeError:
+        instead = "pass 'smoke' or 0, say"
+        raise refusal(name, "the name or the index of a variable", value, instead) from None
+    if not 0 <= found < len(names):
+        raise OptionError(
+            f"{name}: no variable {found}; expected a name, or an index from 0 to {len(names) - 1}"
+        )
+    return found
 
 
 def _parents(value: Any, name: str) -> tuple[tuple[int, ...], ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, isclose
+from math import isclose
 from typing import Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.scoring.scores import Score
+from exactlearn.solvers.result import relative_gap
 
 AugmentationStatus = Literal[
     "optimal", "t-local", "heuristic", "feasible", "infeasible", "interrupted"
@@ -99,9 +100,7 @@ class Augmentation:
     @property
     def gap(self) -> float:
         """Relative gap ``(bound - score) / |score|``; infinite without a bound."""
-        if self.parents is None:
-            return inf
-        return max(0.0, self.bound - self.score) / max(abs(self.score), 1e-9)
+        return relative_gap(self.score, self.bound)
 
     @checked_arguments()
     def completed(self, dataset: Dataset) -> Dataset:

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from exactlearn._runtime.files import suffix_of
-from exactlearn.bayesnet.complete_data import fit_complete
-from exactlearn.bayesnet.deletion import DeletionMethod, fit_deletion
-from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.declarations import CountsName
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import MissingExtraError, OptionError, TooLargeError
@@ -26,6 +24,7 @@ from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, networ
 from exactlearn.reporting.plot import FIGURES, write_figure
 from exactlearn.reporting.trace import write_trace
 from exactlearn.solvers import Problem
+from exactlearn.structure.selection import fitted_network
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +46,7 @@ class Artifacts:
     smoothing
         Pseudo-count of the network's parameters, where they are estimated from the table.
     counts
-        The estimator of parameters from missing cells, where the table has some; else EM.
+        The counts of missing cells that the selection was learnt from.
     fitted
         The network, where its parameters are estimated otherwise.
     drawn
@@ -60,7 +59,7 @@ class Artifacts:
     data: Dataset | None
     problem: Callable[[], Problem] | None
     smoothing: float
-    counts: DeletionMethod | None = None
+    counts: CountsName | None = None
     fitted: BayesianNetwork | None = None
     drawn: Sequence[Dataset] = ()
 
@@ -75,12 +74,9 @@ class Artifacts:
         if self.fitted is not None:
             return self.fitted
         assert self.data is not None  # refused by writable()
-        if self.counts is not None:
-            fit = fit_deletion(self.data, self.parents, method=self.counts, alpha=self.smoothing)
-            return fit.model
-        if not self.data.is_complete:
-            return fit_em(self.data, self.parents, alpha=self.smoothing).model
-        return fit_complete(self.data, self.parents, alpha=self.smoothing)
+        return fitted_network(
+            self.data, self.parents, smoothing=self.smoothing, counts=self.counts
+        )[0]
 
     @property
     def drawing(self) -> Drawing:

@@ -29,6 +29,7 @@ from exactlearn.commands.search import conclude, run_search
 from exactlearn.commands.sections import Reading
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
+from exactlearn.graphs.dag import named_parents
 from exactlearn.instances import locate
 from exactlearn.reporting.report import (
     Learned,
@@ -36,7 +37,6 @@ from exactlearn.reporting.report import (
     completion_table,
     learning_record,
     learning_tables,
-    named_parents,
     number,
     plain_table,
     shown_cells,

@@ -17,6 +17,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.formats.models import NETWORKS, read_network
 from exactlearn.formats.table import FORMATS as TABLES
+from exactlearn.graphs.dag import named_parents
 from exactlearn.imputation import MODES, Imputed, Imputer, Mode
 from exactlearn.imputation.imputer import AVERAGING
 from exactlearn.imputation.methods import METHODS
@@ -24,7 +25,6 @@ from exactlearn.instances import locate
 from exactlearn.reporting.report import (
     completion_record,
     facts,
-    named_parents,
     number,
     plain_table,
     shown_cells,

@@ -7,13 +7,13 @@ from exactlearn._runtime.control import OnEvent
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.sections import Selection
 from exactlearn.errors import OptionError
+from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.reporting.arc_support import arc_support, support_record
 from exactlearn.reporting.report import (
     facts,
     learning_tables,
     named_arcs,
-    named_parents,
     number,
     plain_table,
 )

@@ -1,16 +1,14 @@
 """The steps of the declared pipeline that learn: table, score, constraints, network."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from math import inf
+from dataclasses import replace
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl, is_interrupted
+from exactlearn._runtime.control import OnEvent
 from exactlearn.commands.declarations import Augment, CountsName, Imputing, Solve
 from exactlearn.commands.declared_constraints import declared_constraints, pair
 from exactlearn.commands.sections import (
@@ -27,33 +25,15 @@ from exactlearn.formats.table import read_dataset
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.orientation import known_directions
 from exactlearn.queries.evidence import Model
-from exactlearn.scoring.candidate_identification import Budget
-from exactlearn.scoring.candidates import candidate_parent_sets
-from exactlearn.scoring.deletion_enumeration import DeletionCounts
-from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score, parse_score
 from exactlearn.solvers import Problem, Result, solve
-from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, Tiers
+from exactlearn.solvers.constraints import Constraint
 from exactlearn.solvers.problem import Arc
-from exactlearn.solvers.result import Status
+from exactlearn.structure.selection import Scored, Scoring, chosen_ess, single_arcs
 
 if TYPE_CHECKING:
     from exactlearn.augmentation import Augmentation
     from exactlearn.imputation.learning import Learning
-    from exactlearn.scoring.local_models import LocalModels
-    from exactlearn.structure.learned_counts import LearnedCounts
-
-SCORING_SHARE = 0.8
-"""Share of a time limit after which scoring is stopped, so that a network is found in the rest."""
-
-LEAST_SCORING = 1.0
-"""Seconds that scoring may take whatever the time limit."""
-
-ESS_SHARE = 0.3
-"""Share of a time limit in which the equivalent sample size is chosen."""
-
-AFTER_INTERRUPT = 0.5
-"""Seconds in which a network is found after Ctrl-C has stopped the scoring."""
 
 
 Options = TypeVar("Options", bound=CompleteLearning)
@@ -147,31 +127,19 @@ def with_chosen_ess(
     KeyboardInterrupt
         After Ctrl-C, unless it ends a search that this is a part of.
     """
-    if options.ess is None:
-        predicts = options.criterion == "bdeu" and not dataset.is_complete
-        options = replace(options, ess="auto" if predicts else Criterion.ess)
-    if options.ess != "auto":
+    chosen = chosen_ess(
+        dataset,
+        options.ess,
+        criterion=options.criterion,
+        max_parents=options.most_parents,
+        seed=options.seed,
+        time_limit=options.time_limit,
+    )
+    options = replace(options, ess=chosen.ess, time_limit=chosen.time_left)
+    if chosen.choice is None:
         return options, {}
-    if options.criterion != "bdeu":
-        raise OptionError(
-            f"--ess auto is for --criterion bdeu, found {options.criterion!r}; leave one of the "
-            "two out"
-        )
-    from exactlearn.structure.ess_choice import choose_ess  # takes long to import
-
-    begun, limit = monotonic(), options.time_limit
-    with SearchControl().running() as control:
-        choice = choose_ess(
-            dataset,
-            max_parents=options.most_parents,
-            seed=options.seed,
-            time_limit=None if limit is None else ESS_SHARE * limit,
-        )
-    if control.is_stopped and not is_interrupted():
-        raise KeyboardInterrupt
-    tell(choice.reason)
-    left = None if limit is None else max(0.0, limit - (monotonic() - begun))
-    return replace(options, ess=choice.ess, time_limit=left), {"ess": choice.to_dict()}
+    tell(chosen.choice.reason)
+    return options, {"ess": chosen.choice.to_dict()}
 
 
 def arcs(entries: Sequence[str], names: Sequence[str]) -> tuple[Arc, ...]:
@@ -226,16 +194,8 @@ def arc_constraints(search: Selection, names: Sequence[str]) -> Arcs:
     InfeasibleError
         As :func:`constraints`.
     """
-    found = constraints(search, names)
-    for constraint in found["constraints"]:
-        if not isinstance(constraint, Tiers | ForbiddenAdjacency):
-            raise OptionError(
-                f"'{constraint.describe(names)}' cannot be honoured while missing cells are "
-                "completed; there, arcs, forbidden adjacencies and tiers can. Complete the table "
-                "first (augment -o completed.csv), and solve that with the constraint"
-            )
-    ruled_out = (c.forbidden_arcs for c in found["constraints"])
-    return Arcs(required=found["required"], forbidden=found["forbidden"].union(*ruled_out))
+    required, forbidden = single_arcs(names, **constraints(search, names))
+    return Arcs(required=required, forbidden=forbidden)
 
 
 def directions(search: Selection, names: Sequence[str]) -> frozenset[Arc]:
@@ -245,87 +205,36 @@ def directions(search: Selection, names: Sequence[str]) -> frozenset[Arc]:
     return known_directions(found["required"], found["forbidden"].union(*ruled_out))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scored:
-    """A problem, and what is left of the time limit after its scoring.
-
-    Parameters
-    ----------
-    problem
-        Candidates and constraints; ``stopped`` where not all parent sets were scored.
-    search
-        How to solve it, in the time that is left.
-    models
-        The families' local models, unless all are tables.
-    limit
-        The time limit of scoring and solving together.
-    interrupted
-        Whether Ctrl-C ended the scoring.
-    """
-
-    problem: Problem
-    search: Selection
-    models: "LocalModels | None" = None
-    limit: float | None = None
-    interrupted: bool = False
-
-    def judged(self, result: Result) -> Result:
-        """Return the result of the problem as one of the data.
-
-        Where scoring was stopped, no bound is known, and nothing is proven.
-        """
-        if not self.problem.stopped:
-            return result
-        cause = "Ctrl-C" if self.interrupted else f"the time limit of {self.limit:g} s"
-        said = [f"{cause} stopped the scoring: {self.problem.stopped}; no bound is known"]
-        if result.parents is None:
-            said.append("no network of the parent sets scored was found to meet the constraints")
-        ended: Status = "interrupted" if self.interrupted else "feasible"
-        return replace(
-            result,
-            status=result.status if result.status == "interrupted" else ended,
-            bound=inf,
-            message="; ".join(said),
-        )
-
-    def listener(self, on_event: OnEvent) -> OnEvent:
-        """Return the listener to events of the problem, as those of the data."""
-        if not self.problem.stopped:
-            return on_event
-        return lambda event: on_event(event._replace(bound=inf))
-
-
 def scored_problem(
     dataset: Dataset,
-    options: CompleteLearning,
+    options: Options,
     *,
     every: bool = False,
     counts: CountsName | None = None,
-    tell: Callable[[str], None] = lambda text: None,
-) -> Scored:
-    """Score as :func:`learning_problem` within a part of the time limit, or until Ctrl-C."""
-    begun, limit = monotonic(), options.time_limit
-    with SearchControl().running() as control:
-        problem, models = _scored_families(
-            dataset,
-            options,
-            every=every,
-            counts=counts,
-            tell=tell,
-            scoring_limit=None if limit is None else max(LEAST_SCORING, SCORING_SHARE * limit),
-            control=control,
-        )
-    if control.is_stopped:
-        options = replace(options, time_limit=AFTER_INTERRUPT)
-    elif limit is not None:
-        options = replace(options, time_limit=max(0.0, limit - (monotonic() - begun)))
-    return Scored(
-        problem=problem,
-        search=options,
-        models=models,
-        limit=limit,
-        interrupted=control.is_stopped,
-    )
+) -> tuple[Scored, Options]:
+    """Score within a part of the time limit, or until Ctrl-C.
+
+    Parameters
+    ----------
+    dataset, options
+        What is declared.
+    every
+        Keep parent sets that are never part of a best network, for other networks than that.
+    counts
+        How the counts of families with missing cells are estimated; without it there are none.
+
+    Returns
+    -------
+    scored, options
+        The problem; the options with the time that is left.
+
+    Raises
+    ------
+    OptionError
+        When one variable is allowed more parents than all are.
+    """
+    scored = _scoring(dataset, options, every=every, counts=counts).within(options.time_limit)
+    return scored, replace(options, time_limit=scored.time_left)
 
 
 def learning_problem(dataset: Dataset, options: CompleteLearning) -> Problem:
@@ -336,139 +245,34 @@ def learning_problem(dataset: Dataset, options: CompleteLearning) -> Problem:
     OptionError
         When one variable is allowed more parents than all are.
     """
-    return _scored_families(dataset, options)[0]
+    return _scoring(dataset, options).scored().problem
 
 
-def _scored_families(
+def _scoring(
     dataset: Dataset,
     options: CompleteLearning,
     *,
     every: bool = False,
     counts: CountsName | None = None,
-    tell: Callable[[str], None] = lambda text: None,
-    scoring_limit: float | None = None,
-    control: SearchControl = UNLIMITED,
-) -> tuple[Problem, "LocalModels | None"]:
-    """Return the candidate parent sets of a table and their local models, unless all are tables.
-
-    Parameters
-    ----------
-    dataset, options
-        What is declared.
-    every
-        Keep parent sets that are never part of a best network, for other networks than that.
-    counts
-        How the counts of families with missing cells are estimated; without it there are none.
-    tell
-        Called with a line that says what score, bound and proof refer to, if not to the table.
-    scoring_limit, control
-        What stops the scoring, as in :func:`candidate_parent_sets`.
-
-    Raises
-    ------
-    OptionError
-        When one variable is allowed more parents than all are.
-    """
+) -> Scoring:
+    """Return how the parent sets of a table are scored, as declared."""
     _require_parent_sets(options)
-    found = constraints(options, dataset.names)
-    for name, most in options.max_parents_of.items():
-        if options.most_parents is not None and most > options.most_parents:
-            raise OptionError(
-                f"max_parents_of: {name!r} may have {most} parents, but no variable more than "
-                f"max_parents = {options.max_parents}; raise that, or lower this"
-            )
-    declared, required = found["constraints"], found["required"]
-    # A set that is dominated by a subset is of no use where arcs may always be taken away; and a
-    # conflict of several constraints is named rightly only where none of them chose the candidates.
-    prune = not every and all(c.removable for c in declared) and not (declared and required)
-    ruled_out = [c.forbidden_arcs for c in declared if prune]
-    deadline = None if scoring_limit is None else monotonic() + scoring_limit
-    seconds = options.scoring_time
-    if seconds is not None and scoring_limit is not None:
-        seconds = min(seconds, scoring_limit)
-    estimated: DeletionCounts | ExpectedCounts | None = None
-    if counts == "expected" and not dataset.is_complete:
-        learned = _learned_counts(dataset, options, found, scoring_limit, tell)
-        if not learned.counts.finished:
-            alone = learned.problem(dataset, score_of(options))
-            reason = "the parent sets are those of the network that structural EM found"
-            return replace(alone, complete=False, stopped=reason, **found), None
-        estimated = learned.counts
-    elif counts is not None and counts != "expected":
-        estimated = DeletionCounts(counts)
-    problem = candidate_parent_sets(
-        dataset,
-        score_of(options),
+    more: dict[str, Any] = {}
+    if isinstance(options, Solve):
+        more = {
+            "local_models": options.local_models,
+            "log_linear_parents": options.log_linear_parents,
+        }
+    return Scoring(
+        dataset=dataset,
+        score=score_of(options),
         max_parents=options.most_parents,
-        budget=Budget(seconds=seconds) if seconds else None,
-        counts=estimated,
-        required=() if declared else required,
-        forbidden=found["forbidden"].union(*ruled_out) if prune or not declared else (),
-        prune=prune,
-        time_limit=None if deadline is None else max(0.0, deadline - monotonic()),
-        control=control,
-    )
-    models = _local_models(dataset, options, estimated)
-    if models is not None:
-        problem = models.problem(
-            problem,
-            prune=prune,
-            required=required,
-            forbidden=found["forbidden"].union(*(c.forbidden_arcs for c in declared)),
-            time_limit=None if deadline is None else max(0.0, deadline - monotonic()),
-            control=control,
-        )
-    return replace(problem, **found), models
-
-
-def _learned_counts(
-    dataset: Dataset,
-    options: CompleteLearning,
-    found: Constraints,
-    limit: float | None,
-    tell: Callable[[str], None],
-) -> "LearnedCounts":
-    """Return expected counts under a network that keeps the constraints on single arcs."""
-    from exactlearn.structure.learned_counts import learned_counts  # takes long to import
-
-    learned = learned_counts(
-        dataset,
-        max_parents=options.most_parents_among(dataset.n_variables),
-        required=found["required"],
-        forbidden=found["forbidden"].union(*(c.forbidden_arcs for c in found["constraints"])),
+        counts=counts,
+        scoring_time=options.scoring_time,
+        every=every,
         seed=options.seed,
-        time_limit=limit,
-    )
-    limited = "" if learned.status == "converged" else " that was cut short"
-    tell(
-        "Cells are missing: score, bound and proof are those of expected counts, under a network "
-        f"by structural EM{limited}; see --counts, and 'exactlearn augment' to fill cells in"
-    )
-    return learned
-
-
-def _local_models(
-    dataset: Dataset,
-    options: CompleteLearning,
-    counts: DeletionCounts | ExpectedCounts | None,
-) -> "LocalModels | None":
-    """Return the declared local models of families, unless all are tables."""
-    if not isinstance(options, Solve) or options.local_models == "table":
-        return None
-    from exactlearn.scoring.local_models import LocalModels  # takes long to import
-
-    if isinstance(counts, DeletionCounts) and not dataset.is_complete:
-        raise OptionError(
-            f"--local-models {options.local_models} takes expected counts of missing cells, not "
-            f"those of --counts {options.counts}; leave one of them out"
-        )
-    return LocalModels(
-        dataset,
-        score_of(options),
-        options.local_models,
-        table_parents=options.most_parents,
-        log_linear_parents=options.log_linear_parents,
-        counts=counts if isinstance(counts, ExpectedCounts) else None,
+        **constraints(options, dataset.names),
+        **more,
     )
 
 

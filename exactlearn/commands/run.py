@@ -212,10 +212,10 @@ def _learn(
 
 def _searched(learning: Augment, data: Dataset, output: Output, artifacts: Any) -> Learned:
     if data.is_complete:
-        scored = scored_problem(data, learning)
+        scored, left = scored_problem(data, learning)
 
         def solve(on_event: OnEvent) -> Learned:
-            found = learn_complete(scored.problem, scored.search, scored.listener(on_event))
+            found = learn_complete(scored.problem, left, scored.listener(on_event))
             return scored.judged(found)
 
         return run_search(output, "solving", solve, artifacts)

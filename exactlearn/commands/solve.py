@@ -10,10 +10,9 @@ from typing import Any
 
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.files import suffix_of
-from exactlearn.bayesnet.deletion import DeletionMethod
 from exactlearn.commands.artifacts import Artifacts, supported, traced, writable
 from exactlearn.commands.class_search import search_classes
-from exactlearn.commands.declarations import CountsName, LocalModelsName, Solve
+from exactlearn.commands.declarations import LocalModelsName, Solve
 from exactlearn.commands.k_best import (
     enumerated,
     k_best_record,
@@ -21,7 +20,6 @@ from exactlearn.commands.k_best import (
 )
 from exactlearn.commands.output import Output, require_parent, require_records
 from exactlearn.commands.pipeline import (
-    Scored,
     constraints,
     directions,
     learn_complete,
@@ -41,10 +39,10 @@ from exactlearn.formats.scores import is_score_file, read_scores, score_text
 from exactlearn.instances import locate
 from exactlearn.reporting.arc_support import arc_support, support_record
 from exactlearn.reporting.report import Learned, learning_record, learning_tables
-from exactlearn.scoring.deletion_enumeration import DeletionCounts
 from exactlearn.scoring.local_models import LocalModels
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration.networks import Enumeration
+from exactlearn.structure.selection import Scored
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
 _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
@@ -58,7 +56,7 @@ def run(options: Solve, output: Output) -> None:
     if options.solver in CLASS_SEARCHES:
         search_classes(options, path, output)
     with output.progress_display(f"reading {path.name}") as display:
-        data, scored, choice = _read(path, options, output, display.stage)
+        data, scored, left, choice = _read(path, options, output, display.stage)
         problem, models = scored.problem, scored.models
         is_incomplete = data is not None and not data.is_complete
         more = solver_keywords(options, problem.names)
@@ -96,14 +94,14 @@ def run(options: Solve, output: Output) -> None:
                 data,
                 lambda: problem,
                 options.smoothing,
-                _estimator(options.counts) if is_incomplete else None,
+                options.counts if is_incomplete else None,
                 None if models is None else models.fit(learned.parents, alpha=options.smoothing),
             )
 
         display.stage("solving")
 
         def learn(on_event: OnEvent) -> Result:
-            left, listener = scored.search, scored.listener(on_event)
+            listener = scored.listener(on_event)
             if not options.lists:
                 return scored.judged(learn_complete(problem, left, listener, **more))
             found = enumerated(options, problem, left, listener, **more)
@@ -131,8 +129,11 @@ def run(options: Solve, output: Output) -> None:
 
 def _read(
     path: Path, options: Solve, output: Output, stage: Callable[[str], None]
-) -> tuple[Dataset | None, Scored, dict[str, Any]]:
-    """Return the data, unless only their scores are given, the problem, and the choice of ess."""
+) -> tuple[Dataset | None, Scored, Solve, dict[str, Any]]:
+    """Return the data, unless only their scores are given, and the problem.
+
+    Also the options with the time that is left, and the choice of the equivalent sample size.
+    """
     if is_score_file(path):
         if options.ess == "auto":
             raise OptionError("--ess auto is for a table, but scores were given; leave it out")
@@ -142,19 +143,18 @@ def _read(
             raise OptionError("--local-models is for a table, but scores were given; leave it out")
         problem = read_scores(path)
         problem = replace(problem, **constraints(options, problem.names))
-        return None, Scored(problem=problem, search=options), {}
+        return None, Scored(problem=problem, time_left=options.time_limit), options, {}
     data = load(path, options)
     with SearchControl().running():  # Ctrl-C ends both, and leaves a network
         options, choice = with_chosen_ess(data, options, output.note)
         stage(f"scoring {data.n_variables} variables")
-        scored = scored_problem(
-            data,
-            options,
-            every=options.lists,
-            counts=options.counts,
-            tell=output.note,
+        scored, left = scored_problem(data, options, every=options.lists, counts=options.counts)
+    if scored.about:
+        output.note(
+            f"Cells are missing: {scored.about}; see --counts, and 'exactlearn augment' to fill "
+            "cells in"
         )
-    return data, scored, choice
+    return data, scored, left, choice
 
 
 def local_models_record(
@@ -167,11 +167,6 @@ def local_models_record(
         for child, own in enumerate(parents)
         if own
     }
-
-
-def _estimator(counts: CountsName) -> DeletionMethod | None:
-    """Return the estimator of parameters that goes with counts; ``None``: EM."""
-    return None if counts == "expected" else DeletionCounts(counts).estimator
 
 
 def _certificate(result: Result, options: Solve, output: Output) -> list[Callable[[], None]]:

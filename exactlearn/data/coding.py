@@ -18,6 +18,7 @@ from exactlearn.data.labels import (
     Place,
     check_repetition,
     constant_message,
+    constant_reason,
     drop_hint,
     find_states,
     label_of,
@@ -57,6 +58,7 @@ def code_columns(
     discretise: Mapping[str, str],
     place: Place,
     weights: NDArray[np.float64] | None = None,
+    left_out: dict[str, str] | None = None,
 ) -> CodedTable:
     """Return the coded columns; one error names all unusable ones.
 
@@ -74,6 +76,8 @@ def code_columns(
         Returns where a column or cell stands, for messages.
     weights
         Weight of each row.
+    left_out
+        Takes the columns without two states, with the reason; without it they are an error.
 
     Raises
     ------
@@ -87,16 +91,19 @@ def code_columns(
     check_known("states are declared (by a model, or --states) for", states, names)
     check_known("discretisation is asked for", [n for n in discretise if n != "*"], names)
     check_options(states, missing, discretise)
-    coded, faults = [], []
+    coded, faults = {}, []
     for column in columns:
         tidied, rule = tidy(column, missing), discretise.get(column.name)
+        if left_out is not None and column.name not in states and len(tidied.labels) < 2:
+            left_out[column.name] = constant_reason(tidied)
+            continue
         try:
-            coded.append(_code(tidied, states.get(column.name), rule, discretise, place))
+            coded[column.name] = _code(tidied, states.get(column.name), rule, discretise, place)
         except DataError as fault:
             faults.append(fault)
     if faults:
         raise DataError(summary(faults))
-    return _assemble(names, coded, len(columns[0].codes), weights)
+    return _assemble(list(coded), list(coded.values()), len(columns[0].codes), weights)
 
 
 def check_known(what: str, chosen: Sequence[str] | Mapping[str, Any], names: Sequence[str]) -> None:
@@ -197,7 +204,7 @@ def _assemble(
     rows: int,
     weights: NDArray[np.float64] | None,
 ) -> CodedTable:
-    most = max(len(column.states) for column in coded)
+    most = max((len(column.states) for column in coded), default=0)
     codes = np.empty((rows, len(coded)), code_type(most))
     for j, column in enumerate(coded):
         codes[:, j] = column.codes
@@ -211,6 +218,7 @@ def code_frame(
     states: Mapping[str, Sequence[str]] | None,
     missing: Sequence[str],
     discretise: Mapping[str, str] | None,
+    left_out: dict[str, str] | None = None,
 ) -> CodedTable:
     """Code a frame; see :meth:`exactlearn.data.dataset.Dataset.from_frame`."""
     import pandas as pd  # takes long
@@ -232,6 +240,7 @@ def code_frame(
         missing=missing,
         discretise=discretise or {},
         place=_place,
+        left_out=left_out,
     )
 
 
@@ -240,6 +249,7 @@ def code_array(
     names: Sequence[str] | None,
     states: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | None,
     missing: Sequence[str],
+    left_out: dict[str, str] | None = None,
 ) -> CodedTable:
     """Code an array; see :meth:`exactlearn.data.dataset.Dataset.from_array`."""
     import pandas as pd  # takes long
@@ -256,7 +266,7 @@ def code_array(
     frame = pd.DataFrame(array, columns=pd.Index(names, dtype=object))
     if np.issubdtype(array.dtype, np.signedinteger):
         missing = (*missing, str(MISSING))
-    return code_frame(frame, states=states, missing=missing, discretise=None)
+    return code_frame(frame, states=states, missing=missing, discretise=None, left_out=left_out)
 
 
 def generated_names(count: int) -> list[str]:

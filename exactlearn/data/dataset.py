@@ -27,7 +27,7 @@ from exactlearn.data.codes import (
     checked_edges,
     checked_weights,
 )
-from exactlearn.data.labels import find_states
+from exactlearn.data.labels import Column, constant_reason, find_states
 from exactlearn.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
@@ -275,24 +275,78 @@ class Dataset:
 
 
 def as_dataset(value: Any, name: str = "dataset") -> Dataset:
-    """Return a table; a pandas frame is coded by :meth:`Dataset.from_frame`.
+    """Return a table: a pandas frame or an array of values is coded.
+
+    See :meth:`Dataset.from_frame` and :meth:`Dataset.from_array`.
 
     Raises
     ------
     ArgumentError
-        When it is neither.
+        When it is none of them.
     DataError
-        When a column of the frame cannot be used.
+        When a column cannot be used.
     """
+    return _coded(value, name, None)
+
+
+def usable_columns(value: Any, name: str = "data") -> tuple[Dataset, dict[str, str]]:
+    """Return a table as :func:`as_dataset`, and the columns that are kept out, with the reason.
+
+    These are entirely missing, or constant without another state that is declared.
+
+    Raises
+    ------
+    ArgumentError, DataError
+        As :func:`as_dataset`; also when no column is left.
+
+    Examples
+    --------
+    >>> table, left_out = usable_columns(np.array([["a", "x"], ["a", "y"]]))
+    >>> table.names, left_out
+    (('X1',), {'X0': "constant, every cell is 'a'"})
+    """
+    left_out: dict[str, str] = {}
+    dataset = _coded(value, name, left_out)
+    unseen = np.asarray((dataset.codes < 0).all(axis=0))
+    for v in np.flatnonzero((dataset.cardinalities < 2) | unseen).tolist():
+        labels = () if unseen[v] else dataset.states[v]
+        left_out[dataset.names[v]] = constant_reason(
+            Column(dataset.names[v], labels, dataset.codes[:, v])
+        )
+    kept = [v for v, own in enumerate(dataset.names) if own not in left_out]
+    if not kept or not dataset.n_rows:
+        raise DataError(
+            f"argument {name!r}: nothing to learn from, {dataset.n_rows} rows; expected a column "
+            f"with two states{''.join(f'; {own}: {why}' for own, why in left_out.items())}"
+        )
+    if len(kept) < dataset.n_variables:
+        dataset = Dataset(
+            dataset.codes[:, kept],
+            tuple(dataset.names[v] for v in kept),
+            tuple(dataset.states[v] for v in kept),
+            dataset.weights,
+            {own: edges for own, edges in dataset.edges.items() if own not in left_out},
+        )
+    return dataset, left_out
+
+
+def _coded(value: Any, name: str, left_out: dict[str, str] | None) -> Dataset:
     if isinstance(value, Dataset):
         return value
-    if _is_frame(value):
-        return Dataset.from_frame(value)
+    if _is_frame(value) or isinstance(value, np.ndarray):
+        from exactlearn.data.coding import code_array, code_frame  # pandas takes long to import
+
+        if isinstance(value, np.ndarray):
+            return Dataset(*code_array(value, None, None, MISSING_SYMBOLS, left_out))
+        table = code_frame(
+            value, states=None, missing=MISSING_SYMBOLS, discretise=None, left_out=left_out
+        )
+        return Dataset(*table)
     raise refusal(
         name,
-        "a Dataset or a pandas DataFrame",
+        "a Dataset, a pandas DataFrame or an array",
         value,
-        "read a file with read_dataset(path), code an array with Dataset.from_array(array)",
+        "read a file with read_dataset(path)",
     )
 
 

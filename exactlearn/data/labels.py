@@ -215,19 +215,23 @@ Place = Callable[[str, int | None], str]
 """Returns the location of a column, or of one of its cells, for messages."""
 
 
+def constant_reason(column: Column) -> str:
+    """Return in words why a column has fewer than two labels."""
+    if not column.labels:
+        return "all cells are missing"
+    seen = "observed " if (column.codes < 0).any() else ""
+    return f"constant, every {seen}cell is {column.labels[0]!r}"
+
+
 def constant_message(column: Column, place: Place) -> str:
     """Return the message about a column with fewer than two labels."""
-    where = place(column.name, None)
-    if not column.labels:
-        return (
-            f"{where}: all cells are missing; {drop_hint(column)}, or declare its states "
-            f"(--states '{column.name}=A,B')"
-        )
-    label = column.labels[0]
-    return (
-        f"{where}: constant, every {'observed ' if (column.codes < 0).any() else ''}cell is "
-        f"{label!r}; {drop_hint(column)}, or declare its other states"
+    declare = (
+        "declare its other states"
+        if column.labels
+        else f"declare its states (--states '{column.name}=A,B')"
     )
+    where = place(column.name, None)
+    return f"{where}: {constant_reason(column)}; {drop_hint(column)}, or {declare}"
 
 
 class _ManyNumbersError(DataError):

@@ -26,6 +26,31 @@ def children(parents: Sequence[Collection[int]]) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, found))
 
 
+def named_parents(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict[str, list[str]]:
+    """Return the parents of each variable by name.
+
+    Examples
+    --------
+    >>> named_parents(["a", "b"], [(), (0,)])
+    {'a': [], 'b': ['a']}
+    """
+    return {name: [names[p] for p in family] for name, family in zip(names, parents, strict=True)}
+
+
+def arcs_by_name(
+    names: Sequence[str], parents: Sequence[Sequence[int]]
+) -> tuple[tuple[str, str], ...]:
+    """Return the arcs as pairs of names (parent, child), by child.
+
+    Examples
+    --------
+    >>> arcs_by_name(["a", "b"], [(), (0,)])
+    (('a', 'b'),)
+    """
+    found = named_parents(names, parents).items()
+    return tuple((parent, child) for child, family in found for parent in family)
+
+
 def topological_order(
     parents: Sequence[Collection[int]], names: Sequence[str] | None = None
 ) -> tuple[int, ...]:

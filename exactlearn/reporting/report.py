@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import Arc, cpdag
 from exactlearn.graphs.orientation import reversible_arcs
 
@@ -129,11 +130,6 @@ def class_record(
 def named_arcs(names: Sequence[str], arcs: Collection[Arc]) -> list[list[str]]:
     """Return arcs by name, in the order of the variables."""
     return [[names[a], names[b]] for a, b in sorted(arcs)]
-
-
-def named_parents(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict[str, list[str]]:
-    """Return the parents of each variable by name."""
-    return {name: [names[p] for p in family] for name, family in zip(names, parents, strict=True)}
 
 
 def learning_tables(record: Mapping[str, Any]) -> list[Any]:

@@ -33,6 +33,7 @@ from exactlearn.scoring.scores import BDeu
 from exactlearn.solvers import Result
 from exactlearn.solvers import solve as solve_problem
 from exactlearn.solvers.certificates.checker import verify
+from exactlearn.structure import selection
 from exactlearn.structure.ess_choice import choose_ess
 from exactlearn.structure.learned_counts import learned_counts
 from tests.command_line import (
@@ -395,7 +396,7 @@ class TestScoringIsStopped:
     TABLE = "asia-mnar-complete"
 
     def test_by_the_time_limit(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(pipeline, "LEAST_SCORING", 0.0)
+        monkeypatch.setattr(selection, "LEAST_SCORING", 0.0)
         best = tmp_path / "best.json"
         more = ("--time-limit", 0, "--certificate", tmp_path / "proof.json", "-o", best)
         done = command("solve", self.TABLE, *more, "--json")
@@ -427,7 +428,7 @@ class TestScoringIsStopped:
         assert "Ctrl-C stopped the scoring" in done.stderr
 
     def test_before_a_network_meets_the_constraints(self, monkeypatch):
-        monkeypatch.setattr(pipeline, "LEAST_SCORING", 0.0)
+        monkeypatch.setattr(selection, "LEAST_SCORING", 0.0)
         done = command("solve", self.TABLE, "--time-limit", 0, "--min-arcs", 3, "--json")
         assert done.exit_code == 3, done.output
         assert json.loads(done.stdout)["parents"] is None
@@ -489,7 +490,7 @@ def test_expected_counts_keep_constraints():
 
 
 def test_without_time_expected_counts_give_the_network_of_structural_em(monkeypatch):
-    monkeypatch.setattr(pipeline, "LEAST_SCORING", 0.0)
+    monkeypatch.setattr(selection, "LEAST_SCORING", 0.0)
     done = CliRunner().invoke(main, ["solve", "lucas-mcar", "--time-limit", "0", "--json"])
     assert done.exit_code == 3
     assert json.loads(done.stdout)["status"] == "feasible"

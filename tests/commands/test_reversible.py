@@ -1,4 +1,4 @@
-"""The equivalence class of each learnt network: in the record, the printed table and the picture."""
+"""The equivalence class of a learnt network: in the record, the printed table and the picture."""
 
 import json
 

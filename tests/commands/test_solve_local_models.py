@@ -5,10 +5,10 @@ from click.testing import CliRunner
 
 from exactlearn import LocalModels, learned_counts, read_dataset
 from exactlearn.__main__ import main
-from exactlearn.commands import pipeline
 from exactlearn.formats.models import read_network
 from exactlearn.instances import locate
 from exactlearn.scoring.scores import BDeu
+from exactlearn.structure import selection
 from tests.command_line import fails, run_json
 
 
@@ -54,7 +54,7 @@ def test_local_models_need_a_table_its_counts_and_parent_sets(tmp_path):
 
 
 def test_a_time_limit_ends_the_search_for_log_linear_families(monkeypatch):
-    monkeypatch.setattr(pipeline, "LEAST_SCORING", 0.0)
+    monkeypatch.setattr(selection, "LEAST_SCORING", 0.0)
     words = ["solve", "lucas-mcar-complete", "--local-models", "best", "--time-limit", "0"]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 3

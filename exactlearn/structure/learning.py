@@ -1,0 +1,418 @@
+"""A network from a table, complete or not: the whole job by one function, with good defaults.
+
+Of a complete table the parent sets are scored, and the best network is found and proven. Where
+cells are missing, the counts are those expected under a network that structural EM learns
+(:mod:`exactlearn.structure.learned_counts`): of all methods these networks predict best
+(docs/incomplete-tables.md). ``missing="augment"`` looks for the network and the values of the cells
+that score best together instead (:mod:`exactlearn.augmentation`).
+"""
+
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from exactlearn._runtime.arguments import arcs_by_index, checked_arguments
+from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn.augmentation import Augmentation, augment
+from exactlearn.augmentation.branch_and_bound.incomplete_families import MAX_FAMILIES
+from exactlearn.bayesnet.complete_data import SMOOTHING
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.row_completion import most_probable_completion
+from exactlearn.data.dataset import Dataset, usable_columns
+from exactlearn.errors import (
+    InfeasibleError,
+    LeftOutWarning,
+    OptionError,
+    SolverError,
+    TooLargeError,
+    did_you_mean,
+)
+from exactlearn.graphs.dag import arcs_by_name, named_parents
+from exactlearn.scoring.candidates import n_families
+from exactlearn.scoring.properties import Domain, properties
+from exactlearn.scoring.scores import BDeu, Score, as_score, parse_score
+from exactlearn.solvers import Result, solve
+from exactlearn.solvers.constraints import Constraint
+from exactlearn.solvers.problem import Arc
+from exactlearn.solvers.result import relative_gap
+from exactlearn.structure.selection import (
+    Counts,
+    Scored,
+    Scoring,
+    chosen_ess,
+    fitted_network,
+    single_arcs,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Missing = Counts | Literal["augment"]
+Parents = tuple[tuple[int, ...], ...]
+
+MISSING: tuple[Missing, ...] = ("expected", "augment", *get_args(get_args(Counts)[1]))
+"""What missing cells may be learned from by."""
+
+STRUCTURE_SHARE = 0.7
+"""Share of a time limit for the structure where cells are missing; the rest is for parameters."""
+
+MOST_PROVEN_CELLS = 60
+"""Most missing cells with which a proof of network and completion together is tried."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LearnedNetwork:
+    """A network learned from a table, with the proof state of its structure.
+
+    Parameters
+    ----------
+    parents
+        Parents of each variable, by index.
+    network
+        The network, with parameters from the table as it was given, missing cells and all.
+    dataset
+        The coded table that it was learned from.
+    completed
+        That table with its missing cells filled in; the same where none was missing, ``None`` where
+        exact inference is too large.
+    score
+        Score of the structure.
+    bound
+        No structure allowed scores more; ``inf`` where no such bound is proven.
+    status
+        ``optimal``, ``feasible`` (a limit was reached), ``interrupted``, or how augmentation ended
+        (:class:`~exactlearn.augmentation.Augmentation`).
+    reason
+        What was done and why; what score, bound and proof refer to; what came short.
+    seconds
+        Wall time of all.
+    ess
+        Equivalent sample size of the BDeu score; ``None`` with another score.
+    left_out
+        Columns that were kept out, with the reason.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactlearn.structure.learning import learn
+    >>> table = np.array([["no", "no"], ["yes", "yes"]] * 9 + [["no", "yes"]])
+    >>> found = learn(table)
+    >>> found.names, found.parents, found.arcs
+    (('X0', 'X1'), ((1,), ()), (('X1', 'X0'),))
+    >>> found.status, found.gap
+    ('optimal', 0.0)
+    """
+
+    parents: Parents
+    network: BayesianNetwork
+    dataset: Dataset
+    completed: Dataset | None
+    score: float
+    bound: float
+    status: str
+    reason: str
+    seconds: float = 0.0
+    ess: float | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Variable names, in the order of ``parents``."""
+        return self.dataset.names
+
+    @property
+    def arcs(self) -> tuple[tuple[str, str], ...]:
+        """The arcs as pairs of names (parent, child), by child."""
+        return arcs_by_name(self.names, self.parents)
+
+    @property
+    def gap(self) -> float:
+        """Relative gap ``(bound - score) / |score|``; infinite without a bound."""
+        return relative_gap(self.score, self.bound)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result for a record: ``None`` stands for an infinite number."""
+        return {
+            "status": self.status,
+            "score": self.score,
+            "bound": self.bound if isfinite(self.bound) else None,
+            "gap": self.gap if isfinite(self.gap) else None,
+            "seconds": self.seconds,
+            "ess": self.ess,
+            "reason": self.reason,
+            "left_out": dict(self.left_out),
+            "parents": named_parents(self.names, self.parents),
+        }
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the arcs as a frame with the columns ``parent`` and ``child``."""
+        import pandas as pd  # takes long
+
+        return pd.DataFrame(self.arcs, columns=["parent", "child"])
+
+
+def _anything(value: Any, name: str) -> Any:
+    return value
+
+
+@checked_arguments(score=_anything, required=_anything, forbidden=_anything)
+def learn(
+    data: "Dataset | pd.DataFrame | Any",
+    *,
+    score: str | Score = "bdeu",
+    ess: float | Literal["auto"] | None = None,
+    max_parents: int | None = 3,
+    required: Collection[tuple[str, str] | Arc] = (),
+    forbidden: Collection[tuple[str, str] | Arc] = (),
+    constraints: Sequence[Constraint] = (),
+    missing: Missing = "expected",
+    smoothing: float = SMOOTHING,
+    solver: str = "auto",
+    scoring_time: float | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    on_event: OnEvent | None = None,
+) -> LearnedNetwork:
+    """Learn a Bayesian network from a table: structure, parameters and missing cells.
+
+    Parameters
+    ----------
+    data
+        A :class:`Dataset`, a pandas frame or an array of values, shape (rows, variables); cells may
+        be missing. A column that is constant or entirely missing is kept out, with a warning.
+    score
+        ``bdeu``, ``bic``, ``aic`` or a :class:`Score`.
+    ess
+        Equivalent sample size of ``bdeu``; ``auto`` chooses it by cross-validation. Left out, it is
+        1 for a complete table and chosen where cells are missing.
+    max_parents
+        Largest number of parents, or ``None`` for no limit.
+    required, forbidden
+        Arcs (parent, child) that the network must, or must not, have, by name or by index.
+    constraints
+        What else it must satisfy (:mod:`exactlearn.solvers.constraints`), by index.
+    missing
+        How missing cells are dealt with. ``expected``: the counts are those expected under a
+        network that structural EM learns; ``augment``: network and completion that score best
+        together, proven where few cells are missing, else by a climber; or the name of a deletion
+        estimator of the counts, such as ``f-mar``
+        (:class:`~exactlearn.scoring.deletion_enumeration.DeletionCounts`).
+    smoothing
+        Pseudo-count of each parameter of the network.
+    solver
+        Solver of parent-set selection, as for :func:`~exactlearn.solvers.solve`.
+    scoring_time
+        Seconds of a search for parent sets best first, for many variables; not for missing cells.
+    time_limit
+        Seconds for all; when they are over, the best network so far is returned. So it is after
+        Ctrl-C.
+    seed
+        Seed of all that is random.
+    on_event
+        Called with the events of the search for the structure.
+
+    Returns
+    -------
+    LearnedNetwork
+        The network, with the proof state of its structure.
+
+    Raises
+    ------
+    ArgumentError, OptionError
+        When an argument is of the wrong kind, unknown or out of range.
+    DataError
+        When the table cannot be used.
+    InfeasibleError
+        When the constraints exclude every network.
+    TooLargeError
+        When there are too many parent sets, or missing cells of a row depend on each other too much
+        for exact inference.
+    SolverError
+        When a limit came before any network was found that meets the constraints.
+
+    Warns
+    -----
+    LeftOutWarning
+        For each column that is kept out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"smoke": ["no", "yes"] * 20, "cough": ["no", "yes"] * 20})
+    >>> table.loc[3, "cough"] = None
+    >>> found = learn(table, required=[("smoke", "cough")], seed=1)
+    >>> found.arcs, found.status, found.ess
+    ((('smoke', 'cough'),), 'optimal', 1.0)
+    >>> found.completed.codes[3].tolist()
+    [1, 1]
+    """
+    control = SearchControl(time_limit)
+    if missing not in MISSING:
+        raise OptionError(f"missing: found {missing!r}{did_you_mean(missing, MISSING)}")
+    dataset, left_out = usable_columns(data)
+    for name, why in left_out.items():
+        warnings.warn(f"column {name!r} is left out: {why}", LeftOutWarning, stacklevel=3)
+    limit = time_limit
+    if limit is not None and not dataset.is_complete:
+        limit *= STRUCTURE_SHARE
+    scoring = Scoring(
+        dataset=dataset,
+        score=BDeu() if isinstance(score, str) else as_score(score),
+        max_parents=max_parents,
+        required=frozenset(arcs_by_index(required, "required", dataset.names)),
+        forbidden=frozenset(arcs_by_index(forbidden, "forbidden", dataset.names)),
+        constraints=tuple(constraints),
+        counts=None if missing == "augment" else missing,
+        scoring_time=scoring_time,
+        seed=seed,
+    )
+    said: list[str] = []
+    augments = missing == "augment" and not dataset.is_complete
+    with SearchControl().running():  # Ctrl-C ends both, and leaves a network
+        scoring, left = _with_score(scoring, score, ess, limit, said)
+        scored = None if augments else scoring.within(left)
+    found: Result | Augmentation
+    if scored is None:
+        found = _augmented(scoring, solver, left, on_event, said)
+    else:
+        found = _selected(scoring, scored, solver, on_event, said)
+    if found.status == "infeasible":
+        raise InfeasibleError(found.message)
+    if found.parents is None:
+        raise SolverError(f"no network was found: {found.message or 'the time was too short'}")
+    with SearchControl().running():
+        network, remark = fitted_network(
+            dataset,
+            found.parents,
+            smoothing=smoothing,
+            counts=scoring.counts,
+            time_limit=control.remaining,
+        )
+        completed = _completed(dataset, network, found)
+    said += [remark] * bool(remark)
+    if completed is None:
+        said.append("exact inference is too large to complete the table by the network")
+    return LearnedNetwork(
+        parents=found.parents,
+        network=network,
+        dataset=dataset,
+        completed=completed,
+        score=found.score,
+        bound=found.bound,
+        status=found.status,
+        reason="; ".join(said),
+        seconds=control.seconds,
+        ess=scoring.score.ess if isinstance(scoring.score, BDeu) else None,
+        left_out=left_out,
+    )
+
+
+def _with_score(
+    scoring: Scoring,
+    score: str | Score,
+    ess: float | Literal["auto"] | None,
+    limit: float | None,
+    said: list[str],
+) -> tuple[Scoring, float | None]:
+    """Return the scoring with the score wanted, whose equivalent sample size may be chosen."""
+    if isinstance(score, Score):
+        if ess is not None:
+            raise OptionError(
+                f"ess: the score {score!r} was given as such; pass score='bdeu', or leave ess out"
+            )
+        return scoring, limit
+    chosen = chosen_ess(
+        scoring.dataset,
+        ess,
+        criterion=score,
+        max_parents=scoring.max_parents,
+        seed=scoring.seed,
+        time_limit=limit,
+    )
+    if chosen.choice is not None:
+        said.append(chosen.choice.reason)
+    return replace(scoring, score=parse_score(score, ess=chosen.ess)), chosen.time_left
+
+
+def _selected(
+    scoring: Scoring, scored: Scored, solver: str, on_event: OnEvent | None, said: list[str]
+) -> Result:
+    """Select parent sets that were scored."""
+    result = scored.judged(
+        solve(
+            scored.problem,
+            solver=solver,
+            time_limit=scored.time_left,
+            seed=scoring.seed,
+            on_event=None if on_event is None else scored.listener(on_event),
+        )
+    )
+    if scored.about:
+        said.append(f"cells are missing: {scored.about}")
+    elif not scoring.dataset.is_complete:
+        said.append(f"cells are missing: score and bound are those of counts by {scoring.counts}")
+    if not scored.problem.complete and not scored.problem.stopped:
+        said.append("not all parent sets were scored: bound and proof are about those that were")
+    most = scoring.max_parents
+    allowed = "any number of parents" if most is None else f"at most {most} parents a variable"
+    proven = "no network with {} scores more, by the solver {}"
+    if result.status == "optimal":
+        said.append(proven.format(allowed, result.solver))
+    said += [result.message] * bool(result.message)
+    return result
+
+
+def _augmented(
+    scoring: Scoring,
+    solver: str,
+    limit: float | None,
+    on_event: OnEvent | None,
+    said: list[str],
+) -> Augmentation:
+    """Find network and completion together; proven, if that is likely to end."""
+    dataset, n = scoring.dataset, scoring.dataset.n_variables
+    if scoring.scoring_time is not None:
+        raise OptionError("scoring_time is for complete tables, but cells are missing")
+    most = max(0, n - 1) if scoring.max_parents is None else scoring.max_parents
+    required, forbidden = single_arcs(
+        dataset.names, scoring.required, scoring.forbidden, scoring.constraints
+    )
+    cells = len(dataset.missing_cells)
+    domain = Domain.of(dataset.cardinalities, dataset.row_weights)
+    if cells > MOST_PROVEN_CELLS or n_families(n, most) > MAX_FAMILIES:
+        method, why = "t-local", "too many for a proof"
+    elif not properties(scoring.score, domain).rises:
+        method, why = "t-local", f"the score {scoring.score.name!r} lacks what a proof needs"
+    else:
+        method, why = "branching", "few enough for a proof"
+    result = augment(
+        dataset,
+        scoring.score,
+        method=method,
+        max_parents=most,
+        solver=solver,
+        time_limit=limit,
+        seed=scoring.seed,
+        required=required,
+        forbidden=forbidden,
+        on_event=on_event,
+    )
+    said.append(f"{cells} cells are missing, {why}: network and completion together, by {method}")
+    said += [result.message] * bool(result.message)
+    return result
+
+
+def _completed(
+    dataset: Dataset, network: BayesianNetwork, found: Result | Augmentation
+) -> Dataset | None:
+    """Return the table with its missing cells filled in."""
+    if dataset.is_complete:
+        return dataset
+    if isinstance(found, Augmentation):
+        return found.completed(dataset)
+    try:
+        return dataset.complete(most_probable_completion(network, dataset))
+    except TooLargeError:
+        return None

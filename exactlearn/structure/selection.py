@@ -1,0 +1,417 @@
+"""Learning by selection of parent sets from a table, within a limit of time.
+
+The counts come first (where cells are missing, under a network that structural EM learns), then the
+scores of the parent sets, then the choice among these; each stops in time for the next.
+:func:`~exactlearn.structure.learning.learn` and ``exactlearn solve`` both work by it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Literal
+
+from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl, is_interrupted
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.deletion import fit_deletion
+from exactlearn.bayesnet.em import fit_em
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import OptionError
+from exactlearn.scoring.candidate_identification import Budget
+from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.deletion_enumeration import CountsMethod, DeletionCounts
+from exactlearn.scoring.expected_counts import ExpectedCounts
+from exactlearn.scoring.scores import BDeu, Score
+from exactlearn.solvers import Problem, Result
+from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, MaxParents, Tiers
+from exactlearn.solvers.problem import Arc
+from exactlearn.solvers.result import Status
+
+if TYPE_CHECKING:
+    from exactlearn.scoring.local_models import LocalModels
+    from exactlearn.structure.ess_choice import ESSChoice
+    from exactlearn.structure.learned_counts import LearnedCounts
+
+SCORING_SHARE = 0.8
+"""Share of a time limit after which scoring is stopped, so that a network is found in the rest."""
+
+LEAST_SCORING = 1.0
+"""Seconds that scoring may take whatever the time limit."""
+
+ESS_SHARE = 0.3
+"""Share of a time limit in which the equivalent sample size is chosen."""
+
+AFTER_INTERRUPT = 0.5
+"""Seconds in which a network is found after Ctrl-C has stopped the scoring."""
+
+Counts = Literal["expected"] | CountsMethod
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenESS:
+    """The equivalent sample size to learn with, and what is left of a time limit.
+
+    Parameters
+    ----------
+    ess
+        The equivalent sample size.
+    choice
+        How it was chosen; ``None`` where it was given, or is the default of complete tables.
+    time_left
+        Seconds, or ``None``.
+    """
+
+    ess: float
+    choice: "ESSChoice | None"
+    time_left: float | None
+
+
+def chosen_ess(
+    dataset: Dataset,
+    ess: float | Literal["auto"] | None,
+    *,
+    criterion: str,
+    max_parents: int | None,
+    seed: int,
+    time_limit: float | None,
+) -> ChosenESS:
+    """Choose the equivalent sample size where it is to be chosen: also where none is given.
+
+    Without one it is chosen where cells are missing, as the networks of a fixed one predict worse
+    (docs/incomplete-tables.md), and the default of complete tables otherwise.
+
+    Parameters
+    ----------
+    dataset
+        What is learned from.
+    ess
+        A number, ``auto`` or ``None``.
+    criterion
+        Name of the score.
+    max_parents, seed
+        As for :func:`~exactlearn.structure.ess_choice.choose_ess`.
+    time_limit
+        Seconds for all that is learned.
+
+    Raises
+    ------
+    OptionError
+        When the score has no equivalent sample size.
+    KeyboardInterrupt
+        After Ctrl-C, unless it ends a search that this is a part of.
+    """
+    if ess is None:
+        ess = "auto" if criterion == BDeu.name and not dataset.is_complete else BDeu.ess
+    if ess != "auto":
+        return ChosenESS(ess=ess, choice=None, time_left=time_limit)
+    if criterion != BDeu.name:
+        raise OptionError(
+            f"--ess auto is for --criterion bdeu, found {criterion!r}; leave one of the two out"
+        )
+    from exactlearn.structure.ess_choice import choose_ess  # takes long to import
+
+    begun = monotonic()
+    with SearchControl().running() as control:
+        choice = choose_ess(
+            dataset,
+            max_parents=max_parents,
+            seed=seed,
+            time_limit=None if time_limit is None else ESS_SHARE * time_limit,
+        )
+    if control.is_stopped and not is_interrupted():
+        raise KeyboardInterrupt
+    left = None if time_limit is None else max(0.0, time_limit - (monotonic() - begun))
+    return ChosenESS(ess=choice.ess, choice=choice, time_left=left)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """A problem, and what is left of the time limit after its scoring.
+
+    Parameters
+    ----------
+    problem
+        Candidates and constraints; ``stopped`` where not all parent sets were scored.
+    time_left
+        Seconds for the choice among them, or ``None``.
+    models
+        The families' local models, unless all are tables.
+    learned
+        The expected counts that were scored, where cells are missing.
+    limit
+        The time limit of scoring and solving together.
+    interrupted
+        Whether Ctrl-C ended the scoring.
+    """
+
+    problem: Problem
+    time_left: float | None = None
+    models: "LocalModels | None" = None
+    learned: "LearnedCounts | None" = None
+    limit: float | None = None
+    interrupted: bool = False
+
+    @property
+    def about(self) -> str:
+        """What score, bound and proof refer to, where that is not the table."""
+        if self.learned is None:
+            return ""
+        limited = "" if self.learned.status == "converged" else " that was cut short"
+        return (
+            "score, bound and proof are those of expected counts, under a network by structural EM"
+            + limited
+        )
+
+    def judged(self, result: Result) -> Result:
+        """Return the result of the problem as one of the data.
+
+        Where scoring was stopped, no bound is known, and nothing is proven.
+        """
+        if not self.problem.stopped:
+            return result
+        cause = "Ctrl-C" if self.interrupted else f"the time limit of {self.limit:g} s"
+        said = [f"{cause} stopped the scoring: {self.problem.stopped}; no bound is known"]
+        if result.parents is None:
+            said.append("no network of the parent sets scored was found to meet the constraints")
+        ended: Status = "interrupted" if self.interrupted else "feasible"
+        return replace(
+            result,
+            status=result.status if result.status == "interrupted" else ended,
+            bound=inf,
+            message="; ".join(said),
+        )
+
+    def listener(self, on_event: OnEvent) -> OnEvent:
+        """Return the listener to events of the problem, as those of the data."""
+        if not self.problem.stopped:
+            return on_event
+        return lambda event: on_event(event._replace(bound=inf))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scoring:
+    """How the parent sets of a table are scored.
+
+    Parameters
+    ----------
+    dataset, score
+        What is learned from, and what is maximised.
+    max_parents
+        Largest number of parents, or ``None`` for no limit.
+    required, forbidden, constraints
+        What every network must satisfy.
+    counts
+        How the counts of families with missing cells are estimated; ``None`` where none is missing.
+    scoring_time
+        Seconds of a search best first, in place of scoring all parent sets.
+    local_models, log_linear_parents
+        The local models of families, and the most parents of a log-linear one.
+    every
+        Keep parent sets that are never part of a best network, for other networks than that.
+    seed
+        Seed of all that is random.
+    """
+
+    dataset: Dataset
+    score: Score
+    max_parents: int | None = 3
+    required: frozenset[Arc] = frozenset()
+    forbidden: frozenset[Arc] = frozenset()
+    constraints: tuple[Constraint, ...] = ()
+    counts: Counts | None = None
+    scoring_time: float | None = None
+    local_models: Literal["table", "log-linear", "best"] = "table"
+    log_linear_parents: int = 8
+    every: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse limits that contradict each other."""
+        for limit in self.constraints:
+            if (
+                isinstance(limit, MaxParents)
+                and self.max_parents is not None
+                and limit.most > self.max_parents
+            ):
+                raise OptionError(
+                    f"max_parents_of: {self.dataset.names[limit.variable]!r} may have {limit.most} "
+                    "parents, but no variable more than "
+                    f"max_parents = {self.max_parents}; raise that, or lower this"
+                )
+
+    def within(self, time_limit: float | None) -> Scored:
+        """Score within a part of a time limit, or until Ctrl-C."""
+        begun = monotonic()
+        with SearchControl().running() as control:
+            part = None if time_limit is None else max(LEAST_SCORING, SCORING_SHARE * time_limit)
+            scored = self.scored(part, control)
+        left = None if time_limit is None else max(0.0, time_limit - (monotonic() - begun))
+        return replace(
+            scored,
+            time_left=AFTER_INTERRUPT if control.is_stopped else left,
+            limit=time_limit,
+            interrupted=control.is_stopped,
+        )
+
+    def scored(self, limit: float | None = None, control: SearchControl = UNLIMITED) -> Scored:
+        """Return the candidate parent sets, and the local models, unless all are tables.
+
+        Parameters
+        ----------
+        limit, control
+            What stops the scoring, as in :func:`candidate_parent_sets`.
+        """
+        declared, required = self.constraints, self.required
+        # A set that is dominated by a subset is of no use where arcs may always be taken away; a
+        # conflict of several constraints is named rightly only where none chose the candidates.
+        prune = (
+            not self.every and all(c.removable for c in declared) and not (declared and required)
+        )
+        ruled_out = [c.forbidden_arcs for c in declared if prune]
+        deadline = None if limit is None else monotonic() + limit
+        seconds = self.scoring_time
+        if seconds is not None and limit is not None:
+            seconds = min(seconds, limit)
+        learned, estimated = self._estimated(limit)
+        if learned is not None and not learned.counts.finished:
+            alone = learned.problem(self.dataset, self.score)
+            reason = "the parent sets are those of the network that structural EM found"
+            return Scored(problem=self._declared(alone, reason), learned=learned)
+        problem = candidate_parent_sets(
+            self.dataset,
+            self.score,
+            max_parents=self.max_parents,
+            budget=Budget(seconds=seconds) if seconds else None,
+            counts=estimated,
+            required=() if declared else required,
+            forbidden=self.forbidden.union(*ruled_out) if prune or not declared else (),
+            prune=prune,
+            time_limit=None if deadline is None else max(0.0, deadline - monotonic()),
+            control=control,
+        )
+        models = self._models(estimated)
+        if models is not None:
+            problem = models.problem(
+                problem,
+                prune=prune,
+                required=required,
+                forbidden=self.forbidden.union(*(c.forbidden_arcs for c in declared)),
+                time_limit=None if deadline is None else max(0.0, deadline - monotonic()),
+                control=control,
+            )
+        return Scored(problem=self._declared(problem), models=models, learned=learned)
+
+    def _declared(self, problem: Problem, stopped: str = "") -> Problem:
+        """Return a problem with the constraints."""
+        if stopped:
+            problem = replace(problem, complete=False, stopped=stopped)
+        return replace(
+            problem,
+            required=self.required,
+            forbidden=self.forbidden,
+            constraints=self.constraints,
+        )
+
+    def _estimated(
+        self, limit: float | None
+    ) -> "tuple[LearnedCounts | None, DeletionCounts | ExpectedCounts | None]":
+        """Return the counts of families with missing cells, and where expected ones come from.
+
+        The network of expected counts keeps the constraints on single arcs.
+        """
+        if self.counts is None or self.dataset.is_complete:
+            return None, None
+        if self.counts != "expected":
+            return None, DeletionCounts(self.counts)
+        from exactlearn.structure.learned_counts import learned_counts  # takes long to import
+
+        n = self.dataset.n_variables
+        learned = learned_counts(
+            self.dataset,
+            max_parents=max(0, n - 1) if self.max_parents is None else self.max_parents,
+            required=self.required,
+            forbidden=self.forbidden.union(*(c.forbidden_arcs for c in self.constraints)),
+            seed=self.seed,
+            time_limit=limit,
+        )
+        return learned, learned.counts
+
+    def _models(self, counts: DeletionCounts | ExpectedCounts | None) -> "LocalModels | None":
+        """Return the local models of families, unless all are tables."""
+        if self.local_models == "table":
+            return None
+        from exactlearn.scoring.local_models import LocalModels  # takes long to import
+
+        if isinstance(counts, DeletionCounts):
+            raise OptionError(
+                f"--local-models {self.local_models} takes expected counts of missing cells, not "
+                f"those of --counts {self.counts}; leave one of them out"
+            )
+        return LocalModels(
+            self.dataset,
+            self.score,
+            self.local_models,
+            table_parents=self.max_parents,
+            log_linear_parents=self.log_linear_parents,
+            counts=counts,
+        )
+
+
+def single_arcs(
+    names: Sequence[str],
+    required: Iterable[Arc],
+    forbidden: Iterable[Arc],
+    constraints: Iterable[Constraint],
+) -> tuple[frozenset[Arc], frozenset[Arc]]:
+    """Return the arcs that all constraints together require and forbid.
+
+    Raises
+    ------
+    OptionError
+        When one is not on single arcs: tables are not completed under those.
+    """
+    ruled_out = set(forbidden)
+    for constraint in constraints:
+        if not isinstance(constraint, Tiers | ForbiddenAdjacency):
+            raise OptionError(
+                f"'{constraint.describe(names)}' cannot be honoured while missing cells are "
+                "completed; there, arcs, forbidden adjacencies and tiers can. Complete the table "
+                "first (augment -o completed.csv), and solve that with the constraint"
+            )
+        ruled_out |= constraint.forbidden_arcs
+    return frozenset(required), frozenset(ruled_out)
+
+
+def fitted_network(
+    dataset: Dataset,
+    parents: Sequence[Sequence[int]],
+    *,
+    smoothing: float,
+    counts: Counts | None = "expected",
+    time_limit: float | None = None,
+) -> tuple[BayesianNetwork, str]:
+    """Return a DAG with parameters from a table, and what a user should know of them.
+
+    Parameters
+    ----------
+    dataset
+        The table, complete or not.
+    parents
+        Parents of each variable, by index.
+    smoothing
+        Pseudo-count of each parameter.
+    counts
+        The counts that the DAG was learned from, where cells are missing: those of an estimator
+        give the parameters, too; else EM.
+    time_limit
+        Seconds for EM.
+    """
+    if dataset.is_complete:
+        return fit_complete(dataset, parents, alpha=smoothing), ""
+    if counts is not None and counts != "expected":
+        method = DeletionCounts(counts).estimator
+        return fit_deletion(dataset, parents, method=method, alpha=smoothing).model, ""
+    found = fit_em(dataset, parents, alpha=smoothing, time_limit=time_limit)
+    cut_short = f"EM for the parameters was cut short after {found.iterations} iterations"
+    return found.model, "" if found.is_complete else cut_short

@@ -1,0 +1,248 @@
+"""`learn` against the enumeration of all DAGs, and what it makes of tables as people have them."""
+
+import pickle
+import warnings
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import exactlearn as el
+from exactlearn.augmentation.incumbent import total_score
+from exactlearn.solvers.constraints import RequiredAncestor, Tiers
+from exactlearn.structure import learning, selection
+from tests.brute_force import is_acyclic
+from tests.interrupts import press_ctrl_c
+
+NAMES = ("smoke", "lung", "xray", "cough")
+
+
+def table(seed=0, rows=60, variables=4, share=0.0):
+    rng = np.random.default_rng(seed)
+    codes = np.empty((rows, variables), np.int64)
+    codes[:, 0] = rng.integers(0, 2, rows)
+    for v in range(1, variables):
+        source = codes[:, rng.integers(0, v)]
+        codes[:, v] = np.where(rng.random(rows) < 0.8, source, rng.integers(0, 3, rows))
+    codes[rng.random(codes.shape) < share] = -1
+    states = (("no", "yes"), *(("no", "some", "yes"),) * (variables - 1))
+    return el.Dataset(codes, NAMES[:variables], states)
+
+
+def frame(data):
+    columns = {
+        name: pd.Categorical([None if c < 0 else own[c] for c in codes], categories=own)
+        for name, own, codes in zip(data.names, data.states, data.codes.T, strict=True)
+    }
+    return pd.DataFrame(columns)
+
+
+def dags(n, most):
+    sets = [[s for s in range(2**n) if not s >> v & 1 and s.bit_count() <= most] for v in range(n)]
+    for chosen in product(*sets):
+        parents = tuple(tuple(p for p in range(n) if s >> p & 1) for s in chosen)
+        if is_acyclic(parents):
+            yield parents
+
+
+SCORES = {"bdeu": el.BDeu(), "bic": el.BIC(), "aic": el.AIC()}
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize(("seed", "most"), [(0, 3), (1, 2), (2, None)])
+def test_the_optimum_is_that_of_all_dags(score, seed, most):
+    data = table(seed)
+    found = el.learn(data, score=score, max_parents=most)
+    best = max(
+        total_score(data, parents, SCORES[score])
+        for parents in dags(4, 3 if most is None else most)
+    )
+    assert found.status == "optimal"
+    assert found.score == pytest.approx(best)
+    assert found.bound == pytest.approx(best)
+    assert found.score == pytest.approx(total_score(data, found.parents, SCORES[score]))
+    assert found.completed is found.dataset
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_network_and_a_completion_are_the_best_of_all(seed):
+    data = table(seed, rows=12, variables=3, share=0.1)
+    found = el.learn(data, ess=1, missing="augment", max_parents=2)
+    best = max(
+        total_score(data.complete(values), parents, el.BDeu())
+        for values in product(*(range(data.cardinalities[v]) for _, v in data.missing_cells))
+        for parents in dags(3, 2)
+    )
+    assert found.status == "optimal"
+    assert found.score == pytest.approx(best)
+    assert total_score(found.completed, found.parents, el.BDeu()) == pytest.approx(best)
+    assert "branching" in found.reason
+
+
+def test_many_missing_cells_are_completed_by_the_climber(monkeypatch):
+    monkeypatch.setattr(learning, "MOST_PROVEN_CELLS", 2)
+    found = el.learn(table(1, share=0.1), missing="augment", ess=1)
+    assert found.status == "t-local"
+    assert found.bound == np.inf
+    assert "too many for a proof" in found.reason
+    assert found.completed.is_complete
+
+
+def test_missing_cells_are_learned_from_as_solve_does():
+    data = table(3, rows=150, share=0.1)
+    found = el.learn(data, seed=2)
+    score = el.BDeu(el.choose_ess(data, seed=2).ess)
+    counts = el.learned_counts(data, max_parents=3, seed=2).counts
+    wanted = el.solve(el.candidate_parent_sets(data, score, counts=counts), seed=2)
+    assert (found.parents, found.score) == (wanted.parents, pytest.approx(wanted.score))
+    assert found.ess == score.ess
+    fitted = el.fit_em(data, wanted.parents).model
+    for own, other in zip(found.network.tables, fitted.tables, strict=True):
+        np.testing.assert_allclose(own, other)
+    values = el.most_probable_completion(found.network, data)
+    np.testing.assert_array_equal(found.completed.codes, data.complete(values).codes)
+    assert "expected counts" in found.reason
+    assert "ess" in found.reason
+
+
+def test_counts_that_deletion_estimates_give_the_parameters_too():
+    data = table(4, rows=150, share=0.1)
+    found = el.learn(data, missing="f-mcar", ess=1)
+    fitted = el.fit_deletion(data, found.parents, method="f-mcar", alpha=0.25).model
+    for own, other in zip(found.network.tables, fitted.tables, strict=True):
+        np.testing.assert_allclose(own, other)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05])
+def test_a_frame_and_an_array_give_what_the_dataset_gives(share):
+    data = table(5, share=share)
+    found = el.learn(data, ess=1)
+    by_frame = el.learn(frame(data), ess=1)
+    assert by_frame.arcs == found.arcs
+    assert by_frame.score == pytest.approx(found.score)
+    by_array = el.learn(frame(data).to_numpy(object), ess=1)
+    assert by_array.parents == found.parents
+    assert by_array.names == ("X0", "X1", "X2", "X3")
+
+
+def test_arcs_are_given_by_name_or_index():
+    data = table(6)
+    free = el.learn(data)
+    (parent, child), *_ = free.arcs
+    by_name = el.learn(data, required=[(child, parent)], forbidden=[("xray", "cough")])
+    pair = (NAMES.index(child), NAMES.index(parent))
+    by_index = el.learn(data, required=[pair], forbidden=[(2, 3)])
+    assert by_name.parents == by_index.parents
+    assert (child, parent) in by_name.arcs
+    assert ("xray", "cough") not in by_name.arcs
+    with pytest.raises(el.ExactlearnError, match="required: no variable 'lugn'; did you mean"):
+        el.learn(data, required=[("smoke", "lugn")])
+    with pytest.raises(el.ExactlearnError, match=r"pass \[\('smoke', 'lung'\)\]"):
+        el.learn(data, required="smoke->lung")
+
+
+def test_constraints_hold_and_what_augmentation_cannot_keep_is_refused():
+    data = table(7, rows=20, share=0.05)
+    order = Tiers(((3,), (2, 1), (0,)))
+    for missing in ("expected", "augment"):
+        found = el.learn(data, constraints=[order], missing=missing, ess=1)
+        assert not order.forbidden_arcs & {
+            (p, child) for child, own in enumerate(found.parents) for p in own
+        }
+    with pytest.raises(el.ExactlearnError, match="cannot be honoured"):
+        el.learn(data, constraints=[RequiredAncestor(0, 1)], missing="augment", ess=1)
+    with pytest.raises(ValueError, match="smoke"):
+        el.learn(data, required=[(0, 1), (1, 0)], ess=1)
+
+
+class TestColumnsLeftOut:
+    def test_they_are_named_with_the_reason_and_warned_of(self):
+        rows = frame(table(8))
+        rows["place"] = "Ghent"
+        rows["nothing"] = None
+        rows["partly"] = [None, *["x"] * (len(rows) - 1)]
+        with pytest.warns(el.LeftOutWarning) as caught:
+            found = el.learn(rows)
+        assert found.left_out == {
+            "place": "constant, every cell is 'Ghent'",
+            "nothing": "all cells are missing",
+            "partly": "constant, every observed cell is 'x'",
+        }
+        assert len(caught) == 3
+        assert caught[0].filename == __file__
+        assert found.names == NAMES
+        assert found.arcs == el.learn(table(8)).arcs
+
+    def test_a_declared_state_keeps_a_column_in_unless_nothing_is_observed(self):
+        data = table(9)
+        codes = data.codes.copy()
+        codes[:, 1], codes[:, 2] = 0, -1
+        with pytest.warns(el.LeftOutWarning, match="'xray' is left out: all cells are missing"):
+            found = el.learn(el.Dataset(codes, data.names, data.states), ess=1)
+        assert found.names == ("smoke", "lung", "cough")
+
+    def test_arcs_of_them_are_refused_and_a_table_of_them_too(self):
+        rows = frame(table(8)).assign(place="Ghent")
+        with (
+            pytest.warns(el.LeftOutWarning),
+            pytest.raises(el.ExactlearnError, match="no variable 'place'"),
+        ):
+            el.learn(rows, required=[("smoke", "place")])
+        with pytest.raises(ValueError, match="nothing to learn from"):
+            el.learn(rows[["place"]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"missing": "guess"}, "missing: found 'guess'"),
+        ({"score": "bdue"}, "unknown score 'bdue'"),
+        ({"score": el.BDeu(2), "ess": 1}, "ess: the score"),
+        ({"score": "bic", "ess": "auto"}, "ess"),
+        ({"max_parents": "3"}, "max_parents"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, message):
+    with pytest.raises(el.ExactlearnError, match=message):
+        el.learn(table(), **arguments)
+
+
+@pytest.mark.parametrize("missing", ["expected", "augment"])
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_without_time_there_is_a_network_and_the_reason(monkeypatch, share, missing):
+    monkeypatch.setattr(selection, "LEAST_SCORING", 0.0)
+    found = el.learn(table(10, share=share), time_limit=0, missing=missing)
+    assert found.status == "feasible"
+    assert found.score <= found.bound
+    assert len(found.network.tables) == 4
+    assert found.completed.is_complete
+    assert "stopped" in found.reason
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_ctrl_c_leaves_the_best_so_far(monkeypatch, share):
+    def solve(*arguments, **more):
+        press_ctrl_c()
+        return real(*arguments, **more)
+
+    real = selection.candidate_parent_sets
+    monkeypatch.setattr(selection, "candidate_parent_sets", solve)
+    found = el.learn(table(11, share=share), ess=1)
+    assert found.status == "interrupted"
+    assert "Ctrl-C" in found.reason
+    assert found.completed.is_complete
+
+
+def test_the_result_is_a_record_a_frame_and_pickles():
+    found = el.learn(table(12))
+    record = found.to_dict()
+    assert record["parents"] == {
+        name: [NAMES[p] for p in own] for name, own in zip(NAMES, found.parents, strict=True)
+    }
+    assert list(found.to_frame().itertuples(index=False, name=None)) == list(found.arcs)
+    again = pickle.loads(pickle.dumps(found))
+    assert (again.arcs, again.score) == (found.arcs, found.score)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert el.learn(found.dataset).arcs == found.arcs
