@@ -26,8 +26,9 @@ class LazyGroup(click.Group):
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command line; all of it ends by SIGTERM as by Ctrl-C."""
         standalone = extra.pop("standalone_mode", True)
-        read: Callable[[], Any] = partial(super().main, *args, standalone_mode=False, **extra)
-        words: Sequence[str] = (args[0] if args else extra.get("args")) or sys.argv
+        words: Sequence[str] = (args[0] if args else extra.get("args")) or sys.argv[1:]
+        extra |= {"standalone_mode": False, "obj": tuple(words)}  # records hold the words
+        read: Callable[[], Any] = partial(super().main, *args, **extra)
         _open_streams()
         gc.set_threshold(100_000, 50, 50)  # imports make many objects, and hardly any garbage
         atexit.register(gc.freeze)  # no last search for cycles among the objects of all modules

@@ -90,6 +90,9 @@ COMMANDS = {
         "Diagnose missing cells, and recommend an estimator.", "declarations.Missingness"
     ),
     "reproduce": Command("Repeat the experiments of a paper.", "declarations.Reproduce"),
+    "rerun": Command(
+        "Repeat the command that made a record, and compare the answers.", "declarations.Rerun"
+    ),
     "instances": Command("List, show or copy the bundled instances.", "declarations.Instances"),
 }
 """Each command with its line in the overview and the class of its options."""

@@ -3,7 +3,7 @@
 A command's module is imported once its options are read, and is run by the caller.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from functools import partial
 from inspect import get_annotations, getdoc
@@ -17,6 +17,7 @@ from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn.commands import body_of, options_of
 from exactlearn.commands.declare import About, Declared, about_of
 from exactlearn.commands.output import Output
+from exactlearn.commands.provenance import Provenance, running
 
 D = TypeVar("D", bound=Declared)
 
@@ -29,10 +30,18 @@ def command(name: str) -> click.Command:
         output = declared_from(Output, values)
         options = declared_from(declared, values)
         COMPILATIONS.listener = output.show_compiling
-        return partial(body_of(name), options, output)
+        words: Sequence[str] = click.get_current_context().find_root().obj or (name,)
+        return partial(_run, body_of(name), options, output, words)
 
     known = [*parameters(declared), *parameters(Output)]
     return click.Command(name, callback=call, params=known, help=getdoc(declared))
+
+
+def _run(
+    body: Callable[[Any, Output], None], options: Declared, output: Output, words: Sequence[str]
+) -> None:
+    with running(Provenance(words, options, output=output.path)):
+        body(options, output)
 
 
 def parameters(declared: type[Declared]) -> list[click.Parameter]:

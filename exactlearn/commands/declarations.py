@@ -90,7 +90,7 @@ class RunOptions(Declared):
     FOLDER/run.toml' repeats it.
     """
 
-    source: str = argument("RUN.toml")
+    source: str = argument("RUN.toml", reads=True)
     seed: int | None = option(None, least=0, help="Seed, in place of the run file's.")
     time_limit: float | None = option(
         None,
@@ -1173,6 +1173,28 @@ class Reproduce(Random):
         False,
         help="pdg: leave out single rows in table1, not a tenth. deletion: all tables and sizes. "
         "structural-em: all sizes.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rerun(Declared):
+    """Repeat the command that made a record, and compare the new answer with the recorded one.
+
+    RESULT.json is a record that -o or --json gave, or a folder with result.json. Its key 'made_by'
+    holds the command, the options and the hashes of the files that were read; a file or a version
+    that differs is named. Times are not compared, numbers with a relative tolerance of 1e-9. -o
+    names a file or folder for what the command writes; without it nothing is written.
+
+    Exit status: 0 when the answers are equal, 5 when they differ.
+    """
+
+    record: Path = argument("RESULT.json|FOLDER", reads=True, path={"exists": True})
+    data: tuple[Path, ...] = option(
+        (),
+        metavar="FILE",
+        path={"exists": True},
+        help="A file that the command read, where it is now: in place of the one of the same "
+        "content, else of one that is gone, else of the first table; repeatable.",
     )
 
 

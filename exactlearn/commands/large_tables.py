@@ -12,6 +12,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.commands.output import Output
 from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.progress import ProgressDisplay
+from exactlearn.commands.provenance import note_table
 from exactlearn.commands.search import leave
 from exactlearn.commands.sections import Clustered
 from exactlearn.data.blocks import Blocks, merge_rows
@@ -19,7 +20,7 @@ from exactlearn.data.coding import check_options
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.evaluation.models import log_likelihoods
-from exactlearn.formats.table_blocks import read_blocks
+from exactlearn.formats.table_blocks import read_blocks, table_files
 from exactlearn.instances import locate
 from exactlearn.queries.evidence import Model
 from exactlearn.queries.table_queries import classify
@@ -51,9 +52,8 @@ def blocks_for(source: str, options: Clustered, model: Model) -> Blocks:
     """
     states = {**options.states, **dict(zip(model.names, model.states, strict=True))}
     check_options(states, options.missing, options.discretise)
-    is_named = is_in_blocks(source, replace(options, cluster=None))
     return read_blocks(
-        source if is_named else locate(source, ".csv"),
+        _place(source, options),
         missing=options.missing,
         header=options.header,
         separator=options.separator,
@@ -107,6 +107,7 @@ def rows_for(
         blocks = replace(blocks_for(source, options, model), on_rows=counted)
         table = merge_rows(blocks, cluster=options.cluster)
     record = {"rows": counted.rows, "distinct_rows": table.n_rows}
+    _note(_place(source, options), counted.rows, model)
     if not control.is_over:
         return Rows(table, "finished", control.remaining, record)
     if not counted.rows and control.is_stopped:
@@ -230,4 +231,18 @@ def judged(
         return judge([load()])
     with output.progress_display("Reading") as display, clusters.running(options.cluster) as client:
         blocks = replace(blocks_for(source, options, model), on_rows=_Counted(display))
-        return added(blocks.fold(judge, added, client))
+        total = added(blocks.fold(judge, added, client))
+    _note(_place(source, options), total.rows, model)
+    return total
+
+
+def _place(source: str, options: Clustered) -> str | Path:
+    """Return the files of a table in blocks, or the file of a bundled one."""
+    is_named = is_in_blocks(source, replace(options, cluster=None))
+    return source if is_named else locate(source, ".csv")
+
+
+def _note(source: str | Path, rows: int, model: Model) -> None:
+    """Note a table in blocks in the records of the command."""
+    files = table_files(source)
+    note_table(files[0] if len(files) == 1 else Path(source), rows, model.n_variables, files)

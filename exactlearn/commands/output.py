@@ -12,6 +12,7 @@ import click
 from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands.declare import Declared, option
+from exactlearn.commands.provenance import signed
 from exactlearn.errors import OptionError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Output(Declared):
         from exactlearn.reporting.report import console
 
         if self.as_json:
-            click.echo(_json(record))
+            click.echo(_json(signed(record)))
             return
         for table in tables:
             console().print(table)
@@ -126,8 +127,8 @@ def require_parent(path: Path, option: str = "--output") -> None:
 
 
 def write_json(record: Mapping[str, Any], path: Path) -> None:
-    """Write a record as one JSON object."""
-    atomic_write(path, _json(record, indent=2) + "\n")
+    """Write a record as one JSON object, with what it was made by."""
+    atomic_write(path, _json(signed(record), indent=2) + "\n")
 
 
 def _json(record: Mapping[str, Any], indent: int | None = None) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import OnEvent
 from exactlearn.commands.declarations import Augment, CountsName, Imputing, Solve
 from exactlearn.commands.declared_constraints import declared_constraints, pair
+from exactlearn.commands.provenance import note_table
 from exactlearn.commands.sections import (
     CLASS_SEARCHES,
     CompleteLearning,
@@ -54,7 +55,7 @@ class Constraints(Arcs):
 
 def load(path: Path, reading: Reading) -> Dataset:
     """Read a table as declared."""
-    return read_dataset(
+    data = read_dataset(
         path,
         missing=reading.missing,
         header=reading.header,
@@ -64,6 +65,8 @@ def load(path: Path, reading: Reading) -> Dataset:
         discretise=reading.discretise or None,
         weights=reading.weights,
     )
+    note_table(path, data.n_rows, data.n_variables)
+    return data
 
 
 def load_truth(path: Path, reading: Reading) -> Dataset:

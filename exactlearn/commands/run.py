@@ -34,6 +34,7 @@ from exactlearn.commands.pipeline import (
     with_chosen_ess,
 )
 from exactlearn.commands.progress import Checkpoint
+from exactlearn.commands.provenance import current
 from exactlearn.commands.runs import Queries, Run, read_run
 from exactlearn.commands.search import exit_status, leave, print_message, run_search
 from exactlearn.commands.steps import taken
@@ -68,6 +69,8 @@ def run(options: RunOptions, output: Output) -> None:
     """Run the command."""
     path = locate(options.source, ".toml")
     run = _overridden(read_run(path), options)
+    if made_by := current():
+        made_by.seed = run.search.seed
     folder = output.path or RESULTS / path.stem
     output = replace(output, path=folder)
     record: dict[str, Any] = {}

@@ -15,6 +15,7 @@ import click
 from exactlearn.commands import COMMANDS, body_of, options_of
 from exactlearn.commands.declare import About, Declared, about_of
 from exactlearn.commands.output import Output
+from exactlearn.commands.provenance import Provenance, current, running
 from exactlearn.commands.sections import Criterion, NetworkParameters, Reading, Search
 from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.formats.run_file import from_table
@@ -65,7 +66,7 @@ class Step:
 
 def is_step(name: str) -> bool:
     """Return whether a key of a run file is a command that can be a step."""
-    return name in COMMANDS and name not in ("run", "reproduce", "instances")
+    return name in COMMANDS and name not in ("run", "reproduce", "rerun", "instances")
 
 
 def read_steps(table: Mapping[str, Any], beside: Path) -> tuple[Step, ...]:
@@ -113,14 +114,21 @@ def taken(
         path = folder / step.output if step.output else None
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-        own = _StepOutput(**{**vars(output), "path": path})
+        own = KeptOutput(**{**vars(output), "path": path})
         status: int = ExitStatus.DONE
-        try:
-            body_of(step.command)(step.with_files(placed).options, own)
-        except click.exceptions.Exit as end:
-            status = end.exit_code
+        options = step.with_files(placed).options
+        of_run = current()
+        made_by = Provenance(
+            () if of_run is None else of_run.words, options, step.command, output=path
+        )
+        with running(made_by):
+            try:
+                body_of(step.command)(options, own)
+            except click.exceptions.Exit as end:
+                status = end.exit_code
         written |= step.written
-        yield {"command": step.command, "output": step.output or None, **own.record}, status
+        said = {"command": step.command, "output": step.output or None, **own.record}
+        yield {**said, "made_by": made_by.to_dict()}, status
 
 
 def is_written(name: str, written: Collection[str]) -> bool:
@@ -129,8 +137,8 @@ def is_written(name: str, written: Collection[str]) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _StepOutput(Output):
-    """Keeps the record, and prints the tables of a step where they are wanted."""
+class KeptOutput(Output):
+    """Keeps the record of a command within another one; prints its tables, unless as JSON."""
 
     record: dict[str, Any] = field(default_factory=dict)
 

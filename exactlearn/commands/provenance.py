@@ -1,0 +1,171 @@
+"""What a record was made by: the key ``made_by`` of every JSON record.
+
+It says what repeats the command, and what the answer depends on: the version, the options with all
+defaults, and the SHA-256 of each file that was read.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from exactlearn import __version__
+from exactlearn.commands.declare import About, Declared, about_of
+from exactlearn.errors import OptionError
+
+MOST_HASHED = 2**32
+"""Bytes of a file above which it is not hashed: its reading in blocks would take twice as long."""
+
+
+@dataclass
+class Provenance:
+    """A command that runs, and the files that it has read so far.
+
+    Parameters
+    ----------
+    words
+        The words of the command line after the program's name.
+    options
+        The declared options.
+    step
+        Name of the command whose options these are, where the words name another: that of a step
+        of a run file, or what is run again.
+    seed
+        Seed of everything random; ``None`` where nothing is.
+    output
+        File or folder to write.
+    """
+
+    words: Sequence[str]
+    options: Declared
+    step: str | None = None
+    seed: int | None = None
+    output: Path | None = None
+    _files: dict[Path, dict[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Hash the files that the options name, before the command may write others there."""
+        self.seed = getattr(self.options, "seed", None)
+        for key, path in files_read(self.options).items():
+            self.read(path, option=key)
+
+    def read(self, path: Path, files: Sequence[Path] = (), **more: Any) -> None:
+        """Note a file that is read, or a table of several, and what else is known of it."""
+        found = self._files.setdefault(path, {})
+        if not found:
+            found |= {"name": path.name, "sha256": sha256(files or [path])}
+        found |= more
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``made_by`` of a record holds that is written now."""
+        import platform
+
+        files = self._files.values()
+        step = {} if self.step is None else {"step": self.step}
+        return {
+            "version": __version__,
+            "command": ["exactlearn", *self.words],
+            **step,
+            "options": as_table(self.options),
+            "seed": self.seed,
+            "output": None if self.output is None else str(self.output),
+            "data": [dict(one) for one in files if "rows" in one],
+            "inputs": [dict(one) for one in files if "rows" not in one],
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+
+
+_running: ContextVar[Provenance | None] = ContextVar("provenance", default=None)
+
+
+@contextmanager
+def running(made_by: Provenance) -> Iterator[Provenance]:
+    """Let the records that are made within the block be made by a command."""
+    token = _running.set(made_by)
+    try:
+        yield made_by
+    finally:
+        _running.reset(token)
+
+
+def current() -> Provenance | None:
+    """Return the command that runs, if one does."""
+    return _running.get()
+
+
+def signed(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with what it was made by, if by a command."""
+    made_by = current()
+    return dict(record) if made_by is None else {**record, "made_by": made_by.to_dict()}
+
+
+def note_table(path: Path, rows: int, columns: int, files: Sequence[Path] = ()) -> None:
+    """Note a table that the running command has read, from one file or several."""
+    if made_by := current():
+        made_by.read(path, files, rows=rows, columns=columns)
+
+
+def as_table(options: Declared) -> dict[str, Any]:
+    """Return options as the keys of a run file; those that are not set are left out."""
+    found = {one.name.rstrip("_"): getattr(options, one.name) for one in fields(options)}  # type: ignore[arg-type]
+    return {key: _plain(value) for key, value in found.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def files_read(options: Declared) -> dict[str, Path]:
+    """Return the files that options name, each by the name of its field.
+
+    A table of many files, and a text in place of a file, is none.
+    """
+    found: dict[str, Path] = {}
+    for one in fields(options):  # type: ignore[arg-type]
+        about, value = about_of(one), getattr(options, one.name)
+        if about.reads and value is not None and (path := located(str(value), about)):
+            found[one.name.rstrip("_")] = path
+    return found
+
+
+def located(text: str, about: About) -> Path | None:
+    """Return the file that the value of an option names, if there is one."""
+    from exactlearn.instances import SUFFIXES, locate
+
+    suffixes = [suffix for suffix in SUFFIXES if suffix in (about.metavar or "")]
+    try:
+        return locate(text, *(suffixes or SUFFIXES))
+    except (OptionError, OSError, ValueError):
+        return None
+
+
+def sha256(files: Sequence[Path]) -> str | None:
+    """Return the hash of a file, or of the list of hashes of several, as ``sha256sum`` has both.
+
+    ``None`` where the files are very large together, or one is a pipe or cannot be read.
+    """
+    import hashlib
+
+    try:
+        sizes = [path.stat().st_size for path in files if path.is_file()]
+        if len(sizes) < len(files) or sum(sizes) > MOST_HASHED:
+            return None
+        hashes = []
+        for path in files:
+            with path.open("rb") as file:
+                hashes.append(hashlib.file_digest(file, "sha256").hexdigest())
+    except OSError:
+        return None
+    if len(files) == 1:
+        return hashes[0]
+    listed = "".join(f"{one}  {path.name}\n" for one, path in zip(hashes, files, strict=True))
+    return hashlib.sha256(listed.encode()).hexdigest()

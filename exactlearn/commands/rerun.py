@@ -1,0 +1,244 @@
+"""``exactlearn rerun``: repeat the command that made a record, and compare the answers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from math import isclose
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from exactlearn import __version__
+from exactlearn._runtime.json_file import read_json, strict
+from exactlearn.commands import COMMANDS, body_of, options_of
+from exactlearn.commands.declarations import Rerun
+from exactlearn.commands.declare import Declared, about_of
+from exactlearn.commands.output import Output
+from exactlearn.commands.provenance import Provenance, current, files_read, running, sha256
+from exactlearn.commands.steps import KeptOutput
+from exactlearn.errors import ExitStatus, FormatError, OptionError
+from exactlearn.formats.run_file import from_table
+from exactlearn.reporting.report import plain_table
+
+CLOSE = 1e-9
+"""Relative difference of numbers that are called equal: libraries of other versions add in other
+orders."""
+
+MOST_SHOWN = 20
+
+
+def run(options: Rerun, output: Output) -> None:
+    """Run the command."""
+    path = options.record / "result.json" if options.record.is_dir() else options.record
+    recorded = read_json(path)
+    made_by: Any = recorded.get("made_by") if isinstance(recorded, dict) else None
+    name, declared = _declared(made_by, path)
+    again = _with_tables(declared, made_by, options.data)
+    with TemporaryDirectory() as scratch:
+        places = _Places(Path(scratch), made_by, output.path)
+        again = places.without_files_written(again)
+        words = () if (own := current()) is None else own.words
+        provenance = Provenance(words, again, name, output=places.output)
+        told = _changes(made_by, provenance.to_dict())
+        for text in told:
+            output.note(text)
+        record, status = _repeated(name, again, places.output, output, provenance)
+        if status == ExitStatus.INTERRUPTED:
+            raise click.exceptions.Exit(status)
+        if places.output is not None and places.output.suffix == ".json":
+            record = {**read_json(places.output), **record}
+        now = provenance.to_dict()
+        shared = {key: value for key, value in recorded.items() if key in record}
+        if not _compared(shared):
+            raise FormatError(f"{path}: no key of it is in the answer of 'exactlearn {name}'")
+        differences = list(_differences(shared, strict(record), places.moved))
+    changes = _changes(made_by, now)
+    for text in changes:
+        if text not in told:
+            output.note(text)
+    answer = {
+        "equal": not differences,
+        "compared": _compared(shared),
+        "differences": differences,
+        "changes": changes,
+        "record": record,
+    }
+    output.answer(answer, *_tables(answer))
+    raise click.exceptions.Exit(ExitStatus.FAILED if differences else ExitStatus.DONE)
+
+
+def _declared(made_by: Any, path: Path) -> tuple[str, Declared]:
+    """Return the command that made a record, and its options."""
+    found = made_by if isinstance(made_by, dict) else {}
+    words, options = found.get("command"), found.get("options")
+    if not (isinstance(words, list) and words[1:] and isinstance(options, dict)):
+        raise FormatError(
+            f"{path}: no key 'made_by' says how it was made; expected the record of a command, as "
+            "'-o result.json' and --json give it"
+        )
+    name = found.get("step") or words[1]
+    if name not in COMMANDS or name == "rerun":
+        raise FormatError(f"{path}: made by {name!r}, which is no command that can be run again")
+    try:
+        return name, from_table(options, options_of(name), "made_by.options")
+    except OptionError as error:
+        version = found.get("version")
+        raise OptionError(
+            f"{path}: {error}; it was written by version {version}, and this is {__version__}"
+        ) from None
+
+
+def _with_tables(options: Declared, made_by: Mapping[str, Any], given: Sequence[Path]) -> Declared:
+    """Return options that name the given files where their own ones are, or were.
+
+    Raises
+    ------
+    OptionError
+        When a file that the options name is not there.
+    """
+    entries = [*made_by.get("data", ()), *made_by.get("inputs", ())]
+    recorded = {one["option"]: one for one in entries if "option" in one}
+    for file in given:
+        found = files_read(options)
+        alike = [key for key, one in recorded.items() if one["sha256"] == sha256([file])]
+        gone = [key for key in recorded if key not in found]
+        if not (keys := [*alike, *gone, *recorded]):
+            raise OptionError(f"--data {file}: the options of the record name no file")
+        options = _replaced(options, {keys[0]: str(file)})
+    for key in recorded.keys() - files_read(options).keys():
+        raise OptionError(
+            f"{recorded[key]['name']}: the file of the option {key!r} is not there; say where it "
+            "is now with --data FILE"
+        )
+    return options
+
+
+def _replaced(options: Declared, values: Mapping[str, str]) -> Declared:
+    """Return options with other texts or paths of some keys."""
+    known = {one.name.rstrip("_"): one.name for one in fields(options)}  # type: ignore[arg-type]
+    old = {key: getattr(options, known[key]) for key in values}
+    new = {known[k]: Path(v) if isinstance(old[k], Path) else v for k, v in values.items()}
+    return replace(options, **new)  # type: ignore[type-var]
+
+
+class _Places:
+    """Where the repeated command writes: what is not asked for, into a folder that is dropped.
+
+    Parameters
+    ----------
+    scratch
+        The folder.
+    made_by
+        What is known of the record.
+    output
+        Where the user wants the output.
+    """
+
+    def __init__(self, scratch: Path, made_by: Mapping[str, Any], output: Path | None) -> None:
+        self.scratch, self.moved = scratch, dict[str, str]()
+        was = made_by.get("output")
+        self.output = output if output is not None or was is None else self._moved(was)
+        if self.output is None and made_by["command"][1] == "run":
+            self.output = scratch / "results"
+        if output is not None and was is not None:
+            self.moved[str(output)] = was
+
+    def _moved(self, was: str) -> Path:
+        place = self.scratch / str(len(self.moved)) / Path(was).name
+        place.parent.mkdir()
+        self.moved[str(place)] = was
+        return place
+
+    def without_files_written(self, options: Declared) -> Declared:
+        """Return options whose further files do not overwrite those of the record."""
+        known = [one for one in fields(options) if about_of(one).writes]  # type: ignore[arg-type]
+        named = {one.name: getattr(options, one.name) for one in known}
+        moved = {key: self._moved(str(was)) for key, was in named.items() if was is not None}
+        return replace(options, **moved)  # type: ignore[type-var]
+
+
+def _repeated(
+    name: str, options: Declared, path: Path | None, output: Output, made_by: Provenance
+) -> tuple[dict[str, Any], int]:
+    """Run a command; return its record and its exit status."""
+    kind = KeptOutput if output.path is not None else _Unwritten
+    own = kind(**{**vars(output), "path": path, "as_json": True})
+    with running(made_by):
+        try:
+            body_of(name)(options, own)
+        except click.exceptions.Exit as end:
+            return own.record, end.exit_code
+    return own.record, ExitStatus.DONE
+
+
+class _Unwritten(KeptOutput):
+    """Does not name the files that are dropped."""
+
+    def wrote(self, path: Path) -> None:
+        """Say nothing."""
+
+
+def _changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return in what version and files the repetition differs."""
+    texts = []
+    if recorded.get("version") != now["version"]:
+        texts.append(
+            f"version: {recorded.get('version')} made the record, this is {now['version']}"
+        )
+    kinds = ("data", "inputs")
+    before = {one["name"]: one for kind in kinds for one in recorded.get(kind, ())}
+    by_option = {one["option"]: one for one in before.values() if "option" in one}
+    for one in (entry for kind in kinds for entry in now[kind]):
+        was = by_option.get(one.get("option")) or before.get(one["name"])
+        if was is None:
+            texts.append(f"{one['name']}: the record was made without this file")
+        elif None in (was["sha256"], one["sha256"]):
+            texts.append(f"{one['name']}: not known to be the file of the record; it has no hash")
+        elif was["sha256"] != one["sha256"]:
+            texts.append(f"{one['name']}: the file differs from the one that the record is of")
+    return texts
+
+
+def _is_volatile(key: str) -> bool:
+    """Return whether a key of a record says how long or when, not what."""
+    return key == "made_by" or "seconds" in key or key == "time"
+
+
+def _compared(record: Mapping[str, Any]) -> list[str]:
+    return [key for key in record if not _is_volatile(key)]
+
+
+def _differences(
+    recorded: Any, now: Any, moved: Mapping[str, str], at: str = ""
+) -> Iterator[dict[str, Any]]:
+    """Yield what differs between two values of a record, each with its place."""
+    if isinstance(recorded, dict) and isinstance(now, dict):
+        for key in dict.fromkeys([*recorded, *now] if at else recorded):
+            if not _is_volatile(key):
+                place = f"{at}.{key}" if at else key
+                yield from _differences(recorded.get(key), now.get(key), moved, place)
+    elif isinstance(recorded, list) and isinstance(now, list) and len(recorded) == len(now):
+        for k, (one, other) in enumerate(zip(recorded, now, strict=True)):
+            yield from _differences(one, other, moved, f"{at}[{k}]")
+    elif not _is_equal(recorded, now, moved):
+        yield {"key": at, "recorded": recorded, "now": now}
+
+
+def _is_equal(recorded: Any, now: Any, moved: Mapping[str, str]) -> bool:
+    if isinstance(recorded, float) and isinstance(now, float | int):
+        return isclose(recorded, now, rel_tol=CLOSE, abs_tol=CLOSE)
+    if isinstance(now, str):
+        for place, was in moved.items():
+            now = now.replace(place, was)
+    return bool(recorded == now)
+
+
+def _tables(answer: Mapping[str, Any]) -> list[Any]:
+    differences, keys = answer["differences"], ", ".join(answer["compared"])
+    if not differences:
+        return [f"The same answer: {keys}"]
+    rows = [(d["key"], str(d["recorded"]), str(d["now"])) for d in differences[:MOST_SHOWN]]
+    left = len(differences) - len(rows)
+    table = plain_table(("key", "recorded", "now"), rows)
+    return [f"Another answer; compared: {keys}", table, *([f"... and {left} more"] if left else [])]

@@ -1,0 +1,149 @@
+"""Records made again by their own words: equal answers, and what is said where they are not."""
+
+import json
+import shutil
+
+import pytest
+
+from exactlearn.commands.provenance import sha256
+from exactlearn.instances import path
+from tests.command_line import fails, run, run_json, signed_json
+
+COMMANDS = [
+    ("solve", "asia-mnar-complete"),
+    ("solve", "asia-mnar-complete", "--solver", "kes", "--restarts", 3, "--seed", 5),
+    ("solve", "asia-mnar-complete", "--best", 3, "--max-parents", 2),
+    ("augment", "cancer-mcar", "--method", "t-local", "--starts", 2, "--seed", 1),
+    ("impute", "cancer-mcar", "--mode", "multiple", "--draws", 2, "--seed", 1),
+    ("compare", "cancer-mcar", "--methods", "mode,t-local", "--hide", "mcar:0.1", "--repeat", 2),
+    ("fit", "cancer", "cancer-mcar", "--starts", 2, "--seed", 3),
+    ("compile", "asia"),
+    ("learn-pdg", "cancer-mcar-complete", "--seed", 2, "--lambda", 0.3),
+    ("learn-nb", "cancer-mcar", "--components", 2, "--seed", 2),
+    ("query", "asia", "--draws", 5, "--seed", 7, "-e", "smoke=yes"),
+    ("evaluate", "asia", "asia-mnar", "--reference", "asia"),
+    ("graph", "asia", "--to", "cpdag"),
+    ("missingness", "cancer-mcar"),
+    ("verify", "proof.json", "scores.jkl"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("convert", "cancer-mcar-complete", "-o", "scores.jkl")
+    run("solve", "scores.jkl", "--certificate", "proof.json")
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(map(str, words)))
+def test_a_command_that_is_repeated_gives_the_same_answer(folder, words):
+    (folder / "record.json").write_text(run(*words, "--json"))
+    before = sorted(folder.rglob("*"))
+    again = run_json("rerun", "record.json")
+    assert again["equal"]
+    assert again["compared"]
+    assert again["differences"] == again["changes"] == []
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_files_of_a_command_are_not_written_again(folder):
+    record = folder / "out" / "result.json"
+    words = ("--trace", "trace.csv", "--certificate", "certificate.json")
+    run("solve", "asia-mnar-complete", "--max-parents", 1, "-o", "out", *words)
+    before = {file: file.stat().st_mtime_ns for file in folder.rglob("*")}
+    assert "certificate" in run("rerun", "out")
+    assert {file: file.stat().st_mtime_ns for file in folder.rglob("*")} == before
+    run("rerun", record, "-o", "again")
+    assert (folder / "again" / "network.bif").read_bytes() == (
+        folder / "out" / "network.bif"
+    ).read_bytes()
+
+
+def test_a_run_with_steps_is_repeated(folder):
+    (folder / "two.toml").write_text(
+        f'[data]\nfile = "{path("cancer-mcar.csv")}"\n[search]\nmethod = "t-local"\nstarts = 2\n'
+        "[figures]\nformats = []\n[impute]\nmode = 'mode'\n"
+    )
+    run("run", "two.toml", "-o", "out")
+    again = run_json("rerun", "out")
+    assert again["equal"]
+    assert "steps" in again["compared"]
+    # the record of a step is repeated as the command that it is
+    assert run_json("rerun", "out/imputed")["equal"]
+    assert run_json("rerun", "out/imputed", "-o", "again")["equal"]
+    assert run_json("rerun", "again")["equal"]
+
+
+def test_what_differs_is_named(folder):
+    record = signed_json("solve", "asia-mnar-complete")
+    record["score"] += 0.5
+    record["parents"]["asia"] = ["dysp"]
+    record["made_by"]["version"] = "0.0.1"
+    (folder / "record.json").write_text(json.dumps(record))
+    again = run_json("rerun", "record.json", status=5)
+    assert not again["equal"]
+    assert {one["key"] for one in again["differences"]} >= {"score", "parents.asia"}
+    assert any("0.0.1" in text for text in again["changes"])
+    shown = run("rerun", "record.json", status=5)
+    assert "score" in shown
+    assert "parents.asia" in shown
+
+
+def test_a_table_that_differs_is_named(folder):
+    run("simulate", "cancer", "--rows", 200, "-o", "table.csv")
+    run("solve", "table.csv", "-o", "record.json")
+    assert run_json("rerun", "record.json")["changes"] == []
+    run("simulate", "cancer", "--rows", 200, "--seed", 1, "-o", "table.csv")
+    again = run_json("rerun", "record.json", status=5)
+    assert [text for text in again["changes"] if "table.csv: the file differs" in text]
+
+
+def test_a_table_that_was_moved_is_named_by_data(folder):
+    run("simulate", "cancer", "--rows", 200, "-o", "table.csv")
+    run("solve", "table.csv", "-o", "record.json")
+    shutil.move("table.csv", "elsewhere.csv")
+    assert "--data" in fails("rerun", "record.json")
+    again = run_json("rerun", "record.json", "--data", "elsewhere.csv")
+    assert again["equal"]
+    assert again["changes"] == []
+
+
+def test_files_are_told_apart_by_their_content(folder):
+    run("simulate", "cancer", "--rows", 200, "-o", "table.csv")
+    run("evaluate", "cancer", "table.csv", "-o", "record.json")
+    shutil.copy(path("cancer.bif"), "mine.bif")
+    shutil.move("table.csv", "elsewhere.csv")
+    again = run_json("rerun", "record.json", "--data", "mine.bif", "--data", "elsewhere.csv")
+    assert again["equal"]
+    made = again["record"]
+    assert made["log_likelihood_per_row"] < 0
+    assert again["changes"] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "{}", '{"made_by": 3}', '{"made_by": {"command": ["exactlearn"], "options": {}}}',
+     '{"made_by": {"command": ["exactlearn", "solves"], "options": {}}}',
+     '{"made_by": {"command": "x", "options": {}}}',
+     '{"made_by": {"command": ["exactlearn", "solve"], "options": {"sauce": "x"}}}',
+     '{"made_by": {"command": ["exactlearn", "solve"], "options": 3}}',
+     '{"made_by": {"command": ["exactlearn", "solve"], "options": {"source": "asia-mnar"}}}'],
+)  # fmt: skip
+def test_a_file_that_is_no_record_is_refused(folder, text):
+    (folder / "record.json").write_text(text)
+    assert "record.json" in fails("rerun", "record.json")
+
+
+@pytest.mark.parametrize("words", [w for w in COMMANDS if w[0] in ("solve", "impute", "compile")])
+def test_the_same_seed_writes_the_same_bytes(folder, words):
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+        file = "graph.pdg.json" if words[0] == "compile" else ""
+        run(*words, "-o", folder / name / file)
+    files = sorted(file.name for file in (folder / "one").iterdir())
+    assert len(files) > (words[0] != "compile")
+    for file in files:
+        one, two = (folder / name / file for name in ("one", "two"))
+        if file != "result.json" and not file.startswith("trace"):
+            assert sha256([one]) == sha256([two]), file
