@@ -9,7 +9,9 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from threading import Event, Thread
 from time import monotonic
 from typing import Any, TypeVar
@@ -24,6 +26,9 @@ GROUP_SIZE = 8
 
 CONNECTION_TIMEOUT = 30.0
 """Seconds in which the scheduler of a cluster must answer."""
+
+TASKS_EACH = 8
+"""Tasks of a worker, in each of which it does several pieces."""
 
 POLL_INTERVAL = 0.2
 """Seconds between two looks at the control of the search while a cluster computes."""
@@ -101,8 +106,9 @@ def dask(name: str = "dask") -> Any:
 def results(
     function: Callable[..., T],
     tasks: Sequence[tuple[Any, ...]],
-    combine: Callable[[Sequence[T]], T],
+    combine: Callable[[Sequence[T]], T] | None,
     client: Any = None,
+    control: SearchControl | None = None,
 ) -> Iterator[T]:
     """Yield what a function returns for each task, in order, until the search is over.
 
@@ -113,11 +119,14 @@ def results(
     tasks
         Its arguments; one of them may be a delayed object of Dask.
     combine
-        Makes one result of several in a row, which a cluster does before it sends them.
+        Makes one result of several in a row, which a cluster does before it sends them; without it
+        each is sent.
     client
         The client of a cluster, if there is one.
+    control
+        Ends the search; without it, the control that runs in this thread.
     """
-    control = SearchControl.within()
+    control = SearchControl.within() if control is None else control
     if client is None:
         for task in tasks:
             if control.is_over:
@@ -128,7 +137,8 @@ def results(
     singles = [delayed(_watched, pure=False)(function, None, None, *task) for task in tasks]
     starts = range(0, len(singles), GROUP_SIZE)
     groups = [delayed(combine, pure=False)(singles[k : k + GROUP_SIZE]) for k in starts]
-    futures = client.compute(groups if len(tasks) > 2 * GROUP_SIZE else singles)
+    is_grouped = combine is not None and len(tasks) > 2 * GROUP_SIZE
+    futures = client.compute(groups if is_grouped else singles)
     try:
         while futures:
             while not futures[0].done():
@@ -138,6 +148,63 @@ def results(
             yield _result(futures.pop(0))
     finally:
         client.cancel(futures)
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The workers of a cluster that do parts of a search.
+
+    Parameters
+    ----------
+    client
+        The client of the cluster.
+    control
+        Ends the search.
+    """
+
+    client: Any
+    control: SearchControl
+
+    @property
+    def number(self) -> int:
+        """How many tasks are computed at once."""
+        return max(1, sum(map(int, self.client.nthreads().values())))
+
+    def pieces(
+        self, function: Callable[..., T], shared: Sequence[Any], n_pieces: int
+    ) -> Iterator[T]:
+        """Yield what a function returns for the numbers 0 to ``n_pieces - 1``, in order.
+
+        Once the search is over, nothing more is yielded.
+
+        Parameters
+        ----------
+        function
+            Called with the shared arguments and the number of the piece.
+        shared
+            Its first arguments, which each worker keeps once.
+        n_pieces
+            Number of pieces; several in a row are one task.
+        """
+        held = self.client.scatter(list(shared), broadcast=True, hash=False)
+        n_tasks = min(n_pieces, TASKS_EACH * self.number)
+        ends = [n_pieces * k // max(1, n_tasks) for k in range(n_tasks + 1)]
+        tasks = [(function, start, stop, *held) for start, stop in pairwise(ends)]
+        for found in results(_several, tasks, None, self.client, self.control):
+            yield from found
+
+
+@contextmanager
+def workers_of(cluster: Any, control: SearchControl) -> Iterator[Workers | None]:
+    """Provide the workers of a cluster, as :func:`running` its client, for a search."""
+    with running(cluster) as client:
+        yield None if client is None else Workers(client, control)
+
+
+def _several(function: Callable[..., T], start: int, stop: int, *shared: Any) -> list[T]:
+    """Return the results of some pieces; they are not wanted where the search is over."""
+    control = SearchControl.within()
+    return [function(*shared, piece) for piece in range(start, stop) if not control.is_over]
 
 
 def finished(
@@ -193,8 +260,10 @@ def _wait(futures: Sequence[Any]) -> None:
 
 def _result(future: Any) -> Any:
     """Return the result of a task that has ended; raise what it raised."""
-    if future.status == "cancelled":
-        raise SolverError("the scheduler of the cluster is gone; start it, and run this again")
+    if future.status in ("cancelled", "lost"):
+        raise SolverError(
+            "the scheduler of the cluster is gone, or all workers at once: run this again"
+        )
     try:
         return future.result()
     except dask("distributed").KilledWorker as error:

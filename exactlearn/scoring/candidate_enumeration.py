@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Generator, Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.cluster import Workers
 from exactlearn._runtime.subsets import LARGEST_RANK, binomials
 from exactlearn._runtime.threads import in_order
 from exactlearn.data.counts import distinct_rows
@@ -77,6 +79,15 @@ class _Spans(NamedTuple):
     unions: NDArray[np.int64]
 
 
+class _LevelWork(NamedTuple):
+    """What all blocks of one level need; the score's terms where all sizes of sets are known."""
+
+    size: int
+    lattice: Lattice
+    spans: _Spans
+    terms: Terms | None
+
+
 CountingRows = tuple[NDArray[np.int32], Rows]
 """Variables in an order that suits counting, and the distinct rows by variables in that order."""
 
@@ -84,7 +95,8 @@ CountingRows = tuple[NDArray[np.int32], Rows]
 class Enumeration:
     """One pass through the lattice of variable sets, in an order that suits counting.
 
-    The rows are those of the dataset, or ``counting``.
+    The rows are those of the dataset, or ``counting``. The blocks are scored by the workers of a
+    cluster, if there is one.
     """
 
     def __init__(
@@ -97,7 +109,9 @@ class Enumeration:
         prune: bool,
         threads: int = 1,
         counting: CountingRows | None = None,
+        workers: Workers | None = None,
     ) -> None:
+        self.workers = workers
         self.n, self.k, self.threads = dataset.n_variables, max_parents, threads
         self.order, self.rows = in_counting_order(dataset) if counting is None else counting
         self.tables = term_tables(score, self.rows, self.k + 1)
@@ -107,6 +121,8 @@ class Enumeration:
         self.reached = 0, 0.0
         """Size of the parent sets being scored, and the share of them that is scored."""
         self.exhausted = True
+        self.is_cut_short = False
+        """Whether the workers of a cluster were stopped before the end."""
 
     def run(self, on_progress: Progress | None) -> Generator[SizedCandidates, None, None]:
         """Yield the candidates of each size until no family can have a better superset."""
@@ -127,6 +143,8 @@ class Enumeration:
                 self._require_room(size, held)
                 if on_progress is not None:
                     on_progress(done + int(block.done * n_sets), total)
+            if self.is_cut_short:
+                return
             done += n_sets
             if size == self.k or (still_open == 0 and self.rules.prune):
                 break
@@ -138,26 +156,51 @@ class Enumeration:
     def _level(self, size: int, lattice: Lattice) -> Iterator[_Block]:
         """Score the families with ``size`` parents, a block of sets at a time."""
         spans = _blocks(lattice.level, self.n, max(64, BLOCK_ROWS // self._n_rows))
-        n_blocks, of_level = len(spans.start), self._terms_of_level(size + 1)
+        work = _LevelWork(size, lattice, spans, self._terms_of_level(size + 1))
+        n_blocks = len(spans.start)
+        if self.workers is not None:
+            alone, done = self._alone(), 0
+            for block in self.workers.pieces(Enumeration.alone, (alone, work), n_blocks):
+                done += 1
+                yield block
+            self.is_cut_short = done < n_blocks
+            return
+        yield from in_order(
+            lambda block, own: self._score(work, block, own),
+            n_blocks,
+            lambda: self._scratch(size),
+            self.threads,
+        )
 
-        def scratch() -> Scratch:
-            return Scratch(
-                new_stack(self.rows, size + 1),
-                new_stack(self.rows, max(1, size)),
-                np.full(REMEMBERED, -1, np.int64),
-                np.zeros((REMEMBERED, len(self.tables.forms))),
-            )
+    def _alone(self) -> "Enumeration":
+        """Return the same for a worker, which has no cluster."""
+        alone = copy(self)
+        alone.workers = None
+        return alone
 
-        def score(block: int, own: Scratch) -> _Block:
-            joined = self._join(spans, block, lattice.level)
-            found = self._found(len(joined.families), size, lattice.last)
-            terms = of_level or self._terms_of(joined.sets)
-            score_sets(joined, self.rules, lattice, self.rows, own, terms, found)
-            kept = trim(found.kept, int(found.numbers[1]), int(found.numbers[2]))
-            n_open, counted = int(found.numbers[2]), int(found.numbers[3])
-            return _Block(self._table(found), kept, n_open, counted, (block + 1) / n_blocks)
+    def alone(self, work: _LevelWork, block: int) -> _Block:
+        """Score the families of one block in scratch space of its own."""
+        return self._score(work, block, self._scratch(work.size))
 
-        yield from in_order(score, n_blocks, scratch, self.threads)
+    def _scratch(self, size: int) -> Scratch:
+        """Return scratch space for families with ``size`` parents."""
+        return Scratch(
+            new_stack(self.rows, size + 1),
+            new_stack(self.rows, max(1, size)),
+            np.full(REMEMBERED, -1, np.int64),
+            np.zeros((REMEMBERED, len(self.tables.forms))),
+        )
+
+    def _score(self, work: _LevelWork, block: int, own: Scratch) -> _Block:
+        """Score the families of one block."""
+        size, lattice, spans, of_level = work
+        joined = self._join(spans, block, lattice.level)
+        found = self._found(len(joined.families), size, lattice.last)
+        terms = of_level or self._terms_of(joined.sets)
+        score_sets(joined, self.rules, lattice, self.rows, own, terms, found)
+        kept = trim(found.kept, int(found.numbers[1]), int(found.numbers[2]))
+        n_open, counted = int(found.numbers[2]), int(found.numbers[3])
+        return _Block(self._table(found), kept, n_open, counted, (block + 1) / len(spans.start))
 
     def _join(self, spans: _Spans, block: int, level: Level) -> Joined:
         """Return the sets to score that come of one block of the level below."""

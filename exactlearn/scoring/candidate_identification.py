@@ -9,7 +9,8 @@ exact scores; sets that were never reached are missing, so an optimum is one ove
 
 import math
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import instance_of, register
+from exactlearn._runtime.cluster import Workers
+from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.threads import in_order
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
@@ -127,7 +130,9 @@ class Identification:
         forbidden: frozenset[Arc],
         budget: Budget,
         threads: int = 1,
+        workers: Workers | None = None,
     ) -> None:
+        self.workers = workers
         self.dataset, self.score = dataset, score
         self.n, self.budget, self.threads = dataset.n_variables, budget, threads
         self.order, self.rows = in_counting_order(dataset)
@@ -146,14 +151,33 @@ class Identification:
             pairs = None if shared is None else shared[variable]
             return self._search(variable, space, self._deadline(start, variable), pairs)
 
-        def space() -> _Space:
-            return _Space(new_stack(self.rows, self.k + 1), new_queue(self._queue_room))
-
-        pieces = in_order(identify, self.n, space, self.threads)
-        for done, found in enumerate(pieces, 1):
+        searches: Iterator[Identified]
+        if self.workers is None:
+            searches = in_order(identify, self.n, self.space, self.threads)
+        else:
+            shared_by_all = self._alone(), shared
+            searches = self.workers.pieces(Identification.alone, shared_by_all, self.n)
+        for done, found in enumerate(searches, 1):
             yield found
             if on_progress is not None:
                 on_progress(done, self.n)
+
+    def _alone(self) -> "Identification":
+        """Return the same for a worker, which has no cluster."""
+        alone = copy(self)
+        alone.workers = None
+        return alone
+
+    def alone(self, shared: NDArray[np.float64] | None, variable: int) -> Identified:
+        """Search for one variable, in its share of the time."""
+        seconds = math.inf if self.budget.seconds is None else self.budget.seconds
+        share = seconds * min(1.0, self.threads / self.n)
+        pairs = None if shared is None else shared[variable]
+        return self._search(variable, self.space(), time.monotonic() + share, pairs)
+
+    def space(self) -> _Space:
+        """Return what one thread works in."""
+        return _Space(new_stack(self.rows, self.k + 1), new_queue(self._queue_room))
 
     @property
     def _queue_room(self) -> int:
@@ -216,9 +240,9 @@ class Identification:
             places = self.order[child.parents]
             child.pair[:] = pairs[np.ix_(places, places)]
             take_pairs(child, tree, self.rows, given[2], numbers)
-        limit = self.budget.tables or 2**62
+        limit, control = self.budget.tables or 2**62, SearchControl.within()
         while True:
-            late = time.monotonic() >= deadline
+            late = time.monotonic() >= deadline or control.is_stopped
             if not late:
                 unknown = search(child, tree, *given, queue, numbers, limit, PAUSE)
                 if unknown:

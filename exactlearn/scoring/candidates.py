@@ -9,16 +9,17 @@ by itself (:mod:`exactlearn.scoring.deletion_enumeration`).
 
 import math
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from functools import partial
 from math import inf
 from time import monotonic
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.cluster import Workers, workers_of
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.threads import n_threads
 from exactlearn.data.dataset import Dataset
@@ -55,6 +56,7 @@ def candidate_parent_sets(
     on_progress: Progress | None = None,
     time_limit: float | None = None,
     control: SearchControl = UNLIMITED,
+    cluster: Any = None,
 ) -> Problem:
     """Score the parent sets of every variable and keep those that could be optimal.
 
@@ -89,6 +91,10 @@ def candidate_parent_sets(
         its smallest allowed parent set. The problem then says in ``stopped`` how far it came.
     control
         Its search's end stops the scoring as the limit does, but at once.
+    cluster
+        A Dask cluster whose workers score: ``"local"`` (a process for each core), ``"local:2"``,
+        the address of a scheduler, or a ``distributed.Client``. The outcome does not depend on it.
+        Counts that deletion estimates are made in this process whatever this says.
 
     Returns
     -------
@@ -132,31 +138,42 @@ def candidate_parent_sets(
                 "dominated parent sets were to be kept, but a search within a budget drops them; "
                 "leave the budget (scoring_time) out, and lower max_parents if that takes too long"
             )
-        return _identified(
-            dataset, score, max_parents, *constraints, budget, threads, on_progress, stop
-        )
+        with stop.workers(cluster) as workers:
+            return _identified(
+                dataset,
+                score,
+                max_parents,
+                *constraints,
+                budget,
+                threads,
+                on_progress,
+                stop,
+                workers,
+            )
     limit = FAMILY_LIMIT if prune else LISTED_LIMIT
     limit = ESTIMATED_LIMIT if isinstance(estimated, DeletionCounts) else limit
     k = _checked_size(dataset, max_parents, prune, limit)
     _check_arcs(dataset, *constraints, k)
-    enumeration: Enumeration | DeletionEnumeration
-    family: Callable[[int, Sequence[int]], float]
-    if isinstance(estimated, DeletionCounts):
-        enumeration = DeletionEnumeration(dataset, score, k, *constraints, prune, estimated)
-        family = enumeration.family
-    else:
-        counting = None if estimated is None else (estimated.order, estimated.rows)
-        enumeration = Enumeration(
-            dataset, score, k, *constraints, prune, n_threads(threads), counting
+    with stop.workers(cluster) as workers:
+        enumeration: Enumeration | DeletionEnumeration
+        family: Callable[[int, Sequence[int]], float]
+        if isinstance(estimated, DeletionCounts):
+            enumeration = DeletionEnumeration(dataset, score, k, *constraints, prune, estimated)
+            family = enumeration.family
+        else:
+            counting = None if estimated is None else (estimated.order, estimated.rows)
+            enumeration = Enumeration(
+                dataset, score, k, *constraints, prune, n_threads(threads), counting, workers
+            )
+            family = (
+                partial(score_family, dataset, score=score)
+                if estimated is None
+                else partial(estimated.score, score=score)
+            )
+        tables, finished = stop.collect(
+            enumeration.run(on_progress), lambda: enumeration.reached >= (0, 1.0)
         )
-        family = (
-            partial(score_family, dataset, score=score)
-            if estimated is None
-            else partial(estimated.score, score=score)
-        )
-    tables, finished = stop.collect(
-        enumeration.run(on_progress), lambda: enumeration.reached >= (0, 1.0)
-    )
+        finished = finished and not enumeration.is_cut_short
     if finished:
         problem = _problem(dataset.names, tables, *constraints)
         return replace(problem, complete=enumeration.exhausted)
@@ -170,6 +187,11 @@ class _Stop(NamedTuple):
 
     deadline: float
     control: SearchControl
+
+    def workers(self, cluster: Any) -> AbstractContextManager[Workers | None]:
+        """Return the workers of a cluster, which are stopped at the deadline, too."""
+        left = None if self.deadline == inf else max(0.0, self.deadline - monotonic())
+        return workers_of(cluster, SearchControl(left, outer=self.control))
 
     def collect(
         self, pieces: Generator[Piece, None, None], is_enough: Callable[[], bool]
@@ -218,12 +240,15 @@ def _identified(
     threads: int | None,
     on_progress: Progress | None,
     stop: _Stop,
+    workers: Workers | None,
 ) -> Problem:
     """Search for the candidates best first."""
     k = _largest_size(dataset.n_variables, max_parents)
     _check_arcs(dataset, required, forbidden, k)
-    search = Identification(dataset, score, k, required, forbidden, budget, n_threads(threads))
+    n = n_threads(threads) if workers is None else workers.number
+    search = Identification(dataset, score, k, required, forbidden, budget, n, workers)
     found, finished = stop.collect(search.run(on_progress), lambda: True)
+    finished = finished and len(found) == dataset.n_variables
     tables = [f.candidates for f in found]
     if not finished:
         family = partial(score_family, dataset, score=score)

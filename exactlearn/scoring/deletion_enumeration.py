@@ -136,6 +136,7 @@ class DeletionEnumeration:
         """Size of the parent sets being scored, and the share of them that is scored."""
         self.exhausted = True
         """Whether all families could be scored."""
+        self.is_cut_short = False
         self._best: dict[tuple[int, tuple[int, ...]], float] = {}
 
     def run(self, on_progress: Progress | None) -> Generator[SizedCandidates, None, None]:

@@ -18,7 +18,7 @@ Chebyshev polynomials on intervals ``[2^i, 2^(i+1)]``, to about 15 digits (Trefe
 import math
 from collections.abc import Sequence
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -229,6 +229,14 @@ class TermTables:
         self._constant: dict[int, int] = {}
         self._lock = Lock()
         self._terms = self._empty()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the lock out, for the workers of a cluster."""
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes, with a lock of its own."""
+        vars(self).update(state, _lock=Lock())
 
     def covering(self, sizes: Sequence[float] | NDArray[np.float64]) -> Terms:
         """Return the tabulated score, for these sizes of sets and those asked for before."""
