@@ -1,5 +1,6 @@
 """Bundled networks, data sets and run files."""
 
+import os
 from importlib.resources import files
 from pathlib import Path
 
@@ -40,6 +41,19 @@ def path(name: str) -> Path:
     if name not in names():
         raise OptionError(f"no bundled file {name!r}{did_you_mean(name, names())}")
     return folder() / name
+
+
+def file_or_bundled(given: str | os.PathLike[str], suffix: str) -> Path:
+    """Return the path of a file, or of the bundled file of that name where there is no such file.
+
+    Examples
+    --------
+    >>> file_or_bundled("asia", ".bif").name, file_or_bundled("folder/asia.bif", ".bif").as_posix()
+    ('asia.bif', 'folder/asia.bif')
+    """
+    own = Path(given)
+    ours = folder() / f"{own.name.removesuffix(suffix)}{suffix}"
+    return ours if own.parent == Path() and not own.exists() and ours.is_file() else own
 
 
 def locate(name: str, *suffixes: str) -> Path:

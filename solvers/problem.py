@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import instance_of, register
+from exactlearn._runtime.display import ByValue
 from exactlearn.errors import InfeasibleError, OptionError
 
 from .constraints import Constraint, MaxParents, minimal_conflict, validate
@@ -28,8 +29,11 @@ Requirement = tuple[str, Arc | Constraint]
 """One constraint: its kind (``required``, ``forbidden``, ``constraint``), and what it is about."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Problem:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Problem(
+    ByValue,
+    shown="n_variables n_candidates required forbidden constraints options stopped",
+):
     """Candidate parent sets with their scores, the constraints, and the choices they read.
 
     All candidates stand in one table sorted by variable: the candidates of variable ``i`` are the

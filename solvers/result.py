@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.display import Displayed
 from exactlearn.errors import CheckError
 
 from .problem import Problem
@@ -34,8 +35,8 @@ def relative_gap(score: float, bound: float) -> float:
     return inf if score == -inf else max(0.0, bound - score) / max(abs(score), 1e-9)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Result:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Result(Displayed, shown="status score bound gap solver seconds nodes"):
     """A selection of parent sets with its proof state.
 
     Parameters

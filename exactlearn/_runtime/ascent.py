@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl, is_interrupted
+from exactlearn._runtime.display import ByValue
 from exactlearn.errors import CheckError, OptionError
 
 FALL = 1e-9
@@ -161,8 +162,12 @@ class Approximation(NamedTuple):
     unconverged: float
 
 
-@dataclass(frozen=True, eq=False)
-class EMResult(Generic[M]):
+@dataclass(frozen=True, eq=False, repr=False)
+class EMResult(
+    ByValue,
+    Generic[M],
+    shown="model log_likelihood iterations converged starts approximation",
+):
     """Fitted parameters and how EM got there.
 
     Parameters

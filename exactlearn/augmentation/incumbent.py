@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import Event, OnEvent, SearchControl
+from exactlearn._runtime.display import ByValue
 from exactlearn.data.dataset import Dataset
 from exactlearn.scoring.scores import Score, score_family
 
@@ -18,8 +19,8 @@ IMPROVEMENT = 1e-7
 """Least improvement, relative to the score, that a step must bring: less is rounding."""
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution(ByValue, shown="score values"):
     """A DAG and a completion with their score."""
 
     parents: tuple[tuple[int, ...], ...]

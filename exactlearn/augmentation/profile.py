@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn._runtime.display import ByValue
 from exactlearn.augmentation.augment import augment
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import TOLERANCE, Incumbent
@@ -30,8 +31,8 @@ from exactlearn.scoring.scores import Score
 from exactlearn.solvers.problem import Arc
 
 
-@dataclass(frozen=True, kw_only=True)
-class Profile:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Profile(ByValue, shown="status cells=scores seconds"):
     """The best scores with each missing cell held at each of its states.
 
     Parameters

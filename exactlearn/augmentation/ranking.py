@@ -6,6 +6,7 @@ from typing import Literal
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent
+from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation.augment import augment
 from exactlearn.augmentation.branch_and_bound.search import branch
 from exactlearn.augmentation.families import FamilyRules
@@ -22,8 +23,8 @@ Distinct = Literal["solutions", "completions"]
 """What two answers must differ in."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ranking:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Ranking(Displayed, shown="status solutions seconds"):
     """The best solutions, in the order of their scores.
 
     Parameters

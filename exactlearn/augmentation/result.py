@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isclose
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments, instance_of, register
+from exactlearn._runtime.display import ByValue
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import Incumbent, Unproven, total_score
 from exactlearn.data.dataset import Dataset
@@ -16,6 +17,9 @@ from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers.result import relative_gap
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 AugmentationStatus = Literal[
     "optimal", "t-local", "heuristic", "feasible", "infeasible", "interrupted"
@@ -25,8 +29,8 @@ TOLERANCE = 1e-6
 """Largest difference of scores, relative to their size, that a check forgives."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Augmentation:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Augmentation(ByValue, shown="status score bound method t values seconds"):
     """A DAG and a completion of all missing cells, with the proof state of the solution.
 
     Parameters
@@ -106,6 +110,11 @@ class Augmentation:
     def completed(self, dataset: Dataset) -> Dataset:
         """Return the table with its missing cells filled."""
         return dataset.complete(self.values)
+
+    @checked_arguments()
+    def to_frame(self, dataset: Dataset) -> "pd.DataFrame":
+        """Return the values of the missing cells as a pandas frame: row, variable, value."""
+        return dataset.completion_frame(self.values)
 
     def check_score(self, dataset: Dataset, score: Score, rules: FamilyRules) -> None:
         """Recompute the score from the incomplete table.

@@ -48,6 +48,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.complete_data import (
     SMOOTHING,
@@ -126,8 +127,8 @@ class FamilyEstimate:
     variances: Floats | None = field(default=None, repr=False, compare=False)
 
 
-@dataclass(frozen=True)
-class DeletionFit:
+@dataclass(frozen=True, repr=False)
+class DeletionFit(Displayed, shown="method model unsupported"):
     """A network estimated by deletion.
 
     Parameters

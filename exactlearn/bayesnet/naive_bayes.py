@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from exactlearn._runtime.arguments import checked_arguments, instance_of
+from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.components import expect_components, shares_of
 from exactlearn.bayesnet.network import BayesianNetwork, draw
 from exactlearn.data.dataset import Dataset, aligned_codes
@@ -29,8 +30,8 @@ BLOCK = 1024
 """Rows whose shares of the components are in memory together."""
 
 
-@dataclass(frozen=True, eq=False)
-class NaiveBayes(NamedVariables):
+@dataclass(frozen=True, eq=False, repr=False)
+class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effective_size"):
     """A naive Bayes model with a latent component.
 
     Parameters

@@ -7,17 +7,24 @@ The joint distribution is the product over the variables of P(X | parents of X)
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments, instance_of, register
+from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.data.codes import repeated
 from exactlearn.data.dataset import Dataset, aligned_codes, check_complete
 from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import DataError, OptionError
 from exactlearn.graphs.dag import topological_order
+from exactlearn.graphs.named_graph import NamedGraph
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
 
 _COMPLETE_ROWS = (
     "but the likelihood of a network needs complete rows: complete the table first, or compile "
@@ -31,8 +38,10 @@ LARGEST_TABLE = 2**27
 """The most entries of a table that is read or estimated (1 GiB)."""
 
 
-@dataclass(frozen=True, eq=False)
-class BayesianNetwork(NamedVariables):
+@dataclass(frozen=True, eq=False, repr=False)
+class BayesianNetwork(
+    NamedVariables, ByValue, shown="n_variables arcs parameters=representational_size"
+):
     """A discrete Bayesian network, checked when made.
 
     Parameters
@@ -64,6 +73,10 @@ class BayesianNetwork(NamedVariables):
         """Check the network."""
         self.check()
 
+    def __hash__(self) -> int:
+        """Return the hash of the structure, equal for equal networks: caches look networks up."""
+        return hash((self.names, self.states, self.parents))
+
     @cached_property
     def order(self) -> tuple[int, ...]:
         """The variables with parents before children, smallest index first."""
@@ -78,6 +91,60 @@ class BayesianNetwork(NamedVariables):
     def representational_size(self) -> int:
         """Number of free parameters (Nielsen, thesis, eq. 3.21)."""
         return sum(t.size - t.size // t.shape[-1] for t in self.tables)
+
+    @property
+    def structure(self) -> NamedGraph:
+        """The directed acyclic graph with the names of its variables."""
+        return NamedGraph.of(self.names, self.parents)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the arcs as a pandas frame: from, to."""
+        return self.structure.to_frame()
+
+    def to_networkx(self) -> "nx.DiGraph":
+        """Return the graph for networkx; the attribute ``states`` of a node lists its states.
+
+        Raises
+        ------
+        MissingExtraError
+            When networkx is not installed.
+        """
+        graph = self.structure.to_networkx()
+        for name, states in zip(self.names, self.states, strict=True):
+            graph.nodes[name]["states"] = list(states)
+        return graph
+
+    def table(self, name: str) -> "pd.DataFrame":
+        """Return the conditional probability table of a variable as a pandas frame.
+
+        Parameters
+        ----------
+        name
+            The variable.
+
+        Returns
+        -------
+        frame
+            A row for each configuration of the parents, the last parent's states changing first,
+            and a column for each state; each row sums to one.
+
+        Raises
+        ------
+        OptionError
+            When there is no such variable; the message suggests near names.
+        """
+        import pandas as pd
+
+        variable = self.index(name)
+        above = [(self.names[p], self.states[p]) for p in self.parents[variable]]
+        index = pd.Index([""])
+        if above:
+            names, states = zip(*above, strict=True)
+            index = pd.MultiIndex.from_product(states, names=names)
+        if len(above) == 1:
+            index = index.get_level_values(0)
+        columns = pd.Index(self.states[variable], name=name)
+        return pd.DataFrame(self.tables[variable].reshape(-1, len(columns)), index, columns)
 
     def check(self) -> None:
         """Verify names, states, shapes, probabilities and acyclicity.

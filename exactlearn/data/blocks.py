@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.row_table import WeightedRows
 from exactlearn.data.codes import LARGEST, MISSING, code_type
 from exactlearn.data.coding import check_known, code_columns, tidy
@@ -69,8 +70,8 @@ class LabelledRows:
     listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Blocks:
+@dataclass(frozen=True, eq=False, repr=False)
+class Blocks(Displayed, shown="sources variables states"):
     """A table of any length, read block by block: iterating gives each block as a `Dataset`.
 
     Parameters

@@ -18,6 +18,7 @@ from exactlearn._runtime.arguments import (
     refusal,
     register,
 )
+from exactlearn._runtime.display import ByValue
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import (
     MISSING,
@@ -28,7 +29,7 @@ from exactlearn.data.codes import (
     checked_weights,
 )
 from exactlearn.data.labels import Column, constant_reason, find_states
-from exactlearn.errors import DataError, did_you_mean
+from exactlearn.errors import DataError, OptionError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,8 +48,8 @@ def _as_frame(value: Any, name: str) -> Any:
     raise refusal(name, "a pandas DataFrame", value, instead)
 
 
-@dataclass(frozen=True, eq=False)
-class Dataset:
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
     """Rows of discrete observations, checked when made; a missing cell has the code -1.
 
     Parameters
@@ -230,6 +231,69 @@ class Dataset:
         codes = self.codes.copy()
         codes[self.missing_cells[:, 0], columns] = filled
         return replace(self, codes=codes)
+
+    def to_frame(self, weights: str | None = None) -> "pd.DataFrame":
+        """Return the table as a pandas frame of categoricals; a missing cell is NaN.
+
+        :meth:`from_frame` makes the same table of it, but for weights and bin edges.
+
+        Parameters
+        ----------
+        weights
+            Name of a last column for the weight of each row; left out without a name.
+
+        Raises
+        ------
+        OptionError
+            When a variable has that name.
+        """
+        import pandas as pd
+
+        if weights in self.names:
+            raise OptionError(f"a variable is named {weights!r}: give the weights another name")
+        frame = pd.DataFrame(
+            {
+                name: pd.Categorical.from_codes(codes, pd.Index(states), ordered=name in self.edges)
+                for name, codes, states in zip(self.names, self.codes.T, self.states, strict=True)
+            }
+        )
+        return frame if weights is None else frame.assign(**{weights: self.row_weights})
+
+    def completion_frame(
+        self,
+        values: Sequence[int] | NDArray[np.integer],
+        probabilities: NDArray[np.float64] | None = None,
+    ) -> "pd.DataFrame":
+        """Return the values of the missing cells as a pandas frame: row, variable, value.
+
+        Parameters
+        ----------
+        values
+            A state index for each missing cell, in the order of ``missing_cells``.
+        probabilities
+            The distribution of each missing cell, shape (cells, most states), for a column with the
+            probability of the value.
+
+        Raises
+        ------
+        DataError
+            As :meth:`complete`.
+        """
+        import pandas as pd
+
+        self.complete(values)
+        rows, columns = self.missing_cells.T
+        cells = [*zip(columns.tolist(), np.asarray(values).tolist(), strict=True)]
+        frame = pd.DataFrame(
+            {
+                "row": rows,
+                "variable": [self.names[v] for v, _ in cells],
+                "value": [self.states[v][value] for v, value in cells],
+            }
+        )
+        if probabilities is not None:
+            frame["probability"] = probabilities[np.arange(len(cells)), np.asarray(values)]
+        return frame
 
     @property
     def complete_rows(self) -> NDArray[np.bool_]:

@@ -24,6 +24,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from exactlearn._runtime.arguments import refusal
+from exactlearn._runtime.display import Displayed
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, FormatError, OptionError, did_you_mean
@@ -42,8 +43,8 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class MissingnessGraph:
+@dataclass(frozen=True, repr=False)
+class MissingnessGraph(Displayed, shown="kind variables"):
     """Which variables have missing cells, and what their indicators depend on.
 
     Parameters

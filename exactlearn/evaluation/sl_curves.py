@@ -15,6 +15,7 @@ import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.json_file import strict
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
@@ -102,8 +103,8 @@ class Dominance:
     consistent: bool
 
 
-@dataclass(frozen=True, eq=False)
-class SLCurves:
+@dataclass(frozen=True, eq=False, repr=False)
+class SLCurves(ByValue, shown="languages points n_rows unfinished"):
     """The sequences of several languages.
 
     Parameters

@@ -34,7 +34,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +43,7 @@ from exactlearn._runtime.files import atomic_write, read_text
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats._bif_reader import STATES_KEY, VARIABLE_KEY, NetworkReader, Tokens
+from exactlearn.instances import file_or_bundled
 
 _KEYWORDS = "network|variable|probability|property|type|discrete|default|table"
 # What pgmpy takes for the beginning of a table, wherever it stands.
@@ -64,7 +64,7 @@ def read_bif(path: str | os.PathLike[str]) -> BayesianNetwork:
     Parameters
     ----------
     path
-        File to read, compressed by gzip or not.
+        File to read, compressed by gzip or not; or the name of a bundled network, as ``asia``.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def read_bif(path: str | os.PathLike[str]) -> BayesianNetwork:
     OptionError
         When the file cannot be read.
     """
-    return parse_bif(read_text(Path(path)), os.fspath(path))
+    return parse_bif(read_text(file_or_bundled(path, ".bif")), os.fspath(path))
 
 
 def parse_bif(text: str, source: str = "BIF text") -> BayesianNetwork:

@@ -21,6 +21,7 @@ from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.delimited import DELIMITED, SEPARATORS
 from exactlearn.formats.parquet import PARQUET
 from exactlearn.formats.raw_table import RawTable, TableFormat
+from exactlearn.instances import file_or_bundled
 
 FORMATS: dict[str, TableFormat] = {
     **dict.fromkeys(SEPARATORS, DELIMITED),
@@ -65,7 +66,7 @@ def read_dataset(
     Parameters
     ----------
     path
-        The file, in UTF-8.
+        The file, in UTF-8; or the name of a bundled table, as ``asia-mnar``.
     missing
         Symbols of a missing cell.
     header
@@ -101,7 +102,7 @@ def read_dataset(
     MissingExtraError
         When a Parquet file is read without PyArrow.
     """
-    text = read_table(Path(path), header=header, separator=separator)
+    text = read_table(file_or_bundled(path, ".csv"), header=header, separator=separator)
     rows = labelled_rows(text, names=names, drop=drop, weights=weights, missing=missing)
     listed = {k: v for k, v in rows.listed.items() if k not in (discretise or {})}
     coded = code_columns(

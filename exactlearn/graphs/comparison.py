@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import nan
 
+from exactlearn._runtime.display import Displayed
 from exactlearn.graphs.consistent_extension import completed_pattern
 from exactlearn.graphs.equivalence import (
     Arc,
@@ -17,8 +18,11 @@ from exactlearn.graphs.equivalence import (
 )
 
 
-@dataclass(frozen=True)
-class StructureComparison:
+@dataclass(frozen=True, repr=False)
+class StructureComparison(
+    Displayed,
+    shown="shd cpdag_shd arc_precision arc_recall arc_f1 edge_precision edge_recall edge_f1",
+):
     """How near a learnt graph is to a reference.
 
     Precision is the share of the learnt arcs (edges) that the reference has, recall the share of

@@ -11,9 +11,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, product
 from math import prod
+from typing import TYPE_CHECKING
 
-from exactlearn.errors import OptionError
+from exactlearn._runtime.display import Displayed
+from exactlearn.errors import MissingExtraError, OptionError
 from exactlearn.graphs.dag import topological_order
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Arc = tuple[int, int]
 Parents = tuple[tuple[int, ...], ...]
@@ -21,8 +26,8 @@ Links = frozenset[Arc]
 """Undirected links, each with the smaller variable first."""
 
 
-@dataclass(frozen=True)
-class PartiallyDirectedGraph:
+@dataclass(frozen=True, repr=False)
+class PartiallyDirectedGraph(Displayed, shown="n_variables arcs=directed edges=undirected"):
     """A graph with arcs and undirected edges: a pattern or a completed pattern (CPDAG).
 
     Parameters
@@ -86,6 +91,25 @@ class PartiallyDirectedGraph:
         for parent, child in self.directed:
             found[child].add(parent)
         return tuple(map(frozenset, found))
+
+    def to_networkx(self) -> "nx.DiGraph":
+        """Return the graph for networkx, each undirected edge as two arcs.
+
+        Raises
+        ------
+        MissingExtraError
+            When networkx is not installed.
+        """
+        try:
+            import networkx as nx
+        except ImportError:
+            raise MissingExtraError(
+                "networkx is not installed: pip install networkx, or use the arcs as they are"
+            ) from None
+        graph = nx.DiGraph()
+        graph.add_nodes_from(range(self.n_variables))
+        graph.add_edges_from(sorted(_marks(self)))
+        return graph
 
     @property
     def size(self) -> int:

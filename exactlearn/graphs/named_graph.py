@@ -3,19 +3,24 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from exactlearn._runtime.display import Displayed
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.graphs.consistent_extension import check_cpdag, consistent_extension
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Arc, Parents, PartiallyDirectedGraph, cpdag, pattern
 
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
+
 Kind = Literal["dag", "pattern", "cpdag"]
 NamedArc = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class NamedGraph:
+@dataclass(frozen=True, repr=False)
+class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
     """A graph over named variables.
 
     Parameters
@@ -147,6 +152,21 @@ class NamedGraph:
         return NamedGraph(
             self.names, {"pattern": pattern, "cpdag": cpdag}[kind](self.parents), kind
         )
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the arcs as a pandas frame: from, to; and directed, where there are edges."""
+        import pandas as pd
+
+        rows = [*((*arc, True) for arc in self.arcs), *((*edge, False) for edge in self.edges)]
+        frame = pd.DataFrame(rows, columns=["from", "to", "directed"])
+        return frame if self.edges else frame.drop(columns="directed")
+
+    def to_networkx(self) -> "nx.DiGraph":
+        """Return the graph for networkx, as :meth:`PartiallyDirectedGraph.to_networkx`, by name."""
+        graph = self.graph.to_networkx()
+        import networkx as nx
+
+        return nx.relabel_nodes(graph, dict(enumerate(self.names)))
 
     def reordered(self, names: Sequence[str]) -> "NamedGraph":
         """Return the graph with its variables in another order.

@@ -6,18 +6,22 @@ Methods that know only numbers get one indicator column for each state (one-hot 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite, nan
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Imputed:
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Imputed(ByValue, shown="status values score bound network"):
     """The values of a table's missing cells, with what the method knows about them.
 
     Parameters
@@ -54,6 +58,24 @@ class Imputed:
     def of(cls, probabilities: NDArray[np.float64]) -> "Imputed":
         """Give each cell its most probable state, the first of several."""
         return cls(values=likeliest(probabilities), probabilities=probabilities)
+
+    def to_frame(self, dataset: Dataset) -> "pd.DataFrame":
+        """Return the values of a table's missing cells as a pandas frame.
+
+        Parameters
+        ----------
+        dataset
+            The table that was imputed.
+
+        Returns
+        -------
+        frame
+            Columns row, variable, value, and probability where the method has one; no rows without
+            values.
+        """
+        if self.values is None:
+            return dataset.part(slice(0)).completion_frame([])
+        return dataset.completion_frame(self.values, self.probabilities)
 
     @property
     def ended(self) -> str:

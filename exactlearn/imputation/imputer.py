@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation import METHODS
 from exactlearn.augmentation.incumbent import total_score
 from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
@@ -96,8 +97,8 @@ class ImputationModel:
         return draw_completions(self.networks[0], self.missingness.extended(table), draws, rng)
 
 
-@dataclass(eq=False)
-class Imputer:
+@dataclass(eq=False, repr=False)
+class Imputer(Displayed, shown="mode learning network draws"):
     """Complete tables by a model that is learned from an incomplete one, or by a given network.
 
     Parameters

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation import augment
 from exactlearn.bayesnet.complete_data import fit_available_cases
 from exactlearn.bayesnet.em import fit_em
@@ -64,8 +65,8 @@ FEW = 17
 """Variables up to which dynamic programming is faster than that search."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Learning:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Learning(Displayed, shown="learner score max_parents alpha networks seed time_limit"):
     """How a network is learned from a table with missing cells.
 
     Parameters

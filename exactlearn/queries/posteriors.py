@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import exp, inf, prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.display import Displayed
 from exactlearn.bayesnet.buckets import LARGEST_ROW
 from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells, prepared
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
@@ -34,15 +36,21 @@ from exactlearn.queries.evidence import (
     with_observations,
 )
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 FEW_CELLS = LARGEST_ROW
 """With more table cells a network is compiled, where that is possible."""
 
 MAX_JOINT = 1_000_000
 """Most configurations of a joint posterior."""
 
+SHOWN_TARGETS = 3
+"""Most targets whose posteriors stand in the ``repr`` of an answer."""
 
-@dataclass(frozen=True)
-class Answer:
+
+@dataclass(frozen=True, repr=False)
+class Answer(Displayed):
     """The answer to a query.
 
     Parameters
@@ -57,6 +65,27 @@ class Answer:
     posterior: dict[str, dict[str, float]]
     probability_of_evidence: float
     log_probability_of_evidence: float
+
+    def __repr__(self) -> str:
+        """Return the posteriors of the first targets, and the probability of the evidence."""
+        shown = [
+            f"{name}: {', '.join(f'{state} {p:.4g}' for state, p in states.items())}"
+            for name, states in list(self.posterior.items())[:SHOWN_TARGETS]
+        ]
+        left = len(self.posterior) - len(shown)
+        shown += [f"{left} more"] * (left > 0)
+        return f"Answer({'; '.join(shown)}; P(evidence) {self.probability_of_evidence:.4g})"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the posteriors as a frame: variable, state, probability."""
+        import pandas as pd
+
+        rows = [
+            (name, state, p)
+            for name, states in self.posterior.items()
+            for state, p in states.items()
+        ]
+        return pd.DataFrame(rows, columns=["variable", "state", "probability"])
 
 
 @checked_arguments()

@@ -6,11 +6,13 @@ Rows are cut into pieces of one size, so that answers do not depend on the numbe
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.bayesnet.clique_elimination import eliminated, prepared
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
@@ -21,6 +23,9 @@ from exactlearn.errors import DataError, TooLargeError
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
 from exactlearn.queries.evidence import Model, compiled_once
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 PIECE = 16_384
 """Rows that a thread answers at a time."""
 
@@ -29,8 +34,8 @@ Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Posteriors of all states, shape (rows, states), and log-likelihoods, shape (rows,)."""
 
 
-@dataclass(frozen=True, eq=False)
-class TableAnswer:
+@dataclass(frozen=True, eq=False, repr=False)
+class TableAnswer(ByValue, shown="targets=names rows=log_probability_of_evidence"):
     """Posterior probabilities for each row of a table.
 
     Parameters
@@ -49,9 +54,19 @@ class TableAnswer:
     posteriors: tuple[NDArray[np.float64], ...]
     log_probability_of_evidence: NDArray[np.float64]
 
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the posteriors as a pandas frame, one column for each (variable, state)."""
+        import pandas as pd
 
-@dataclass(frozen=True, eq=False)
-class Classification:
+        columns = [
+            (name, s) for name, own in zip(self.names, self.states, strict=True) for s in own
+        ]
+        index = pd.MultiIndex.from_tuples(columns, names=["variable", "state"])
+        return pd.DataFrame(np.hstack(self.posteriors), columns=index)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Classification(ByValue, shown="name rows=predicted accuracy log_loss"):
     """The posterior of one variable for each row.
 
     Parameters
@@ -71,6 +86,15 @@ class Classification:
     posterior: NDArray[np.float64]
     predicted: NDArray[np.int64]
     labels: NDArray[np.int64]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the posterior as a pandas frame: a column for each state, then the prediction."""
+        import pandas as pd
+
+        frame = pd.DataFrame(self.posterior, columns=pd.Index(self.states, name=self.name))
+        return frame.assign(
+            predicted=pd.Categorical.from_codes(self.predicted, pd.Index(self.states))
+        )
 
     @property
     def accuracy(self) -> float:

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts, smoothed
 from exactlearn.bayesnet.log_linear import LogLinear, fit_log_linear
@@ -75,7 +76,7 @@ class LocalModelParameters:
 PARAMETERS = LocalModelParameters()
 
 
-class LocalModels:
+class LocalModels(Displayed, shown="score models"):
     """Scores and parameters of families by their local models, tables or log-linear.
 
     Parameters

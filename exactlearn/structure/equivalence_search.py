@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import Event, OnEvent, SearchControl
+from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.augmentation.incumbent import total_score
 from exactlearn.data.counts import require_complete
@@ -101,8 +102,8 @@ class LocalOptimum(NamedTuple):
     starts: int
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class EquivalenceSearch:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class EquivalenceSearch(ByValue, shown="status method score optima starts=scores seconds"):
     """The best class that a search found, and where every start ended.
 
     Parameters

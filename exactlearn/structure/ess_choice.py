@@ -22,6 +22,7 @@ import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation.starts import Dag, heuristic_network
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.em import fit_em
@@ -78,8 +79,8 @@ TIES = 9
 """Decimals of a log-likelihood per row beyond which values are equal."""
 
 
-@dataclass(frozen=True)
-class ESSChoice:
+@dataclass(frozen=True, repr=False)
+class ESSChoice(Displayed, shown="ess values=log_likelihood folds max_parents"):
     """The equivalent sample size under which networks predict held-out rows best.
 
     Parameters

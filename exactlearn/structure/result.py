@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isclose
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.display import ByValue
 from exactlearn.augmentation.incumbent import total_score
 from exactlearn.augmentation.result import TOLERANCE
 from exactlearn.bayesnet.buckets import flat_tables
@@ -23,12 +24,15 @@ from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.scoring.scores import Score, family_score
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Parents = tuple[tuple[int, ...], ...]
 """Parents of each variable."""
 
 
-@dataclass(frozen=True, eq=False)
-class FittedNetwork:
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedNetwork(ByValue, shown="network score expected_score observed_score"):
     """A network with its most probable completion of a table, and its scores there.
 
     Parameters
@@ -90,8 +94,11 @@ Variant = Literal["expected", "hard"]
 StructuralStatus = Literal["converged", "feasible", "interrupted"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class StructuralEM:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class StructuralEM(
+    ByValue,
+    shown="status variant score observed_score values iterations seconds",
+):
     """The best network that structural EM met, with its most probable completion.
 
     Parameters
@@ -151,6 +158,11 @@ class StructuralEM:
     def completed(self, dataset: Dataset) -> Dataset:
         """Return the table with its missing cells filled."""
         return dataset.complete(self.values)
+
+    @checked_arguments()
+    def to_frame(self, dataset: Dataset) -> "pd.DataFrame":
+        """Return the values of the missing cells as a pandas frame: row, variable, value."""
+        return dataset.completion_frame(self.values)
 
     def check(self, dataset: Dataset, score: Score) -> None:
         """Recompute completion and score from the incomplete table.

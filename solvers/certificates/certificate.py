@@ -59,6 +59,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.files import atomic_write
 from exactlearn.errors import CheckError
 
@@ -79,8 +80,8 @@ Pairs = tuple[tuple[Cluster, int], ...]
 """Clusters with the numerators of their multipliers."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Certificate:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Certificate(Displayed, shown="score bound gap variables leaves clusters"):
     """A proof that no network scores more than ``bound``; see the module for the fields.
 
     Made by :func:`exactlearn.solvers.certificates.prover.certify`.

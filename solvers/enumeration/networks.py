@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn._runtime.display import Displayed
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import cpdag, skeleton, v_structures
 
@@ -39,8 +40,8 @@ class ScoredNetwork(NamedTuple):
     score: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class Enumeration:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Enumeration(Displayed, shown="status networks best bound seconds"):
     """Networks, or classes, in the order of their scores.
 
     Parameters

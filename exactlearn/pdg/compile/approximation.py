@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.display import ByValue
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.inference.flows import node_probabilities
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
@@ -30,8 +31,8 @@ MAX_PAIRS = 1_000_000_000
 """Most pairs of nodes of one variable, all variables together, that are compared to begin with."""
 
 
-@dataclass(frozen=True)
-class Frontier:
+@dataclass(frozen=True, eq=False, repr=False)
+class Frontier(ByValue, shown="graphs=loss"):
     """Sizes and losses along a sequence of merges.
 
     Parameters

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.display import Displayed
 from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork, normalised, without_irrelevant_parents
 from exactlearn.data.dataset import Dataset
@@ -39,8 +40,8 @@ CHECK_ROWS = 1000
 """Rows of each kind on which a compilation is compared with its network."""
 
 
-@dataclass(frozen=True)
-class Compilation:
+@dataclass(frozen=True, repr=False)
+class Compilation(Displayed, shown="graph clique_tree_size max_error message finished"):
     """A compiled network with its sizes and its measured error.
 
     Parameters

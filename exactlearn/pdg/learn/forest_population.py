@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.display import Displayed
 from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.trade_off import bic_lambda
@@ -49,8 +50,8 @@ SIGNIFICANCES = (0.001, 0.01, 0.1, 0.3, 1.0)
 """Levels of the tests that forests are grown by; with the last one every tree is a chain."""
 
 
-@dataclass(frozen=True)
-class LearntGraphs:
+@dataclass(frozen=True, repr=False)
+class LearntGraphs(Displayed, shown="models finished"):
     """The best graph found for each lambda.
 
     Parameters

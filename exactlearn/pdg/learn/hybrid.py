@@ -30,6 +30,7 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.complete_data import check_alpha, fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.counts import require_complete
@@ -69,8 +70,8 @@ MOST_DIVERGENCES = 50_000_000
 TINY = float(np.finfo(float).tiny)
 
 
-@dataclass(frozen=True, eq=False)
-class HybridGraph:
+@dataclass(frozen=True, eq=False, repr=False)
+class HybridGraph(ByValue, shown="graph lambda_ log_likelihood loss"):
     """One point of the path.
 
     Parameters
@@ -93,8 +94,8 @@ class HybridGraph:
     loss: float
 
 
-@dataclass(frozen=True, eq=False)
-class HybridGraphs:
+@dataclass(frozen=True, eq=False, repr=False)
+class HybridGraphs(ByValue, shown="models compiled_size finished"):
     """The path of size against likelihood.
 
     Parameters

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import FALL, ascend
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset
@@ -86,8 +87,8 @@ OnGraph = Callable[[StructuralEMState, float, Callable[[], DecisionGraph]], None
 """Takes a state, its lambda, and what returns the state's graph with smoothed parameters."""
 
 
-@dataclass(frozen=True, eq=False)
-class StructuralEMGraph:
+@dataclass(frozen=True, eq=False, repr=False)
+class StructuralEMGraph(ByValue, shown="graph lambda_ size score converged finished"):
     """A decision graph learnt by structural EM.
 
     Parameters

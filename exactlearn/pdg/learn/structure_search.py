@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.display import ByValue
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.trade_off import bic_lambda
 from exactlearn.errors import CheckError
@@ -72,8 +73,8 @@ class StructureSearchParameters:
 DEFAULTS = StructureSearchParameters()
 
 
-@dataclass(frozen=True, eq=False)
-class LearntGraph:
+@dataclass(frozen=True, eq=False, repr=False)
+class LearntGraph(ByValue, shown="graph lambda_ size score log_likelihood"):
     """A decision graph learnt from data.
 
     Parameters

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import instance_of, register
+from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.labels import NamedVariables
@@ -33,8 +34,8 @@ SUM_TOLERANCE = 1e-9
 """Largest distance from one that is forgiven in the sum of a node's parameters."""
 
 
-@dataclass(frozen=True, eq=False)
-class DecisionGraph(NamedVariables):
+@dataclass(frozen=True, eq=False, repr=False)
+class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effective_size"):
     """A probabilistic decision graph as flat arrays.
 
     Nodes are numbered so that all nodes of a variable stand together and those of a parent

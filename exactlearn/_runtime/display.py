@@ -1,0 +1,98 @@
+"""Base classes of the public classes: short texts, views in notebooks, equality by value.
+
+How an object looks in a notebook is written in :mod:`exactlearn.reporting.notebook`, which knows
+all classes and stands above them. It is imported by its name, when an object is first shown.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from importlib import import_module
+from typing import Any, ClassVar
+
+import numpy as np
+
+VIEWS = "exactlearn.reporting.notebook"
+"""The module whose functions ``html`` and ``svg`` show an object of any public class."""
+
+
+class Displayed:
+    """A class with a short ``repr`` and a view in notebooks.
+
+    A subclass names the attributes that its ``repr`` shows. Of collections the number of elements
+    is shown, and nothing of what is ``None`` or empty.
+
+    Examples
+    --------
+    >>> class Path(Displayed, shown="start arcs=steps"):
+    ...     start, steps = "a", [("a", "b"), ("b", "c")]
+    >>> Path()
+    Path(start='a', arcs=2)
+    """
+
+    _shown: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, shown: str | None = None, **kwargs: Any) -> None:
+        """Keep the names of the attributes that ``repr`` shows."""
+        super().__init_subclass__(**kwargs)
+        if shown is not None:
+            cls._shown = tuple(shown.split())
+
+    def __repr__(self) -> str:
+        """Return one line with the class and the figures that matter."""
+        pairs = (name.partition("=") for name in self._shown)
+        figures = ((name, _figure(getattr(self, of or name))) for name, _, of in pairs)
+        listed = (f"{name.removeprefix('n_')}={text}" for name, text in figures if text)
+        return f"{type(self).__name__}({', '.join(listed)})"
+
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook shows, if there is more than ``repr``."""
+        view: str | None = import_module(VIEWS).html(self)
+        return view
+
+    def _repr_svg_(self) -> str | None:
+        """Return the picture of a graph, for programs that show no HTML."""
+        view: str | None = import_module(VIEWS).svg(self)
+        return view
+
+
+class ByValue(Displayed):
+    """A dataclass whose objects are equal when all their fields are, arrays by their elements.
+
+    Arrays can be changed in place, so that the objects have no hash unless a subclass defines one.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether an object of the same class has equal fields; NaN equals NaN."""
+        if type(other) is not type(self):
+            return NotImplemented
+        return self is other or all(
+            _equal(getattr(self, own.name), getattr(other, own.name))
+            for own in fields(self)  # type: ignore[arg-type]
+            if own.compare
+        )
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        one, other = np.asarray(one), np.asarray(other)
+        return np.array_equal(one, other, equal_nan=one.dtype.kind == other.dtype.kind == "f")
+    if isinstance(one, tuple | list) and type(one) is type(other):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    return bool(one == other or (one != one and other != other))
+
+
+def _figure(value: Any) -> str:
+    """Return a figure for people; nothing of what is not there."""
+    if isinstance(value, str):
+        return repr(value) if value else ""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, int | np.integer):
+        return str(value)
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
+    if isinstance(value, Sequence | Mapping | np.ndarray | frozenset):
+        return str(len(value)) if len(value) else ""
+    return "" if value is None else repr(value)
