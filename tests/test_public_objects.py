@@ -13,7 +13,7 @@ from exactlearn._runtime.display import ByValue
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.instances import path
 
-WITHOUT_OBJECTS = {"ExactlearnError", "Score"}
+WITHOUT_OBJECTS = {"ExactlearnError", "LeftOutWarning", "Score"}
 """Public classes of which there are only objects of subclasses."""
 
 
@@ -50,6 +50,7 @@ def objects():
         el.choose_smoothing(complete, network.parents),
         el.structural_em(table, "bdeu", max_parents=2),
         el.compare_structures(network.parents, result.parents),
+        el.learn(table, max_parents=1, ess=1.0),
         el.query_rows(network, table, "lung"),
         el.classify(network, table, "lung"),
         el.enumerate_networks(problem, k=3),

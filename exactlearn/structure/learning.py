@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from exactlearn._runtime.arguments import arcs_by_index, checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn._runtime.display import ByValue
 from exactlearn.augmentation import Augmentation, augment
 from exactlearn.augmentation.branch_and_bound.incomplete_families import MAX_FAMILIES
 from exactlearn.bayesnet.complete_data import SMOOTHING
@@ -62,8 +63,8 @@ MOST_PROVEN_CELLS = 60
 """Most missing cells with which a proof of network and completion together is tried."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LearnedNetwork:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class LearnedNetwork(ByValue, shown="status score bound gap ess arcs left_out dataset seconds"):
     """A network learned from a table, with the proof state of its structure.
 
     Parameters
@@ -147,10 +148,8 @@ class LearnedNetwork:
         }
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return the arcs as a frame with the columns ``parent`` and ``child``."""
-        import pandas as pd  # takes long
-
-        return pd.DataFrame(self.arcs, columns=["parent", "child"])
+        """Return the arcs as a pandas frame: from, to."""
+        return self.network.to_frame()
 
 
 def _anything(value: Any, name: str) -> Any:
