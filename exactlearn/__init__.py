@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from exactlearn.data.missingness import hide, simulate_missingness
     from exactlearn.data.missingness_graph import MissingnessGraph
     from exactlearn.errors import ExactlearnError, LeftOutWarning
+    from exactlearn.evaluation.bootstrap import ArcStrengths, bootstrap
     from exactlearn.evaluation.random_queries import random_queries
     from exactlearn.evaluation.sl_curves import sl_curves
     from exactlearn.formats.bif import read_bif, write_bif
@@ -96,6 +97,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "AIC": "exactlearn.scoring.scores",
+    "ArcStrengths": "exactlearn.evaluation.bootstrap",
     "Answer": "exactlearn.queries.posteriors",
     "Augmentation": "exactlearn.augmentation",
     "BDeu": "exactlearn.scoring.scores",
@@ -130,6 +132,7 @@ _HOME = {
     "StructureComparison": "exactlearn.graphs.comparison",
     "augment": "exactlearn.augmentation",
     "best_solutions": "exactlearn.augmentation.ranking",
+    "bootstrap": "exactlearn.evaluation.bootstrap",
     "candidate_parent_sets": "exactlearn.scoring.candidates",
     "choose_ess": "exactlearn.structure.ess_choice",
     "choose_smoothing": "exactlearn.bayesnet.smoothing_choice",
@@ -216,6 +219,7 @@ __all__ = [
     "AIC",
     "BIC",
     "Answer",
+    "ArcStrengths",
     "Augmentation",
     "BDeu",
     "BayesianNetwork",
@@ -248,6 +252,7 @@ __all__ = [
     "StructureComparison",
     "augment",
     "best_solutions",
+    "bootstrap",
     "candidate_parent_sets",
     "choose_ess",
     "choose_smoothing",

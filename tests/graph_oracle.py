@@ -47,8 +47,8 @@ def boundaries(
 
 
 @st.composite
-def dags(draw, most: int = 7) -> Parents:
-    n = draw(st.integers(1, most))
+def dags(draw, most: int = 7, least: int = 1) -> Parents:
+    n = draw(st.integers(least, most))
     order = draw(st.permutations(range(n)))
     parents: list[tuple[int, ...]] = [()] * n
     for k, v in enumerate(order):

@@ -327,6 +327,32 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         chosen[rng.choice(self.n_rows, most, replace=False)] = True
         return self.part(chosen)
 
+    def resampled(self, rng: np.random.Generator) -> "Dataset":
+        """Return a bootstrap sample: as many rows, drawn with replacement, equal ones as a weight.
+
+        Where all weights are whole numbers, a row counts as that many rows; otherwise a row is
+        drawn with its whole weight.
+
+        Parameters
+        ----------
+        rng
+            Draws them; they keep their order.
+
+        Examples
+        --------
+        >>> table = Dataset(np.array([[0], [1]]), ("a",), (("no", "yes"),), np.array([30.0, 70.0]))
+        >>> table.resampled(np.random.default_rng(0)).weights.sum().item()
+        100.0
+        """
+        own = self.row_weights
+        if self.weights is None or (own != np.floor(own)).any():
+            drawn = rng.integers(0, self.n_rows, self.n_rows)
+            weights = np.bincount(drawn, minlength=self.n_rows) * own
+        else:
+            weights = rng.multinomial(int(own.sum()), own / own.sum()).astype(np.float64)
+        kept = weights > 0
+        return replace(self, codes=self.codes[kept], weights=weights[kept])
+
     def total(self, rows: NDArray[np.float64]) -> float:
         """Return the sum of a number of each row, shape (rows,), rows counted by weight.
 

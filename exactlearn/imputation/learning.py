@@ -229,7 +229,7 @@ def bootstrap_networks(dataset: Dataset, how: Learning) -> tuple[tuple[BayesianN
         for k in range(how.networks + 1):  # the first, from independent draws, is not kept
             rng = np.random.default_rng((how.seed, k))
             values = draw_completions(network, dataset, 1, rng)[0]
-            sample = _sample(dataset.complete(values), rng)
+            sample = dataset.complete(values).resampled(rng)
             parents = _best_parents(sample, how, ESS_FACTORS[k % len(ESS_FACTORS)], control)
             if parents is None or control.is_over:
                 break
@@ -287,14 +287,6 @@ def averaged_posterior(
     for network in networks[1:]:
         total += posterior_cells(network, dataset)
     return total / len(networks)
-
-
-def _sample(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Draw as many rows as there are, with replacement; equal ones become one row with weight."""
-    times = np.bincount(rng.integers(0, dataset.n_rows, dataset.n_rows), minlength=dataset.n_rows)
-    weights = times * dataset.row_weights
-    drawn = times > 0
-    return replace(dataset, codes=dataset.codes[drawn], weights=weights[drawn])
 
 
 def independent(dataset: Dataset) -> BayesianNetwork:

@@ -89,7 +89,7 @@ def learnt_network(
             dataset, score, max_parents=max_parents, time_limit=control.remaining, control=control
         )
         if problem.stopped and control.is_over:  # perhaps before any arc was scored
-            return fit_complete(dataset, _tree(dataset), alpha=SMOOTHING)
+            return fit_complete(dataset, chow_liu_tree(dataset), alpha=SMOOTHING)
         result = solve(
             problem,
             solver=solver,
@@ -110,7 +110,7 @@ def learnt_network(
     return fit_em(dataset, parents, alpha=SMOOTHING, time_limit=control.remaining).model
 
 
-def _tree(dataset: Dataset) -> tuple[tuple[int, ...], ...]:
+def chow_liu_tree(dataset: Dataset) -> tuple[tuple[int, ...], ...]:
     """Return the parents in the tree of Chow and Liu, which takes no search."""
     codes = np.ascontiguousarray(dataset.codes, np.int16)
     forest = chow_liu_forest(codes, dataset.row_weights, dataset.cardinalities, None)

@@ -1,0 +1,366 @@
+r"""How strongly data support each arc: shares of bootstrap samples whose networks have it.
+
+A network is learnt from each of some tables of as many rows, drawn with replacement (Friedman,
+Goldszmidt and Wyner 1999, "Data analysis with Bayesian networks: a bootstrap approach"). Its class
+counts, not the one member that a learner returns: a compelled arc counts for its direction, a
+reversible one by half for each.
+
+Which edges are significant is decided as by Scutari and Nagarajan (2013, "Identifying significant
+edges in graphical models of molecular networks"): with :math:`F` the empirical distribution of the
+edges' strengths over all pairs of variables, the share :math:`t` of pairs without an edge is the
+one that minimises
+
+.. math:: L_1(t) = \int_0^1 |F(x) - t| \, dx,
+
+and an edge is significant when its strength is larger than :math:`F^{-1}(t)`. This integral is the
+mean distance of t from :math:`F(X)` for uniform X, so it is least at the median of :math:`F(X)`,
+and that is :math:`F(1/2)`, as F is monotone. So the significant edges are those of more than half
+of the samples, and the threshold is the largest strength that is no more than a half.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import SearchControl
+from exactlearn.data.blocks import merge_rows
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.labels import variable_index
+from exactlearn.errors import ExactlearnError, OptionError
+from exactlearn.evaluation.learners import Learner, described, named_learner
+from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
+from exactlearn.graphs.equivalence import Arc, Parents, PartiallyDirectedGraph, cpdag
+from exactlearn.structure.selection import chosen_ess
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RECORD = "bootstrap.json"
+"""The file, in its folder, of the samples that are done."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArcStrengths:
+    """Shares of bootstrap samples whose networks have each arc.
+
+    Parameters
+    ----------
+    names
+        The variables.
+    compelled
+        Share of the samples in whose class all networks have the arc from the row's to the column's
+        variable, shape (variables, variables).
+    reversible
+        Share of the samples in whose class networks have the arc in both directions; symmetric.
+    replicates
+        Number of the samples that count.
+    wanted
+        Number of samples that were wanted: more, after a limit, an interrupt or a failure.
+    unfinished
+        Number of the samples that count whose network is the best within a limit of time.
+    failures
+        Why networks of samples could not be learnt, each reason once.
+    """
+
+    names: tuple[str, ...]
+    compelled: NDArray[np.float64]
+    reversible: NDArray[np.float64]
+    replicates: int
+    wanted: int
+    unfinished: int = 0
+    failures: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str],
+        graphs: Sequence[PartiallyDirectedGraph],
+        *,
+        wanted: int | None = None,
+        unfinished: int = 0,
+        failures: Sequence[str] = (),
+    ) -> "ArcStrengths":
+        """Count the arcs of classes, given as CPDAGs, perhaps with more arcs directed.
+
+        Examples
+        --------
+        >>> found = ArcStrengths.of(("a", "b"), [cpdag([(), (0,)]), cpdag([(), ()])])
+        >>> found.strength("a", "b"), found.edge_strength("a", "b")
+        (0.25, 0.5)
+        """
+        compelled, reversible = np.zeros((2, len(names), len(names)))
+        for graph in graphs:
+            for a, b in graph.directed:
+                compelled[a, b] += 1
+            for a, b in graph.undirected:
+                reversible[a, b] += 1
+                reversible[b, a] += 1
+        n = max(1, len(graphs))
+        every = len(graphs) if wanted is None else wanted
+        shares = compelled / n, reversible / n
+        return cls(tuple(names), *shares, len(graphs), every, unfinished, tuple(failures))
+
+    def __repr__(self) -> str:
+        """Return the size of the result."""
+        of = "" if self.wanted == self.replicates else f" of {self.wanted}"
+        return (
+            f"ArcStrengths({len(self.names)} variables, {self.replicates}{of} replicates, "
+            f"threshold {self.threshold:.3f})"
+        )
+
+    @property
+    def strengths(self) -> NDArray[np.float64]:
+        """Share of the samples with each arc, a reversible one by half, shape as ``compelled``."""
+        return self.compelled + self.reversible / 2
+
+    @property
+    def edges(self) -> NDArray[np.float64]:
+        """Share of the samples with an arc in either direction, symmetric."""
+        return self.compelled + self.compelled.T + self.reversible
+
+    def strength(self, tail: str | int, head: str | int) -> float:
+        """Return the share of the samples that have an arc, a reversible one counted by half."""
+        return float(self.strengths[self._index(tail), self._index(head)])
+
+    def edge_strength(self, one: str | int, other: str | int) -> float:
+        """Return the share of the samples that have an arc in either direction."""
+        return float(self.edges[self._index(one), self._index(other)])
+
+    @cached_property
+    def threshold(self) -> float:
+        """The strength above which an edge is significant, see the module's description."""
+        pairs = self.edges[np.triu_indices(len(self.names), 1)]
+        return float(pairs[pairs <= 0.5].max(initial=0.0))
+
+    def averaged(self, threshold: float | None = None) -> Parents:
+        """Return the averaged network: a DAG with the edges of more than the threshold.
+
+        Arcs are added by falling strength, equal ones in the order of the variables; one that would
+        close a directed cycle is taken the other way, so that every such edge is there.
+
+        Parameters
+        ----------
+        threshold
+            Strength of an edge, from 0 to 1; ``self.threshold`` when left out.
+
+        Returns
+        -------
+        The parents of each variable.
+        """
+        least = self.threshold if threshold is None else threshold
+        arcs = np.argwhere(np.triu(self.edges > least, 1)).tolist()
+        strengths = self.strengths
+        both = sorted([(-strengths[a, b], a, b) for x, y in arcs for a, b in ((x, y), (y, x))])
+        parents: list[set[int]] = [set() for _ in self.names]
+        above: list[set[int]] = [set() for _ in self.names]  # ancestors
+        for _, a, b in both:
+            if a not in parents[b] and b not in parents[a] and b not in above[a]:
+                parents[b].add(a)
+                new = {a, *above[a]}
+                for v in range(len(self.names)):
+                    if v == b or b in above[v]:
+                        above[v] |= new
+        return tuple(tuple(sorted(family)) for family in parents)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one record for each arc that any sample has, the strongest edges first.
+
+        Keys are ``parent``, ``child``, ``strength``, ``edge_strength``, ``direction`` (the share of
+        the edge's strength in this direction), ``compelled``, ``reversible`` and ``significant``.
+        """
+        strengths, edges = self.strengths, self.edges
+        rows = [
+            {
+                "parent": self.names[a],
+                "child": self.names[b],
+                "strength": float(strengths[a, b]),
+                "edge_strength": float(edges[a, b]),
+                "direction": float(strengths[a, b] / edges[a, b]),
+                "compelled": float(self.compelled[a, b]),
+                "reversible": float(self.reversible[a, b]),
+                "significant": bool(edges[a, b] > self.threshold),
+            }
+            for a, b in np.argwhere(strengths > 0).tolist()
+        ]
+        return sorted(rows, key=lambda row: (-row["edge_strength"], -row["strength"]))
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a table with one row for each arc, with the columns of :meth:`to_records`."""
+        import pandas as pd
+
+        columns = [
+            *("parent", "child", "strength", "edge_strength", "direction"),
+            *("compelled", "reversible", "significant"),
+        ]
+        return pd.DataFrame(self.to_records(), columns=columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a JSON record says beside the arcs."""
+        averaged = zip(self.names, self.averaged(), strict=True)
+        return {
+            "replicates": self.replicates,
+            "wanted": self.wanted,
+            "unfinished": self.unfinished,
+            "failures": list(self.failures),
+            "threshold": self.threshold,
+            "averaged": {name: [self.names[p] for p in family] for name, family in averaged},
+        }
+
+    def _index(self, name: str | int) -> int:
+        places = {known: v for v, known in enumerate(self.names)}
+        return name if isinstance(name, int) else variable_index(name, places)
+
+
+@checked_arguments()
+def bootstrap(
+    dataset: Dataset,
+    replicates: int = 200,
+    *,
+    learner: str | Learner = "exact",
+    seed: int = 0,
+    jobs: int = 1,
+    folder: str | Path | None = None,
+    time_limit: float | None = None,
+    cluster: Any = None,
+    on_begin: Callable[[str], None] = lambda title: None,
+) -> ArcStrengths:
+    """Learn a network from each of some bootstrap samples, and count their arcs.
+
+    Parameters
+    ----------
+    dataset
+        Rows, with or without missing cells.
+    replicates
+        Number of samples, at least 1.
+    learner
+        A name in :data:`exactlearn.evaluation.learners.LEARNERS`, or a function of a table. Where
+        cells are missing, ``exact`` has the equivalent sample size that is best for the table
+        itself, chosen once. A function returns a graph, or what has ``parents``; a
+        `PartiallyDirectedGraph` counts as it is, of others the CPDAG. For several processes it must
+        pickle.
+    seed
+        Sample k is drawn by a generator made from the seed and k, whatever the other samples are.
+    jobs
+        Number of processes; the result does not depend on it.
+    folder
+        Where what is done is kept, so that a later call with the same table, seed and learner goes
+        on. A function is known by its name and its arguments, if it is a ``functools.partial``.
+    time_limit
+        Seconds for all samples, shared out evenly.
+    cluster
+        A Dask cluster in place of processes, as for :class:`~exactlearn.evaluation.study.Study`.
+    on_begin
+        Called with a line of text for each sample.
+
+    Raises
+    ------
+    OptionError
+        When there is no sample, or no learner of that name.
+    ExactlearnError
+        When no sample gave a network; says why.
+
+    Examples
+    --------
+    >>> from exactlearn import read_dataset
+    >>> from exactlearn.instances import locate
+    >>> table = read_dataset(locate("cancer-mcar-complete", ".csv"))
+    >>> found = bootstrap(table, 20)
+    >>> found.edge_strength("Smoker", "Cancer") > found.threshold
+    True
+    """
+    if replicates < 1:
+        raise OptionError(f"{replicates} replicates: give 1 or more")
+    weights = dataset.row_weights
+    if (weights == np.floor(weights)).all():
+        dataset = replace(merge_rows([dataset]), edges=dataset.edges)
+    control = SearchControl.within(time_limit)
+    with control.running():
+        chosen = _chosen(learner, dataset, seed, control) if isinstance(learner, str) else learner
+    settings = f"{described(chosen)} {_digest(dataset)} seed {seed}"
+    runs = [
+        PlannedRun(
+            "bootstrap", str(k), "network", partial(_run, dataset, chosen, seed, k), settings
+        )
+        for k in range(replicates)
+    ]
+    path = None if folder is None else Path(folder) / RECORD
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    record = Record.open(path, on_begin, control)
+    study = Study(runs, record, jobs, cluster=cluster)
+    study.run()
+    found = list(study.found())
+    failures = tuple(dict.fromkeys(why for _, why in study.failures()))
+    if failures and not found:
+        raise ExactlearnError(f"no bootstrap sample gave a network: {failures[0]}")
+    return ArcStrengths.of(
+        dataset.names,
+        [_class(one, dataset.n_variables) for one in found],
+        wanted=replicates,
+        unfinished=sum(bool(one.get("unfinished")) for one in found),
+        failures=failures,
+    )
+
+
+def _chosen(name: str, dataset: Dataset, seed: int, control: SearchControl) -> Learner:
+    """Return the learner of a name, with what is chosen once for all samples."""
+    learn = named_learner(name)
+    if name != "exact":
+        return learn
+    ess = chosen_ess(
+        dataset, None, criterion="bdeu", max_parents=3, seed=seed, time_limit=control.remaining
+    ).ess
+    return partial(learn, **{"ess": ess})
+
+
+def _run(dataset: Dataset, learn: Learner, seed: int, number: int) -> Found:
+    """Learn from one sample; return the arcs and edges of the class."""
+    found = learn(dataset.resampled(np.random.default_rng((seed, number))))
+    graph, own = class_of(found), getattr(found, "names", dataset.names)
+    place = [dataset.names.index(name) for name in own]  # a column may be left out
+
+    def placed(arcs: Collection[Arc]) -> list[Arc]:
+        return sorted((place[a], place[b]) for a, b in arcs)
+
+    return {"directed": placed(graph.directed), "undirected": placed(graph.undirected)}
+
+
+def class_of(found: Any) -> PartiallyDirectedGraph:
+    """Return the CPDAG of what was learnt.
+
+    Raises
+    ------
+    OptionError
+        When it is no graph, and has no parents.
+    """
+    if isinstance(found, PartiallyDirectedGraph):
+        return found
+    parents: Sequence[Collection[int]] | None = getattr(found, "parents", found)
+    if not isinstance(parents, Sequence):
+        raise OptionError(
+            f"the learner returned {found!r}, which has no network: expected a graph, or what has "
+            "the parents of each variable; give it more time, or another learner"
+        )
+    return cpdag(parents)
+
+
+def _class(found: Found, n_variables: int) -> PartiallyDirectedGraph:
+    def pairs(kind: str) -> Iterator[tuple[int, int]]:
+        return ((a, b) for a, b in found[kind])
+
+    return PartiallyDirectedGraph(
+        n_variables, frozenset(pairs("directed")), frozenset(pairs("undirected"))
+    )
+
+
+def _digest(dataset: Dataset) -> str:
+    """Return a number of the contents, by which a changed table is recognised."""
+    told = repr((dataset.names, dataset.states)).encode()
+    return f"{crc32(told + dataset.codes.tobytes() + dataset.row_weights.tobytes()):08x}"
