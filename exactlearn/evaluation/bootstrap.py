@@ -34,7 +34,7 @@ from exactlearn.data.blocks import merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import variable_index
 from exactlearn.errors import ExactlearnError, OptionError
-from exactlearn.evaluation.learners import Learner, described, named_learner
+from exactlearn.evaluation.learners import Learner, described, learn_exact, named_learner
 from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
 from exactlearn.graphs.equivalence import Arc, Parents, PartiallyDirectedGraph, cpdag
 from exactlearn.structure.selection import chosen_ess
@@ -317,7 +317,7 @@ def _chosen(name: str, dataset: Dataset, seed: int, control: SearchControl) -> L
     ess = chosen_ess(
         dataset, None, criterion="bdeu", max_parents=3, seed=seed, time_limit=control.remaining
     ).ess
-    return partial(learn, **{"ess": ess})
+    return partial(learn_exact, ess=ess)
 
 
 def _run(dataset: Dataset, learn: Learner, seed: int, number: int) -> Found:
