@@ -53,8 +53,16 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the overview without importing the commands."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, known.line) for name, known in COMMANDS.items()])
+        width = max(map(len, COMMANDS))  # that of the names is the same in all groups
+        for group in dict.fromkeys(known.group for known in COMMANDS.values()):
+            with formatter.section(group):
+                formatter.write_dl(
+                    [
+                        (f"{name:{width}}", k.line)
+                        for name, k in COMMANDS.items()
+                        if k.group == group
+                    ]
+                )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

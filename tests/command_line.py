@@ -34,6 +34,13 @@ def run_json(*words, status=0):
     return record
 
 
+def read_record(path):
+    """Read the record in a file without what it was made by."""
+    record = json.loads(path.read_text())
+    del record["made_by"]
+    return record
+
+
 def signed_json(*words, status=0):
     def refuse(constant):
         raise AssertionError(f"{constant} is not strict JSON")

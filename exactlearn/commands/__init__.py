@@ -23,11 +23,14 @@ class Command(NamedTuple):
     run
         Does the work, given the options and the output; ``None`` for that of the module with the
         command's name.
+    group
+        The title in the overview that it stands below.
     """
 
     line: str
     options: str | type[Any]
     run: Callable[[Any, Any], None] | None = None
+    group: str = "Files and help"
 
 
 def options_of(name: str) -> type[Any]:
@@ -52,44 +55,72 @@ COMMANDS = {
     "run": Command(
         "Run a declared pipeline: data, network, decision graph, queries.",
         "declarations.RunOptions",
+        group="Learn",
     ),
     "solve": Command(
-        "Learn the optimal network of a table or of given scores.", "declarations.Solve"
+        "Learn the optimal network of a table or of given scores.",
+        "declarations.Solve",
+        group="Learn",
     ),
-    "augment": Command(
-        "Learn network and completion of incomplete data together.", "declarations.Augment"
-    ),
-    "impute": Command("Fill missing cells by a network, learned or given.", "declarations.Impute"),
-    "compare": Command(
-        "Compare ways of completing missing cells, or languages of models.", "declarations.Compare"
-    ),
-    "fit": Command("Estimate the parameters of a model by a table.", "declarations.Fit"),
-    "compile": Command(
-        "Compile a network to a probabilistic decision graph.", "declarations.Compile"
-    ),
-    "learn-pdg": Command(
-        "Learn a probabilistic decision graph from a table.", "declarations.LearnPdg"
+    "fit": Command(
+        "Estimate the parameters of a model by a table.", "declarations.Fit", group="Learn"
     ),
     "learn-nb": Command(
-        "Learn a naive Bayes model with a latent component from a table.", "declarations.LearnNb"
+        "Learn a naive Bayes model with a latent component from a table.",
+        "declarations.LearnNb",
+        group="Learn",
     ),
-    "query": Command("Answer posterior queries on a model.", "declarations.Query"),
+    "augment": Command(
+        "Learn network and completion of incomplete data together.",
+        "declarations.Augment",
+        group="Missing cells",
+    ),
+    "impute": Command(
+        "Fill missing cells by a network, learned or given.",
+        "declarations.Impute",
+        group="Missing cells",
+    ),
+    "missingness": Command(
+        "Diagnose missing cells, and recommend an estimator.",
+        "declarations.Missingness",
+        group="Missing cells",
+    ),
+    "compile": Command(
+        "Compile a network to a probabilistic decision graph.",
+        "declarations.Compile",
+        group="Decision graphs",
+    ),
+    "learn-pdg": Command(
+        "Learn a probabilistic decision graph from a table.",
+        "declarations.LearnPdg",
+        group="Decision graphs",
+    ),
+    "query": Command("Answer posterior queries on a model.", "declarations.Query", group="Ask"),
+    "graph": Command(
+        "Show a network's structure, its equivalence class and its independences.",
+        "declarations.Graph",
+        group="Ask",
+    ),
+    "compare": Command(
+        "Compare ways of completing missing cells, or languages of models.",
+        "declarations.Compare",
+        group="Judge",
+    ),
+    "evaluate": Command(
+        "Judge a model by the rows of a table, or by a reference.",
+        "declarations.Evaluate",
+        group="Judge",
+    ),
+    "verify": Command(
+        "Check the proof of an optimum, with exact numbers.", "declarations.Verify", group="Judge"
+    ),
+    "reproduce": Command(
+        "Repeat the experiments of a paper.", "declarations.Reproduce", group="Judge"
+    ),
     "simulate": Command("Draw rows from a model and hide cells.", "declarations.Simulate"),
     "convert": Command(
         "Convert a model, a table or scores to another format.", "declarations.Convert"
     ),
-    "verify": Command("Check the proof of an optimum, with exact numbers.", "declarations.Verify"),
-    "evaluate": Command(
-        "Judge a model by the rows of a table, or by a reference.", "declarations.Evaluate"
-    ),
-    "graph": Command(
-        "Show a network's structure, its equivalence class and its independences.",
-        "declarations.Graph",
-    ),
-    "missingness": Command(
-        "Diagnose missing cells, and recommend an estimator.", "declarations.Missingness"
-    ),
-    "reproduce": Command("Repeat the experiments of a paper.", "declarations.Reproduce"),
     "rerun": Command(
         "Repeat the command that made a record, and compare the answers.", "declarations.Rerun"
     ),

@@ -15,11 +15,54 @@ import click
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn.commands import body_of, options_of
-from exactlearn.commands.declare import About, Declared, about_of
+from exactlearn.commands.declare import About, Declared, about_of, group_of
 from exactlearn.commands.output import Output
 from exactlearn.commands.provenance import Provenance, running
 
 D = TypeVar("D", bound=Declared)
+
+GROUPS = (
+    *("Options", "Score", "Search", "Limits and seed", "Several networks", "Equivalence classes"),
+    *("Constraints", "Parameters", "Table", "Output"),
+)
+"""Titles of the groups of options that come last in a help, in their order."""
+
+EXAMPLES = "\nExamples\n--------\n"
+
+
+class GroupedCommand(click.Command):
+    """A command whose help has its options by subject, and examples at the end.
+
+    Parameters
+    ----------
+    groups
+        The title of each option's group, in the order that options have in their groups.
+    examples
+        Command lines.
+    """
+
+    def __init__(self, *args: Any, groups: Mapping[str, str], examples: str, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.groups, self.examples = groups, examples
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, below the titles of their groups."""
+        known = {one.name: one for one in self.get_params(ctx) if isinstance(one, click.Option)}
+        found: dict[str, list[tuple[str, str]]] = {}
+        others = dict.fromkeys(known.keys() - self.groups.keys(), "Output")
+        for name, title in {**self.groups, **others}.items():
+            if name in known and (line := known[name].get_help_record(ctx)):
+                found.setdefault(title, []).append(line)
+        for title in sorted(found, key=lambda t: GROUPS.index(t) if t in GROUPS else -1):
+            with formatter.section(title):
+                formatter.write_dl(found[title])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples."""
+        if self.examples:
+            with formatter.section("Examples"):
+                for line in self.examples.splitlines():
+                    formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
 
 def command(name: str) -> click.Command:
@@ -33,8 +76,19 @@ def command(name: str) -> click.Command:
         words: Sequence[str] = click.get_current_context().find_root().obj or (name,)
         return partial(_run, body_of(name), options, output, words)
 
-    known = [*parameters(declared), *parameters(Output)]
-    return click.Command(name, callback=call, params=known, help=getdoc(declared))
+    text, _, examples = (getdoc(declared) or "").partition(EXAMPLES)
+    return GroupedCommand(
+        name,
+        callback=call,
+        params=[*parameters(declared), *parameters(Output)],
+        help=text,
+        groups={
+            one.name: group_of(kind, one.name) or "Options"
+            for kind in (Output, declared)  # what all commands share comes first
+            for one in fields(kind)  # type: ignore[arg-type]
+        },
+        examples=examples,
+    )
 
 
 def _run(

@@ -6,7 +6,7 @@ The modules that do the work import the whole package, so that they are imported
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from exactlearn.commands.declare import (
     Declared,
@@ -88,7 +88,14 @@ class RunOptions(Declared):
     another; result.json there holds what --json prints, run.toml the run with all its defaults, and
     data/, truth/, test/ and inputs/ its tables, so that the folder can be moved and 'exactlearn run
     FOLDER/run.toml' repeats it.
+
+    Examples
+    --------
+    exactlearn run asia
+    exactlearn run cancer --seed 1 -o cancer
     """
+
+    groups: ClassVar = {"Limits and seed": "seed time_limit"}
 
     source: str = argument("RUN.toml", reads=True)
     seed: int | None = option(None, least=0, help="Seed, in place of the run file's.")
@@ -103,6 +110,8 @@ class RunOptions(Declared):
 @dataclass(frozen=True, kw_only=True)
 class Traced(Declared):
     """A search whose score and bound over time can be written."""
+
+    groups: ClassVar = {"Output": "*"}
 
     trace: Path | None = option(
         None,
@@ -131,7 +140,23 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
 
     Ctrl-C and SIGTERM end the search with the best network so far (exit status 130); so do the
     limits (3).
+
+    Examples
+    --------
+    exactlearn solve asia-mnar-complete
+    exactlearn solve lucas-mcar --max-parents 2 --time-limit 60 -o lucas
+    exactlearn solve asia-mnar-complete --require 'smoke->lung' --best 3
+    exactlearn solve asia-mnar-complete --solver ges --json
     """
+
+    groups: ClassVar = {
+        "Score": "counts local_models log_linear_parents",
+        "Search": "start",
+        "Limits and seed": "gap memory_limit threads",
+        "Several networks": "best best_classes within support",
+        "Equivalence classes": "phases greediness restarts",
+        "Output": "certificate",
+    }
 
     source: str = argument("DATA.csv|SCORES.jkl", reads=True, in_run="file")
     start: str | None = option(
@@ -259,7 +284,14 @@ class Augment(IncompleteLearning, Search, Traced):
 
     Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
     the others, and --scoring-time, are for complete tables ('exactlearn solve').
+
+    Examples
+    --------
+    exactlearn augment cancer-mcar --method t-local -o completed.csv
+    exactlearn augment cancer-mcar --time-limit 20 --best 2 --json
     """
+
+    groups: ClassVar = {"Several networks": "best best_completions profile", "Search": "start"}
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
     best: int | None = option(
@@ -300,6 +332,8 @@ class Augment(IncompleteLearning, Search, Traced):
 class Imputing(IncompleteLearning):
     """How networks are learned that complete tables."""
 
+    groups: ClassVar = {"Search": "learner networks missingness"}
+
     learner: LearnerName | None = option(
         None,
         help="How posterior, mpe and multiple learn networks, and impute's 'augmentation' finds "
@@ -332,6 +366,11 @@ class Impute(Imputing):
 
     Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
     the others, and --scoring-time, are for complete tables ('exactlearn solve').
+
+    Examples
+    --------
+    exactlearn impute asia-mnar -o completed.csv
+    exactlearn impute asia-mnar --network asia --mode multiple --draws 3 -o draws
     """
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
@@ -387,7 +426,18 @@ class Compare(Imputing):
     wins. -o writes the SL-curves (.json, .svg), or these, the models and the repetitions into a
     folder, where a later call goes on. Of the options, --lambdas to --jobs, --repeat, --seed,
     --time-limit and those on reading tables hold.
+
+    Examples
+    --------
+    exactlearn compare asia-mnar --methods t-local,mode --truth asia-mnar-complete
+    exactlearn compare --network cancer --hide mcar:0.1 --methods t-local,mode --repeat 2
     """
+
+    groups: ClassVar = {
+        "Methods": "methods truth network rows hide repeat class_ reference",
+        "Languages": "languages lambdas test queries",
+        "Limits and seed": "jobs",
+    }
 
     source: str | None = argument(
         "[DATA.csv]", None, reads=True, in_run="file", unless=("network",)
@@ -482,7 +532,18 @@ class Fit(Clustered, Random):
     DATA is also a folder of Parquet files, or a pattern such as 'parts/*.csv'. These, and files
     that are large, are read in blocks, equal rows merged: memory is that of the distinct rows. A
     limit or Ctrl-C while reading leaves the parameters of the rows read so far.
+
+    Examples
+    --------
+    exactlearn fit cancer cancer-mcar -o fitted.bif
+    exactlearn fit cancer cancer-mcar --method f-mcar --standard-errors --json
     """
+
+    groups: ClassVar = {
+        "EM": "iterations tolerance starts start",
+        "Closed form": "separators aggregation standard_errors",
+        "Limits and seed": "time_limit",
+    }
 
     source: str = argument(
         "MODEL.bif|MODEL.pdg.json|MODEL.nb.json", reads=True, in_run="network.bif"
@@ -600,7 +661,17 @@ class Compile(Reading, Random):
     10 %. It judges the rarest rows. With a limit of merging, loss is what merging lost in all: the
     Kullback-Leibler divergence of the graph from the network in nats, or with --data the
     log-likelihood per row in nats.
+
+    Examples
+    --------
+    exactlearn compile asia -o asia.pdg.json
+    exactlearn compile asia --merge-budget 0.01 --data asia-mnar-complete
     """
+
+    groups: ClassVar = {
+        "Merging": "merge_budget lambda_ data frontier",
+        "Limits and seed": "time_limit max_size",
+    }
 
     source: str = argument("NETWORK.bif", reads=True, in_run="network.bif")
     root: str | None = option(
@@ -661,7 +732,20 @@ class LearnPdg(Reading, Random):
     The table is a file or the name of a bundled one. -o writes the graph (.pdg.json), the record
     (.json) or its figure (.svg, .png, .pdf, .dot). Ctrl-C ends the search with the best graph so
     far (exit status 130), and so does --time-limit (exit status 3).
+
+    Examples
+    --------
+    exactlearn learn-pdg asia-mnar-complete -o asia.pdg.json
+    exactlearn learn-pdg cancer-mcar --lambda 0.2 --time-limit 30
     """
+
+    groups: ClassVar = {
+        "Score": "lambdas validation size",
+        "Search": "significances tree",
+        "Limits and seed": "time_limit",
+        "Parameters": "smoothing",
+        "Output": "frontier",
+    }
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
     method: GraphMethod | None = option(
@@ -737,7 +821,18 @@ class LearnNb(Reading, Random):
     The table is a file or the name of a bundled one. -o writes the model (.nb.json) or the record
     (.json). Ctrl-C ends the search with the best model so far (exit status 130), and so does
     --time-limit (exit status 3).
+
+    Examples
+    --------
+    exactlearn learn-nb cancer-mcar -o cancer.nb.json
+    exactlearn learn-nb cancer-mcar --components 3 --json
     """
+
+    groups: ClassVar = {
+        "Score": "lambda_ validation",
+        "Limits and seed": "most_components time_limit",
+        "Parameters": "smoothing",
+    }
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
     components: int | None = option(
@@ -779,7 +874,20 @@ class Query(Reading, Random):
 
     The model is a file or the name of a bundled network. -o writes the answer as .json. With
     --data every row is a case of its own, and all cores work.
+
+    Examples
+    --------
+    exactlearn query asia -e smoke=yes -t lung
+    exactlearn query asia -e smoke=yes --best 2 --json
+    exactlearn query asia --data asia-mnar --class lung -o rows.csv
     """
+
+    groups: ClassVar = {
+        "Evidence": "evidence soft",
+        "Answers": "targets joint best map_ draws entropy information divergence sensitivity "
+        "independences",
+        "Rows of a table": "data class_",
+    }
 
     source: str = argument(
         "MODEL.bif|MODEL.pdg.json|MODEL.nb.json", reads=True, in_run="model.pdg.json"
@@ -853,7 +961,14 @@ class Simulate(Random):
     """Draw rows from a model and hide cells; -o names the table to write.
 
     The model is a file or the name of a bundled network. The same seed gives the same bytes.
+
+    Examples
+    --------
+    exactlearn simulate asia --rows 50 --hide mcar:0.1 -o table.csv --complete truth.csv
+    exactlearn simulate asia --missingness 'lung <- smoke, lung' -o table.csv
     """
+
+    groups: ClassVar = {"Missing cells": "hide missingness beta missingness_output complete"}
 
     source: str = argument(
         "MODEL.bif|MODEL.pdg.json|MODEL.nb.json", reads=True, in_run="network.bif"
@@ -924,6 +1039,11 @@ class Convert(CompleteLearning):
     figure, which as .dot shows the forest of variables, too; a
     table (.csv, .tsv, .parquet, ...) as a table or as its local scores (.jkl, .scores); scores
     (.jkl, .scores, .parquet) as scores. '.gz' may follow a text's suffix.
+
+    Examples
+    --------
+    exactlearn convert asia -o asia.dot
+    exactlearn convert asia-mnar-complete --max-parents 2 -o scores.jkl
     """
 
     source: str = argument("FILE", reads=True)
@@ -937,6 +1057,12 @@ class Verify(Declared):
     (.jkl, .scores, .txt or .parquet). -o writes the answer as .json.
 
     Exit status: 0 when the claim is proven, 5 when it is not, 2 when a file cannot be read.
+
+    Examples
+    --------
+    exactlearn convert asia-mnar-complete -o scores.jkl
+    exactlearn solve scores.jkl --certificate proof.json
+    exactlearn verify proof.json scores.jkl
     """
 
     certificate: Path = argument("CERTIFICATE", reads=True)
@@ -960,6 +1086,11 @@ class Evaluate(Clustered, Random):
     (edge_precision, edge_recall, edge_f1).
 
     Models are files or names of bundled networks. -o writes the record (.json).
+
+    Examples
+    --------
+    exactlearn evaluate asia asia-mnar-complete --class lung
+    exactlearn evaluate cancer --reference cancer --json
     """
 
     source: str = argument(
@@ -993,6 +1124,12 @@ class Graph(Declared):
 
     -o writes the record (.json) or the graph (.dot, .txt), or draws it (.svg, .png, .pdf),
     undirected edges without heads.
+
+    Examples
+    --------
+    exactlearn graph asia --variable lung
+    exactlearn graph asia --to cpdag -o cpdag.dot
+    exactlearn graph asia --independent 'asia,smoke|dysp'
     """
 
     source: str = argument("NETWORK.bif|RESULT.json|GRAPH", reads=True, in_run="network.bif")
@@ -1050,6 +1187,11 @@ class Missingness(Reading, Random):
     independent of every variable given its causes.
 
     -o draws the patterns (.svg, .png, .pdf) or writes the record (.json).
+
+    Examples
+    --------
+    exactlearn missingness asia-mnar
+    exactlearn missingness asia-mnar --missingness-output graph.txt -o patterns.svg
     """
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
@@ -1114,7 +1256,17 @@ class Reproduce(Random):
     experiment's first method is ahead of the row's on the same tables, with a star where a paired
     t-test at 5 % tells them apart; 'seconds' and 'CPU' are means over the repetitions, the latter
     of all threads together.
+
+    Examples
+    --------
+    exactlearn reproduce deletion --tables fire --repetitions 1
+    exactlearn reproduce deletion --tables fire --repetitions 2 --seed 1 -o fire
     """
+
+    groups: ClassVar = {
+        "Selection": "tables only methods half hide rows",
+        "Limits and seed": "budget jobs",
+    }
 
     paper: Literal[
         "augmentation", "imputers", "pdg", "deletion", "equivalence", "structural-em", "all"
@@ -1186,6 +1338,11 @@ class Rerun(Declared):
     names a file or folder for what the command writes; without it nothing is written.
 
     Exit status: 0 when the answers are equal, 5 when they differ.
+
+    Examples
+    --------
+    exactlearn solve asia-mnar-complete -o result.json
+    exactlearn rerun result.json
     """
 
     record: Path = argument("RESULT.json|FOLDER", reads=True, path={"exists": True})
@@ -1203,6 +1360,11 @@ class Instances(Declared):
     """List the bundled instances, show those named, or copy them with -o FOLDER.
 
     A name stands for all its files ('asia' for asia.bif and asia.toml); a file name for itself.
+
+    Examples
+    --------
+    exactlearn instances
+    exactlearn instances asia -o copies
     """
 
     names: tuple[str, ...] = argument("[NAME]...", ())

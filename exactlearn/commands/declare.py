@@ -11,9 +11,10 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from importlib import import_module
+from inspect import get_annotations
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from exactlearn.errors import OptionError
 
@@ -112,7 +113,16 @@ class About:
 
 
 class Declared:
-    """Options, each a field; frozen dataclasses derive from this."""
+    """Options, each a field; frozen dataclasses derive from this.
+
+    Attributes
+    ----------
+    groups
+        Titles in the help, each with the names of fields that stand below it; ``*`` for all fields
+        of the class that no title has.
+    """
+
+    groups: ClassVar[Mapping[str, str]] = {}
 
     def __post_init__(self) -> None:
         """Refuse numbers out of range."""
@@ -148,6 +158,15 @@ def about_of(one: Field[Any]) -> About:
     """Return what is said of a field."""
     found: About = one.metadata.get("about", About())
     return found
+
+
+def group_of(declared: type[Declared], name: str) -> str:
+    """Return the title in the help that an option stands below; empty where no class says it."""
+    for cls in declared.__mro__:
+        for title, names in vars(cls).get("groups", {}).items():
+            if name in names.split() or (names == "*" and name in get_annotations(cls)):
+                return str(title)
+    return ""
 
 
 def pairs(entries: tuple[str, ...], flag: str) -> dict[str, str]:

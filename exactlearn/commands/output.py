@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
@@ -25,6 +25,8 @@ PICTURES = (".svg", ".png", ".pdf")
 @dataclass(frozen=True, kw_only=True)
 class Output(Declared):
     """What the user wants to get, and where."""
+
+    groups: ClassVar = {"Output": "*"}
 
     path: Path | None = option(
         None,

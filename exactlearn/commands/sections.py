@@ -6,7 +6,7 @@ Nothing here imports more than click: ``--help`` is to be quick.
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from exactlearn.commands.declare import Declared, RegistryNames, option, pairs, whole_numbers
 from exactlearn.data import MANY, MISSING_SYMBOLS
@@ -35,6 +35,8 @@ def _tiers(text: str, flag: str) -> tuple[str, ...]:
 @dataclass(frozen=True, kw_only=True)
 class Reading(Declared):
     """How a table is read."""
+
+    groups: ClassVar = {"Table": "*"}
 
     missing: tuple[str, ...] = option(
         MISSING_SYMBOLS,
@@ -72,6 +74,8 @@ class Reading(Declared):
 class Clustered(Reading):
     """A table that may be read in blocks."""
 
+    groups: ClassVar = {"Table": "*"}
+
     cluster: str | None = option(
         None,
         metavar="local|ADDRESS",
@@ -85,6 +89,8 @@ class Clustered(Reading):
 class Criterion(Declared):
     """Section ``[score]``: what is maximised."""
 
+    groups: ClassVar = {"Score": "*"}
+
     criterion: str = option(
         "bdeu", choices=RegistryNames("scoring.scores", "CRITERIA"), help="Score to maximise."
     )
@@ -93,10 +99,10 @@ class Criterion(Declared):
         help="Equivalent sample size of bdeu. auto: the one whose networks predict held-out rows "
         "best, by cross-validation.",
     )
-    lambda_: float | None = option(None, help="Trade-off of 'penalised', 0 to 1.")
     max_parents: int | Literal["none"] = option(
         3, least=0, help="Most parents of a variable, or 'none' for no limit."
     )
+    lambda_: float | None = option(None, help="Trade-off of 'penalised', 0 to 1.")
     scoring_time: float | None = option(
         None,
         above=0,
@@ -118,12 +124,16 @@ class Criterion(Declared):
 class Random(Declared):
     """What is random."""
 
+    groups: ClassVar = {"Limits and seed": "*"}
+
     seed: int = option(0, least=0, help="Seed of everything random.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selection(Random):
     """How parent sets are selected: solver, constraints, limit and seed."""
+
+    groups: ClassVar = {"Search": "solver", "Limits and seed": "time_limit", "Constraints": "*"}
 
     solver: str = option(
         "auto",
@@ -182,6 +192,8 @@ class Selection(Random):
 class Climbing(Selection):
     """How network and completion are found, but for the method."""
 
+    groups: ClassVar = {"Search": "*"}
+
     t: int = option(1, least=1, help="t-local: cells that may change in one step.")
     starts: int = option(
         10,
@@ -199,6 +211,8 @@ class Search(Climbing):
     Complete data are solved exactly whatever the method.
     """
 
+    groups: ClassVar = {"Search": "*"}
+
     method: str = option(
         "branching",
         choices=RegistryNames("augmentation.augment", "METHODS"),
@@ -209,6 +223,8 @@ class Search(Climbing):
 @dataclass(frozen=True, kw_only=True)
 class NetworkParameters(Declared):
     """Section ``[network]``: parameters of a network, by EM where cells are missing."""
+
+    groups: ClassVar = {"Parameters": "*"}
 
     smoothing: float = option(
         0.25,
@@ -221,6 +237,8 @@ class NetworkParameters(Declared):
 @dataclass(frozen=True, kw_only=True)
 class GraphParameters(Declared):
     """Section ``[decision_graph]``: EM refinement of the compiled graph on the incomplete data."""
+
+    groups: ClassVar = {"Parameters": "*"}
 
     iterations: int = option(100, least=0, help="Largest number of EM iterations.")
     tolerance: float = option(

@@ -1,7 +1,5 @@
 """The loss by each value of a cell against all completions times all DAGs."""
 
-import json
-
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -15,7 +13,7 @@ from exactlearn.errors import OptionError
 from exactlearn.formats.table import write_dataset
 from exactlearn.scoring.scores import BDeu
 from tests.augmentation_oracle import best_per_completion, random_table
-from tests.command_line import run_json
+from tests.command_line import read_record, run_json
 from tests.interrupts import press_ctrl_c
 
 SCORE = BDeu(1.0)
@@ -123,7 +121,7 @@ def test_an_interrupted_profile_keeps_the_best_solution(small, tmp_path, monkeyp
     assert record["status"] == "optimal"
     assert record["profile_status"] == "interrupted"
     assert "best" not in record
-    assert json.loads(kept.read_text()) == record
+    assert read_record(kept) == record
 
 
 def test_an_interrupt_before_any_solution_leaves_the_sparsest(monkeypatch):

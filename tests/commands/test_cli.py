@@ -37,6 +37,7 @@ from tests.command_line import (
     PATIENCE,
     ROOT,
     fails,
+    read_record,
     run,
     run_json,
     started,
@@ -239,7 +240,7 @@ class TestAugment:
         record = run_json(*words, status=130)
         assert record["status"] == "interrupted"
         assert record["bound"] is None or record["score"] <= record["bound"]
-        assert json.loads(kept.read_text()) == record
+        assert read_record(kept) == record
 
     def test_a_stopped_proof_reports_what_it_leaves_open(self, tables, monkeypatch):
         def stop(near, *args):
@@ -784,7 +785,7 @@ class TestRun:
         monkeypatch.chdir(tmp_path)
         record = run_json("run", "asia")
         results = tmp_path / "results" / "asia"
-        assert json.loads((results / "result.json").read_text()) == record
+        assert read_record(results / "result.json") == record
         assert record["status"] == "optimal"
         assert len(record["completion"]) == 16
         assert 0 <= record["imputation_accuracy"] <= 1

@@ -10,7 +10,7 @@ from exactlearn.commands.runs import run_from
 from exactlearn.evaluation import language_study, sl_curves
 from exactlearn.evaluation.languages import LANGUAGES
 from exactlearn.formats.models import read_model
-from tests.command_line import fails, run, run_json
+from tests.command_line import fails, read_record, run, run_json
 from tests.interrupts import press_ctrl_c
 
 QUICK = ("--lambdas", "0.8,0.6", "--queries", 40)
@@ -104,7 +104,7 @@ def test_several_tables_and_missing_cells(tables, tmp_path):
     words = ("compare", tables / "full.csv", tables / "holes.csv", *BOTH, "--repeat", 1)
     record = run_json(*words, "-o", tmp_path / "all.json")
     assert [v["data"] for v in record["verdicts"]] == ["full", "holes"]
-    assert json.loads((tmp_path / "all.json").read_text()) == record
+    assert read_record(tmp_path / "all.json") == record
     printed = run(*words, "-q")
     assert printed.splitlines()[0].split()[:2] == ["data", "language"]
 

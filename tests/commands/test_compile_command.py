@@ -15,7 +15,7 @@ from exactlearn.instances import locate
 from exactlearn.pdg.compile import compile as compilation
 from exactlearn.pdg.compile.compile import compile_and_check
 from exactlearn.pdg.compile.forest_search import ForestSearch
-from tests.command_line import fails, run, run_json
+from tests.command_line import fails, read_record, run, run_json
 
 
 def test_a_merge_budget_gives_a_smaller_graph_and_the_frontier(tmp_path):
@@ -61,7 +61,7 @@ def test_fractions_stand_in_the_record(tmp_path):
     record = run_json("compile", "asia", "--exact", "-o", tmp_path / "record.json")
     assert "49/50" in record["exact_parameters"]
     assert record["max_error"] < 1e-12
-    assert json.loads((tmp_path / "record.json").read_text()) == record
+    assert read_record(tmp_path / "record.json") == record
 
 
 def test_a_time_limit_and_a_root():

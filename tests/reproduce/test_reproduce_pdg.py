@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 from itertools import product
 
@@ -18,7 +17,7 @@ from exactlearn.reproduce.random_tables import signed_rank, tally
 from exactlearn.reproduce.rows import Row, matches
 from exactlearn.reproduce.runner import Record, Setup
 from exactlearn.reproduce.sources import public_data, uci_split
-from tests.command_line import fails, run_json
+from tests.command_line import fails, read_record, run_json
 from tests.interrupts import press_ctrl_c
 from tests.logic_models import logic1, logic3, parity
 from tests.pdg_oracle import graph_joint
@@ -60,7 +59,7 @@ def test_logic_over_the_true_forests_is_done_once(tmp_path, monkeypatch):
     for row in record["rows"]:
         assert row["log_likelihood"] == pytest.approx(row["published"], abs=0.01)
         assert row["size"] <= row["published_size"]
-    assert json.loads((tmp_path / "out" / "tables.json").read_text()) == record
+    assert read_record(tmp_path / "out" / "tables.json") == record
     monkeypatch.setattr(thesis, "_run_relation", lambda *_: pytest.fail("done twice"))
     assert run_json(*words) == record
 

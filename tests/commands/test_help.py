@@ -1,0 +1,96 @@
+"""Helps: options by subject, and examples that work."""
+
+import shlex
+from dataclasses import fields
+
+import pytest
+from click import Context
+
+from exactlearn.commands import COMMANDS, options_of
+from exactlearn.commands.click_options import command
+from exactlearn.commands.declare import about_of, group_of
+from exactlearn.commands.output import Output
+from tests.command_line import run
+
+
+def examples(name):
+    return command(name).examples.strip().splitlines()
+
+
+def sections(name):
+    """Return the options in each section of a help."""
+    found, title = {}, None
+    for line in run(name, "--help").splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            title = line[:-1]
+        elif title and line.startswith("  -"):
+            found.setdefault(title, []).append(line.split()[0].rstrip(","))
+    return found
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_option_stands_once_below_a_title(name):
+    listed = [flag for flags in sections(name).values() for flag in flags]
+    assert len(listed) == len(set(listed))
+    declared = [
+        one
+        for kind in (options_of(name), Output)
+        for one in fields(kind)
+        if not about_of(one).positional
+    ]
+    assert len(listed) == len(declared) + 1  # and --help
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_group_names_fields_that_there_are(name):
+    for cls in options_of(name).__mro__:
+        for names in vars(cls).get("groups", {}).values():
+            assert set(names.split()) <= {one.name for one in fields(cls)} | {"*"}
+
+
+def test_no_list_is_long():
+    """But for the constraints, which are eleven of a kind."""
+    assert max(len(flags) for name in COMMANDS for flags in sections(name).values()) <= 12
+
+
+def test_groups_stand_in_one_order_with_the_output_last():
+    found = list(sections("solve"))
+    assert found[0] == "Score"
+    assert found[-1] == "Output"
+    assert found.index("Search") < found.index("Constraints") < found.index("Table")
+    assert sections("solve")["Score"][:3] == ["--criterion", "--ess", "--max-parents"]
+    assert sections("solve")["Output"][0] == "-o"
+    assert next(iter(sections("query"))) == "Evidence"
+
+
+def test_a_field_keeps_the_group_of_the_class_that_declares_it_first():
+    assert group_of(options_of("solve"), "ess") == "Score"
+    assert group_of(options_of("solve"), "seed") == "Limits and seed"
+    assert group_of(options_of("run"), "seed") == "Limits and seed"
+    assert group_of(options_of("verify"), "scores") == ""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_of_each_help_work(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = examples(name)
+    assert 2 <= len(lines) <= 4
+    for line in lines:
+        program, *words = shlex.split(line)
+        assert program == "exactlearn"
+        run(*words)
+    assert name in {shlex.split(line)[1] for line in lines}
+    shown = run(name, "--help")
+    assert all(f"  {line}\n" in shown for line in lines)
+
+
+def test_the_overview_has_each_command_once_below_a_title():
+    shown = run("--help")
+    for name, known in COMMANDS.items():
+        assert shown.count(f"\n  {name} ") == 1
+        assert shown.index(f"{known.group}:") < shown.index(f"\n  {name} ")
+
+
+def test_a_command_without_groups_or_examples_has_its_options_below_options():
+    shown = command("run").get_help(Context(command("run")))
+    assert "Limits and seed:" in shown
