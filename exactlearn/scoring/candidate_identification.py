@@ -9,7 +9,7 @@ exact scores; sets that were never reached are missing, so an optimum is one ove
 
 import math
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -131,10 +131,12 @@ class Identification:
         budget: Budget,
         threads: int = 1,
         workers: Workers | None = None,
+        is_over: Callable[[], bool] | None = None,
     ) -> None:
         self.workers = workers
         self.dataset, self.score = dataset, score
         self.n, self.budget, self.threads = dataset.n_variables, budget, threads
+        self.is_over = is_over
         self.order, self.rows = in_counting_order(dataset)
         self.cut = max_parents > DEEPEST
         self.k = min(max_parents, DEEPEST)
@@ -165,7 +167,7 @@ class Identification:
     def _alone(self) -> "Identification":
         """Return the same for a worker, which has no cluster."""
         alone = copy(self)
-        alone.workers = None
+        alone.workers = alone.is_over = None
         return alone
 
     def alone(self, shared: NDArray[np.float64] | None, variable: int) -> Identified:
@@ -230,7 +232,11 @@ class Identification:
         tree, start = new_tree(1 + len(child.parents)), time.monotonic()
         score_singles(child, tree, *given, numbers)
         covered = len(child.parents)
-        if pairs is None:
+        control = SearchControl.within()  # of a worker
+        is_over = self.is_over or (lambda: control.is_stopped)
+        if is_over():
+            covered, pairs = 0, None
+        elif pairs is None:
             covered = self._n_paired(covered, numbers, start, deadline)
         tree = taller(tree, len(tree.score) + covered**2 // 2 + BATCH)
         child = _strongest_first(child, tree, int(numbers[NODES]), covered)
@@ -240,9 +246,9 @@ class Identification:
             places = self.order[child.parents]
             child.pair[:] = pairs[np.ix_(places, places)]
             take_pairs(child, tree, self.rows, given[2], numbers)
-        limit, control = self.budget.tables or 2**62, SearchControl.within()
+        limit = self.budget.tables or 2**62
         while True:
-            late = time.monotonic() >= deadline or control.is_stopped
+            late = time.monotonic() >= deadline or is_over()
             if not late:
                 unknown = search(child, tree, *given, queue, numbers, limit, PAUSE)
                 if unknown:

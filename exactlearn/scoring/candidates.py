@@ -188,6 +188,11 @@ class _Stop(NamedTuple):
     deadline: float
     control: SearchControl
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the scoring is to end, with enough scored."""
+        return self.control.is_over or monotonic() >= self.deadline
+
     def workers(self, cluster: Any) -> AbstractContextManager[Workers | None]:
         """Return the workers of a cluster, which are stopped at the deadline, too."""
         left = None if self.deadline == inf else max(0.0, self.deadline - monotonic())
@@ -246,7 +251,9 @@ def _identified(
     k = _largest_size(dataset.n_variables, max_parents)
     _check_arcs(dataset, required, forbidden, k)
     n = n_threads(threads) if workers is None else workers.number
-    search = Identification(dataset, score, k, required, forbidden, budget, n, workers)
+    search = Identification(
+        dataset, score, k, required, forbidden, budget, n, workers, lambda: stop.is_over
+    )
     found, finished = stop.collect(search.run(on_progress), lambda: True)
     finished = finished and len(found) == dataset.n_variables
     tables = [f.candidates for f in found]

@@ -24,11 +24,14 @@ from typing import NamedTuple
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
+from exactlearn.bayesnet.buckets import flat_tables
 from exactlearn.bayesnet.complete_data import SMOOTHING
+from exactlearn.bayesnet.em import NetworkEM
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.counts import total_weight
 from exactlearn.data.dataset import Dataset
 from exactlearn.scoring.expected_counts import ExpectedCounts, expected_counts
-from exactlearn.scoring.scores import BDeu, Score
+from exactlearn.scoring.scores import BDeu, Score, family_score
 from exactlearn.solvers.problem import Arc, Problem
 from exactlearn.structure.result import StructuralStatus
 from exactlearn.structure.structural_em import structural_em
@@ -71,10 +74,15 @@ class LearnedCounts(NamedTuple):
             The score of each family's expected counts.
         """
         parents = self.network.parents
-        counts = expected_counts(self.network, dataset, 1 + max(map(len, parents)))
-        scores = [counts.score(v, own, score) for v, own in enumerate(parents)]
+        em = NetworkEM(dataset, parents, leaves_out_barren=False)
+        counts = em.tables(em.e_step(0, flat_tables(self.network)).counts)
+        tables = [own.reshape(-1, own.shape[-1]) for own in counts]
+        total = total_weight(dataset)
+        scores = [family_score(own, float(len(own)), score, total) for own in tables]
         families = zip(parents, scores, strict=True)
-        return Problem.from_candidates(dataset.names, [{own: value} for own, value in families])
+        return Problem.from_candidates(
+            dataset.names, [{tuple(sorted(own)): value} for own, value in families]
+        )
 
 
 @checked_arguments()

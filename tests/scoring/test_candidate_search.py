@@ -10,7 +10,7 @@ from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
 from exactlearn.scoring import candidate_identification
-from exactlearn.scoring.candidate_identification import Budget
+from exactlearn.scoring.candidate_identification import Budget, Identification
 from exactlearn.scoring.candidate_tree import keep_half, new_queue, pop, push
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
@@ -177,3 +177,20 @@ def test_wrong_budgets_are_refused(call, message):
 def test_all_cores_are_used_unless_reported():
     assert n_threads(None) >= 1
     assert n_threads(3) == 3
+
+
+def test_a_search_for_one_variable_ends_with_the_search_that_it_is_a_part_of():
+    data, looks = sample("lucas", 300), []
+
+    def is_over():
+        looks.append(1)
+        return True
+
+    rules = frozenset(), frozenset()
+    (whole, *_), (first, *_) = (
+        Identification(data, BDeu(), 3, *rules, PLENTY, 1, stop).run()
+        for stop in (lambda: False, is_over)
+    )
+    assert looks
+    assert not first.exhausted
+    assert len(first.candidates.child) < len(whole.candidates.child)

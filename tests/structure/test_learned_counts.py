@@ -107,3 +107,14 @@ def test_without_a_path_expected_counts_dilute_the_dependence(seed):
     assert counts / 135 == pytest.approx((1 - q) * observed / 45 + q * marginals)
     diluted, full = (rel_entr(p, marginals).sum() for p in (counts / 135, observed / 45))
     assert diluted <= (1 - q) * full + 1e-12
+
+
+@pytest.mark.parametrize("score", [BIC(), BDeu(1.0)])
+def test_without_time_the_families_of_the_network_have_the_scores_of_their_expected_counts(score):
+    table = holed_table(2)
+    learned = learned_counts(table)
+    problem = learned.problem(table, score)
+    expected = expected_counts(learned.network, table, 3)
+    for child, own in enumerate(learned.network.parents):
+        (found,) = problem.candidates(child)
+        assert found == (tuple(sorted(own)), pytest.approx(expected.score(child, own, score)))
