@@ -188,7 +188,7 @@ def test_a_search_for_one_variable_ends_with_the_search_that_it_is_a_part_of():
 
     rules = frozenset(), frozenset()
     (whole, *_), (first, *_) = (
-        Identification(data, BDeu(), 3, *rules, PLENTY, 1, stop).run()
+        Identification(data, BDeu(), 3, *rules, PLENTY, is_over=stop).run()
         for stop in (lambda: False, is_over)
     )
     assert looks

@@ -240,7 +240,7 @@ def test_the_result_is_a_record_a_frame_and_pickles():
     assert record["parents"] == {
         name: [NAMES[p] for p in own] for name, own in zip(NAMES, found.parents, strict=True)
     }
-    assert list(found.to_frame().itertuples(index=False, name=None)) == list(found.arcs)
+    assert {*found.to_frame().itertuples(index=False, name=None)} == {*found.arcs}
     again = pickle.loads(pickle.dumps(found))
     assert (again.arcs, again.score) == (found.arcs, found.score)
     with warnings.catch_warnings():
