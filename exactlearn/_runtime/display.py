@@ -37,11 +37,16 @@ class Displayed:
         if shown is not None:
             cls._shown = tuple(shown.split())
 
+    @property
+    def _figures(self) -> dict[str, str]:
+        """The figures that ``repr`` and the view in a notebook show, by name."""
+        pairs = (name.partition("=") for name in self._shown)
+        figures = {name: _figure(getattr(self, of or name)) for name, _, of in pairs}
+        return {name.removeprefix("n_"): text for name, text in figures.items() if text}
+
     def __repr__(self) -> str:
         """Return one line with the class and the figures that matter."""
-        pairs = (name.partition("=") for name in self._shown)
-        figures = ((name, _figure(getattr(self, of or name))) for name, _, of in pairs)
-        listed = (f"{name.removeprefix('n_')}={text}" for name, text in figures if text)
+        listed = (f"{name}={text}" for name, text in self._figures.items())
         return f"{type(self).__name__}({', '.join(listed)})"
 
     def _repr_html_(self) -> str | None:

@@ -98,7 +98,7 @@ class BayesianNetwork(
         return NamedGraph.of(self.names, self.parents)
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return the arcs as a pandas frame: from, to."""
+        """Return the arcs as a pandas frame: parent, child."""
         return self.structure.to_frame()
 
     def to_networkx(self) -> "nx.DiGraph":

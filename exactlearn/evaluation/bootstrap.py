@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.display import ByValue
 from exactlearn.data.blocks import merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import variable_index
@@ -46,8 +47,8 @@ RECORD = "bootstrap.json"
 """The file, in its folder, of the samples that are done."""
 
 
-@dataclass(frozen=True, eq=False)
-class ArcStrengths:
+@dataclass(frozen=True, eq=False, repr=False)
+class ArcStrengths(ByValue):
     """Shares of bootstrap samples whose networks have each arc.
 
     Parameters

@@ -154,11 +154,11 @@ class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
         )
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return the arcs as a pandas frame: from, to; and directed, where there are edges."""
+        """Return the arcs as a pandas frame: parent, child; and directed, where there are edges."""
         import pandas as pd
 
         rows = [*((*arc, True) for arc in self.arcs), *((*edge, False) for edge in self.edges)]
-        frame = pd.DataFrame(rows, columns=["from", "to", "directed"])
+        frame = pd.DataFrame(rows, columns=["parent", "child", "directed"])
         return frame if self.edges else frame.drop(columns="directed")
 
     def to_networkx(self) -> "nx.DiGraph":

@@ -148,7 +148,7 @@ class LearnedNetwork(ByValue, shown="status score bound gap ess arcs left_out da
         }
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return the arcs as a pandas frame: from, to."""
+        """Return the arcs as a pandas frame: parent, child."""
         return self.network.to_frame()
 
 

@@ -1,0 +1,328 @@
+"""Views of objects in notebooks: HTML that stands alone, and SVG of graphs.
+
+:class:`exactlearn._runtime.display.Displayed` calls :func:`html` and :func:`svg`. A view has the
+figures of the object's ``repr``, the picture of its graph and what :func:`_details` knows of its
+class. Colours are those of the notebook, mixed with grey, so that they fit light and dark themes.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache, singledispatch
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from exactlearn._runtime.ascent import EMResult
+from exactlearn._runtime.display import Displayed
+from exactlearn.augmentation.ranking import Ranking
+from exactlearn.augmentation.result import Augmentation
+from exactlearn.bayesnet.deletion import DeletionFit
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.missingness_graph import MissingnessGraph
+from exactlearn.errors import MissingExtraError, OptionError, TooLargeError
+from exactlearn.evaluation.bootstrap import ArcStrengths
+from exactlearn.graphs.equivalence import PartiallyDirectedGraph
+from exactlearn.graphs.named_graph import NamedGraph
+from exactlearn.imputation.imputed import Imputed
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.posteriors import Answer
+from exactlearn.reporting.drawing import (
+    Drawing,
+    decision_graph_drawing,
+    network_drawing,
+    structure_drawing,
+)
+from exactlearn.reporting.plot import draw
+from exactlearn.solvers.certificates.certificate import Certificate
+from exactlearn.solvers.enumeration.networks import Enumeration
+from exactlearn.solvers.result import Result
+from exactlearn.structure.equivalence_search import EquivalenceSearch
+from exactlearn.structure.learning import LearnedNetwork
+from exactlearn.structure.result import StructuralEM
+
+HEAD, MOST_VARIABLES, MOST_STATES = 5, 30, 6
+"""Most rows, variables and states of a variable that the view of a table shows."""
+
+MOST_TABLES, MOST_CONFIGURATIONS = 40, 64
+"""Most variables of a network whose tables are shown, and most rows of such a table."""
+
+SMALLEST = 0.6
+"""How far a picture shrinks on a narrow screen before it scrolls."""
+
+STYLE = """
+.exactlearn{font:13px/1.45 system-ui,sans-serif;max-width:100%;margin:.3em 0}
+.exactlearn .xl-head b{font-size:14px;margin-right:.7em}
+.exactlearn .xl-head span{white-space:nowrap;margin-right:1.1em}
+.exactlearn i,.exactlearn summary{font-style:normal;color:#808890}
+.exactlearn .xl-wide{overflow:auto;max-height:60em;margin:.5em 0}
+.exactlearn table{border-collapse:collapse;margin:0;font-size:12px;background:none}
+.exactlearn th,.exactlearn td{text-align:left!important;padding:.18em .8em .18em 0;border:0;
+border-bottom:1px solid rgba(128,128,128,.25);white-space:nowrap;background:none;color:inherit}
+.exactlearn th{font-weight:600}
+.exactlearn td.xl-none{color:#b0662a;background:rgba(200,120,40,.13)}
+.exactlearn .xl-bar{display:inline-block;width:5em;height:.75em;vertical-align:-.05em;
+margin-right:.6em;background:rgba(128,128,128,.18)}
+.exactlearn .xl-bar b{display:block;height:100%;background:#5a87bd}
+.exactlearn summary{cursor:pointer}
+.exactlearn p{margin:.35em 0}
+"""
+
+
+def html(value: Displayed) -> str | None:
+    """Return the view of an object as HTML; nothing where ``repr`` says all.
+
+    Examples
+    --------
+    >>> network = BayesianNetwork(("a",), (("<1", ">=1"),), ((),), (np.array([0.5, 0.5]),))
+    >>> "&lt;1" in html(network), "<svg" in html(network)
+    (True, True)
+    """
+    parts = [*_picture(value), *_details(value)]
+    if not parts:
+        return None
+    figures = "".join(
+        f"<span><i>{escape(name.replace('_', ' '))}</i> {escape(text.strip(chr(39)))}</span> "
+        for name, text in value._figures.items()
+        if not text.startswith(tuple(f"{kind.__name__}(" for kind in (BayesianNetwork, Dataset)))
+    )
+    head = f'<div class="xl-head"><b>{type(value).__name__}</b> {figures}</div>'
+    return f'<div class="exactlearn"><style>{STYLE}</style>{head}{"".join(parts)}</div>'
+
+
+def svg(value: Displayed) -> str | None:
+    """Return the picture of an object's graph; nothing without one, or of too many boxes."""
+    drawing = _drawing(value)
+    try:
+        return None if drawing is None else _drawn(drawing)
+    except (MissingExtraError, TooLargeError):
+        return None
+
+
+@lru_cache(maxsize=8)
+def _drawn(drawing: Drawing) -> str:
+    text = draw(drawing, ".svg").decode()
+    return text[text.index("<svg") :]
+
+
+@singledispatch
+def _drawing(value: Any) -> Drawing | None:
+    """Return the drawing of an object's graph, if it has one."""
+    return None
+
+
+@_drawing.register(BayesianNetwork)
+@_drawing.register(LearnedNetwork)
+def _network(value: BayesianNetwork | LearnedNetwork) -> Drawing:
+    return network_drawing(value.names, value.parents)
+
+
+@_drawing.register(Result)
+@_drawing.register(Augmentation)
+@_drawing.register(EquivalenceSearch)
+def _numbered(value: Result | Augmentation | EquivalenceSearch) -> Drawing | None:
+    if value.parents is None:
+        return None
+    return network_drawing([str(v) for v in range(len(value.parents))], value.parents)
+
+
+@_drawing.register(EMResult)
+@_drawing.register(DeletionFit)
+def _fitted(value: EMResult[Any] | DeletionFit) -> Drawing | None:
+    return _drawing(value.model)
+
+
+@_drawing.register(StructuralEM)
+@_drawing.register(Imputed)
+def _learnt(value: StructuralEM | Imputed) -> Drawing | None:
+    return _drawing(value.network)
+
+
+@_drawing.register
+def _decision_graph(value: DecisionGraph) -> Drawing:
+    return decision_graph_drawing(value)
+
+
+@_drawing.register
+def _named(value: NamedGraph) -> Drawing:
+    return structure_drawing(value)
+
+
+@_drawing.register
+def _partially_directed(value: PartiallyDirectedGraph) -> Drawing | None:
+    names = [str(v) for v in range(value.n_variables)]
+    arcs, edges = (
+        [(names[a], names[b]) for a, b in links] for links in (value.directed, value.undirected)
+    )
+    try:
+        return structure_drawing(NamedGraph.linked(names, arcs, edges))
+    except OptionError:  # a graph that is neither a pattern nor a CPDAG
+        return None
+
+
+@_drawing.register
+def _certified(value: Certificate) -> Drawing:
+    return network_drawing(value.variables, value.parents)
+
+
+@_drawing.register
+def _strengths(value: ArcStrengths) -> Drawing:
+    return network_drawing(value.names, value.averaged())
+
+
+def _picture(value: Displayed) -> Iterable[str]:
+    """Yield the picture of an object's graph, or what stands for it where there is none."""
+    drawing = _drawing(value)
+    if drawing is None:
+        return
+    if (drawn := svg(value)) is None:
+        arcs = [[drawing.labels[a], drawing.labels[b]] for a, b in drawing.arcs]
+        yield f"<p><i>no picture: {len(drawing.labels)} boxes, {len(arcs)} arcs</i></p>"
+        yield _wide(_table(["from", "to"], arcs))
+        return
+    yield _wide(drawn)
+
+
+@singledispatch
+def _details(value: Any) -> list[str]:
+    """Return what is shown of an object beside figures and picture."""
+    said = getattr(value, "reason", "") or getattr(value, "message", "")
+    return [f"<p>{escape(said)}</p>"] if said else []
+
+
+@_details.register
+def _of_learned(value: LearnedNetwork) -> list[str]:
+    left = [f"{name}: {why}" for name, why in value.left_out.items()]
+    return [
+        *(f"<p>{escape(line)}</p>" for line in (value.reason, *left)),
+        _folded(repr(value.dataset), "".join(_of_dataset(value.dataset))),
+        *_of_network(value.network),
+    ]
+
+
+@_details.register
+def _of_network(value: BayesianNetwork) -> list[str]:
+    if value.n_variables > MOST_TABLES:
+        return []
+    shown = []
+    for name, own in zip(value.names, value.tables, strict=True):
+        if own.size <= MOST_CONFIGURATIONS * own.shape[-1]:
+            frame = value.table(name)
+            above = [] if frame.index.names == [None] else frame.index.names
+            keys = [key if isinstance(key, tuple) else (key,) for key in frame.index]
+            rows = [
+                [*(map(str, key) if above else ()), *(f"{p:.4g}" for p in row)]
+                for key, row in zip(keys, frame.to_numpy(), strict=True)
+            ]
+            head = [*map(str, above), *(f"{name} = {state}" for state in frame.columns)]
+            shown.append(_wide(_table(head, rows)))
+    return [_folded("Conditional probability tables", "".join(shown))]
+
+
+@_details.register
+def _of_fitted(value: DeletionFit) -> list[str]:
+    return _details(value.model)
+
+
+@_details.register
+def _of_em(value: EMResult) -> list[str]:  # type: ignore[type-arg]  # what dispatches has none
+    return _details(value.model)
+
+
+@_details.register
+def _of_certificate(value: Certificate) -> list[str]:
+    rules = ", ".join(value.described_restrictions())
+    return [
+        f"<p><i>digest</i> <code>{escape(value.digest)}</code></p>",
+        *[f"<p><i>restrictions</i> {escape(rules)}</p>"] * bool(rules),
+        "<p><i>not checked here: <code>certificate.check(scores)</code>, or the command "
+        "<code>verify</code></i></p>",
+    ]
+
+
+@_details.register
+def _of_missingness(value: MissingnessGraph) -> list[str]:
+    return ["".join(f"<p><code>{escape(line)}</code></p>" for line in value.statements)]
+
+
+@_details.register(Ranking)
+@_details.register(Enumeration)
+def _of_ranking(value: Ranking | Enumeration) -> list[str]:
+    found: Sequence[Any] = value.solutions if isinstance(value, Ranking) else value.networks
+    rows = [
+        [str(k), f"{each.score:.6g}", f"{found[0].score - each.score:.4g}", _arc_count(each)]
+        for k, each in enumerate(found[:MOST_VARIABLES], 1)
+    ]
+    return [_wide(_table(["rank", "score", "below the best", "arcs"], rows))]
+
+
+def _arc_count(found: Any) -> str:
+    return str(sum(map(len, found.parents)))
+
+
+@_details.register
+def _of_answer(value: Answer) -> list[str]:
+    rows = [
+        [escape(name) if k == 0 else "", escape(state), _bar(p, f"{p:.4g}")]
+        for name, states in value.posterior.items()
+        for k, (state, p) in enumerate(states.items())
+    ]
+    evidence = f"<p><i>probability of the evidence</i> {value.probability_of_evidence:.6g}</p>"
+    return [_wide(_table(["variable", "state", "posterior"], rows, escaped=True)), evidence]
+
+
+@_details.register
+def _of_dataset(value: Dataset) -> list[str]:
+    weights, total = value.row_weights, max(float(value.row_weights.sum()), 1e-300)
+    rows = []
+    for v, name in enumerate(value.names[:MOST_VARIABLES]):
+        codes = value.codes[:, v]
+        counts = np.bincount(codes + 1, weights, len(value.states[v]) + 1)  # code -1 is missing
+        shares = zip(value.states[v], counts[1:] / max(counts[1:].sum(), 1e-300), strict=True)
+        listed = [f"{state} {share:.2g}" for state, share in [*shares][:MOST_STATES]]
+        left = len(value.states[v]) - len(listed)
+        kind = "bins" if name in value.edges else "states"
+        missing = counts[0] / total
+        bar = _bar(missing, f"{100 * missing:.2g} %") if missing else "none"
+        listed += [f"{left} more"] * (left > 0)
+        cells = [name, f"{len(value.states[v])} {kind}", ", ".join(listed)]
+        rows.append([*map(escape, cells), bar])
+    more = value.n_variables - len(rows)
+    table = _wide(_table(["variable", "type", "shares", "missing"], rows, escaped=True))
+    left_out = [f"<p><i>and {more} more variables</i></p>"] * (more > 0)
+    return [table, *left_out, _folded("First rows", _first_rows(value))]
+
+
+def _first_rows(value: Dataset) -> str:
+    part = value.codes[:HEAD, :MOST_VARIABLES].tolist()
+    cells = (
+        "".join(
+            '<td class="xl-none">missing</td>'
+            if code == MISSING
+            else f"<td>{escape(value.states[v][code])}</td>"
+            for v, code in enumerate(row)
+        )
+        for row in part
+    )
+    head = "".join(f"<th>{escape(name)}</th>" for name in value.names[:MOST_VARIABLES])
+    return _wide(f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], escaped: bool = False) -> str:
+    told = (lambda text: text) if escaped else escape
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+    body = "".join(f"<tr>{''.join(f'<td>{told(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _wide(content: str) -> str:
+    return f'<div class="xl-wide">{content}</div>'
+
+
+def _folded(title: str, content: str) -> str:
+    return f"<details><summary>{escape(title)}</summary>{content}</details>"
+
+
+def _bar(share: float, text: str) -> str:
+    return f'<span class="xl-bar"><b style="width:{100 * share:.1f}%"></b></span>{text}'

@@ -1,0 +1,107 @@
+"""Views in notebooks: whole, safe, and there for every class that has more than figures to show."""
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import exactlearn as el
+from exactlearn.reporting import notebook, plot
+from tests.public_objects import public_objects
+
+NASTY = ("<b>&\"'", "a]]><script>alert(1)</script>", "x")
+SVG = "{http://www.w3.org/2000/svg}svg"
+WITH_PICTURES = {
+    *("BayesianNetwork", "DecisionGraph", "NamedGraph", "PartiallyDirectedGraph", "LearnedNetwork"),
+    *("Result", "Augmentation", "StructuralEM", "EquivalenceSearch", "Certificate", "EMResult"),
+    *("DeletionFit", "ArcStrengths"),
+}
+WITH_REASONS = {"ESSChoice"}
+WITH_VIEWS = {*WITH_PICTURES, "Dataset", "Answer", "MissingnessGraph", "Ranking", "Enumeration"}
+
+
+def nasty_network():
+    states = (("<i>", "&amp;"),) * 3
+    tables = (np.array([0.5, 0.5]), np.full((2, 2), 0.5), np.full((2, 2, 2), 0.5))
+    return el.BayesianNetwork(NASTY, states, ((), (0,), (0, 1)), tables)
+
+
+@pytest.fixture(scope="module")
+def values():
+    table = el.Dataset(np.array([[0, 1, -1]] * 7), NASTY, (("<i>", "&amp;"),) * 3)
+    network = nasty_network()
+    found = [
+        *(table, network, network.structure, el.compile_network(network)),
+        *(el.query(network), el.MissingnessGraph({NASTY[0]: (NASTY[1],)})),
+    ]
+    return [*public_objects().values(), *found]
+
+
+def test_a_view_is_whole_and_needs_nothing_from_elsewhere(values):
+    for value in values:
+        view = value._repr_html_() if hasattr(value, "_repr_html_") else None
+        if type(value).__name__ not in WITH_VIEWS | WITH_REASONS:
+            assert view is None, value
+            continue
+        assert view is not None, value
+        tree = ElementTree.fromstring(view)
+        assert tree.tag == "div"
+        assert not list(tree.iter("script"))
+        assert not re.search(r"(src|href)=\"[^#]|url\((?!#)", view)
+
+
+def test_graphs_have_a_picture(values):
+    for value in values:
+        has = hasattr(value, "_repr_svg_") and value._repr_svg_()
+        if type(value).__name__ not in WITH_PICTURES:
+            assert not has, value
+            continue
+        assert ElementTree.fromstring(has).tag == SVG
+        assert has in value._repr_html_()
+
+
+def test_names_stand_as_they_are():
+    said = "".join(ElementTree.fromstring(nasty_network()._repr_html_()).itertext())
+    assert all(name in said for name in NASTY)
+    assert "&amp; = " not in said
+    assert "x = &amp;" in said
+
+
+def test_a_graph_of_too_many_boxes_is_a_table_of_arcs(monkeypatch):
+    monkeypatch.setattr(plot, "MAX_BOXES", 2)
+    notebook._drawn.cache_clear()
+    network = nasty_network()
+    assert network._repr_svg_() is None
+    cells = [c.text for c in ElementTree.fromstring(network._repr_html_()).iter("td")]
+    assert cells[:2] == [NASTY[0], NASTY[1]]
+    notebook._drawn.cache_clear()
+
+
+def test_the_view_of_a_table_counts_by_weight():
+    codes = np.array([[0], [1], [-1]])
+    table = el.Dataset(codes, ("a",), (("no", "yes"),), weights=np.array([1.0, 3.0, 4.0]))
+    said = "".join(ElementTree.fromstring(table._repr_html_()).itertext())
+    assert "no 0.25, yes 0.75" in said
+    assert "50 %" in said
+    empty = replace(table, codes=codes[:0], weights=None)
+    assert "no 0, yes 0" in empty._repr_html_()
+
+
+def test_long_tables_are_cut():
+    names = tuple(f"v{k}" for k in range(100))
+    states = tuple(f"s{k}" for k in range(20))
+    table = el.Dataset(np.zeros((50, 100), np.int8), names, (states,) * 100)
+    view = table._repr_html_()
+    assert "and 70 more variables" in view
+    assert "14 more" in view
+    assert len(view) < 20_000
+
+
+def test_a_notebook_asks_for_the_view():
+    formatters = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
+    data, _ = formatters.format(nasty_network())
+    assert data.keys() >= {"text/plain", "text/html", "image/svg+xml"}
+    data, _ = formatters.format(el.BDeu())
+    assert data.keys() == {"text/plain"}
