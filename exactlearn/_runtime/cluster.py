@@ -17,6 +17,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from exactlearn._runtime.control import SearchControl, interrupts_ignored
+from exactlearn._runtime.threads import threads_limited
 from exactlearn.errors import MissingExtraError, OptionError, SolverError
 
 T = TypeVar("T")
@@ -70,7 +71,7 @@ def running(cluster: Any) -> Iterator[Any]:
             n_workers=workers,
             threads_per_worker=1,
             dashboard_address=":0",
-            silence_logs=logging.ERROR,
+            silence_logs=logging.CRITICAL + 1,  # what fails is raised here; a closed cluster is not
         )
     with processes, distributed.Client(processes) as client:
         yield client
@@ -134,7 +135,7 @@ def results(
             yield function(*(computed(argument) for argument in task))
         return
     delayed = dask().delayed
-    singles = [delayed(_watched, pure=False)(function, None, None, *task) for task in tasks]
+    singles = [delayed(_watched, pure=False)(function, None, *task) for task in tasks]
     starts = range(0, len(singles), GROUP_SIZE)
     groups = [delayed(combine, pure=False)(singles[k : k + GROUP_SIZE]) for k in starts]
     is_grouped = combine is not None and len(tasks) > 2 * GROUP_SIZE
@@ -211,7 +212,7 @@ def finished(
     function: Callable[..., T],
     tasks: Sequence[tuple[Any, ...]],
     client: Any,
-    seconds: float | None = None,
+    control: SearchControl | None = None,
 ) -> Iterator[tuple[int, T]]:
     """Yield number and result of each task as it ends, and once the search is over of those begun.
 
@@ -224,17 +225,18 @@ def finished(
         As of :func:`results`.
     client
         The client of a cluster.
-    seconds
-        Time limit of each task.
+    control
+        Ends the search; without it, the control that runs in this thread.
 
     Raises
     ------
     SolverError
         When workers that ran a task were lost again and again, or the scheduler was.
     """
-    control, stop = SearchControl.within(), dask("distributed").Event(client=client)
+    control = SearchControl.within() if control is None else control
+    stop = dask("distributed").Event(client=client)
     pending = {
-        client.submit(_unless_stopped, function, stop.name, seconds, *task, pure=False): number
+        client.submit(_unless_stopped, function, stop.name, *task, pure=False): number
         for number, task in enumerate(tasks)
     }
     stopped_at: float | None = None
@@ -273,16 +275,14 @@ def _result(future: Any) -> Any:
         ) from error
 
 
-def _unless_stopped(
-    function: Callable[..., T], stop: str, seconds: float | None, *arguments: Any
-) -> tuple[T, ...]:
+def _unless_stopped(function: Callable[..., T], stop: str, *arguments: Any) -> tuple[T, ...]:
     """Return the result of a task in a tuple, which is empty where the search is over already."""
     distributed = dask("distributed")
     event = distributed.Event(stop, client=distributed.get_client())
-    return () if event.is_set() else (_watched(function, event, seconds, *arguments),)
+    return () if event.is_set() else (_watched(function, event, *arguments),)
 
 
-def _watched(function: Callable[..., T], stop: Any, seconds: float | None, *arguments: Any) -> T:
+def _watched(function: Callable[..., T], stop: Any, *arguments: Any) -> T:
     """Return the result of a task, computed by a worker under a control that its client stops."""
     worker = dask("distributed").get_worker()
     key = worker.get_current_task()
@@ -296,7 +296,7 @@ def _watched(function: Callable[..., T], stop: Any, seconds: float | None, *argu
                 control.stop()
                 return
 
-    with SearchControl(seconds).running() as control:
+    with SearchControl().running() as control, threads_limited(worker.state.nthreads):
         Thread(target=watch, daemon=True).start()
         try:
             return function(*arguments)

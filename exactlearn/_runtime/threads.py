@@ -6,8 +6,10 @@ on the number of threads.
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from queue import SimpleQueue
 from typing import TypeVar
 
@@ -29,11 +31,26 @@ def n_threads(threads: int | None) -> int:
         When the number is less than 1.
     """
     if threads is None:
+        if limit := _limit.get():
+            return limit
         available = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
         return len(available) or os.cpu_count() or 1
     if threads < 1:
         raise OptionError(f"threads must be at least 1, found {threads}")
     return threads
+
+
+@contextmanager
+def threads_limited(threads: int) -> Iterator[None]:
+    """Let functions called in the block, in its thread, use so many threads unless given."""
+    token = _limit.set(threads)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+_limit: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def in_order(

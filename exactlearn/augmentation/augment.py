@@ -1,10 +1,12 @@
 """The one entry to all augmentation methods, and the check of what they return."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent
 from exactlearn.augmentation.exact import (
@@ -57,6 +59,7 @@ def augment(
     climbing: ClimbingParameters | None = None,
     branching: BranchingParameters | None = None,
     on_event: OnEvent | None = None,
+    cluster: Any = None,
 ) -> Augmentation:
     """Find a DAG and a completion of the missing cells with the highest score together.
 
@@ -95,6 +98,9 @@ def augment(
         Tuning constants other than the default ones.
     on_event
         Called with every improvement; its values are the states of the missing cells.
+    cluster
+        A Dask cluster whose workers climb, a start each, as for
+        :func:`~exactlearn.candidate_parent_sets`.
 
     Returns
     -------
@@ -127,7 +133,10 @@ def augment(
         climbing or ClimbingParameters(),
         branching or BranchingParameters(),
     )
-    with Incumbent(time_limit, on_event).running() as incumbent:
+    with (
+        Incumbent(time_limit, on_event).running() as incumbent,
+        clusters.running(cluster) as incumbent.client,
+    ):
         result = METHODS[method](task, incumbent)
     result.check_score(dataset, score, rules)
     return result

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf, isfinite
 from time import monotonic
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,6 +142,8 @@ class Incumbent(SearchControl):
 
     Attributes
     ----------
+    client
+        The client of a cluster that climbs from the starts, if there is one.
     restore
         For each missing cell of the user's table, its cell in the working table of merged rows;
         ``None`` where they are the same.
@@ -157,6 +160,7 @@ class Incumbent(SearchControl):
         self.nodes = 0
         self.ledger: Ledger | None = None
         self._hurried_until = inf
+        self.client: Any = None
         self._lock = threading.RLock()
 
     @property

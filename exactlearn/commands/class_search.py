@@ -9,8 +9,9 @@ from exactlearn._runtime.files import suffix_of
 from exactlearn.commands.artifacts import Artifacts, supported, traced
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.k_best import class_record, support_table
+from exactlearn.commands.large_tables import load_merged
 from exactlearn.commands.output import Output
-from exactlearn.commands.pipeline import load, score_of, with_chosen_ess
+from exactlearn.commands.pipeline import score_of, with_chosen_ess
 from exactlearn.commands.search import conclude, run_shown_search
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats import written_suffixes
@@ -53,7 +54,7 @@ def search_classes(options: Solve, path: Path, output: Output) -> NoReturn:
         )
     listed: list[EquivalenceSearch] = []
     with output.progress_display(f"reading {path.name}") as display:
-        data = load(path, options)
+        data = load_merged(options.source, options)
         if not data.is_complete:
             raise DataError(
                 f"{options.source}: {len(data.missing_cells)} cells are missing, but "
@@ -81,6 +82,7 @@ def search_classes(options: Solve, path: Path, output: Output) -> NoReturn:
                 time_limit=options.time_limit,
                 seed=options.seed,
                 threads=options.threads,
+                cluster=options.cluster,
                 on_event=on_event,
             )
             listed.append(found)

@@ -79,9 +79,10 @@ def run(options: Compare, output: Output) -> None:
         known = replace(options, ess=Compare.ess if options.ess == "auto" else options.ess)
         learning(table, known, lambda event: None)  # and so is what cannot be learnt
     repeat = (REPETITIONS if options.repeat is None else options.repeat) if repeated else 1
-    how = replace(options, methods=None, repeat=None, jobs=1, reference=None)
+    how = replace(options, methods=None, repeat=None, jobs=1, cluster=None, reference=None)
     settings = f"options {crc32(repr(how).encode()):08x}"
-    quiet = output if options.jobs == 1 else replace(output, quiet=True)
+    is_alone = options.jobs == 1 and options.cluster is None
+    quiet = output if is_alone else replace(output, quiet=True)
     study = ImputationStudy(
         conditions=conditions,
         contenders={
@@ -95,7 +96,7 @@ def run(options: Compare, output: Output) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     file = None if folder is None else folder / "repetitions.json"
     record = Record.open(file, output.detail, SearchControl())
-    runs = Study(list(study.runs()), record, options.jobs)
+    runs = Study(list(study.runs()), record, options.jobs, cluster=options.cluster)
     runs.run()
     _answer(study, runs, output, options.reference, repeated=repeated)
 

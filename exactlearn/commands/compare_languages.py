@@ -64,6 +64,7 @@ def run(options: Compare, output: Output) -> None:
         (folder / "models").mkdir(parents=True, exist_ok=True)
     file = None if folder is None else folder / "repetitions.json"
     control = SearchControl(options.time_limit)
+    is_alone = options.jobs == 1 and options.cluster is None
     with output.progress_display("languages") as display:
         repeat = REPETITIONS if options.repeat is None else options.repeat
         study = LanguageStudy(
@@ -73,10 +74,10 @@ def run(options: Compare, output: Output) -> None:
             n_queries=options.queries,
             seeds=range(options.seed, options.seed + repeat),
             keep=None if folder is None else partial(write_chosen, folder / "models"),
-            on_model=(lambda point: display.show(_in_line(point))) if options.jobs == 1 else None,
+            on_model=(lambda point: display.show(_in_line(point))) if is_alone else None,
         )
         record = Record.open(file, display.stage, control)
-        runs = Study(list(study.runs()), record, options.jobs)
+        runs = Study(list(study.runs()), record, options.jobs, cluster=options.cluster)
         runs.run()
     failures = [f"{planned.title}: {error}" for planned, error in runs.failures()]
     curves = {table.name: list(study.curves(record, table)) for table in tables}

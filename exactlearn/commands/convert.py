@@ -1,14 +1,17 @@
 """``exactlearn convert``: a model, a table or scores in another format."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Convert
+from exactlearn.commands.large_tables import is_in_blocks, load_merged
 from exactlearn.commands.output import Output, is_folder, require_parent
 from exactlearn.commands.pipeline import learning_problem, load, with_chosen_ess
 from exactlearn.errors import OptionError
@@ -33,7 +36,8 @@ def run(options: Convert, output: Output) -> None:
     """Run the command."""
     if output.path is None or is_folder(output.path):
         raise OptionError("convert: expected the file to write, as in '-o scores.jkl'")
-    path = locate(options.source, ".bif", ".csv")
+    is_table = is_in_blocks(options.source, replace(options, cluster=None))
+    path = Path(options.source) if is_table else locate(options.source, ".bif", ".csv")
     wanted, writers = suffix_of(output.path), _writers(path, options, output)
     if wanted not in writers:
         raise OptionError(
@@ -92,9 +96,11 @@ def _rewrite_scores(source: Path, target: Path) -> None:
 
 def _table_writers(options: Convert, output: Output) -> dict[str, Writer]:
     def write_score_file(source: Path, target: Path) -> None:
-        data = load(source, options)
-        chosen, _ = with_chosen_ess(data, options, output.note)
-        write_scores(learning_problem(data, chosen), target)
+        with clusters.running(options.cluster) as client:
+            data = load_merged(options.source, options, client)
+            chosen, _ = with_chosen_ess(data, options, output.note)
+            problem = learning_problem(data, chosen, client)
+        write_scores(problem, target)
 
     def write_table(source: Path, target: Path) -> None:
         write_dataset(load(source, options), target)

@@ -31,6 +31,7 @@ from exactlearn.commands.sections import (
     LearnerName,
     MissingnessName,
     NetworkParameters,
+    OnCluster,
     Random,
     Reading,
     Search,
@@ -122,7 +123,7 @@ class Traced(Declared):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Solve(CompleteLearning, Traced, NetworkParameters):
+class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
     """Learn the network that maximises the score of a table, with a proof or a bound.
 
     The input is a table, the name of a bundled one, or a file of local scores (.jkl, .scores,
@@ -275,7 +276,7 @@ _NOT_OF_CLASSES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Augment(IncompleteLearning, Search, Traced):
+class Augment(IncompleteLearning, Search, Traced, OnCluster):
     """Learn the network and the values of missing cells that maximise the score together.
 
     -o writes the completed table (.csv, .tsv), the network (.bif), the record (.json), a figure
@@ -405,7 +406,7 @@ class Impute(Imputing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(Imputing):
+class Compare(Imputing, OnCluster):
     """Compare methods of completing missing cells, or, with --languages, languages of models.
 
     Methods: give an incomplete table, with --truth if it is known; or one or several with --hide,
@@ -1031,7 +1032,7 @@ class Simulate(Random):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Convert(CompleteLearning):
+class Convert(CompleteLearning, Clustered):
     """Write a file in the format of the suffix of -o.
 
     A network (.bif) as .bif, .pdg.json or a figure (.svg, .png, .pdf, .dot); a decision graph
@@ -1219,7 +1220,7 @@ class Missingness(Reading, Random):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reproduce(Random):
+class Reproduce(Random, OnCluster):
     """Repeat experiments and print our figures beside the published ones.
 
     augmentation: the tables of Adel and de Campos.

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import SearchControl
 from exactlearn.commands.output import Output
-from exactlearn.commands.pipeline import load_for
+from exactlearn.commands.pipeline import load, load_for
 from exactlearn.commands.progress import ProgressDisplay
 from exactlearn.commands.provenance import note_table
 from exactlearn.commands.search import leave
@@ -42,6 +42,43 @@ def is_in_blocks(source: str, options: Clustered) -> bool:
     return path.stat().st_size >= (LARGE_PACKED if is_packed else LARGE)
 
 
+def place(source: str, options: Clustered) -> Path:
+    """Return the file of a table or of scores, or the folder or pattern of several files.
+
+    Raises
+    ------
+    OptionError
+        When there is no such file.
+    """
+    is_named = is_in_blocks(source, replace(options, cluster=None))
+    return Path(source) if is_named else locate(source, ".csv")
+
+
+def load_merged(source: str, options: Clustered, cluster: Any = None) -> Dataset:
+    """Read a table; of a large one, or several files, the distinct rows with their weights.
+
+    A cluster alone changes nothing: how rows are divided into folds depends on which there are.
+
+    Raises
+    ------
+    OptionError
+        When numbers of several files are to be cut into bins.
+    """
+    path = place(source, options)
+    is_split = is_in_blocks(source, replace(options, cluster=None))
+    if not is_split or (options.discretise and path.is_file()):
+        return load(path, options)
+    if options.discretise:
+        raise OptionError(
+            f"{source}: several files are read in blocks, without --discretise; declare the bins "
+            "with --states, as in --states 'age=<=30,>30'"
+        )
+    counted = _Counted()
+    table = merge_rows(replace(_blocks(path, options), on_rows=counted), cluster=cluster)
+    _note(path, counted.rows, table)
+    return table
+
+
 def blocks_for(source: str, options: Clustered, model: Model) -> Blocks:
     """Return the blocks of a table for a model, with its variables and states.
 
@@ -52,16 +89,20 @@ def blocks_for(source: str, options: Clustered, model: Model) -> Blocks:
     """
     states = {**options.states, **dict(zip(model.names, model.states, strict=True))}
     check_options(states, options.missing, options.discretise)
-    return read_blocks(
-        _place(source, options),
-        missing=options.missing,
-        header=options.header,
-        separator=options.separator,
-        states=states,
-        drop=options.drop,
-        weights=options.weights,
-        variables=model.names,
-    )
+    return _blocks(place(source, options), options, states=states, variables=model.names)
+
+
+def _blocks(path: Path, options: Clustered, **more: Any) -> Blocks:
+    """Return the blocks of a table, read as declared."""
+    how: dict[str, Any] = {
+        "missing": options.missing,
+        "header": options.header,
+        "separator": options.separator,
+        "states": options.states or None,
+        "drop": options.drop,
+        "weights": options.weights,
+    }
+    return read_blocks(path, **how | more)
 
 
 class Rows(NamedTuple):
@@ -107,7 +148,7 @@ def rows_for(
         blocks = replace(blocks_for(source, options, model), on_rows=counted)
         table = merge_rows(blocks, cluster=options.cluster)
     record = {"rows": counted.rows, "distinct_rows": table.n_rows}
-    _note(_place(source, options), counted.rows, model)
+    _note(place(source, options), counted.rows, model)
     if not control.is_over:
         return Rows(table, "finished", control.remaining, record)
     if not counted.rows and control.is_stopped:
@@ -123,12 +164,13 @@ def rows_for(
 class _Counted:
     """Counts and shows the rows read."""
 
-    def __init__(self, display: ProgressDisplay) -> None:
+    def __init__(self, display: ProgressDisplay | None = None) -> None:
         self.rows, self._display = 0, display
 
     def __call__(self, rows: int) -> None:
         self.rows += rows
-        self._display.show(f"{self.rows} rows")
+        if self._display is not None:
+            self._display.show(f"{self.rows} rows")
 
 
 @dataclass
@@ -232,17 +274,11 @@ def judged(
     with output.progress_display("Reading") as display, clusters.running(options.cluster) as client:
         blocks = replace(blocks_for(source, options, model), on_rows=_Counted(display))
         total = added(blocks.fold(judge, added, client))
-    _note(_place(source, options), total.rows, model)
+    _note(place(source, options), total.rows, model)
     return total
 
 
-def _place(source: str, options: Clustered) -> str | Path:
-    """Return the files of a table in blocks, or the file of a bundled one."""
-    is_named = is_in_blocks(source, replace(options, cluster=None))
-    return source if is_named else locate(source, ".csv")
-
-
-def _note(source: str | Path, rows: int, model: Model) -> None:
+def _note(source: Path, rows: int, model: Model | Dataset) -> None:
     """Note a table in blocks in the records of the command."""
     files = table_files(source)
-    note_table(files[0] if len(files) == 1 else Path(source), rows, model.n_variables, files)
+    note_table(files[0] if len(files) == 1 else source, rows, model.n_variables, files)

@@ -214,6 +214,7 @@ def scored_problem(
     *,
     every: bool = False,
     counts: CountsName | None = None,
+    cluster: Any = None,
 ) -> tuple[Scored, Options]:
     """Score within a part of the time limit, or until Ctrl-C.
 
@@ -225,6 +226,8 @@ def scored_problem(
         Keep parent sets that are never part of a best network, for other networks than that.
     counts
         How the counts of families with missing cells are estimated; without it there are none.
+    cluster
+        What scores, as in :func:`candidate_parent_sets`.
 
     Returns
     -------
@@ -236,11 +239,12 @@ def scored_problem(
     OptionError
         When one variable is allowed more parents than all are.
     """
-    scored = _scoring(dataset, options, every=every, counts=counts).within(options.time_limit)
+    scoring = _scoring(dataset, options, every=every, counts=counts, cluster=cluster)
+    scored = scoring.within(options.time_limit)
     return scored, replace(options, time_limit=scored.time_left)
 
 
-def learning_problem(dataset: Dataset, options: CompleteLearning) -> Problem:
+def learning_problem(dataset: Dataset, options: CompleteLearning, cluster: Any = None) -> Problem:
     """Return the candidate parent sets of a complete table with the declared constraints.
 
     Raises
@@ -248,7 +252,7 @@ def learning_problem(dataset: Dataset, options: CompleteLearning) -> Problem:
     OptionError
         When one variable is allowed more parents than all are.
     """
-    return _scoring(dataset, options).scored().problem
+    return _scoring(dataset, options, cluster=cluster).scored().problem
 
 
 def _scoring(
@@ -257,6 +261,7 @@ def _scoring(
     *,
     every: bool = False,
     counts: CountsName | None = None,
+    cluster: Any = None,
 ) -> Scoring:
     """Return how the parent sets of a table are scored, as declared."""
     _require_parent_sets(options)
@@ -274,6 +279,7 @@ def _scoring(
         scoring_time=options.scoring_time,
         every=every,
         seed=options.seed,
+        cluster=cluster,
         **constraints(options, dataset.names),
         **more,
     )
@@ -360,7 +366,14 @@ def learn_incomplete(
     from exactlearn.augmentation import augment  # takes long to import
 
     how = incomplete_options(dataset, options)
-    return augment(dataset, method=options.method, start=start, on_event=on_event, **how)
+    return augment(
+        dataset,
+        method=options.method,
+        start=start,
+        on_event=on_event,
+        cluster=options.cluster,
+        **how,
+    )
 
 
 def learning(dataset: Dataset, options: Imputing, on_event: OnEvent) -> "Learning":

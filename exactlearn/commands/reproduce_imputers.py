@@ -85,7 +85,9 @@ def imputer_tables(options: Reproduce, setup: Setup) -> Tables:
         contenders={name: contender(name) for name in methods},
         seeds=setup.seeds,
     )
-    runs = Study(list(study.runs()), setup.record, options.jobs, is_shared=False)
+    runs = Study(
+        list(study.runs()), setup.record, options.jobs, is_shared=False, cluster=options.cluster
+    )
     return Tables(partial(_repeat, runs), _Answer(study, runs).shown)
 
 

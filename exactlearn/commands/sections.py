@@ -71,18 +71,23 @@ class Reading(Declared):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clustered(Reading):
-    """A table that may be read in blocks."""
+class OnCluster(Declared):
+    """What may be computed on a cluster."""
 
     groups: ClassVar = {"Table": "*"}
 
     cluster: str | None = option(
         None,
         metavar="local|ADDRESS",
-        help="Read and count the rows on a Dask cluster: 'local' starts a process for each core, "
-        "'local:2' two; or the address of a scheduler, whose workers see the same files. Needs "
-        "exactlearn[scale].",
+        help="Compute on a Dask cluster: 'local' starts a process for each core, 'local:2' two; or "
+        "the address of a scheduler, whose workers see the same files. Results do not depend on "
+        "it. Needs exactlearn[scale].",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clustered(Reading, OnCluster):
+    """A table that may be read in blocks."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.files import suffix_of
 from exactlearn.commands.artifacts import Artifacts, supported, traced, writable
@@ -18,12 +19,12 @@ from exactlearn.commands.k_best import (
     k_best_record,
     k_best_tables,
 )
+from exactlearn.commands.large_tables import load_merged, place
 from exactlearn.commands.output import Output, require_parent, require_records
 from exactlearn.commands.pipeline import (
     constraints,
     directions,
     learn_complete,
-    load,
     scored_problem,
     with_chosen_ess,
 )
@@ -50,7 +51,7 @@ _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
 
 def run(options: Solve, output: Output) -> None:
     """Run the command."""
-    path = locate(options.source, ".csv")
+    path = place(options.source, options)
     writable(output, with_data=not is_score_file(path), completes=False)
     _require_writable(options)
     if options.solver in CLASS_SEARCHES:
@@ -144,11 +145,14 @@ def _read(
         problem = read_scores(path)
         problem = replace(problem, **constraints(options, problem.names))
         return None, Scored(problem=problem, time_left=options.time_limit), options, {}
-    data = load(path, options)
-    with SearchControl().running():  # Ctrl-C ends both, and leaves a network
-        options, choice = with_chosen_ess(data, options, output.note)
-        stage(f"scoring {data.n_variables} variables")
-        scored, left = scored_problem(data, options, every=options.lists, counts=options.counts)
+    with clusters.running(options.cluster) as client:
+        data = load_merged(options.source, options, client)
+        with SearchControl().running():  # Ctrl-C ends both, and leaves a network
+            options, choice = with_chosen_ess(data, options, output.note)
+            stage(f"scoring {data.n_variables} variables")
+            scored, left = scored_problem(
+                data, options, every=options.lists, counts=options.counts, cluster=client
+            )
     if scored.about:
         output.note(
             f"Cells are missing: {scored.about}; see --counts, and 'exactlearn augment' to fill "

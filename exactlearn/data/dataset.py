@@ -365,7 +365,7 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
 
 
 def as_dataset(value: Any, name: str = "dataset") -> Dataset:
-    """Return a table: a pandas frame or an array of values is coded.
+    """Return a table: a pandas frame or an array of values is coded, equal rows of blocks merged.
 
     See :meth:`Dataset.from_frame` and :meth:`Dataset.from_array`.
 
@@ -432,11 +432,15 @@ def _coded(value: Any, name: str, left_out: dict[str, str] | None) -> Dataset:
             value, states=None, missing=MISSING_SYMBOLS, discretise=None, left_out=left_out
         )
         return Dataset(*table)
+    from exactlearn.data.blocks import Blocks, merge_rows
+
+    if isinstance(value, Blocks):
+        return merge_rows(value)
     raise refusal(
         name,
-        "a Dataset, a pandas DataFrame or an array",
+        "a Dataset, a pandas DataFrame, an array, or what read_blocks returns",
         value,
-        "read a file with read_dataset(path)",
+        "read a file with read_dataset(path), and a Dask frame with read_blocks(frame)",
     )
 
 

@@ -13,7 +13,7 @@ set's slot is written after its value, in another call.
 """
 
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,14 @@ class SetValues:
         self.known = KnownValues(
             np.full(2**13, -1, np.int32), np.zeros((2**12, words), np.uint32), np.zeros(2**12)
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the lock out, for the workers of a cluster."""
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes, with a lock of its own."""
+        vars(self).update(state, _lock=Lock())
 
     def __len__(self) -> int:
         """Return the number of sets counted."""

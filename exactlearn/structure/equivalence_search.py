@@ -16,18 +16,19 @@ drawn by reversals of covered arcs until enough of it has probably been met (Alg
 search ends exactly where no class of the boundary scores more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf, isclose
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.control import Event, OnEvent, SearchControl
+from exactlearn._runtime.cluster import Workers, workers_of
+from exactlearn._runtime.control import UNLIMITED, Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.augmentation.incumbent import total_score
@@ -187,6 +188,7 @@ def equivalence_search(
     time_limit: float | None = None,
     seed: int = 0,
     threads: int | None = None,
+    cluster: Any = None,
     on_event: OnEvent | None = None,
     parameters: EquivalenceSearchParameters | None = None,
 ) -> EquivalenceSearch:
@@ -214,6 +216,9 @@ def equivalence_search(
         Of the draws.
     threads
         Number of threads; the result does not depend on it.
+    cluster
+        A Dask cluster whose workers do the starts, as for
+        :func:`~exactlearn.candidate_parent_sets`.
     on_event
         Called with each improvement and at a steady rate.
     parameters
@@ -269,7 +274,9 @@ def equivalence_search(
         max(64, parameters.block // max(1, dataset.n_rows)),
         SearchControl(time_limit, on_event),
     )
-    found = search.run(method, 1 if method == "ges" else restarts, n_threads(threads))
+    starts = 1 if method == "ges" else restarts
+    with workers_of(cluster, search.control) as workers:
+        found = search.run(method, starts, n_threads(threads), workers)
     found.check(dataset, score)
     return found
 
@@ -344,7 +351,13 @@ class _Search:
     looks: bool = False
     alone: State | None = None
 
-    def run(self, method: EquivalenceMethod, starts: int, threads: int) -> EquivalenceSearch:
+    def run(
+        self,
+        method: EquivalenceMethod,
+        starts: int,
+        threads: int,
+        workers: Workers | None = None,
+    ) -> EquivalenceSearch:
         """Run all starts within the limits."""
         control, ends = self.control, list[_End]()
         best: _End | None = None
@@ -359,8 +372,12 @@ class _Search:
             return Event(control.seconds, self._score(self.alone), inf, steps, parents)
 
         control.state = state
-        self.looks = min(starts, threads) == 1
-        searches = in_order(self._start, starts, self._space, threads)
+        self.looks = min(starts, threads) == 1 and workers is None
+        searches = (
+            in_order(self._start, starts, self._space, threads)
+            if workers is None
+            else self._elsewhere(workers, starts)
+        )
         with control.running(), closing(searches):
             for end in searches:
                 if end.converged or best is None:
@@ -385,6 +402,19 @@ class _Search:
             trace=tuple(control.trace),
             message="" if done == starts else f"{done} of {starts} starts were done",
         )
+
+    def _elsewhere(self, workers: Workers, starts: int) -> Generator[_End, None, None]:
+        """Yield the starts, done by the workers of a cluster; the first one in any case."""
+        bare, done = replace(self, control=UNLIMITED), 0
+        for end in workers.pieces(_Search.alone_from, (bare,), starts):
+            done += 1
+            yield end
+        if not done:  # the search is over: the empty network
+            yield self._start(0, self._space())
+
+    def alone_from(self, number: int) -> _End:
+        """Search once, on a worker of a cluster."""
+        return replace(self, control=SearchControl.within())._start(number, self._space())
 
     def _space(self) -> _Space:
         words = self.values.known.sets.shape[1]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.arguments import arcs_by_index, checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
@@ -21,6 +22,7 @@ from exactlearn.augmentation.branch_and_bound.incomplete_families import MAX_FAM
 from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import most_probable_completion
+from exactlearn.data.blocks import Blocks, merge_rows
 from exactlearn.data.dataset import Dataset, usable_columns
 from exactlearn.errors import (
     InfeasibleError,
@@ -173,6 +175,7 @@ def learn(
     time_limit: float | None = None,
     seed: int = 0,
     on_event: OnEvent | None = None,
+    cluster: Any = None,
 ) -> LearnedNetwork:
     """Learn a Bayesian network from a table: structure, parameters and missing cells.
 
@@ -180,7 +183,8 @@ def learn(
     ----------
     data
         A :class:`Dataset`, a pandas frame or an array of values, shape (rows, variables); cells may
-        be missing. A column that is constant or entirely missing is kept out, with a warning.
+        be missing. A column that is constant or entirely missing is kept out, with a warning. Or
+        what :func:`exactlearn.read_blocks` names, such as many files or a Dask frame.
     score
         ``bdeu``, ``bic``, ``aic`` or a :class:`Score`.
     ess
@@ -211,6 +215,9 @@ def learn(
         Seed of all that is random.
     on_event
         Called with the events of the search for the structure.
+    cluster
+        A Dask cluster that reads blocks, scores parent sets and climbs: ``"local"`` (a process for
+        each core), ``"local:2"``, the address of a scheduler, or a ``distributed.Client``.
 
     Returns
     -------
@@ -250,33 +257,37 @@ def learn(
     control = SearchControl(time_limit)
     if missing not in MISSING:
         raise OptionError(f"missing: found {missing!r}{did_you_mean(missing, MISSING)}")
-    dataset, left_out = usable_columns(data)
-    for name, why in left_out.items():
-        warnings.warn(f"column {name!r} is left out: {why}", LeftOutWarning, stacklevel=3)
-    limit = time_limit
-    if limit is not None and not dataset.is_complete:
-        limit *= STRUCTURE_SHARE
-    scoring = Scoring(
-        dataset=dataset,
-        score=BDeu() if isinstance(score, str) else as_score(score),
-        max_parents=max_parents,
-        required=frozenset(arcs_by_index(required, "required", dataset.names)),
-        forbidden=frozenset(arcs_by_index(forbidden, "forbidden", dataset.names)),
-        constraints=tuple(constraints),
-        counts=None if missing == "augment" else missing,
-        scoring_time=scoring_time,
-        seed=seed,
-    )
-    said: list[str] = []
-    augments = missing == "augment" and not dataset.is_complete
-    with SearchControl().running():  # Ctrl-C ends both, and leaves a network
-        scoring, left = _with_score(scoring, score, ess, limit, said)
-        scored = None if augments else scoring.within(left)
-    found: Result | Augmentation
-    if scored is None:
-        found = _augmented(scoring, solver, left, on_event, said)
-    else:
-        found = _selected(scoring, scored, solver, on_event, said)
+    with clusters.running(cluster) as client:
+        if isinstance(data, Blocks):
+            data = merge_rows(data, cluster=client)
+        dataset, left_out = usable_columns(data)
+        for name, why in left_out.items():
+            warnings.warn(f"column {name!r} is left out: {why}", LeftOutWarning, stacklevel=3)
+        limit = time_limit
+        if limit is not None and not dataset.is_complete:
+            limit *= STRUCTURE_SHARE
+        scoring = Scoring(
+            dataset=dataset,
+            score=BDeu() if isinstance(score, str) else as_score(score),
+            max_parents=max_parents,
+            required=frozenset(arcs_by_index(required, "required", dataset.names)),
+            forbidden=frozenset(arcs_by_index(forbidden, "forbidden", dataset.names)),
+            constraints=tuple(constraints),
+            counts=None if missing == "augment" else missing,
+            scoring_time=scoring_time,
+            seed=seed,
+            cluster=client,
+        )
+        said: list[str] = []
+        augments = missing == "augment" and not dataset.is_complete
+        with SearchControl().running():  # Ctrl-C ends both, and leaves a network
+            scoring, left = _with_score(scoring, score, ess, limit, said)
+            scored = None if augments else scoring.within(left)
+        found: Result | Augmentation
+        if scored is None:
+            found = _augmented(scoring, solver, left, on_event, said)
+        else:
+            found = _selected(scoring, scored, solver, on_event, said)
     if found.status == "infeasible":
         raise InfeasibleError(found.message)
     if found.parents is None:
@@ -397,6 +408,7 @@ def _augmented(
         required=required,
         forbidden=forbidden,
         on_event=on_event,
+        cluster=scoring.cluster,
     )
     said.append(f"{cells} cells are missing, {why}: network and completion together, by {method}")
     said += [result.message] * bool(result.message)

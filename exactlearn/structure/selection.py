@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl, is_interrupted
 from exactlearn.bayesnet.complete_data import fit_complete
@@ -211,6 +211,8 @@ class Scoring:
         Keep parent sets that are never part of a best network, for other networks than that.
     seed
         Seed of all that is random.
+    cluster
+        What scores, as in :func:`candidate_parent_sets`.
     """
 
     dataset: Dataset
@@ -225,6 +227,7 @@ class Scoring:
     log_linear_parents: int = 8
     every: bool = False
     seed: int = 0
+    cluster: Any = None
 
     def __post_init__(self) -> None:
         """Refuse limits that contradict each other."""
@@ -289,6 +292,7 @@ class Scoring:
             prune=prune,
             time_limit=None if deadline is None else max(0.0, deadline - monotonic()),
             control=control,
+            cluster=self.cluster,
         )
         models = self._models(estimated)
         if models is not None:

@@ -9,15 +9,17 @@ order. When they bring nothing more, the DAG is made the best of all, and the co
 distance t are searched (:mod:`exactlearn.augmentation.local_search.neighbourhood`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.cluster import finished
 from exactlearn._runtime.threads import n_threads
-from exactlearn.augmentation.incumbent import Incumbent, Solution, Unproven
+from exactlearn.augmentation.incumbent import Incumbent, Ledger, Solution, Unproven
 from exactlearn.augmentation.local_search.family_store import FamilyStore, fits
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
@@ -105,6 +107,10 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
     Without a radius, or where not all families are looked at, nothing is proven.
     """
     tabulated = is_tabulated(task)
+    begin = list(starting_completions(task, starts, fitted=tabulated))
+    if incumbent.client is not None:
+        found = _climbs_on_cluster(task, incumbent, begin, t)
+        return _first_best(found)
     climbing: dict[bytes, Start] = {}
     climbed: dict[bytes, Solution | None] = {}
 
@@ -112,15 +118,9 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
         values = start.completion(task, incumbent)
         name = values.tobytes()
         if climbing.setdefault(name, start) is start:
-            if incumbent.is_over:
-                climbed[name] = None
-            elif tabulated:
-                climbed[name] = climb(task, incumbent, values, t)
-            else:
-                climbed[name] = climb_in_orders(task, incumbent, values)
+            climbed[name] = None if incumbent.is_over else _climb(task, incumbent, values, t)
         return name
 
-    begin = list(starting_completions(task, starts, fitted=tabulated))
     with ThreadPoolExecutor(min(n_threads(None), len(begin))) as pool:
         try:
             climbs = [pool.submit(work, start) for start in begin]
@@ -132,9 +132,59 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
             incumbent.stop()
             pool.shutdown(cancel_futures=True)
             raise
+    return _first_best(found)
+
+
+def _first_best(found: Sequence[Solution | None]) -> Solution | None:
+    """Return the first of the best solutions; none where a climb was not finished."""
     solutions = [solution for solution in found if solution is not None]
     whole = len(solutions) == len(found)
     return max(solutions, key=lambda solution: solution.score) if whole else None
+
+
+def _climb(
+    task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int | None
+) -> Solution | None:
+    if is_tabulated(task):
+        return climb(task, incumbent, values, t)
+    return climb_in_orders(task, incumbent, values)
+
+
+def _climbs_on_cluster(
+    task: Task, incumbent: Incumbent, begin: Sequence[Start], t: int | None
+) -> list[Solution | None]:
+    """Climb from each start on a worker of the cluster; what is over too soon gives nothing."""
+    found: list[Solution | None] = [None] * len(begin)
+    (held,) = incumbent.client.scatter([task], broadcast=True, hash=False)
+    tasks = [(held, start, t) for start in begin]
+    for number, own in finished(_climb_alone, tasks, incumbent.client, incumbent):
+        found[number] = own.solution
+        incumbent.count_nodes(own.nodes)
+        for best in own.best:
+            incumbent.offer(best)
+        for ledger in own.ledger:
+            incumbent.examine(ledger)
+    return found
+
+
+class _Climbed(NamedTuple):
+    """The end of a climb, if it got there; the best solution and its open moves, if any; nodes."""
+
+    solution: Solution | None
+    best: tuple[Solution, ...]
+    ledger: tuple[Ledger, ...]
+    nodes: int
+
+
+def _climb_alone(task: Task, start: Start, t: int | None) -> _Climbed:
+    """Climb from a start on a worker."""
+    with Incumbent().running() as incumbent:
+        values = start.completion(task, incumbent)
+        solution = None if incumbent.is_over else _climb(task, incumbent, values, t)
+    parents = incumbent.parents
+    best = () if parents is None else (Solution(parents, incumbent.values, incumbent.score),)
+    ledger = () if incumbent.ledger is None else (incumbent.ledger,)
+    return _Climbed(solution, best, ledger, incumbent.nodes)
 
 
 def offer_sparsest(task: Task, incumbent: Incumbent) -> None:

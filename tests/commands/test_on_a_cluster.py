@@ -1,0 +1,167 @@
+"""Commands and functions on a Dask cluster: the answers of one process, also after Ctrl-C."""
+
+import json
+import signal
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from exactlearn import (
+    BDeu,
+    augment,
+    equivalence_search,
+    learn,
+    merge_rows,
+    read_blocks,
+    read_dataset,
+    solve,
+)
+from exactlearn._runtime import cluster
+from exactlearn._runtime.control import SearchControl
+from exactlearn.errors import ArgumentError
+from exactlearn.formats.table import write_dataset
+from exactlearn.instances import locate
+from tests.command_line import fails, run, run_json, started
+
+distributed = pytest.importorskip("distributed", reason="needs Dask: exactlearn[scale]")
+# Sockets of a cluster that closes are left to the garbage collector.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+INCOMPLETE = locate("cancer-mcar", ".csv")
+COMPLETE = locate("asia-mnar-complete", ".csv")
+LIVE = ("seconds", "made_by", "trace", "sets", "nodes")
+"""Keys whose values differ from run to run, or are counted by each process for itself."""
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster.running("local:2") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder of three Parquet files with the rows of the complete table."""
+    pytest.importorskip("pyarrow")
+    table, found = read_dataset(COMPLETE), tmp_path_factory.mktemp("parts")
+    for k in range(3):
+        write_dataset(table.part(np.arange(table.n_rows) % 3 == k), found / f"{k}.parquet")
+    return found
+
+
+def steady(record):
+    return {key: value for key, value in record.items() if key not in LIVE}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("solve", COMPLETE),
+        ("solve", INCOMPLETE, "--counts", "f-mar"),
+        ("solve", COMPLETE, "--solver", "kes", "--restarts", "7", "--seed", "2"),
+        ("augment", INCOMPLETE, "--method", "t-local", "--starts", "4", "--ess", "1"),
+    ],
+)
+def test_a_command_on_a_cluster_answers_alike(words, client):
+    address = client.scheduler.address
+    assert steady(run_json(*words, "--cluster", address)) == steady(run_json(*words))
+
+
+def test_a_folder_of_parquet_files_is_solved_as_its_rows(folder, client):
+    words = ("--cluster", client.scheduler.address)
+    whole, parts = run_json("solve", COMPLETE), run_json("solve", folder)
+    assert steady(parts) == steady(whole) == steady(run_json("solve", folder, *words))
+    assert "--discretise" in fails("solve", folder, "--discretise", "*=width:2")
+
+
+def test_scores_of_a_folder_have_the_same_bytes(folder, tmp_path, client):
+    for name, words in {
+        "whole": (COMPLETE,),
+        "parts": (folder, "--cluster", client.scheduler.address),
+    }.items():
+        run("convert", *words, "-o", tmp_path / f"{name}.jkl")
+    assert (tmp_path / "whole.jkl").read_bytes() == (tmp_path / "parts.jkl").read_bytes()
+
+
+def test_learn_takes_blocks_and_dask_frames(client, folder):
+    frames = pytest.importorskip("dask.dataframe")
+    whole = learn(read_dataset(COMPLETE), max_parents=2)
+    frame = frames.from_pandas(pd.read_csv(COMPLETE), npartitions=3)
+    for data in (read_blocks(folder), read_blocks(frame)):
+        for cluster_ in (None, client):
+            found = learn(data, max_parents=2, cluster=cluster_)
+            assert (found.parents, found.score) == (whole.parents, whole.score)
+            for a, b in zip(found.network.tables, whole.network.tables, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-12)
+    with pytest.raises(ArgumentError, match="read_blocks"):
+        learn(frame)
+
+
+@pytest.mark.parametrize("jobs", [("--jobs", "2"), ("--cluster",)])
+def test_compare_answers_alike(jobs, client, tmp_path):
+    words = ("compare", INCOMPLETE, "--methods", "mode,t-local", "--ess", "1", "--max-parents", "1")
+    jobs = (*jobs, client.scheduler.address) if len(jobs) == 1 else jobs
+    alone, other = run_json(*words)["rows"], run_json(*words, *jobs)["rows"]
+    assert [steady(row) for row in other] == [steady(row) for row in alone]
+
+
+def test_a_worker_killed_while_it_climbs_changes_nothing(tmp_path):
+    import os
+
+    table = read_dataset(locate("asia-mnar", ".csv"))
+    options = {"method": "t-local", "starts": 6, "max_parents": 2, "seed": 3}
+    alone = augment(table, BDeu(), **options)
+    killed = []
+
+    def kill(event):
+        if not killed:
+            killed.append(min(client.run(os.getpid).values()))
+            os.kill(killed[0], signal.SIGKILL)
+
+    with cluster.running("local:2") as client:
+        found = augment(table, BDeu(), on_event=kill, cluster=client, **options)
+    assert killed
+    assert np.array_equal(found.values, alone.values)
+    assert (found.score, found.parents, found.status) == (alone.score, alone.parents, alone.status)
+
+
+def test_a_limit_keeps_the_best_so_far(client):
+    table = read_dataset(locate("asia-mnar", ".csv"))
+    found = augment(
+        table, BDeu(), method="t-local", starts=500, t=2, cluster=client, time_limit=2.0
+    )
+    assert (found.status, found.parents is not None) == ("feasible", True)
+    control = SearchControl()
+    control.stop()
+    with control.running():
+        stopped = equivalence_search(
+            read_dataset(COMPLETE), BDeu(), method="kes", restarts=50, cluster=client
+        )
+    assert (stopped.status, stopped.parents) == ("interrupted", ((),) * 8)
+
+
+def test_ctrl_c_ends_a_command_on_a_cluster_with_its_best(tmp_path):
+    path = tmp_path / "found"
+    table = locate("asia-mnar", ".csv")
+    words = ("augment", table, "--method", "t-local", "--starts", "3000", "--cluster", "local:2")
+    with started(*words, "--t", "2", "-o", path, "--json") as process:
+        while not (path / "result.json").exists():
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert json.loads(out)["status"] == "interrupted"
+    assert "Traceback" not in err
+
+
+def test_blocks_are_a_table_wherever_one_is_taken(folder):
+    from exactlearn import candidate_parent_sets
+
+    blocks = read_blocks(folder)
+    one, other = (solve(candidate_parent_sets(d, BDeu())) for d in (blocks, merge_rows(blocks)))
+    assert one.score == other.score
