@@ -6,6 +6,12 @@ from typing import Any, NoReturn
 
 from exactlearn._runtime.control import OnEvent
 from exactlearn._runtime.files import suffix_of
+from exactlearn.commands.arc_bootstrap import (
+    GOES_ON,
+    bootstrap_record,
+    bootstrap_tables,
+    with_bootstrap,
+)
 from exactlearn.commands.artifacts import Artifacts, supported, traced
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.k_best import class_record, support_table
@@ -53,6 +59,7 @@ def search_classes(options: Solve, path: Path, output: Output) -> NoReturn:
             "write; take another suffix, or solver"
         )
     listed: list[EquivalenceSearch] = []
+    sampled: list[dict[str, Any]] = []
     with output.progress_display(f"reading {path.name}") as display:
         data = load_merged(options.source, options)
         if not data.is_complete:
@@ -68,6 +75,8 @@ def search_classes(options: Solve, path: Path, output: Output) -> NoReturn:
             record = {**learning_record(data.names, learned), **choice}
             for found in listed:
                 record |= classes_record(data.names, found)
+            for samples in sampled:
+                record = with_bootstrap(record, samples)
             return Artifacts(data.names, learned.parents, record, data, None, options.smoothing)
 
         def learn(on_event: OnEvent) -> EquivalenceSearch:
@@ -91,10 +100,21 @@ def search_classes(options: Solve, path: Path, output: Output) -> NoReturn:
         display.stage("searching")
         result = run_shown_search(output, display, learn, artifacts)
     also = traced(result, options.trace, output)
-    if result.method == "kes":
-        support = support_record(data.names, class_support(result.classes))
+    if options.bootstrap is not None and result.status in GOES_ON:
+        sampled.append(bootstrap_record(options, data, output))
+    if result.method == "kes" or sampled:
+        support = artifacts(result).record["support"]
         also += supported(support, data.names, options.support, output)
-    conclude(output, data.names, result, artifacts, tables=classes_tables, also=also)
+    ended = sampled[0]["status"] if sampled else "done"
+    conclude(
+        output,
+        data.names,
+        result,
+        artifacts,
+        tables=classes_tables,
+        also=also,
+        ended=None if ended == "done" else ended,
+    )
     raise AssertionError  # conclude() leaves
 
 
@@ -117,8 +137,9 @@ def classes_record(names: tuple[str, ...], found: EquivalenceSearch) -> dict[str
 def classes_tables(record: Mapping[str, Any]) -> list[Any]:
     """Return the tables of a record for people."""
     tables = learning_tables(record)
+    samples = bootstrap_tables(record, with_arcs=False) if "bootstrap" in record else []
     if len(record.get("scores", ())) < 2:
-        return tables
+        return tables + (["", *support_table(record["support"]), *samples] if samples else [])
     classes, arcs = record["classes"], record["support"]
     best = classes[0]["score"]
     rows = [
@@ -140,4 +161,4 @@ def classes_tables(record: Mapping[str, Any]) -> list[Any]:
     ]
     if len(classes) > SHOWN_CLASSES:
         tables.append(f"... and {len(classes) - SHOWN_CLASSES} more; -o or --json has all")
-    return [*tables, "", *support_table(arcs)]
+    return [*tables, "", *support_table(arcs), *samples]

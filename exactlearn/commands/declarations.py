@@ -205,12 +205,25 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
         help="List all networks whose probability is at least the best one's divided by this; "
         "1 lists those that tie.",
     )
+    runner_up: bool = option(
+        False,
+        help="Say what the best network that is not Markov equivalent to the best one loses: all "
+        "parent sets are then scored, also those that no best network has.",
+    )
+    bootstrap: int | None = option(
+        None,
+        least=1,
+        metavar="N",
+        help="Learn from N bootstrap samples of the rows, too, and say in how many each arc is. "
+        "Takes up to --time-limit again; into a folder, a later call goes on.",
+    )
+    jobs: int = option(1, least=1, help="bootstrap: processes.")
     support: Path | None = option(
         None,
         writes=True,
         metavar="FILE",
-        help="Write in how many of the listed networks, or ends of kes, each arc is (.csv, "
-        ".json), or draw it (.svg, .png, .pdf).",
+        help="Write in how many of the listed networks, ends of kes or bootstrap samples each arc "
+        "is (.csv, .json), or draw it (.svg, .png, .pdf).",
     )
     phases: int = option(
         2, least=1, most=2, help="ges: insert first and delete then (2), or the better at once (1)."
@@ -233,11 +246,19 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
         super().__post_init__()
         if self.best is not None and self.best_classes is not None:
             raise OptionError("--best and --best-classes exclude each other; give one of them")
-        if self.support is not None and not self.lists and self.solver != "kes":
+        listed = not self.best is self.best_classes is self.within is None
+        if self.runner_up and listed:
+            raise OptionError(
+                "--runner-up is the second of --best-classes 2: leave it out, or the list"
+            )
+        of_several = listed or self.bootstrap is not None or self.solver == "kes"
+        if self.support is not None and not of_several:
             raise OptionError(
                 "--support counts how many of several networks have an arc: say which with "
-                "--best K, --best-classes K, --within FACTOR or --solver kes"
+                "--best K, --best-classes K, --within FACTOR, --bootstrap N or --solver kes"
             )
+        if self.jobs > 1 and self.bootstrap is None:
+            raise OptionError("--jobs is for --bootstrap N: give both, or leave it out")
         for solver, keys in _CLASS_SEARCH_OPTIONS.items():
             for key in keys:
                 if self.solver != solver and getattr(self, key) != getattr(Solve, key):
@@ -253,7 +274,12 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
     @property
     def lists(self) -> bool:
         """Whether more than the best network is wanted."""
-        return not self.best is self.best_classes is self.within is None
+        return self.runner_up or not self.best is self.best_classes is self.within is None
+
+    @property
+    def classes(self) -> int | None:
+        """How many equivalence classes are listed, in place of networks."""
+        return 2 if self.runner_up else self.best_classes
 
     @property
     def output_in_run(self) -> str:
@@ -265,6 +291,7 @@ _CLASS_SEARCH_OPTIONS = {"ges": ("phases",), "kes": ("greediness", "restarts")}
 
 _NOT_OF_CLASSES = {
     *("start", "counts", "gap", "memory_limit", "certificate", "best", "best_classes", "within"),
+    "runner_up",
     *(
         "local_models",
         "log_linear_parents",

@@ -1,7 +1,7 @@
 """``exactlearn solve``: the optimal network of a table, or of given local scores."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -11,6 +11,12 @@ from typing import Any
 from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.files import suffix_of
+from exactlearn.commands.arc_bootstrap import (
+    GOES_ON,
+    bootstrap_record,
+    bootstrap_tables,
+    with_bootstrap,
+)
 from exactlearn.commands.artifacts import Artifacts, supported, traced, writable
 from exactlearn.commands.class_search import search_classes
 from exactlearn.commands.declarations import LocalModelsName, Solve
@@ -38,8 +44,7 @@ from exactlearn.formats.score_table import writable_problem
 from exactlearn.formats.scores import FORMATS as SCORES
 from exactlearn.formats.scores import is_score_file, read_scores, score_text
 from exactlearn.instances import locate
-from exactlearn.reporting.arc_support import arc_support, support_record
-from exactlearn.reporting.report import Learned, learning_record, learning_tables
+from exactlearn.reporting.report import Learned, learning_record
 from exactlearn.scoring.local_models import LocalModels
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration.networks import Enumeration
@@ -75,6 +80,7 @@ def run(options: Solve, output: Output) -> None:
             f"{problem.n_candidates} candidate parent sets of {problem.n_variables} variables"
         )
         listed: list[Enumeration] = []
+        sampled: list[dict[str, Any]] = []
 
         def artifacts(learned: Learned) -> Artifacts:
             assert learned.parents is not None
@@ -88,6 +94,8 @@ def run(options: Solve, output: Output) -> None:
                 record["certificate"] = learned.certificate and str(options.certificate)
             for found in listed:
                 record |= k_best_record(options, problem, found, from_data=data is not None)
+            for samples in sampled:
+                record = with_bootstrap(record, samples)
             return Artifacts(
                 problem.names,
                 learned.parents,
@@ -113,19 +121,31 @@ def run(options: Solve, output: Output) -> None:
             return best
 
         result = run_shown_search(output, display, learn, artifacts)
+    limit = options.time_limit
+    if options.bootstrap is not None and data is not None and result.status in GOES_ON:
+        sampled.append(bootstrap_record(replace(left, time_limit=limit), data, output))
     also = [*_certificate(result, options, output), *traced(result, options.trace, output)]
-    for found in listed:
-        support = support_record(problem.names, arc_support(found.networks))
+    if (sampled or (listed and not options.runner_up)) and result.parents is not None:
+        support = artifacts(result).record["support"]
         also += supported(support, problem.names, options.support, output)
+    ends = [found.status for found in listed] + [found["status"] for found in sampled]
     conclude(
         output,
         problem.names,
         result,
         artifacts,
-        tables=partial(k_best_tables, options) if listed else learning_tables,
+        tables=partial(_tables, options),
         also=also,
-        ended=listed[0].status if listed else None,
+        ended=next((end for end in ("interrupted", "feasible") if end in ends), None),
     )
+
+
+def _tables(options: Solve, record: Mapping[str, Any]) -> list[Any]:
+    """Return the tables of a record for people."""
+    tables = k_best_tables(options, record)
+    if "bootstrap" in record:
+        tables += bootstrap_tables(record, with_arcs="networks" not in record)
+    return tables
 
 
 def _read(
@@ -140,6 +160,8 @@ def _read(
             raise OptionError("--ess auto is for a table, but scores were given; leave it out")
         if options.counts != Solve.counts:
             raise OptionError("--counts is for a table, but scores were given; leave it out")
+        if options.bootstrap is not None:
+            raise OptionError("--bootstrap draws rows, but scores were given: give the table")
         if options.local_models != "table":
             raise OptionError("--local-models is for a table, but scores were given; leave it out")
         problem = read_scores(path)

@@ -134,13 +134,49 @@ def support_record(names: Sequence[str], rows: Sequence[ArcSupport]) -> list[dic
     ]
 
 
+_SYMMETRIC = ("adjacency_support", "adjacency_weight", "edge_strength", "significant")
+
+
+def beside(
+    first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return two kinds of support of arcs in one list of records, that of the first list first.
+
+    An arc that only one of them has has no support of the other kind, but that of its adjacency.
+
+    Examples
+    --------
+    >>> first = [{"parent": "a", "child": "b", "support": 1.0, "adjacency_support": 1.0}]
+    >>> second = [{"parent": "b", "child": "a", "strength": 0.5, "edge_strength": 0.5}]
+    >>> [(row["support"], row["strength"], row["edge_strength"]) for row in beside(first, second)]
+    [(1.0, 0.0, 0.5), (0.0, 0.5, 0.5)]
+    """
+    kinds = [{(row["parent"], row["child"]): row for row in rows} for rows in (first, second)]
+    arcs = list(dict.fromkeys(arc for rows in kinds for arc in rows))
+    found: list[dict[str, Any]] = []
+    for a, b in arcs:
+        row: dict[str, Any] = {"parent": a, "child": b}
+        for rows in kinds:
+            columns = next(iter(rows.values()), {})
+            reverse = rows.get((b, a), {})
+            absent = {
+                key: reverse.get(key, type(value)()) if key in _SYMMETRIC else type(value)()
+                for key, value in columns.items()
+                if key not in row
+            }
+            row |= {**absent, **rows.get((a, b), {})}
+        found.append(row)
+    return found
+
+
 def write_support(records: Sequence[Mapping[str, Any]], names: Sequence[str], path: Path) -> None:
     """Write supports in the format of the suffix, in one step.
 
     Parameters
     ----------
     records
-        What :func:`support_record` returns.
+        What :func:`support_record` returns, or bootstrap strengths, or both :func:`beside` each
+        other.
     names
         Names of all variables, in the order of the figure.
     path
@@ -155,14 +191,17 @@ def write_support(records: Sequence[Mapping[str, Any]], names: Sequence[str], pa
         When a figure is wanted and Matplotlib is not installed.
     """
     write_records(
-        path, ArcSupport._fields, records, lambda suffix: support_figure(records, names, suffix)
+        path,
+        list(records[0]) if records else ArcSupport._fields,
+        records,
+        lambda suffix: support_figure(records, names, suffix),
     )
 
 
 def support_figure(
     records: Sequence[Mapping[str, Any]], names: Sequence[str], suffix: str
 ) -> bytes:
-    """Draw the weights as a map of shades, a row per parent and a column per child.
+    """Draw weights, or strengths, as maps of shades, a row per parent and a column per child.
 
     With more than ``MOST_DRAWN`` variables, those without any arc are left out, and then those
     whose arcs weigh least.
@@ -174,22 +213,33 @@ def support_figure(
     """
     shown = _shown(records, names)
     place = {name: k for k, name in enumerate(shown)}
-    weights = np.zeros((len(shown), len(shown)))
+    drawn = _kinds(records) or ["weight"]
+    weights = np.zeros((len(drawn), len(shown), len(shown)))
     for record in records:
         if record["parent"] in place and record["child"] in place:
-            weights[place[record["parent"]], place[record["child"]]] = record["weight"]
+            at = place[record["parent"]], place[record["child"]]
+            weights[:, *at] = [record[kind] for kind in drawn]
     side = max(2.0, CELL * len(shown) + 0.085 * max(map(len, shown), default=0))
 
     def paint(figure: Any) -> None:
-        axes = figure.add_subplot()
-        image = axes.imshow(weights, cmap="Blues", vmin=0.0, vmax=1.0)
-        axes.set_xticks(range(len(shown)), shown, rotation=90, fontsize=8, parse_math=False)
-        axes.set_yticks(range(len(shown)), shown, fontsize=8, parse_math=False)
-        axes.set(xlabel="child", ylabel="parent", title="weight of the arcs")
-        figure.colorbar(image, ax=axes, shrink=0.8)
+        for k, kind in enumerate(drawn):
+            axes = figure.add_subplot(1, len(drawn), k + 1)
+            image = axes.imshow(weights[k], cmap="Blues", vmin=0.0, vmax=1.0)
+            axes.set_xticks(range(len(shown)), shown, rotation=90, fontsize=8, parse_math=False)
+            axes.set_yticks(range(len(shown)), shown, fontsize=8, parse_math=False)
+            axes.set(xlabel="child", ylabel="parent", title=_TITLES[kind])
+            figure.colorbar(image, ax=axes, shrink=0.8)
         figure.set_layout_engine("tight")
 
-    return painted((side + 1.6, side + 0.8), paint, suffix, instead="'.csv'")
+    return painted((len(drawn) * (side + 1.6), side + 0.8), paint, suffix, instead="'.csv'")
+
+
+_TITLES = {"weight": "weight of the arcs", "strength": "bootstrap strength of the arcs"}
+
+
+def _kinds(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what is drawn of the arcs."""
+    return [kind for kind in _TITLES if records and kind in records[0]]
 
 
 def _shown(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
@@ -198,6 +248,7 @@ def _shown(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[s
     heaviest: dict[str, float] = {}
     for record in records:
         for name in (record["parent"], record["child"]):
-            heaviest[name] = max(heaviest.get(name, 0.0), record["weight"])
+            own = max(record[kind] for kind in _kinds(records))
+            heaviest[name] = max(heaviest.get(name, 0.0), own)
     kept = sorted(heaviest, key=lambda name: (-heaviest[name], name))[:MOST_DRAWN]
     return [name for name in names if name in kept]

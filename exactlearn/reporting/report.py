@@ -105,11 +105,11 @@ def learning_record(
         "gap": learned.gap,
         "seconds": learned.seconds,
         "parents": parents and named_parents(names, parents),
-        **({} if parents is None else class_record(names, parents, known)),
+        **({} if parents is None else equivalence_record(names, parents, known)),
     }
 
 
-def class_record(
+def equivalence_record(
     names: Sequence[str], parents: Sequence[Sequence[int]], known: Collection[Arc] = ()
 ) -> dict[str, Any]:
     """Return a network's CPDAG by name, and its arcs that equivalent networks reverse.

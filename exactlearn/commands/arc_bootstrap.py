@@ -1,0 +1,121 @@
+"""``exactlearn solve --bootstrap``: the same learning from bootstrap samples, and what it adds."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from rich.text import Text
+
+from exactlearn._runtime.control import SearchControl
+from exactlearn.commands.declarations import Solve
+from exactlearn.commands.k_best import support_table
+from exactlearn.commands.output import Output, is_folder
+from exactlearn.commands.pipeline import directions, learn_complete, score_of, scored_problem
+from exactlearn.commands.sections import CLASS_SEARCHES
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import SolverError
+from exactlearn.evaluation.bootstrap import bootstrap
+from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
+from exactlearn.graphs.orientation import maximally_oriented, reversible_arcs
+from exactlearn.reporting.arc_support import beside
+from exactlearn.reporting.report import facts, named_arcs, number, parents_table
+from exactlearn.structure.equivalence_search import equivalence_search
+
+GOES_ON = ("optimal", "feasible", "heuristic")
+"""How a search ends after which more may come."""
+
+
+def bootstrap_record(options: Solve, data: Dataset, output: Output) -> dict[str, Any]:
+    """Learn from the samples; return the record, with the arcs under ``"arcs"``."""
+    assert options.bootstrap is not None
+    # what does not change what is learned is left out: a folder is known by the options
+    how = replace(
+        options,
+        best=None,
+        best_classes=None,
+        within=None,
+        runner_up=False,
+        bootstrap=None,
+        jobs=1,
+        support=None,
+        trace=None,
+        certificate=None,
+        time_limit=None,
+    )
+    folder = output.path if output.path is not None and is_folder(output.path) else None
+    with output.progress_display("bootstrap") as display, SearchControl().running() as control:
+        found = bootstrap(
+            data,
+            options.bootstrap,
+            learner=partial(_learnt_class, how),
+            seed=options.seed,
+            jobs=options.jobs,
+            folder=folder,
+            time_limit=options.time_limit,
+            on_begin=display.stage,
+        )
+    short = found.replicates + len(found.failures) < found.wanted or found.unfinished > 0
+    ended = "interrupted" if control.is_stopped else "feasible" if short else "done"
+    reversible = named_arcs(data.names, reversible_arcs(found.averaged()))
+    return {
+        "status": ended,
+        **found.to_dict(),
+        "reversible": reversible,
+        "arcs": found.to_records(),
+    }
+
+
+def with_bootstrap(record: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with the bootstrap's, both kinds of support in one list of arcs."""
+    told = {key: value for key, value in found.items() if key != "arcs"}
+    return {
+        **record,
+        "bootstrap": told,
+        "support": beside(record.get("support", []), found["arcs"]),
+    }
+
+
+def bootstrap_tables(record: Mapping[str, Any], *, with_arcs: bool) -> list[Any]:
+    """Return the tables of a bootstrap's record: the arcs, unless they are shown elsewhere."""
+    found = record["bootstrap"]
+    short = f" of {found['wanted']}" if found["replicates"] < found["wanted"] else ""
+    edges = sum(len(family) for family in found["averaged"].values())
+    return [
+        *(["", *support_table(record["support"])] if with_arcs else []),
+        "",
+        facts(
+            bootstrap_samples=f"{found['replicates']}{short}",
+            cut_short_by_the_limit=str(found["unfinished"] or ""),
+            failures="; ".join(found["failures"]),
+            significant_edges=f"{edges}, of strength above {number(found['threshold'])}",
+        ),
+        "",
+        Text("Averaged network", "bold"),
+        parents_table(found["averaged"], reversible=found["reversible"]),
+    ]
+
+
+def _learnt_class(options: Solve, dataset: Dataset) -> PartiallyDirectedGraph:
+    """Return the class of what ``solve`` learns, with the arcs directed that constraints direct."""
+    options = replace(options, time_limit=SearchControl.within().remaining)
+    if options.solver in CLASS_SEARCHES:
+        parents = equivalence_search(
+            dataset,
+            score_of(options),
+            method="ges" if options.solver == "ges" else "kes",
+            phases=options.phases,
+            greediness=options.greediness,
+            restarts=options.restarts,
+            max_parents=options.most_parents,
+            time_limit=options.time_limit,
+            seed=options.seed,
+        ).parents
+    else:
+        scored, left = scored_problem(dataset, options, counts=options.counts)
+        parents = learn_complete(scored.problem, left).parents
+    if parents is None:
+        raise SolverError("no network was found")
+    known = directions(options, dataset.names)
+    own = PartiallyDirectedGraph.of(parents).directed
+    return maximally_oriented(cpdag(parents), known & own)
