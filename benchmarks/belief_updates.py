@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.measuring import least_seconds
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.formats.libraries import to_pyagrum
 from exactlearn.pdg.inference.flows import posteriors
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import query
@@ -51,12 +52,12 @@ def updates(network: BayesianNetwork, model: BayesianNetwork | DecisionGraph, n:
     """
     pyagrum: Any = import_module("pyagrum")
     pyagrum.setNumberOfThreads(1)
-    given = as_pyagrum(network)
+    given = to_pyagrum(network)
     engines = [pyagrum.LazyPropagation(given), pyagrum.ShaferShenoyInference(given)]
     seconds, worst = [], 0.0
     for k, (row, seen) in enumerate(_cases(network, n)):
         evidence = {network.names[v]: network.states[v][row[v]] for v in seen}
-        told = {f"v{v}": int(row[v]) for v in seen}
+        told = {network.names[v]: int(row[v]) for v in seen}
         codes = np.full((1, network.n_variables), -1, np.int16)
         codes[0, seen] = row[seen]
         if k == 0:
@@ -80,24 +81,7 @@ def ask(engine: Any, evidence: dict[str, int]) -> list[NDArray[np.float64]]:
     """Return all posteriors by an engine of pyAgrum."""
     engine.setEvidence(evidence)
     engine.makeInference()
-    return [engine.posterior(f"v{v}").toarray() for v in range(engine.BN().size())]
-
-
-def as_pyagrum(network: BayesianNetwork) -> Any:
-    """Return the network with the same parameters as pyAgrum's; variable i is called ``vi``."""
-    pyagrum: Any = import_module("pyagrum")
-    given = pyagrum.BayesNet()
-    for v, states in enumerate(network.states):
-        given.add(pyagrum.RangeVariable(f"v{v}", "", 0, len(states) - 1))
-    for v, parents in enumerate(network.parents):
-        for parent in parents:
-            given.addArc(f"v{parent}", f"v{v}")
-    for v, (parents, table) in enumerate(zip(network.parents, network.tables, strict=True)):
-        potential = given.cpt(f"v{v}")
-        axes = [f"v{u}" for u in (*parents, v)]
-        order = [axes.index(name) for name in reversed(potential.names)]
-        potential.fillWith(table.transpose(order).ravel().tolist())
-    return given
+    return [engine.posterior(v).toarray() for v in range(engine.BN().size())]
 
 
 def repeated_seconds(call: Callable[[], object]) -> float:

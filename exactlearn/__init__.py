@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from exactlearn.formats.bif import read_bif, write_bif
     from exactlearn.formats.graph_file import read_graph, write_graph
     from exactlearn.formats.jkl import read_jkl, write_jkl
+    from exactlearn.formats.libraries import from_pgmpy, from_pyagrum, to_pgmpy, to_pyagrum
     from exactlearn.formats.missingness_file import read_missingness, write_missingness
+    from exactlearn.formats.models import read_network, write_network
     from exactlearn.formats.naive_bayes_json import read_naive_bayes, write_naive_bayes
     from exactlearn.formats.pdg_json import read_pdg, write_pdg
     from exactlearn.formats.scores import read_scores, write_scores
@@ -157,6 +159,8 @@ _HOME = {
     "fit_em": "exactlearn.bayesnet.em",
     "fit_naive_bayes": "exactlearn.bayesnet.component_em",
     "fit_with_indicators": "exactlearn.bayesnet.indicators",
+    "from_pgmpy": "exactlearn.formats.libraries",
+    "from_pyagrum": "exactlearn.formats.libraries",
     "gadget_problem": "exactlearn.augmentation",
     "hide": "exactlearn.data.missingness",
     "inclusion_boundary": "exactlearn.graphs.inclusion_boundary",
@@ -189,6 +193,7 @@ _HOME = {
     "read_jkl": "exactlearn.formats.jkl",
     "read_missingness": "exactlearn.formats.missingness_file",
     "read_naive_bayes": "exactlearn.formats.naive_bayes_json",
+    "read_network": "exactlearn.formats.models",
     "read_pdg": "exactlearn.formats.pdg_json",
     "read_scores": "exactlearn.formats.scores",
     "recoverability": "exactlearn.bayesnet.recoverability",
@@ -205,12 +210,15 @@ _HOME = {
     "structural_em_rounds": "exactlearn.pdg.learn.network_starts",
     "structural_hamming_distance": "exactlearn.graphs.equivalence",
     "to_network": "exactlearn.pdg.model.auxiliary_network",
+    "to_pgmpy": "exactlearn.formats.libraries",
+    "to_pyagrum": "exactlearn.formats.libraries",
     "write_bif": "exactlearn.formats.bif",
     "write_dataset": "exactlearn.formats.table",
     "write_graph": "exactlearn.formats.graph_file",
     "write_jkl": "exactlearn.formats.jkl",
     "write_missingness": "exactlearn.formats.missingness_file",
     "write_naive_bayes": "exactlearn.formats.naive_bayes_json",
+    "write_network": "exactlearn.formats.models",
     "write_pdg": "exactlearn.formats.pdg_json",
     "write_scores": "exactlearn.formats.scores",
 }
@@ -277,6 +285,8 @@ __all__ = [
     "fit_em",
     "fit_naive_bayes",
     "fit_with_indicators",
+    "from_pgmpy",
+    "from_pyagrum",
     "gadget_problem",
     "hide",
     "inclusion_boundary",
@@ -309,6 +319,7 @@ __all__ = [
     "read_jkl",
     "read_missingness",
     "read_naive_bayes",
+    "read_network",
     "read_pdg",
     "read_scores",
     "recoverability",
@@ -325,12 +336,15 @@ __all__ = [
     "structural_em_rounds",
     "structural_hamming_distance",
     "to_network",
+    "to_pgmpy",
+    "to_pyagrum",
     "write_bif",
     "write_dataset",
     "write_graph",
     "write_jkl",
     "write_missingness",
     "write_naive_bayes",
+    "write_network",
     "write_pdg",
     "write_scores",
 ]

@@ -15,6 +15,15 @@ awkward_names = st.text(
 """Names with commas, quotes, brackets and any script; no line breaks, no outer white space."""
 
 
+ODD_NAMES = ["Asy/Patch", "<5", "+1", "3.0", "a//b", "/*", "/", '"', "\\", 'say "no"', "table"]
+ODD_NAMES += ["default", "}", "(", ";", "a,b", "a|b", "property", "é", "node", "my node", "net"]
+ODD_NAMES += ["(0.45, 0.54]", "<=2.5", "a%b", "&amp;", "<b>", "5a", "0-3_days", "]]>", "a=b", "#"]
+any_names = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
+    [*ODD_NAMES, "", " ", "a b", "a  b", " a", "A b", "a\nb", "\r", "\ufeff", "\x1c", "\x85"]
+)
+"""Names of any characters, among them what formats take for marks, numbers and keywords."""
+
+
 @st.composite
 def datasets(
     draw, *, rows=(1, 30), variables=(1, 5), states=(2, 4), missing=False, names=None

@@ -1062,10 +1062,10 @@ class Simulate(Random):
 class Convert(CompleteLearning, Clustered):
     """Write a file in the format of the suffix of -o.
 
-    A network (.bif) as .bif, .pdg.json or a figure (.svg, .png, .pdf, .dot); a decision graph
-    (.pdg.json) as .pdg.json, as a network (.bif) with auxiliary variables for its nodes, or as a
-    figure, which as .dot shows the forest of variables, too; a
-    table (.csv, .tsv, .parquet, ...) as a table or as its local scores (.jkl, .scores); scores
+    A network (.bif, .xmlbif, .net, .xdsl, .uai) as a network, .pdg.json or a figure (.svg, .png,
+    .pdf, .dot); a decision graph (.pdg.json) as .pdg.json, as a network with auxiliary variables
+    for its nodes, or as a figure, which as .dot shows the forest of variables, too; a table (.csv,
+    .tsv, .arff, .dat, .parquet, ...) as a table or as its local scores (.jkl, .scores); scores
     (.jkl, .scores, .parquet) as scores. '.gz' may follow a text's suffix.
 
     Examples

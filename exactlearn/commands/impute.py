@@ -137,7 +137,7 @@ def _check(options: Impute, output: Output) -> None:
     _check_method(options)
     if output.path is None or is_folder(output.path):
         return
-    require_suffix(output.path, (*TABLES, ".json", ".bif"))
+    require_suffix(output.path, (*TABLES, ".json", *NETWORKS))
     if options.chosen_mode not in MODES and suffix_of(output.path) in NETWORKS:
         raise OptionError(
             f"--output {output.path}: '{options.chosen_mode}' estimates no network; write the "

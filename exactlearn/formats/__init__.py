@@ -3,7 +3,9 @@
 =========================  ===============================  ======================================
 content                    registry, by suffix              modules of the formats
 =========================  ===============================  ======================================
-network                    :mod:`~.models` ``NETWORKS``     :mod:`~.bif`
+network                    :mod:`~.models` ``NETWORKS``     :mod:`~.bif`,  :mod:`~.xmlbif`,
+                                                            :mod:`~.net`,  :mod:`~.xdsl`,
+                                                            :mod:`~.uai`
 decision graph             :mod:`~.models` ``GRAPHS``       :mod:`~.pdg_json`
 naive Bayes model          :mod:`~.models` ``NAIVE_BAYES``  :mod:`~.naive_bayes_json`
 table                      :mod:`~.table` ``FORMATS``       :mod:`~.delimited`,  :mod:`~.parquet`
@@ -14,7 +16,8 @@ certificate                (one format: JSON)               :mod:`~.certificate_
 run file                   (one format: TOML)               :mod:`~.run_file`
 =========================  ===============================  ======================================
 
-A new format is one module and one entry of its registry.
+A new format is one module and one entry of its registry. Networks also come from objects of pgmpy
+and pyAgrum, and become such: :mod:`~.libraries`.
 """
 
 from collections.abc import Callable, Mapping

@@ -19,12 +19,7 @@ from exactlearn._runtime.files import place
 from exactlearn.bayesnet.network import LARGEST_TABLE, ROW_TOLERANCE, BayesianNetwork
 from exactlearn.data.codes import repeated
 from exactlearn.errors import FormatError, did_you_mean
-
-VARIABLE_KEY = "exactlearn_name"
-"""The property that holds the name of a variable."""
-
-STATES_KEY = "exactlearn_states"
-"""The property that holds the names of a variable's states."""
+from exactlearn.formats._interchange import STATES_KEY, VARIABLE_KEY
 
 _WORD = r'(?:[^\s{}()\[\],;|"/]|/(?![/*]))+'
 _STRING = r'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"'

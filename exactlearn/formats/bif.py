@@ -32,8 +32,7 @@ writing and reading again gives the same bits.
 import json
 import os
 import re
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +41,8 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write, read_text
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import DataError, FormatError, OptionError
-from exactlearn.formats._bif_reader import STATES_KEY, VARIABLE_KEY, NetworkReader, Tokens
+from exactlearn.formats._bif_reader import NetworkReader, Tokens
+from exactlearn.formats._interchange import STATES_KEY, VARIABLE_KEY, distinct, spelt
 from exactlearn.instances import file_or_bundled
 
 _KEYWORDS = "network|variable|probability|property|type|discrete|default|table"
@@ -52,7 +52,6 @@ _WORD = re.compile(
     rf"(?!(?:{_KEYWORDS})\Z)(?!.*{_TABLE})(?![0-9]+[eE])[0-9]*[A-Za-z_][A-Za-z0-9_.-]*"
 )
 _WHOLE = re.compile(r"[+-]?[0-9]+")
-_SPELT = str.maketrans({"<": "lt", ">": "gt", "=": "eq", "+": "plus"})
 # Marks that end a property, begin a comment or part its key from its value in some program.
 _ACTIVE = re.compile(r"[;/{}=]")
 
@@ -186,7 +185,7 @@ def variable_words(names: Sequence[str]) -> list[str]:
     ['smoke', 'table_', 'a_b', 'a.b', 'a_b_2', 'SMOKE_2', '_2e']
     """
     plain = [name if _WORD.fullmatch(name) else "" for name in names]
-    return _distinct(plain, names, str.lower)
+    return distinct(plain, names, str.lower, _like)
 
 
 def state_words(names: Sequence[str]) -> list[str]:
@@ -198,7 +197,7 @@ def state_words(names: Sequence[str]) -> list[str]:
     ['0', '-1', 'lteq2.5', '_2.5_4.1_', 'Asy_Patch']
     """
     plain = [name if _WORD.fullmatch(name) or _WHOLE.fullmatch(name) else "" for name in names]
-    return _distinct(plain, names, str)
+    return distinct(plain, names, str, _like)
 
 
 def network_word(name: str) -> str:
@@ -222,28 +221,9 @@ def _guarded(name: str) -> str:
     return _ACTIVE.sub(lambda mark: f"\\u{ord(mark[0]):04x}", json.dumps(name))
 
 
-def _distinct(words: Sequence[str], names: Sequence[str], same: Callable[[str], str]) -> list[str]:
-    """Return the words, each that is empty or stands twice replaced by a new one like its name."""
-    found: list[str] = []
-    taken = set(map(same, words))
-    kept: set[str] = set()
-    numbers: Counter[str] = Counter()
-    for word, name in zip(words, names, strict=True):
-        if not word or same(word) in kept:
-            word = base = _like(name)
-            while same(word) in taken:
-                numbers[same(base)] += 1
-                word = f"{base}_{numbers[same(base)] + 1}"
-            taken.add(same(word))
-        kept.add(same(word))
-        found.append(word)
-    return found
-
-
 def _like(name: str) -> str:
     """Return a word like a name."""
-    near = re.sub("[^A-Za-z0-9_.-]+", "_", name.translate(_SPELT))
-    near = re.sub(_TABLE, r"\1_", near)
+    near = re.sub(_TABLE, r"\1_", spelt(name, "A-Za-z0-9_.-"))
     if re.fullmatch(_KEYWORDS, near):
         return near + "_"
     return near if _WORD.fullmatch(near) else "_" + near

@@ -3,21 +3,35 @@
 A model is a Bayesian network, a probabilistic decision graph or a naive Bayes model.
 """
 
+import os
 from collections import ChainMap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.formats import Format, format_of, writer_of
 from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.naive_bayes_json import read_naive_bayes, write_naive_bayes
+from exactlearn.formats.net import read_net, write_net
 from exactlearn.formats.pdg_json import read_pdg, write_pdg
+from exactlearn.formats.uai import read_uai, write_uai
+from exactlearn.formats.xdsl import read_xdsl, write_xdsl
+from exactlearn.formats.xmlbif import read_xmlbif, write_xmlbif
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Model
 
-NETWORKS: dict[str, Format[BayesianNetwork]] = {".bif": Format(read_bif, write_bif)}
+_XMLBIF = Format(read_xmlbif, write_xmlbif)
+
+NETWORKS: dict[str, Format[BayesianNetwork]] = {
+    ".bif": Format(read_bif, write_bif),
+    **dict.fromkeys((".xmlbif", ".bifxml", ".xml"), _XMLBIF),
+    ".net": Format(read_net, write_net),
+    ".xdsl": Format(read_xdsl, write_xdsl),
+    ".uai": Format(read_uai, write_uai),
+}
 """Formats of Bayesian networks by the suffix of the file."""
 
 GRAPHS: dict[str, Format[DecisionGraph]] = {".pdg.json": Format(read_pdg, write_pdg)}
@@ -51,15 +65,63 @@ def read_model(path: Path) -> Model:
     return model
 
 
-def read_network(path: Path) -> BayesianNetwork:
+@checked_arguments()
+def read_network(path: str | os.PathLike[str]) -> BayesianNetwork:
     """Read a network in the format of the suffix; ``.gz`` may follow.
+
+    Parameters
+    ----------
+    path
+        The file: ``.bif``, ``.xmlbif`` (also ``.bifxml``, ``.xml``), ``.net``, ``.xdsl`` or
+        ``.uai``.
 
     Raises
     ------
-    FormatError, OptionError
-        As :func:`read_model`.
+    FormatError
+        When the file does not follow its format.
+    OptionError
+        When the suffix names no format of networks, or the file cannot be read.
+
+    Examples
+    --------
+    >>> import exactlearn
+    >>> from exactlearn.instances import path
+    >>> exactlearn.read_network(path("cancer.bif")).names
+    ('Pollution', 'Smoker', 'Cancer', 'Xray', 'Dyspnoea')
     """
-    return format_of(path, NETWORKS, f"a network ({_of(NETWORKS)})").read(path)
+    return format_of(Path(path), NETWORKS, f"a network ({_of(NETWORKS)})").read(Path(path))
+
+
+@checked_arguments()
+def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> None:
+    """Write a network in the format of the suffix, in one step; ``.gz`` may follow.
+
+    Every format keeps all digits, and all but ``.uai`` all names: what a format, or a program that
+    reads it, cannot hold as a name is written as a similar word beside the name itself.
+
+    Parameters
+    ----------
+    network
+        Network to write.
+    path
+        File to write or replace; suffixes as for :func:`read_network`.
+
+    Raises
+    ------
+    OptionError
+        When the suffix names no format of networks, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import exactlearn, tempfile, pathlib
+    >>> from exactlearn.instances import path
+    >>> network = exactlearn.read_network(path("cancer.bif"))
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "cancer.net"
+    >>> exactlearn.write_network(network, file)
+    >>> exactlearn.read_network(file).names == network.names
+    True
+    """
+    writer_of(Path(path), NETWORKS, "a file for a network")(network, Path(path))
 
 
 def write_model(model: Model, path: Path) -> None:
@@ -71,7 +133,7 @@ def write_model(model: Model, path: Path) -> None:
         When the suffix names no format of such a model, or the file cannot be written.
     """
     if isinstance(model, BayesianNetwork):
-        writer_of(path, NETWORKS, "a file for a network")(model, path)
+        write_network(model, path)
     elif isinstance(model, NaiveBayes):
         writer_of(path, NAIVE_BAYES, "a file for a naive Bayes model")(model, path)
     else:

@@ -22,6 +22,7 @@ from exactlearn.formats.bif import (
 from exactlearn.instances import names as bundled
 from exactlearn.instances import path as bundled_path
 from tests.network_oracle import random_network
+from tests.strategies import ODD_NAMES, any_names
 
 # Nodes, arcs and free parameters as the repository of Bayesian networks states them.
 PUBLISHED = {
@@ -72,24 +73,17 @@ def test_odd_state_names_are_read(data_dir):
     assert child.states[child.index("CO2Report")] == ("<7.5", ">=7.5")
 
 
-ODD_NAMES = ["Asy/Patch", "<5", "+1", "3.0", "a//b", "/*", "/", '"', "\\", 'say "no"', "table"]
-ODD_NAMES += ["default", "}", "(", ";", "a,b", "a|b", "property", "é"]
-NAMES = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
-    [*ODD_NAMES, "", " ", "a b", "a\nb", "\r", "\ufeff", "\x1c"]
-)
-
-
 @given(st.data(), st.integers(0, 10**6), st.integers(1, 4))
 @settings(max_examples=100, deadline=None)
 def test_round_trip_with_any_names_and_numbers(data, seed, n):
     plain = random_network(np.random.default_rng(seed), n)
-    names = data.draw(st.lists(NAMES, min_size=n, max_size=n, unique=True))
+    names = data.draw(st.lists(any_names, min_size=n, max_size=n, unique=True))
     states = [
-        data.draw(st.lists(NAMES, min_size=len(s), max_size=len(s), unique=True))
+        data.draw(st.lists(any_names, min_size=len(s), max_size=len(s), unique=True))
         for s in plain.states
     ]
     network = BayesianNetwork(tuple(names), tuple(map(tuple, states)), plain.parents, plain.tables)
-    comment = data.draw(NAMES)
+    comment = data.draw(any_names)
     assert_same(parse_bif(format_bif(network, name=names[0], comment=comment)), network)
 
 
@@ -387,6 +381,7 @@ ODD_FOR_PEERS += [
     "Ab",
     "aB",
 ]
+ODD_FOR_PEERS = list(dict.fromkeys(ODD_FOR_PEERS))
 
 
 def test_pyagrum_reads_what_we_write(pyagrum, tmp_path):
@@ -405,7 +400,7 @@ def test_pyagrum_reads_what_we_write(pyagrum, tmp_path):
     assert_same(read_bif(tmp_path / "odd.bif.gz"), network)
 
 
-@given(st.lists(NAMES, min_size=2, max_size=6, unique=True))
+@given(st.lists(any_names, min_size=2, max_size=6, unique=True))
 @settings(max_examples=50, deadline=None)
 def test_pyagrum_reads_any_names(pyagrum, names):
     n = len(names)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import Column
 from exactlearn.errors import ExactlearnError, OptionError
@@ -48,6 +49,13 @@ def draw_table(rng: np.random.Generator) -> Dataset:
     return Dataset(codes, ("one", "two, three", 'a "b"', "é"), states)
 
 
+def draw_unnamed_network(rng: np.random.Generator) -> BayesianNetwork:
+    """Return a network with the names that variables and states without names get."""
+    network = random_network(rng, 5)
+    states = tuple(tuple(map(str, range(len(own)))) for own in network.states)
+    return replace(network, names=tuple(f"v{v}" for v in range(5)), states=states)
+
+
 def draw_structure(rng: np.random.Generator) -> NamedGraph:
     """Return a graph with awkward names; one without v-structures is read as what it is."""
     network = random_network(rng, 5)
@@ -75,6 +83,7 @@ def content_of_problem(problem: Any) -> Any:
 
 NETWORK = Content("network", lambda rng: random_network(rng, 5), write_model, read_model,
                   content_of_network)  # fmt: skip
+UNNAMED = Content("network", draw_unnamed_network, write_model, read_model, content_of_network)
 GRAPH = Content(
     "graph", lambda rng: random_graph(rng, 5), write_model, read_model, content_of_graph
 )
@@ -103,7 +112,8 @@ CASES = [
         marks=[NEEDS_PYARROW] if suffix == ".parquet" else [],
     )
     for content, suffixes in (
-        (NETWORK, models.NETWORKS),
+        (NETWORK, [suffix for suffix in models.NETWORKS if suffix != ".uai"]),
+        (UNNAMED, [".uai"]),
         (GRAPH, models.GRAPHS),
         (STRUCTURE, written_suffixes(graph_file.FORMATS)),
         (TABLE, table.FORMATS),
@@ -217,7 +227,7 @@ def test_a_format_of_scores_is_one_entry(tmp_path, monkeypatch):
 
 def test_a_format_of_networks_is_one_entry(tmp_path, monkeypatch):
     network = random_network(np.random.default_rng(0), 3)
-    with pytest.raises(OptionError, match=r"a network, ending in \.bif, found '\.new'"):
+    with pytest.raises(OptionError, match=r"a network, ending in \.bif, .*found '\.new'"):
         write_model(network, tmp_path / "a.new")
     written = []
     monkeypatch.setitem(

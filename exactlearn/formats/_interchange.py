@@ -1,0 +1,234 @@
+"""What formats of networks of other programs share: names as words, and tables of probabilities.
+
+A name that a format, or a program that reads it, cannot hold is written as a similar word, all
+words of a list different. The name itself stands in a property that other programs skip; in it
+each name is percent-encoded (RFC 3986), and names are joined by ``|``.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.bayesnet.network import LARGEST_TABLE, ROW_TOLERANCE, BayesianNetwork
+from exactlearn.data.codes import repeated
+from exactlearn.errors import DataError, FormatError, OptionError, did_you_mean
+
+VARIABLE_KEY = "exactlearn_name"
+"""The property that holds the name of a variable."""
+
+STATES_KEY = "exactlearn_states"
+"""The property that holds the names of a variable's states."""
+
+ROUNDED = 1e-3
+"""How far from one a row may sum that a program rounded to a few digits; it is rescaled."""
+
+_SPELT = str.maketrans({"<": "lt", ">": "gt", "=": "eq", "+": "plus"})
+
+
+def spelt(name: str, kept: str = "A-Za-z0-9_") -> str:
+    """Return a name with marks of comparison as letters, and an underscore for other marks.
+
+    Examples
+    --------
+    >>> spelt("<=2.5"), spelt("(2.5, 4.1]")
+    ('lteq2_5', '_2_5_4_1_')
+    """
+    return re.sub(f"[^{kept}]+", "_", name.translate(_SPELT))
+
+
+def distinct(
+    words: Sequence[str],
+    names: Sequence[str],
+    same: Callable[[str], str],
+    like: Callable[[str], str],
+) -> list[str]:
+    """Return the words, each that is empty or stands twice replaced by a new one like its name.
+
+    Parameters
+    ----------
+    words
+        Each name that the format holds as it is, else an empty text.
+    names
+        The names.
+    same
+        Returns one text for words that count as equal.
+    like
+        Returns a word like a name.
+    """
+    found: list[str] = []
+    taken = set(map(same, words))
+    kept: set[str] = set()
+    numbers: Counter[str] = Counter()
+    for word, name in zip(words, names, strict=True):
+        if not word or same(word) in kept:
+            word = base = like(name)
+            while same(word) in taken:
+                numbers[same(base)] += 1
+                word = f"{base}_{numbers[same(base)] + 1}"
+            taken.add(same(word))
+        kept.add(same(word))
+        found.append(word)
+    return found
+
+
+@dataclass(frozen=True)
+class Words:
+    """Which names a format holds as they are.
+
+    Parameters
+    ----------
+    variable, state
+        Patterns of a variable's and a state's name. An underscore and any letters, digits and
+        underscores must be such a name.
+    """
+
+    variable: re.Pattern[str]
+    state: re.Pattern[str]
+
+    def of(self, network: BayesianNetwork) -> "list[Written]":
+        """Return each variable as the format writes it."""
+        plain = [name if self.variable.fullmatch(name) else "" for name in network.names]
+        names = distinct(plain, network.names, str, lambda name: _like(name, self.variable))
+        return [
+            Written(name, self._states(own), _changed(name, true, self._states(own), own))
+            for name, true, own in zip(names, network.names, network.states, strict=True)
+        ]
+
+    def _states(self, names: Sequence[str]) -> list[str]:
+        plain = [name if self.state.fullmatch(name) else "" for name in names]
+        return distinct(plain, names, str, lambda name: _like(name, self.state))
+
+
+@dataclass(frozen=True)
+class Written:
+    """A variable as a file has it.
+
+    Parameters
+    ----------
+    name, states
+        Words for its name and the names of its states.
+    properties
+        The names themselves, encoded, by the key of the property that holds them.
+    """
+
+    name: str
+    states: list[str]
+    properties: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A variable as a file declares it.
+
+    Parameters
+    ----------
+    states, parents
+        Words for its states, and for its parents in the order of its table.
+    numbers
+        Its probabilities, its own states counted through fastest and its first parent slowest.
+    properties
+        What was found by the keys of names.
+    """
+
+    states: Sequence[str]
+    parents: Sequence[str]
+    numbers: Sequence[str]
+    properties: Mapping[str, str]
+
+
+def network_of(source: object, variables: Mapping[str, Declared]) -> BayesianNetwork:
+    """Return the network of what a file declares; its errors name the file.
+
+    Raises
+    ------
+    FormatError
+        When a parent is unknown, numbers are missing or no probabilities, names stand twice, or
+        arcs form a cycle.
+    """
+    try:
+        if not variables:
+            raise DataError("expected at least one variable, found none")
+        index = {name: v for v, name in enumerate(variables)}
+        for name, own in variables.items():
+            if strange := [parent for parent in own.parents if parent not in index]:
+                raise DataError(
+                    f"variable {name!r} has the parent {strange[0]!r}, which is not declared"
+                    f"{did_you_mean(strange[0], index)}"
+                )
+        shapes = [
+            [len(variables[parent].states) for parent in own.parents] + [len(own.states)]
+            for own in variables.values()
+        ]
+        return BayesianNetwork(
+            tuple(_true(own, VARIABLE_KEY, [name])[0] for name, own in variables.items()),
+            tuple(tuple(_true(own, STATES_KEY, own.states)) for own in variables.values()),
+            tuple(tuple(index[parent] for parent in own.parents) for own in variables.values()),
+            tuple(
+                _table(name, own.numbers, shape)
+                for (name, own), shape in zip(variables.items(), shapes, strict=True)
+            ),
+        )
+    except (DataError, OptionError) as error:
+        raise FormatError(f"{source}: {error}") from error
+
+
+def require_new(source: object, name: str, known: Mapping[str, object]) -> None:
+    """Raise a `FormatError` for a variable that the file has declared before."""
+    if name in known:
+        raise FormatError(f"{source}: the variable {name!r} stands twice; rename or remove one")
+
+
+def _like(name: str, pattern: re.Pattern[str]) -> str:
+    near = spelt(name)
+    return near if pattern.fullmatch(near) else "_" + near
+
+
+def _changed(
+    name: str, true: str, states: Sequence[str], true_states: Sequence[str]
+) -> dict[str, str]:
+    """Return the properties of the names that are written as other words."""
+    properties = {VARIABLE_KEY: _encoded([true])} if name != true else {}
+    if list(states) != list(true_states):
+        properties[STATES_KEY] = _encoded(true_states)
+    return properties
+
+
+def _encoded(names: Sequence[str]) -> str:
+    return "|".join(quote(name, safe="", errors="surrogatepass") for name in names)
+
+
+def _true(own: Declared, key: str, words: Sequence[str]) -> Sequence[str]:
+    """Return the names that a property holds, else the words."""
+    if key not in own.properties:
+        return words
+    names = [unquote(n, errors="surrogatepass") for n in own.properties[key].strip().split("|")]
+    if len(names) != len(words) or repeated(names):
+        raise DataError(
+            f"expected {len(words)} different names in the property {key!r} of {words[0]!r}, "
+            f"found {own.properties[key][:60]!r}: correct or remove it"
+        )
+    return names
+
+
+def _table(name: str, words: Sequence[str], shape: Sequence[int]) -> NDArray[np.float64]:
+    """Return a table of probabilities; rows of rounded numbers are rescaled."""
+    size = math.prod(shape)
+    if len(words) != size or size > LARGEST_TABLE:
+        raise DataError(
+            f"variable {name!r}: expected {size} probabilities (at most {LARGEST_TABLE}), one for "
+            f"each state and combination of its parents' states, found {len(words)}"
+        )
+    try:
+        table = np.array(list(map(float, words))).reshape(shape)
+    except ValueError as error:
+        raise DataError(f"variable {name!r}: expected probabilities ({error})") from None
+    sums = table.sum(axis=-1, keepdims=True)
+    off = abs(sums - 1)
+    with np.errstate(invalid="ignore"):
+        return np.where((off > ROW_TOLERANCE) & (off <= ROUNDED), table / sums, table)

@@ -1,0 +1,428 @@
+"""Formats of networks of other programs: exact round trips, and what pyAgrum and pgmpy read."""
+
+import logging
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn import (
+    BayesianNetwork,
+    from_pgmpy,
+    from_pyagrum,
+    read_bif,
+    read_network,
+    to_pgmpy,
+    to_pyagrum,
+    write_network,
+)
+from exactlearn.errors import ArgumentError, DataError, FormatError, MissingExtraError
+from exactlearn.formats.models import NETWORKS
+from exactlearn.instances import names as bundled
+from exactlearn.instances import path as bundled_path
+from tests.network_oracle import joint, random_network
+from tests.strategies import any_names
+
+NAMED = [suffix for suffix in NETWORKS if suffix != ".uai"]
+PGMPY = {".bif": "BIF", ".xmlbif": "XMLBIF", ".net": "NET", ".xdsl": "XDSL"}
+PYAGRUM = {".bif": "bif", ".bifxml": "bifxml", ".net": "net", ".xdsl": "xdsl", ".uai": "uai"}
+
+
+@pytest.fixture(scope="module")
+def pgmpy() -> Iterator[ModuleType]:
+    """Return pgmpy, quiet: its log and the warnings of its imports are no concern here."""
+    if find_spec("pgmpy") is None:
+        pytest.skip("pgmpy is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        library = import_module("pgmpy")
+        import_module("pgmpy.models")
+        import_module("pgmpy.inference")
+        import_module("pgmpy.readwrite")
+        logging.getLogger("pgmpy").setLevel(logging.ERROR)
+        yield library
+
+
+def assert_same(first: BayesianNetwork, second: BayesianNetwork) -> None:
+    assert (first.names, first.states) == (second.names, second.states)
+    assert_same_numbers(first, second)
+
+
+def assert_same_numbers(first: BayesianNetwork, second: BayesianNetwork) -> None:
+    assert first.parents == second.parents
+    for a, b in zip(first.tables, second.tables, strict=True):
+        assert a.shape == b.shape
+        assert a.tobytes() == b.tobytes()
+
+
+@st.composite
+def named_networks(draw, names=any_names, most=4) -> BayesianNetwork:
+    n = draw(st.integers(1, most))
+    plain = random_network(np.random.default_rng(draw(st.integers(0, 10**6))), n)
+    own = draw(st.lists(names, min_size=n, max_size=n, unique=True))
+    states = [
+        draw(st.lists(names, min_size=len(s), max_size=len(s), unique=True)) for s in plain.states
+    ]
+    return replace(plain, names=tuple(own), states=tuple(map(tuple, states)))
+
+
+@pytest.mark.parametrize("suffix", NAMED)
+@given(named_networks())
+@settings(max_examples=60, deadline=None)
+def test_round_trip_with_any_names_and_numbers(suffix, network):
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"n{suffix}"
+        write_network(network, path)
+        assert_same(read_network(path), network)
+
+
+@given(named_networks())
+@settings(max_examples=30, deadline=None)
+def test_uai_keeps_all_but_the_names(network):
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "n.uai"
+        write_network(network, path)
+        found = read_network(path)
+        assert found.names == tuple(f"v{v}" for v in range(network.n_variables))
+        assert found.states == tuple(tuple(map(str, range(len(s)))) for s in network.states)
+        assert_same_numbers(found, network)
+
+
+@pytest.mark.parametrize("suffix", NAMED)
+def test_names_that_a_format_holds_stand_as_they_are(suffix, tmp_path):
+    network = read_network(bundled_path("asia.bif"))
+    write_network(network, tmp_path / f"asia{suffix}")
+    assert "exactlearn_" not in (tmp_path / f"asia{suffix}").read_text().replace("_place", "")
+
+
+def test_other_names_stand_beside_similar_words(tmp_path):
+    network = BayesianNetwork(
+        ("a b", "a_b"), (("<=1", "é"),) * 2, ((),) * 2, (np.full(2, 0.5),) * 2
+    )
+    network = replace(network, names=("a b", "a_b"))
+    write_network(network, tmp_path / "n.net")
+    assert (
+        (tmp_path / "n.net")
+        .read_text()
+        .startswith(
+            "net\n{\n}\nnode a_b_2\n{\n"
+            '  states = ( "<=1" "_" );\n'
+            '  exactlearn_name = "a%20b";\n'
+            '  exactlearn_states = "%3C%3D1|%C3%A9";\n}\n'
+            "node a_b\n"
+        )
+    )
+    write_network(network, tmp_path / "n.xmlbif")
+    assert "<NAME>a b</NAME>" in (tmp_path / "n.xmlbif").read_text()
+    write_network(network, tmp_path / "n.xdsl")
+    assert "<name>a b</name>" in (tmp_path / "n.xdsl").read_text()
+
+
+# The same network in each format, typed by hand from its definition; child is b, given a and c.
+BY_HAND = {
+    ".xmlbif": """<?xml version="1.0"?>
+        <!DOCTYPE BIF [ <!ELEMENT BIF ( NETWORK )*> ]>
+        <BIF VERSION="0.3"><NETWORK><NAME>x</NAME>
+        <VARIABLE TYPE="nature"><NAME>a</NAME><OUTCOME>n</OUTCOME><OUTCOME>y</OUTCOME>
+          <PROPERTY>position = (1, 2)</PROPERTY></VARIABLE>
+        <VARIABLE TYPE="nature"><NAME> b </NAME><OUTCOME>0</OUTCOME><OUTCOME>1</OUTCOME></VARIABLE>
+        <VARIABLE TYPE="nature"><NAME>c</NAME><OUTCOME>p</OUTCOME><OUTCOME>q</OUTCOME>
+          <OUTCOME>r</OUTCOME></VARIABLE>
+        <DEFINITION><FOR>b</FOR><GIVEN>a</GIVEN><GIVEN>c</GIVEN>
+          <TABLE>.1 .9 .2 .8 .3 .7 <!-- a is y --> .4 .6 .5 .5 .6 .4</TABLE></DEFINITION>
+        <DEFINITION><FOR>a</FOR><TABLE>0.25 0.75</TABLE></DEFINITION>
+        <DEFINITION><FOR>c</FOR><TABLE>0.5 2.5e-1 0.25</TABLE></DEFINITION>
+        </NETWORK></BIF>""",
+    ".net": """net { name = "x"; node_size = (80 40); } % a comment
+        node a { label = "the {first}"; position = (1 2); states = ("n" "y"); }
+        discrete node b { states = ("0" "1"); }
+        node c { states = ("p" "q" "r"); }
+        potential (b | a c) { data = ((( .1 .9 )( .2 .8 )( .3 .7 ))  % a=n
+                                      (( .4 .6 )( .5 .5 )( .6 .4 ))); }
+        potential (a) { data = (0.25 0.75); }
+        potential (c |) { data = (0.5 2.5e-1 0.25); }""",
+    ".xdsl": """<?xml version="1.0" encoding="UTF-8"?>
+        <smile version="1.0" id="x"><nodes>
+        <cpt id="a"><state id="n" /><state id="y" /><probabilities>0.25 0.75</probabilities></cpt>
+        <cpt id="c"><state id="p" /><state id="q" /><state id="r" />
+          <probabilities>0.5 2.5e-1 0.25</probabilities></cpt>
+        <cpt id="b"><state id="0" /><state id="1" /><parents>a c</parents>
+          <probabilities>.1 .9 .2 .8 .3 .7 .4 .6 .5 .5 .6 .4</probabilities></cpt>
+        </nodes></smile>""",
+    ".uai": """BAYES 3 2 2 3 3
+        1 0
+        3 0 2 1
+        1 2
+        2 0.25 0.75
+        12 .1 .9 .2 .8 .3 .7 .4 .6 .5 .5 .6 .4
+        3 0.5 2.5e-1 0.25""",
+}
+
+
+@pytest.mark.parametrize("suffix", BY_HAND)
+def test_files_by_hand_are_read(suffix, tmp_path):
+    (tmp_path / f"n{suffix}").write_text(BY_HAND[suffix])
+    found = read_network(tmp_path / f"n{suffix}")
+    names, states = ("a", "b", "c"), (("n", "y"), ("0", "1"), ("p", "q", "r"))
+    if suffix == ".uai":
+        names, states = found.names, found.states
+    rows = [[[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]], [[0.4, 0.6], [0.5, 0.5], [0.6, 0.4]]]
+    tables = (np.array([0.25, 0.75]), np.array(rows), np.array([0.5, 0.25, 0.25]))
+    expected = BayesianNetwork(names, states, ((), (0, 2), ()), tables)
+    assert_same(found.reordered(expected), expected)
+
+
+def test_deterministic_nodes_of_genie_are_read(tmp_path):
+    (tmp_path / "n.xdsl").write_text(
+        '<smile version="1.0" id="x"><nodes>'
+        '<cpt id="a"><state id="n" /><state id="y" /><probabilities>.5 .5</probabilities></cpt>'
+        '<deterministic id="b"><state id="0" /><state id="1" /><parents>a</parents>'
+        "<resultingstates>1 0</resultingstates></deterministic></nodes></smile>"
+    )
+    assert read_network(tmp_path / "n.xdsl").tables[1].tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "old", "new", "message"),
+    [
+        (".xmlbif", "</BIF>", "", "expected XML in UTF-8"),
+        (".xmlbif", "<NAME>a</NAME>", "", "expected <NAME> with text in each <VARIABLE>"),
+        (".xmlbif", "<NAME>a</NAME>", "<NAME>c</NAME>", "the variable 'c' stands twice"),
+        (".xmlbif", "<FOR>a</FOR>", "<FOR>z</FOR>", "probabilities of 'z', which is no VARIABLE"),
+        (".xmlbif", "<FOR>a</FOR>", "<FOR>c</FOR>", "the variable 'c' stands twice"),
+        (".xmlbif", 'TYPE="nature"', 'TYPE="decision"', "found 'decision' of 'a'"),
+        (".xmlbif", "0.25 0.75", "0.25", "'a': expected 2 probabilities .* found 1"),
+        (".xmlbif", "0.25 0.75", "0.25 x", "'a': expected probabilities .*could not convert"),
+        (".xmlbif", "0.25 0.75", "0.25 0.65", "'a': expected probabilities >= 0 that sum to one"),
+        (".xmlbif", "<GIVEN>c</GIVEN>", "<GIVEN>d</GIVEN>", "the parent 'd', which is not"),
+        (".xmlbif", "position = (1, 2)", "exactlearn_states = x", "expected 2 different names"),
+        (".net", "discrete node", "continuous node", "line 3, .* found 'continuous'; only"),
+        (".net", "= (0.25 0.75);", "= ;", "line 7, .*expected a name, found ';'"),
+        (".net", "(0.25 0.75);", "(0.25 0.75)", "expected"),
+        (".net", "data = (0.25 0.75);", "", "'a': expected 2 probabilities .* found 0"),
+        (".net", "potential (a)", "potential (z)", "the potential of 'z' has no node"),
+        (".xdsl", '<cpt id="a">', '<noisymax id="a">', "expected XML"),
+        (".xdsl", 'id="c"', 'id="a"', "the variable 'a' stands twice"),
+        (".uai", "BAYES", "MARKOV", "expected 'BAYES' first"),
+        (".uai", "3 0 2 1", "3 0 9 1", "expected tables of variables 0 to 2"),
+        (".uai", "3 0 2 1", "3 0 2 x", "expected 3 whole numbers from word 10 on"),
+        (".uai", "3 0 2 1", "3 1 2 0", "variable 0 is the last one of two tables"),
+        (".uai", "BAYES 3 2 2 3 3", "BAYES 4 2 2 3 2 3", "found none of variable 3"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_file_and_what_is_wrong(suffix, old, new, message, tmp_path):
+    assert old in BY_HAND[suffix]
+    (tmp_path / f"n{suffix}").write_text(BY_HAND[suffix].replace(old, new, 1))
+    with pytest.raises(FormatError, match=rf"n\{suffix}.*{message}"):
+        read_network(tmp_path / f"n{suffix}")
+
+
+def test_other_nodes_of_genie_are_refused(tmp_path):
+    text = '<smile><nodes><utility id="gain" /></nodes></smile>'
+    (tmp_path / "n.xdsl").write_text(text)
+    with pytest.raises(FormatError, match="found <utility> 'gain'; change its type"):
+        read_network(tmp_path / "n.xdsl")
+
+
+def test_rounded_rows_are_rescaled_and_wrong_ones_refused(tmp_path):
+    text = BY_HAND[".uai"].replace("0.5 2.5e-1 0.25", "0.333 0.333 0.333")
+    (tmp_path / "n.uai").write_text(text)
+    assert read_network(tmp_path / "n.uai").tables[2].tolist() == [1 / 3] * 3
+
+
+# Files that pgmpy and pyAgrum read, and files they write.
+
+
+def as_peer_has_it(network: BayesianNetwork, peer: BayesianNetwork) -> BayesianNetwork:
+    """Return the peer's network by our names; its variables and states stand in our order."""
+    return replace(peer, names=network.names, states=network.states)
+
+
+def assert_equal(first: BayesianNetwork, second: BayesianNetwork, tolerance: float) -> None:
+    assert abs(joint(first) - joint(second)).max() <= tolerance
+
+
+@given(named_networks(), st.sampled_from(sorted(PGMPY)))
+@settings(max_examples=25, deadline=None)
+def test_pgmpy_reads_what_we_write(pgmpy, network, suffix):
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"n{suffix}"
+        write_network(network, path)
+        reader = getattr(pgmpy.readwrite, f"{PGMPY[suffix]}Reader")(str(path))
+        variables = getattr(reader, "variable_names", None) or reader.variables
+        peer = from_pgmpy(reader.get_model())
+    order = list(network.order) if suffix == ".xdsl" else range(network.n_variables)
+    words = dict(zip(order, variables, strict=True))
+    assert peer.n_variables == network.n_variables
+    for v, table in enumerate(network.tables):
+        k = peer.index(words[v])
+        assert [peer.names[p] for p in peer.parents[k]] == [words[p] for p in network.parents[v]]
+        assert peer.tables[k].tobytes() == table.tobytes()
+
+
+@given(named_networks(), st.sampled_from(sorted(PYAGRUM)))
+@settings(max_examples=60, deadline=None)
+def test_pyagrum_reads_what_we_write(pyagrum, network, suffix):
+    if suffix in (".xdsl", ".uai") and max(map(len, network.parents)) > 1:
+        return  # pyAgrum counts through the parents the other way
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"n{suffix}"
+        write_network(network, path)
+        peer = from_pyagrum(pyagrum.loadBN(str(path)))
+    if suffix == ".xdsl":
+        order = [network.order.index(v) for v in range(network.n_variables)]
+        peer = peer.reordered(_picked(peer, order))
+    found = as_peer_has_it(network, peer)
+    assert [sorted(p) for p in found.parents] == [sorted(p) for p in network.parents]
+    # Some of its readers keep numbers in single precision.
+    assert_equal(found, network, 1e-6)
+
+
+def _picked(network: BayesianNetwork, order: list[int]) -> BayesianNetwork:
+    """Return independent variables of these names, as an order of variables and states."""
+    states = tuple(network.states[v] for v in order)
+    tables = tuple(np.full(len(own), 1 / len(own)) for own in states)
+    names = tuple(network.names[v] for v in order)
+    return BayesianNetwork(names, states, ((),) * len(order), tables)
+
+
+PEERS = Path(__file__).parent / "peers"
+"""One network, ``network.bif``, as pyAgrum 3.3.1 and pgmpy 1.1.2 write it."""
+
+
+@pytest.mark.parametrize("file", sorted(p.name for p in PEERS.glob("p*") if p.name != "pgmpy.uai"))
+def test_kept_files_of_other_programs_are_read(file):
+    network, found = read_network(PEERS / "network.bif"), read_network(PEERS / file)
+    assert set(found.names) == set(network.names)
+    if file == "pyagrum.uai":
+        found = replace(found, states=network.states)
+    assert_equal(found.reordered(network), network, 1e-5)
+
+
+def test_the_table_order_of_pgmpys_uai_files_is_refused():
+    with pytest.raises(FormatError, match=r"pgmpy\.uai.* sum to one"):
+        read_network(PEERS / "pgmpy.uai")
+
+
+@pytest.mark.parametrize("suffix", sorted(PYAGRUM))
+@pytest.mark.parametrize("seed", range(4))
+def test_files_of_pyagrum_are_read(pyagrum, suffix, seed, tmp_path):
+    network = random_network(np.random.default_rng(seed), 6)
+    path = tmp_path / f"n{suffix}"
+    pyagrum.saveBN(to_pyagrum(network), str(path))
+    found = read_network(path)
+    assert set(found.names) == set(network.names)
+    states = network.states if suffix == ".uai" else found.states
+    # Three of its writers round to six digits.
+    assert_equal(replace(found, states=states).reordered(network), network, 1e-5)
+
+
+@pytest.mark.parametrize("suffix", sorted(PGMPY))
+@pytest.mark.parametrize("seed", range(4))
+def test_files_of_pgmpy_are_read(pgmpy, suffix, seed, tmp_path):
+    network = random_network(np.random.default_rng(seed), 6)
+    path = tmp_path / f"n{suffix}"
+    getattr(pgmpy.readwrite, f"{PGMPY[suffix]}Writer")(to_pgmpy(network)).write(str(path))
+    # Its NET writer rounds to eight digits.
+    assert_equal(read_network(path).reordered(network), network, 1e-7)
+
+
+def test_bundled_networks_reach_pgmpy_in_every_format(pgmpy, tmp_path):
+    for name in bundled(".bif"):
+        network = read_bif(bundled_path(name))
+        for suffix, format_name in PGMPY.items():
+            write_network(network, tmp_path / f"n{suffix}")
+            reader = getattr(pgmpy.readwrite, f"{format_name}Reader")
+            peer = from_pgmpy(reader(str(tmp_path / f"n{suffix}")).get_model()).reordered(network)
+            for a, b in zip(peer.tables, network.tables, strict=True):
+                assert a.tobytes() == b.tobytes()
+
+
+# Objects of pgmpy and pyAgrum.
+
+
+@given(named_networks())
+@settings(max_examples=40, deadline=None)
+def test_networks_go_to_pgmpy_and_back(pgmpy, network):
+    model = to_pgmpy(network)
+    assert model.check_model()
+    assert_same(from_pgmpy(model), network)
+
+
+@given(named_networks(any_names.filter(lambda name: "\0" not in name)))
+@settings(max_examples=40, deadline=None)
+def test_networks_go_to_pyagrum_and_back(pyagrum, network):
+    assert_same(from_pyagrum(to_pyagrum(network)), network)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pgmpy_has_the_same_joint_distribution(pgmpy, seed):
+    network = random_network(np.random.default_rng(seed), 5)
+    elimination = import_module("pgmpy.inference").VariableElimination(to_pgmpy(network))
+    factor = elimination.query(list(network.names), show_progress=False)
+    axes = [factor.variables.index(name) for name in network.names]
+    assert np.allclose(factor.values.transpose(axes), joint(network), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pyagrum_has_the_same_joint_distribution(pyagrum, seed):
+    network = random_network(np.random.default_rng(seed), 5)
+    model = to_pyagrum(network)
+    instantiation = pyagrum.Instantiation()
+    for v in range(network.n_variables):
+        instantiation.add(model.variable(v))
+    for where, p in np.ndenumerate(joint(network)):
+        for name, state in zip(network.names, where, strict=True):
+            instantiation.chgVal(name, int(state))
+        assert model.jointProbability(instantiation) == pytest.approx(p, abs=1e-12)
+
+
+def test_pgmpys_own_states_and_orders_are_understood(pgmpy):
+    cpd = import_module("pgmpy.factors.discrete").TabularCPD
+    model = import_module("pgmpy.models").DiscreteBayesianNetwork([(1, "b")])
+    with pytest.raises(DataError, match="variable 1 has no table"):
+        from_pgmpy(model)
+    model.add_cpds(cpd(1, 2, [[0.25], [0.75]]))
+    model.add_cpds(cpd("b", 2, [[0.1, 0.2], [0.9, 0.8]], evidence=[1], evidence_card=[2]))
+    found = from_pgmpy(model)
+    assert (found.names, found.states) == (("1", "b"), (("0", "1"),) * 2)
+    assert found.tables[1].tolist() == [[0.1, 0.9], [0.2, 0.8]]
+
+
+def test_pyagrums_kinds_of_variables_are_understood(pyagrum):
+    model = pyagrum.fastBN("a[0,1,2.5]->b[3]->c{x|y}<-a")
+    found = from_pyagrum(model)
+    assert found.states == (("[0;1[", "[1;2.5]"), ("0", "1", "2"), ("x", "y"))
+    assert found.parents[2] == (1, 0)
+    assert found.tables[2][2, 1, 0] == model.cpt("c")[{"a": 1, "b": 2, "c": 0}]
+
+
+@pytest.mark.parametrize("convert", [from_pgmpy, from_pyagrum])
+def test_other_objects_are_refused(convert):
+    with pytest.raises(ArgumentError, match="found an object of type int"):
+        convert(3)
+
+
+def test_what_pyagrum_cannot_name_is_refused(pyagrum):
+    network = BayesianNetwork(("a\0",), (("x", "y"),), ((),), (np.full(2, 0.5),))
+    with pytest.raises(DataError, match=r"pyAgrum keeps no '\\x00' in names"):
+        to_pyagrum(network)
+
+
+@pytest.mark.parametrize(("convert", "library"), [(to_pgmpy, "pgmpy"), (to_pyagrum, "pyagrum")])
+def test_an_absent_library_is_named(convert, library, monkeypatch):
+    def absent(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr("exactlearn.formats.libraries.import_module", absent)
+    with pytest.raises(MissingExtraError, match=f"{library} is not installed: pip install"):
+        convert(random_network(np.random.default_rng(0), 2))
