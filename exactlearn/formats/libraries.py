@@ -37,8 +37,7 @@ def from_pgmpy(model: Any) -> BayesianNetwork:
     Examples
     --------
     >>> import exactlearn as el
-    >>> from exactlearn.instances import path
-    >>> asia = el.read_bif(path("asia.bif"))
+    >>> asia = el.read_network("asia")
     >>> model = el.to_pgmpy(asia)  # doctest: +SKIP
     >>> el.from_pgmpy(model).names == asia.names  # doctest: +SKIP
     True
@@ -78,8 +77,7 @@ def to_pgmpy(network: BayesianNetwork) -> Any:
     Examples
     --------
     >>> import exactlearn as el
-    >>> from exactlearn.instances import path
-    >>> model = el.to_pgmpy(el.read_bif(path("asia.bif")))  # doctest: +SKIP
+    >>> model = el.to_pgmpy(el.read_network("asia"))  # doctest: +SKIP
     >>> model.get_parents("lung")  # doctest: +SKIP
     ['smoke']
     """
@@ -155,8 +153,7 @@ def to_pyagrum(network: BayesianNetwork) -> Any:
     Examples
     --------
     >>> import exactlearn as el
-    >>> from exactlearn.instances import path
-    >>> model = el.to_pyagrum(el.read_bif(path("asia.bif")))  # doctest: +SKIP
+    >>> model = el.to_pyagrum(el.read_network("asia"))  # doctest: +SKIP
     >>> model.variable("lung").labels()  # doctest: +SKIP
     ('yes', 'no')
     """

@@ -20,6 +20,7 @@ from exactlearn.formats.pdg_json import read_pdg, write_pdg
 from exactlearn.formats.uai import read_uai, write_uai
 from exactlearn.formats.xdsl import read_xdsl, write_xdsl
 from exactlearn.formats.xmlbif import read_xmlbif, write_xmlbif
+from exactlearn.instances import file_or_bundled
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Model
 
@@ -73,7 +74,7 @@ def read_network(path: str | os.PathLike[str]) -> BayesianNetwork:
     ----------
     path
         The file: ``.bif``, ``.xmlbif`` (also ``.bifxml``, ``.xml``), ``.net``, ``.xdsl`` or
-        ``.uai``.
+        ``.uai``; or the name of a bundled network.
 
     Raises
     ------
@@ -85,11 +86,11 @@ def read_network(path: str | os.PathLike[str]) -> BayesianNetwork:
     Examples
     --------
     >>> import exactlearn
-    >>> from exactlearn.instances import path
-    >>> exactlearn.read_network(path("cancer.bif")).names
+    >>> exactlearn.read_network("cancer").names
     ('Pollution', 'Smoker', 'Cancer', 'Xray', 'Dyspnoea')
     """
-    return format_of(Path(path), NETWORKS, f"a network ({_of(NETWORKS)})").read(Path(path))
+    file = file_or_bundled(path, ".bif")
+    return format_of(file, NETWORKS, f"a network ({_of(NETWORKS)})").read(file)
 
 
 @checked_arguments()
@@ -114,8 +115,7 @@ def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> Non
     Examples
     --------
     >>> import exactlearn, tempfile, pathlib
-    >>> from exactlearn.instances import path
-    >>> network = exactlearn.read_network(path("cancer.bif"))
+    >>> network = exactlearn.read_network("cancer")
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "cancer.net"
     >>> exactlearn.write_network(network, file)
     >>> exactlearn.read_network(file).names == network.names
