@@ -1,18 +1,26 @@
 """Drawings of networks and decision graphs before layout, and as Graphviz text."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.formats.dot import quoted
+from exactlearn.graphs.equivalence import Arc
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.forest import forest_order
 
 LARGEST, SMALLEST = 18.0, 5.0
 """Points of the letters of a node that every row reaches, and of one that almost none reaches."""
+
+SHADE, FULL = (0.6, 0.72, 0.88), 0.03
+"""Colour of a node that every row reaches, and the reach that a network's boxes are shaded as;
+fewer rows, less colour."""
+
+ARC_WIDTH, STRONGEST = 1.0, 4.0
+"""Width of an arc of unknown strength, and of one of strength 1, in points."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,8 @@ class Drawing:
         The arcs that are drawn without a head: the undirected edges of a CPDAG.
     reversible
         The arcs that are drawn dashed: other networks of the class have them the other way.
+    strengths
+        Strength of each arc, 0 to 1, drawn as its width; empty where unknown.
     """
 
     labels: tuple[str, ...]
@@ -45,19 +55,45 @@ class Drawing:
     levels: tuple[int, ...] = ()
     reach: tuple[float, ...] = ()
     beside: "Drawing | None" = None
-    undirected: frozenset[tuple[int, int]] = frozenset()
-    reversible: frozenset[tuple[int, int]] = frozenset()
+    undirected: frozenset[Arc] = frozenset()
+    reversible: frozenset[Arc] = frozenset()
+    strengths: Mapping[Arc, float] = field(default_factory=dict, hash=False)
+
+    def width_of(self, arc: Arc) -> float:
+        """Return the width of an arc in points."""
+        return STRONGEST * max(0.1, self.strengths[arc]) if arc in self.strengths else ARC_WIDTH
+
+    def arc_title(self, number: int) -> str:
+        """Return an arc in words."""
+        arc = a, b = self.arcs[number]
+        names = [self.labels[end].split("\n")[0] for end in (a, b)]
+        told = (" - " if arc in self.undirected else " → ").join(names)
+        told += f": {label}" if (label := self.arc_labels[number]) else ""
+        told += f", strength {self.strengths[arc]:.2f}" if arc in self.strengths else ""
+        return told + ", reversible" * (arc in self.reversible)
 
 
 def network_drawing(
     names: Sequence[str],
     parents: Sequence[Sequence[int]],
     reversible: Iterable[Sequence[str]] = (),
+    strengths: Mapping[Arc, float] | None = None,
 ) -> Drawing:
-    """Return the drawing of a DAG, with its reversible arcs, given by name."""
+    """Return the drawing of a DAG.
+
+    Parameters
+    ----------
+    names, parents
+        The variables and the parents of each.
+    reversible
+        The reversible arcs, by name.
+    strengths
+        Strength of arcs ``(from, to)``, 0 to 1.
+    """
     place = {name: v for v, name in enumerate(names)}
     marked = frozenset((place[a], place[b]) for a, b in reversible)
-    return replace(structure_drawing(NamedGraph.of(names, parents)), reversible=marked)
+    drawing = structure_drawing(NamedGraph.of(names, parents))
+    return replace(drawing, reversible=marked, strengths=strengths or {})
 
 
 def structure_drawing(named: NamedGraph) -> Drawing:
@@ -137,11 +173,11 @@ def _box_told(drawing: Drawing, box: int) -> str:
 
 
 def _arc_told(drawing: Drawing, arc: tuple[int, int], label: str) -> str:
-    if arc in drawing.undirected:
-        return " [dir=none]"
-    if arc in drawing.reversible:
-        return " [style=dashed]"
-    return f" [label={quoted(label)}]" if label else ""
+    told = ["dir=none"] if arc in drawing.undirected else []
+    told += ["style=dashed"] if arc in drawing.reversible else []
+    told += [f"penwidth={drawing.width_of(arc):.2f}"] if arc in drawing.strengths else []
+    told += [f"label={quoted(label)}"] if label else []
+    return f" [{', '.join(told)}]" if told else ""
 
 
 def _reach(graph: DecisionGraph) -> NDArray[np.float64]:

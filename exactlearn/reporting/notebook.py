@@ -168,7 +168,9 @@ def _certified(value: Certificate) -> Drawing:
 
 @_drawing.register
 def _strengths(value: ArcStrengths) -> Drawing:
-    return network_drawing(value.names, value.averaged())
+    parents, edges = value.averaged(), value.edges
+    shares = {(p, v): float(edges[p, v]) for v, family in enumerate(parents) for p in family}
+    return network_drawing(value.names, parents, strengths=shares)
 
 
 def _picture(value: Displayed) -> Iterable[str]:

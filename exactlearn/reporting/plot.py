@@ -1,21 +1,22 @@
 """Drawings as SVG, PNG or PDF, and as Graphviz text.
 
-Matplotlib draws them (extra ``[plot]``) with the layout of
-:mod:`exactlearn.reporting.layered_layout`; where Graphviz's program ``dot`` is installed, it does.
+All have the layout of :mod:`exactlearn.reporting.layered_layout`; Matplotlib (extra ``[plot]``)
+paints PNG and PDF.
 """
 
-import shutil
 import warnings
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.errors import MissingExtraError, TooLargeError
-from exactlearn.reporting.box_picture import BoxPicture
 from exactlearn.reporting.drawing import Drawing, to_dot
+from exactlearn.reporting.matplotlib_picture import paint, picture_size
+from exactlearn.reporting.placed_drawing import PlacedDrawing
+from exactlearn.reporting.svg_picture import svg_file
 
 FIGURES = (".svg", ".png", ".pdf", ".dot")
 """Suffixes of drawings."""
@@ -37,7 +38,7 @@ def draw(drawing: Drawing, suffix: str) -> bytes:
     Raises
     ------
     MissingExtraError
-        When Matplotlib is not installed.
+        When the figure is PNG or PDF, and Matplotlib is not installed.
     TooLargeError
         When there are more than ``MAX_BOXES`` boxes.
     """
@@ -48,7 +49,10 @@ def draw(drawing: Drawing, suffix: str) -> bytes:
             f"a drawing of {len(drawing.labels)} boxes is not readable (limit {MAX_BOXES}); "
             "write '.dot' and lay it out with a tool for large graphs"
         )
-    return _draw_with_dot(drawing, suffix) or _draw_with_matplotlib(drawing, suffix)
+    if suffix == ".svg":
+        return svg_file(PlacedDrawing(drawing)).encode()
+    require_matplotlib("'.svg'")
+    return _saved(_last_figure(drawing), suffix)
 
 
 def write_figure(drawing: Drawing, path: Path) -> None:
@@ -62,18 +66,6 @@ def write_figure(drawing: Drawing, path: Path) -> None:
         When the file cannot be written.
     """
     atomic_write(path, draw(drawing, suffix_of(path)))
-
-
-def _draw_with_dot(drawing: Drawing, suffix: str) -> bytes | None:
-    """Return the drawing that Graphviz makes, or nothing when it is not installed."""
-    if shutil.which("dot") is None:
-        return None
-    try:
-        import graphviz
-    except ImportError:
-        return None
-    made: bytes = graphviz.Source(to_dot(drawing)).pipe(format=suffix.removeprefix("."))
-    return made
 
 
 def require_matplotlib(instead: str) -> None:
@@ -137,13 +129,8 @@ def _saved(figure: Any, suffix: str) -> bytes:
     return buffer.getvalue()
 
 
-def _draw_with_matplotlib(drawing: Drawing, suffix: str) -> bytes:
-    require_matplotlib("'.dot'")
-    return _saved(_last_figure(drawing), suffix)
-
-
 @lru_cache(maxsize=1)
 def _last_figure(drawing: Drawing) -> Any:
     """Return a drawing's figure, once for all files of it."""
-    picture = BoxPicture(drawing)
-    return _figure(picture.size, picture.paint)
+    picture = PlacedDrawing(drawing)
+    return _figure(picture_size(picture), partial(paint, picture))

@@ -1,0 +1,106 @@
+"""A placed drawing as SVG: a file of its own, or a part of a page.
+
+Text is escaped by :func:`html.escape`. Classes (``arc``, ``box``, ``label``) let a page give
+colours of its own; those written here are readable on light and dark grounds.
+"""
+
+from collections.abc import Iterator
+from html import escape
+from math import hypot
+
+from exactlearn.reporting.drawing import FULL, SHADE, Drawing
+from exactlearn.reporting.placed_drawing import Box, PlacedDrawing, Point
+
+PIXELS = 96
+"""Pixels of an inch."""
+
+BOLD = ' font-weight="600"'
+
+HEAD = 7.5, 3.2
+"""Length and half the width of an arrow's head, in pixels."""
+
+
+def svg_file(placed: PlacedDrawing) -> str:
+    """Return the picture as a file, what is drawn beside it on its left."""
+    parts, left, height = list[str](), 0.0, placed.size[1]
+    if placed.beside is not None:
+        left, height = placed.beside.size[0], max(height, placed.beside.size[1])
+        parts.append(svg_group(placed.beside))
+    parts.append(f'<g transform="translate({_px(left)} 0)">{svg_group(placed)}</g>')
+    size = f"{_px(left + placed.size[0]):.0f}", f"{_px(height):.0f}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" '
+        f'width="{size[0]}" height="{size[1]}" font-family="sans-serif" font-size="12">\n'
+        + "\n".join([*parts, "</svg>", ""])
+    )
+
+
+def svg_group(placed: PlacedDrawing) -> str:
+    """Return the arcs, boxes and labels as one group.
+
+    Each box has its number as ``data-box``, each arc its two ends as ``data-arc``.
+    """
+    drawing = placed.drawing
+    arcs = (_arc(drawing, number, curve) for number, curve in enumerate(placed.curves))
+    boxes = (_box(drawing, number, box) for number, box in enumerate(placed.boxes))
+    return "\n".join(["<g>", *arcs, *boxes, *_labels(placed), "</g>"])
+
+
+def _arc(drawing: Drawing, number: int, curve: list[Point]) -> str:
+    arc = a, b = drawing.arcs[number]
+    points = [(_px(x), _px(y)) for x, y in curve]
+    (x0, y0), (x1, y1) = points[-2:]
+    far = hypot(x1 - x0, y1 - y0) or 1.0
+    along, across = (x1 - x0) / far, (y1 - y0) / far
+    head = ""
+    if arc not in drawing.undirected:
+        back = x1 - HEAD[0] * along, y1 - HEAD[0] * across
+        points[-1] = back
+        sides = [
+            (back[0] - sign * HEAD[1] * across, back[1] + sign * HEAD[1] * along)
+            for sign in (1, -1)
+        ]
+        corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in ((x1, y1), *sides))
+        head = f'<polygon points="{corners}" fill="#6b7280"/>'
+    path = f"M{_pair(points[0])}C" + " ".join(map(_pair, points[1:]))
+    dashed = ' stroke-dasharray="5 3"' if arc in drawing.reversible else ""
+    return (
+        f'<g class="arc" data-arc="{a} {b}"><title>{escape(drawing.arc_title(number))}</title>'
+        f'<path d="{path}" fill="none" stroke="#6b7280" '
+        f'stroke-width="{drawing.width_of(arc):.2f}"{dashed}/>{head}</g>'
+    )
+
+
+def _box(drawing: Drawing, number: int, box: Box) -> str:
+    x, y, width, height = map(_px, (box.left, box.top, box.width, box.height))
+    lines = drawing.labels[number].split("\n")
+    texts = "".join(
+        f'<tspan x="{x + width / 2:.1f}" y="{y + height * (k + 0.5) / len(lines) + 4:.1f}"'
+        f"{BOLD if k == 0 < len(lines) - 1 else ''}>{escape(line)}</tspan>"
+        for k, line in enumerate(lines)
+    )
+    reach = drawing.reach[number] if drawing.reach else FULL
+    shade = ",".join(f"{255 * (1 - (1 - part) * reach**0.5):.0f}" for part in SHADE)
+    return (
+        f'<g class="box" data-box="{number}"><rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
+        f'height="{height:.1f}" rx="6" fill="rgb({shade})" stroke="#33507a"/>'
+        f'<text text-anchor="middle" fill="#111827">{texts}</text></g>'
+    )
+
+
+def _labels(placed: PlacedDrawing) -> Iterator[str]:
+    for label, (x, y) in zip(placed.drawing.arc_labels, placed.label_places, strict=True):
+        if label:
+            yield (
+                f'<text class="label" x="{_px(x):.1f}" y="{_px(y) + 3:.1f}" text-anchor="middle" '
+                f'font-size="10" fill="#7a3b12" stroke="#fff" stroke-width="3" '
+                f'paint-order="stroke">{escape(label)}</text>'
+            )
+
+
+def _px(inches: float) -> float:
+    return PIXELS * inches
+
+
+def _pair(point: Point) -> str:
+    return f"{point[0]:.1f},{point[1]:.1f}"
