@@ -123,7 +123,7 @@ def _starting_values(
     if start is None:
         return None
     states = dict(zip(data.names, data.states, strict=True))
-    table = load(start, Reading(header=reading.header, states=states))
+    table = load(start, Reading(header=reading.header, names=reading.names, states=states))
     if table.names != data.names or table.codes.shape != data.codes.shape:
         raise DataError(
             f"--start {start}: {table.n_rows} rows of {table.n_variables} columns, but "

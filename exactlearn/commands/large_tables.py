@@ -97,6 +97,7 @@ def _blocks(path: Path, options: Clustered, **more: Any) -> Blocks:
     how: dict[str, Any] = {
         "missing": options.missing,
         "header": options.header,
+        "names": options.names or None,
         "separator": options.separator,
         "states": options.states or None,
         "drop": options.drop,

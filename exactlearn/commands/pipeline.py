@@ -59,6 +59,7 @@ def load(path: Path, reading: Reading) -> Dataset:
         path,
         missing=reading.missing,
         header=reading.header,
+        names=reading.names or None,
         separator=reading.separator,
         states=reading.states or None,
         drop=reading.drop,

@@ -38,7 +38,7 @@ def read_cases(path: Path, reading: Reading, model: Model, output: Output) -> Da
         When the file cannot be read.
     """
     text = read_table(path, header=reading.header, separator=reading.separator)
-    names = text.names or generated_names(len(text.columns))
+    names = reading.names or text.names or generated_names(len(text.columns))
     kept = set(names) - {*reading.drop, *reading.discretise, reading.weights}
     states = {
         name: own for name, own in zip(model.names, model.states, strict=True) if name in kept

@@ -28,6 +28,10 @@ def _state_lists(entries: tuple[str, ...], flag: str) -> dict[str, tuple[str, ..
     return {name: tuple(next(csv.reader([text]))) for name, text in pairs(entries, flag).items()}
 
 
+def _names(text: str, flag: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), ()))
+
+
 def _tiers(text: str, flag: str) -> tuple[str, ...]:
     return tuple(text.split(";")) if text else ()
 
@@ -45,6 +49,14 @@ class Reading(Declared):
     )
     header: bool = option(
         True, flags=("--no-header",), help="The first line is a row, not the names."
+    )
+    names: tuple[str, ...] = option(
+        (),
+        metavar="A,B,C",
+        read=_names,
+        once=True,
+        help="Names of the columns, in place of X0, X1, ... with --no-header, else of the first "
+        "line's; one with a comma stands in double quotes.",
     )
     separator: str | None = option(
         None,
