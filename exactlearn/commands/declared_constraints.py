@@ -7,9 +7,13 @@ as one reading only makes sense; in a list it can stand in double quotes.
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
 
-from exactlearn.commands.sections import Selection
+from exactlearn.commands.sections import Constrained, Selection
 from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.formats.run_file import from_table, read_declared
 from exactlearn.solvers.constraints import (
     ArcTotal,
     Constraint,
@@ -57,6 +61,69 @@ def declared_constraints(search: Selection, names: Sequence[str]) -> tuple[Const
     if search.max_arcs is not None:
         found.append(ArcTotal(most=search.max_arcs))
     return tuple(found)
+
+
+def arcs(entries: Sequence[str], names: Sequence[str]) -> tuple[Pair, ...]:
+    """Return arcs written ``A -> B`` as pairs of variable indices.
+
+    Raises
+    ------
+    OptionError
+        When an entry is no arc between two of the variables.
+
+    Examples
+    --------
+    >>> arcs(["b -> a"], ["a", "b"])
+    ((1, 0),)
+    """
+    return tuple(pair(entry, "->", "arc", names) for entry in entries)
+
+
+def with_file(search: Selection, names: Sequence[str]) -> Selection:
+    """Return options with the constraints of the file that they name, if any, as their own.
+
+    Raises
+    ------
+    FormatError
+        When the file is not TOML.
+    OptionError
+        When a key is unknown or an entry not of its form; when file and options contradict.
+    """
+    if search.constraints is None:
+        return search
+    path = Path(search.constraints)
+    found = read_declared(path, lambda table: _from_file(table, names))
+    more: dict[str, Any] = {}
+    for one in fields(Constrained):
+        own, other = getattr(search, one.name), getattr(found, one.name)
+        if own in (None, (), {}) or other in (None, (), {}):
+            more[one.name] = other if own in (None, (), {}) else own
+        elif isinstance(own, tuple) and one.name != "tiers":
+            more[one.name] = tuple(dict.fromkeys((*own, *other)))
+        elif isinstance(own, dict) and all(own.get(k, v) == v for k, v in other.items()):
+            more[one.name] = {**other, **own}
+        elif own != other:
+            raise OptionError(
+                f"{path}: key '{one.name}' has {other!r}, and the options have {own!r}; leave one "
+                "of them out"
+            )
+    return replace(search, constraints=None, **more)
+
+
+def _from_file(table: Mapping[str, Any], names: Sequence[str]) -> Constrained:
+    """Return the constraints of a parsed file, each key checked on its own."""
+    inner = table.get("constraints", table)
+    if not isinstance(inner, Mapping) or (inner is not table and len(table) > 1):
+        raise OptionError("expected the section [constraints] alone, or its keys without a section")
+    found = from_table(inner, Constrained)
+    for key in inner:
+        try:
+            alone = Selection(**{key: getattr(found, key)})
+            arcs((*alone.required, *alone.forbidden), names)
+            declared_constraints(alone, names)
+        except OptionError as error:
+            raise OptionError(f"key '{key}': {error}") from None
+    return found
 
 
 def pair(entry: str, mark: str, what: str, names: Sequence[str]) -> Pair:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import OnEvent
 from exactlearn.commands.declarations import Augment, CountsName, Imputing, Solve
-from exactlearn.commands.declared_constraints import declared_constraints, pair
+from exactlearn.commands.declared_constraints import arcs, declared_constraints, with_file
 from exactlearn.commands.provenance import note_table
 from exactlearn.commands.sections import (
     CLASS_SEARCHES,
@@ -146,22 +146,6 @@ def with_chosen_ess(
     return options, {"ess": chosen.choice.to_dict()}
 
 
-def arcs(entries: Sequence[str], names: Sequence[str]) -> tuple[Arc, ...]:
-    """Return arcs written ``A -> B`` as pairs of variable indices.
-
-    Raises
-    ------
-    OptionError
-        When an entry is no arc between two of the variables.
-
-    Examples
-    --------
-    >>> arcs(["b -> a"], ["a", "b"])
-    ((1, 0),)
-    """
-    return tuple(pair(entry, "->", "arc", names) for entry in entries)
-
-
 def constraints(search: Selection, names: Sequence[str]) -> Constraints:
     """Return the declared constraints as keywords of :class:`Problem`.
 
@@ -172,6 +156,7 @@ def constraints(search: Selection, names: Sequence[str]) -> Constraints:
     InfeasibleError
         When required arcs close a directed cycle.
     """
+    search = with_file(search, names)
     required, forbidden = arcs(search.required, names), arcs(search.forbidden, names)
     parents: list[list[int]] = [[] for _ in names]
     for parent, child in set(required):

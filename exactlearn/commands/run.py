@@ -145,7 +145,10 @@ def _with_files(run: Run, folder: Path) -> Run:
     file = _copied(run.data.file, folder, "data")
     truth = _copied(run.data.truth, folder, "truth") if run.data.truth else None
     test = _copied(run.data.test, folder, "test") if run.data.test else None
+    rules = run.search.constraints
+    kept = _copied(rules, folder, "constraints") if rules else None
     copies: dict[str | None, str | None] = {
+        rules: kept,
         run.data.file: file,
         run.data.truth: truth,
         run.data.test: test,
@@ -157,7 +160,8 @@ def _with_files(run: Run, folder: Path) -> Run:
         return (copies.get(name) if about.reads else None) or name
 
     steps = tuple(step.with_files(copied) for step in run.steps)
-    return replace(run, data=replace(run.data, file=file, truth=truth, test=test), steps=steps)
+    data = replace(run.data, file=file, truth=truth, test=test)
+    return replace(run, data=data, search=replace(run.search, constraints=kept), steps=steps)
 
 
 def _copied(file: str, folder: Path, into: str) -> str:

@@ -126,4 +126,7 @@ def run_from(table: Mapping[str, Any], beside: Path) -> Run:
     )
     if run.queries and not run.pipeline:
         raise OptionError("queries: the pipeline answers them; with pipeline = false use [query]")
-    return replace(run, data=data, steps=read_steps(table, beside))
+    search = run.search
+    if search.constraints is not None:
+        search = replace(search, constraints=str(beside / search.constraints))
+    return replace(run, data=data, search=search, steps=read_steps(table, beside))

@@ -147,17 +147,11 @@ class Random(Declared):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection(Random):
-    """How parent sets are selected: solver, constraints, limit and seed."""
+class Constrained(Declared):
+    """Constraints on the network: what a file of constraints holds."""
 
-    groups: ClassVar = {"Search": "solver", "Limits and seed": "time_limit", "Constraints": "*"}
+    groups: ClassVar = {"Constraints": "*"}
 
-    solver: str = option(
-        "auto",
-        choices=RegistryNames("solvers.strategy", "COMPONENT_SOLVERS", ("auto", *CLASS_SEARCHES)),
-        help="Solver of parent-set selection; of 'solve' also greedy and k-greedy search over "
-        "equivalence classes, ges and kes.",
-    )
     required: tuple[str, ...] = option(
         (), flags=("--require",), metavar="'A->B'", help="Arc that must be there."
     )
@@ -202,6 +196,32 @@ class Selection(Random):
     )
     min_arcs: int | None = option(None, least=0, help="Fewest arcs of the network.")
     max_arcs: int | None = option(None, least=0, help="Most arcs of the network.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection(Constrained, Random):
+    """How parent sets are selected: solver, constraints, limit and seed."""
+
+    groups: ClassVar = {
+        "Search": "solver",
+        "Limits and seed": "time_limit",
+        "Constraints": "constraints",
+    }
+
+    solver: str = option(
+        "auto",
+        choices=RegistryNames("solvers.strategy", "COMPONENT_SOLVERS", ("auto", *CLASS_SEARCHES)),
+        help="Solver of parent-set selection; of 'solve' also greedy and k-greedy search over "
+        "equivalence classes, ges and kes.",
+    )
+    constraints: str | None = option(
+        None,
+        reads=True,
+        metavar="FILE.toml",
+        help="More constraints, in a TOML file: required, forbidden, required_adjacent, "
+        "forbidden_adjacent, required_ancestors, forbidden_ancestors, tiers, max_parents_of, "
+        "independent, min_arcs and max_arcs, as in the section [search] of a run file.",
+    )
     time_limit: float | None = option(None, least=0, help="Wall time in seconds.")
 
 

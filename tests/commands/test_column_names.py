@@ -5,7 +5,7 @@ import json
 import pytest
 
 from exactlearn.instances import path
-from tests.command_line import fails, run, run_json
+from tests.command_line import fails, run_json
 
 NAMES = "Pollution,Smoker,Cancer,Xray,Dyspnoea"
 

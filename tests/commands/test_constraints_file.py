@@ -1,0 +1,142 @@
+"""Constraints in a file of their own, to which the options add."""
+
+import json
+
+import pytest
+
+from exactlearn.commands.declared_constraints import with_file
+from exactlearn.commands.sections import Selection
+from exactlearn.errors import FormatError, OptionError
+from exactlearn.instances import path
+from tests.command_line import fails, run, run_json, signed_json
+
+NAMES = ("a", "b", "c", "d")
+ALL = {
+    "required": ("a->b",),
+    "forbidden": ("b -> c",),
+    "required_adjacent": ("a-b",),
+    "forbidden_adjacent": ("c-d",),
+    "required_ancestors": ("a->d",),
+    "forbidden_ancestors": ("d->a",),
+    "tiers": ("a,b", "c,d"),
+    "max_parents_of": {"d": 2},
+    "independent": ("a,c|b",),
+    "min_arcs": 1,
+    "max_arcs": 4,
+}
+
+
+def written(folder, text):
+    (folder / "rules.toml").write_text(text)
+    return folder / "rules.toml"
+
+
+def as_toml(table):
+    lines = [f"{k} = {json.dumps(v)}" for k, v in table.items() if not isinstance(v, dict)]
+    lines += [
+        f"{k}.{n} = {v}"
+        for k, own in table.items()
+        if isinstance(own, dict)
+        for n, v in own.items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("section", ["", "[constraints]\n"])
+def test_every_constraint_of_the_options_may_stand_in_the_file(tmp_path, section):
+    file = written(tmp_path, section + as_toml(ALL))
+    assert with_file(Selection(constraints=str(file)), NAMES) == Selection(**ALL)
+
+
+def test_options_add_to_the_file(tmp_path):
+    file = written(tmp_path, 'required = ["a->b"]\nmax_parents_of = {d = 2}\nmax_arcs = 4\n')
+    own = Selection(
+        constraints=str(file), required=("b->c", "a->b"), max_parents_of={"c": 1}, min_arcs=2
+    )
+    found = with_file(own, NAMES)
+    assert set(found.required) == {"a->b", "b->c"}
+    assert found.max_parents_of == {"c": 1, "d": 2}
+    assert (found.min_arcs, found.max_arcs) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "own", "said"),
+    [
+        ("max_arcs = 4", {"max_arcs": 3}, "key 'max_arcs' has 4"),
+        ('tiers = ["a", "b"]', {"tiers": ("b", "a")}, "key 'tiers'"),
+        ("max_parents_of.d = 2", {"max_parents_of": {"d": 1}}, "key 'max_parents_of'"),
+        ('requird = ["a->b"]', {}, "unknown key 'requird'; did you mean 'required'?"),
+        ('required = ["a->e"]', {}, "key 'required': arc 'a->e': no variable 'e'"),
+        ('independent = ["a"]', {}, "key 'independent': independence 'a'"),
+        ("max_arcs = -1", {}, "max_arcs: expected at least 0"),
+        ('required = "a->b"', {}, "key 'required': expected a list"),
+        ("[constraints]\n[other]\n", {}, "alone"),
+        ("constraints = 3", {}, "[constraints]"),
+    ],
+)  # fmt: skip
+def test_a_fault_is_named_by_file_and_key(tmp_path, text, own, said):
+    file = written(tmp_path, text)
+    with pytest.raises(OptionError) as error:
+        with_file(Selection(constraints=str(file), **own), NAMES)
+    assert str(error.value).startswith(str(file))
+    assert said in str(error.value)
+
+
+def test_a_fault_of_the_syntax_is_named_by_its_line(tmp_path):
+    file = written(tmp_path, "min_arcs = 1\nrequired = a->b\n")
+    with pytest.raises(FormatError, match=r"rules\.toml.*line 2"):
+        with_file(Selection(constraints=str(file)), NAMES)
+
+
+LEARNERS = [
+    ("solve", "cancer-mcar-complete"),
+    ("augment", "cancer-mcar", "--method", "t-local", "--starts", 2),
+    ("augment", "cancer-mcar-complete"),
+    ("impute", "cancer-mcar", "--mode", "augmentation"),
+]
+
+
+@pytest.mark.parametrize("words", LEARNERS, ids=str)
+def test_every_learner_of_networks_honours_the_file(tmp_path, words):
+    file = written(tmp_path, 'required = ["Dyspnoea->Pollution"]\nforbidden = ["Smoker->Cancer"]\n')
+    record = signed_json(*words, "--constraints", file)
+    assert "Dyspnoea" in record["parents"]["Pollution"]
+    assert "Smoker" not in record["parents"]["Cancer"]
+    (one,) = record["made_by"]["inputs"]
+    assert (one["name"], one["option"]) == ("rules.toml", "constraints")
+
+
+@pytest.mark.parametrize("command", ["augment", "impute", "compare"])
+def test_a_constraint_that_a_learner_cannot_honour_is_named(tmp_path, command):
+    file = written(tmp_path, 'independent = ["Pollution,Smoker"]\n')
+    said = fails(command, "cancer-mcar", "--constraints", file, "--max-parents", 1)
+    assert "Pollution" in said
+    assert "cannot be honoured" in said
+
+
+def test_a_search_over_classes_refuses_the_file(tmp_path):
+    file = written(tmp_path, "min_arcs = 1\n")
+    said = fails("solve", "cancer-mcar-complete", "--solver", "ges", "--constraints", file)
+    assert "--constraints cannot be honoured" in said
+
+
+def test_a_run_keeps_its_constraints_and_hands_them_to_its_steps(tmp_path):
+    written(tmp_path, 'required = ["Dyspnoea->Pollution"]\n')
+    (tmp_path / "a.toml").write_text(
+        f'[data]\nfile = "{path("cancer-mcar-complete.csv")}"\n'
+        '[search]\nconstraints = "rules.toml"\n[figures]\nformats = []\n[solve]\n'
+    )
+    record = run_json("run", tmp_path / "a.toml", "-o", tmp_path / "out")
+    for found in (record, *record["steps"]):
+        assert "Dyspnoea" in found["parents"]["Pollution"]
+    (tmp_path / "rules.toml").unlink()
+    again = run_json("run", tmp_path / "out" / "run.toml", "-o", tmp_path / "again")
+    assert again["parents"] == record["parents"]
+    assert (tmp_path / "again" / "constraints" / "rules.toml").is_file()
+
+
+def test_scores_take_the_file(tmp_path):
+    run("convert", "cancer-mcar-complete", "-o", tmp_path / "scores.jkl")
+    file = written(tmp_path, "max_arcs = 1\n")
+    record = run_json("solve", tmp_path / "scores.jkl", "--constraints", file)
+    assert sum(map(len, record["parents"].values())) <= 1
