@@ -22,7 +22,15 @@ from exactlearn.commands.provenance import Provenance, running
 D = TypeVar("D", bound=Declared)
 
 GROUPS = (
-    *("Options", "Score", "Search", "Limits and seed", "Several networks", "Equivalence classes"),
+    *(
+        "Options",
+        "Score",
+        "Search",
+        "Limits and seed",
+        "Certainty",
+        "Several networks",
+        "Equivalence classes",
+    ),
     *("Constraints", "Parameters", "Table", "Output"),
 )
 """Titles of the groups of options that come last in a help, in their order."""

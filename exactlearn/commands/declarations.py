@@ -153,7 +153,8 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
     groups: ClassVar = {
         "Score": "counts local_models log_linear_parents",
         "Search": "start",
-        "Limits and seed": "gap memory_limit threads",
+        "Limits and seed": "gap memory_limit threads jobs",
+        "Certainty": "bootstrap runner_up",
         "Several networks": "best best_classes within support",
         "Equivalence classes": "phases greediness restarts",
         "Output": "certificate",
