@@ -4,6 +4,7 @@ A command's module is imported once its options are read, and is run by the call
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import MISSING, Field, fields
 from functools import partial
 from inspect import get_annotations, getdoc
@@ -102,7 +103,12 @@ def command(name: str) -> click.Command:
 def _run(
     body: Callable[[Any, Output], None], options: Declared, output: Output, words: Sequence[str]
 ) -> None:
-    with running(Provenance(words, options, output=output.path)):
+    with ExitStack() as around:
+        if output.log is not None:
+            from exactlearn.commands.log_file import logged
+
+            around.enter_context(logged(output.log, words, verbose=output.verbose))
+        around.enter_context(running(Provenance(words, options, output=output.path)))
         body(options, output)
 
 

@@ -1,6 +1,7 @@
 """Where a command's answer goes: one JSON object or tables on standard output, notes beside it."""
 
 import json
+import logging
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,11 @@ from exactlearn.errors import OptionError
 
 if TYPE_CHECKING:
     from exactlearn.commands.progress import ProgressDisplay
+
+LOG = logging.getLogger("exactlearn.commands")
+"""What a command says on standard error, quiet or not."""
+
+logging.getLogger("exactlearn").addHandler(logging.NullHandler())
 
 PICTURES = (".svg", ".png", ".pdf")
 """Suffixes of figures that Matplotlib draws."""
@@ -37,6 +43,11 @@ class Output(Declared):
     quiet: bool = option(False, flags=("--quiet", "-q"), help="Print results only.")
     verbose: bool = option(False, flags=("--verbose", "-v"), help="Report every improvement.")
     debug: bool = option(False, help="Show the traceback of an error.")
+    log: Path | None = option(
+        None,
+        metavar="FILE",
+        help="Write a new log with the time of each message; with -v also every improvement.",
+    )
 
     def answer(self, record: Mapping[str, Any], *tables: Any) -> None:
         """Print the result: the record as JSON, or its tables (texts or rich's)."""
@@ -50,6 +61,7 @@ class Output(Declared):
 
     def note(self, text: str) -> None:
         """Print a line on standard error, unless quiet."""
+        LOG.info(text)
         if not self.quiet:
             click.echo(text, err=True)
 
@@ -70,6 +82,7 @@ class Output(Declared):
 
     def detail(self, text: str) -> None:
         """Print a line on standard error when verbose."""
+        LOG.debug(text)
         if self.verbose and not self.quiet:
             click.echo(text, err=True)
 

@@ -20,6 +20,7 @@ from rich.text import Text
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn._runtime.control import Event
+from exactlearn.commands.output import LOG
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.reporting.report import number, percent
 
@@ -181,6 +182,7 @@ class ProgressDisplay:
         self._task, self._state, self._widest = task, "", 0.0
         if self._live is not None:
             self._live.reset(self._line, total=None, description=task, state="")
+        LOG.info(task)
         if self._verbose:
             click.echo(f"{task} ...", err=True)
 
@@ -188,12 +190,15 @@ class ProgressDisplay:
         """Show any other state, such as an iteration's likelihood; the live line has a clock."""
         if self._live is not None:
             self._live.update(self._line, state=f"{state}  {live_clock}".strip())
-        if self._verbose and state != self._state:
-            click.echo(f"{self._task}  {state}  {clock}", err=True)
+        if state != self._state:
+            LOG.debug("%s  %s  %s", self._task, state, clock)
+            if self._verbose:
+                click.echo(f"{self._task}  {state}  {clock}", err=True)
         self._state = state
 
     def warn(self, text: str) -> None:
         """Print a line of its own, above the live line."""
+        LOG.warning(text)
         if self._quiet:
             return
         if self._live is not None:
