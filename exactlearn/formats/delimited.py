@@ -388,6 +388,11 @@ def _split(
         rows = map(_WORD.findall, text)
     else:
         rows = (line.split(separator) for line in text)
+    return coded_columns(rows, fields)
+
+
+def coded_columns(rows: Iterator[Sequence[str]], fields: int) -> tuple[Column, ...]:
+    """Return the columns of rows that all have a number of fields, labels in order."""
     codes: list[defaultdict[str, int]] = [defaultdict() for _ in range(fields)]
     for code in codes:
         code.default_factory = code.__len__  # an unknown label gets the next code

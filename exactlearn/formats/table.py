@@ -1,4 +1,4 @@
-"""Tables as delimited text or Parquet: one row per case, one column per variable."""
+"""Tables as text, ARFF or Parquet: one row per case, one column per variable."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +18,8 @@ from exactlearn.data.coding import check_known, code_columns, generated_names
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import Column
 from exactlearn.errors import DataError, FormatError, OptionError
+from exactlearn.formats.arff import ARFF
+from exactlearn.formats.dat import DAT
 from exactlearn.formats.delimited import DELIMITED, SEPARATORS
 from exactlearn.formats.parquet import PARQUET
 from exactlearn.formats.raw_table import RawTable, TableFormat
@@ -26,6 +28,8 @@ from exactlearn.instances import file_or_bundled
 FORMATS: dict[str, TableFormat] = {
     **dict.fromkeys(SEPARATORS, DELIMITED),
     ".parquet": PARQUET,
+    ".arff": ARFF,
+    ".dat": DAT,
 }
 """Formats by the suffix of the file; a file of another suffix is read as delimited text."""
 
@@ -61,7 +65,9 @@ def read_dataset(
     White space around a field does not belong to it, blank lines do not count, and a field with a
     separator in it stands in quotes. There are no comments. A ``.parquet`` file is read with
     PyArrow (extra ``[parquet]``): its empty cells are missing too, and the values of a dictionary
-    column are the states, in their order, unless others are declared.
+    column are the states, in their order, unless others are declared. So are those of a nominal
+    attribute of an ``.arff`` file, whose missing cells are ``?``, and ``0`` to ``r - 1`` in a
+    ``.dat`` file that has a line of numbers of states r behind its names (GOBNILP).
 
     Parameters
     ----------
@@ -159,14 +165,16 @@ def write_dataset(
     """Write a table, with a header, in one step.
 
     Reading it again with ``states`` declared as here, and ``missing`` as here, gives the same
-    codes; bin edges and states that no row has stand in no text. A Parquet file keeps the states.
+    codes; bin edges and states that no row has stand in no text. A Parquet or ARFF file keeps the
+    states.
 
     Parameters
     ----------
     dataset
         What to write.
     path
-        The file: ``.csv``, ``.tsv`` or ``.tab``, compressed if ``.gz`` follows; or ``.parquet``.
+        The file: ``.csv``, ``.tsv``, ``.tab``, ``.arff`` or ``.dat`` (codes in place of states),
+        compressed if ``.gz`` follows; or ``.parquet``.
     missing
         Symbol of a missing cell; in a Parquet file such a cell is empty.
     weights

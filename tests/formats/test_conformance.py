@@ -49,6 +49,13 @@ def draw_table(rng: np.random.Generator) -> Dataset:
     return Dataset(codes, ("one", "two, three", 'a "b"', "é"), states)
 
 
+def draw_unnamed_table(rng: np.random.Generator) -> Dataset:
+    """Return a table whose states are codes, as a format without names of states has it."""
+    data = draw_table(rng)
+    states = tuple(tuple(map(str, range(len(own)))) for own in data.states)
+    return replace(data, names=("one", "two", "three", "é"), states=states)
+
+
 def draw_unnamed_network(rng: np.random.Generator) -> BayesianNetwork:
     """Return a network with the names that variables and states without names get."""
     network = random_network(rng, 5)
@@ -89,6 +96,7 @@ GRAPH = Content(
 )
 STRUCTURE = Content("structure", draw_structure, write_graph, read_graph, lambda found: found)
 TABLE = Content("table", draw_table, write_dataset, read_dataset, content_of_table)
+CODES = Content("table", draw_unnamed_table, write_dataset, read_dataset, content_of_table)
 SCORES = Content(
     "scores",
     lambda rng: candidate_parent_sets(complete(draw_table(rng)), BDeu(1.0), max_parents=2),
@@ -116,7 +124,8 @@ CASES = [
         (UNNAMED, [".uai"]),
         (GRAPH, models.GRAPHS),
         (STRUCTURE, written_suffixes(graph_file.FORMATS)),
-        (TABLE, table.FORMATS),
+        (TABLE, [suffix for suffix in table.FORMATS if suffix != ".dat"]),
+        (CODES, [".dat"]),
         (SCORES, written_suffixes(scores.FORMATS)),
     )
     for suffix in suffixes
