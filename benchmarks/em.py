@@ -39,7 +39,7 @@ class Case(NamedTuple):
     name: str
     network: BayesianNetwork
     table: Dataset
-    alpha: float
+    smoothing: float
     is_latent: bool = False
 
 
@@ -81,13 +81,15 @@ def cases(data_dir: Path, rows: int) -> Iterator[Case]:
     alarm = read_bif(data_dir / "bif" / "alarm.bif.gz")
     full, everywhere = alarm.sample(rows, np.random.default_rng(0)), np.arange(alarm.n_variables)
     some = np.random.default_rng(2).choice(everywhere, 11, replace=False)
-    for alpha in (1.0, 0.0):
+    for smoothing in (1.0, 0.0):
         for share in (0.1, 0.3, 0.5):
-            yield Case(f"ALARM, {share:.0%} MCAR", alarm, without(full, share, everywhere), alpha)
-        yield Case("ALARM, 70 % of 11 variables", alarm, without(full, 0.7, some), alpha)
+            yield Case(
+                f"ALARM, {share:.0%} MCAR", alarm, without(full, share, everywhere), smoothing
+            )
+        yield Case("ALARM, 70 % of 11 variables", alarm, without(full, 0.7, some), smoothing)
         for names in (("CATECHOL",), ("VENTLUNG", "LVEDVOLUME")):
             latent = without(full, 1.0, np.array([alarm.names.index(n) for n in names]))
-            yield Case(f"ALARM, latent {', '.join(names)}", alarm, latent, alpha, True)
+            yield Case(f"ALARM, latent {', '.join(names)}", alarm, latent, smoothing, True)
     for name in ("asia", "lucas"):
         network, rng = read_bif(locate(name, ".bif")), np.random.default_rng(3)
         table = hide(network.sample(2000, rng), "mnar:0.3", rng)
@@ -101,16 +103,16 @@ def start_of(case: Case, size: int) -> NDArray[np.float64] | None:
 
 def print_case(case: Case) -> None:
     """Print a case as a line of a table, for the network and for its decision graph."""
-    network = NetworkEM(case.table, case.network.parents, case.alpha)
+    network = NetworkEM(case.table, case.network.parents, case.smoothing)
     random = start_of(case, len(network.available))
     first = (
         network.maximise(network.available, 1.0) if random is None else network.normalised(random)
     )
     problems: list[tuple[str, EMProblem[Any], NDArray[np.float64]]] = [("network", network, first)]
-    if case.alpha and case.network.n_variables < 20:
+    if case.smoothing and case.network.n_variables < 20:
         graph = compile_network(network.model(first), steps=0)
         problems.append(
-            ("graph", ParameterEM(graph, case.table, case.alpha, "uniform"), graph.parameters)
+            ("graph", ParameterEM(graph, case.table, case.smoothing, "uniform"), graph.parameters)
         )
     for kind, problem, parameters in problems:
         best = fit(problem, parameters, 1e-10, lengthened=False)[0]
@@ -119,7 +121,7 @@ def print_case(case: Case) -> None:
         ratio = f"{plain[1] / longer[1]:.1f}"
         print(
             "|",
-            " | ".join([f"{case.name}, {kind}", f"{case.alpha:g}", *cells, ratio]),
+            " | ".join([f"{case.name}, {kind}", f"{case.smoothing:g}", *cells, ratio]),
             "|",
             flush=True,
         )
@@ -128,7 +130,7 @@ def print_case(case: Case) -> None:
 def print_peer(case: Case) -> None:
     """Print processor seconds and log-likelihood of pyAgrum's EM beside ours."""
     begun = time.process_time()
-    ours = fit_em(case.table, case.network.parents, alpha=case.alpha)
+    ours = fit_em(case.table, case.network.parents, smoothing=case.smoothing)
     seconds = time.process_time() - begun
     peer, theirs = peer_em(case)
     reached = case.table.total(observed_log_likelihood_rows(peer, case.table))
@@ -190,7 +192,7 @@ def main(data_dir: Path, rows: int, peer: bool, only: str) -> None:
     chosen = [case for case in cases(data_dir, rows) if only in case.name]
     if peer:
         for case in chosen:
-            if case.alpha and not case.is_latent:
+            if case.smoothing and not case.is_latent:
                 print_peer(case)
         return
     print("| case | pseudo-counts | plain: E-steps / CPU / below | lengthened | ratio of E-steps |")

@@ -69,15 +69,15 @@ def fitted(
     """Return the network with the parameters that a method estimates."""
     parents = network.parents
     if method == "em":
-        return fit_em(data, parents, alpha=ALPHA).model
+        return fit_em(data, parents, smoothing=ALPHA).model
     if method == "graph":
-        return fit_by_missingness_graph(data, parents, graph, alpha=ALPHA).model
+        return fit_by_missingness_graph(data, parents, graph, smoothing=ALPHA).model
     if method == "em, graph":
         return without_indicators(
-            fit_with_indicators(data, parents, graph, alpha=ALPHA).model, graph
+            fit_with_indicators(data, parents, graph, smoothing=ALPHA).model, graph
         )
     separators: Any = graph if method in ("id-mar", "if-mar") and graph.kind == "MAR" else None
-    return fit_deletion(data, parents, method=method, alpha=ALPHA, separators=separators).model
+    return fit_deletion(data, parents, method=method, smoothing=ALPHA, separators=separators).model
 
 
 def recommended(

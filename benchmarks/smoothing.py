@@ -5,8 +5,8 @@
 The folder, or the environment variable EXACTLEARN_DATA, holds ``bif/*.bif.gz`` and ``uci/*``. Rows
 are drawn from networks, whose structure is given; or a part of a table of ``uci`` is learnt from,
 as the tree of Chow and Liu and as a decision graph over it, and judged on the rest. Printed is the
-alpha that cross-validation chooses, the log-likelihood per held-out row under it in nats, and how
-much more (or less, with a minus sign) cross-validation gains than each fixed alpha; 1/r is the
+smoothing that cross-validation chooses, the log-likelihood per held-out row under it in nats, how
+much more (or less, with a minus sign) cross-validation gains than each fixed smoothing; 1/r is the
 reciprocal of the variable's number of states. All are means over repetitions.
 """
 
@@ -39,7 +39,7 @@ Judge = Callable[[float | None], float]
 """Returns the log-likelihood per held-out row of smoothing by a number; without one, by 1/r."""
 
 Run = tuple[float, Judge]
-"""The alpha chosen by cross-validation, and the judge."""
+"""The smoothing chosen by cross-validation, and the judge."""
 
 
 def from_network(path: Path, rows: int, seed: int) -> Run:
@@ -50,9 +50,11 @@ def from_network(path: Path, rows: int, seed: int) -> Run:
 
 
 def _network(train: Dataset, test: Dataset, parents: tuple[tuple[int, ...], ...], seed: int) -> Run:
-    def judged(alpha: float | None) -> float:
-        if alpha is not None:
-            return fit_complete(train, parents, alpha=alpha).log_likelihood(test) / test.n_rows
+    def judged(smoothing: float | None) -> float:
+        if smoothing is not None:
+            return (
+                fit_complete(train, parents, smoothing=smoothing).log_likelihood(test) / test.n_rows
+            )
         tables = (
             smoothed(full_counts(train, child, family), 1 / len(train.states[child]))
             for child, family in enumerate(parents)
@@ -60,7 +62,7 @@ def _network(train: Dataset, test: Dataset, parents: tuple[tuple[int, ...], ...]
         network = BayesianNetwork(train.names, train.states, parents, tuple(tables))
         return network.log_likelihood(test) / test.n_rows
 
-    return choose_smoothing(train, parents, seed=seed).alpha, judged
+    return choose_smoothing(train, parents, seed=seed).smoothing, judged
 
 
 def from_table(folder: Path, name: str, as_graph: bool, rows: int, seed: int) -> Run:
@@ -78,11 +80,11 @@ def from_table(folder: Path, name: str, as_graph: bool, rows: int, seed: int) ->
     counts = expected_counts(graph, codes[chosen])
     states = np.repeat(graph.cardinalities[graph.variable], np.diff(graph.parameter_offsets))
 
-    def judged(alpha: float | None) -> float:
-        model = graph.with_counts(counts + (1 / states if alpha is None else alpha))
+    def judged(smoothing: float | None) -> float:
+        model = graph.with_counts(counts + (1 / states if smoothing is None else smoothing))
         return float(log_likelihood_rows(model, codes[~chosen]).mean())
 
-    return tuned_smoothing(graph, train, seed=seed).alpha, judged
+    return tuned_smoothing(graph, train, seed=seed).smoothing, judged
 
 
 def runs(folder: Path, names: tuple[str, ...]) -> Iterator[tuple[str, int, Callable[[int], Run]]]:
@@ -110,19 +112,19 @@ def runs(folder: Path, names: tuple[str, ...]) -> Iterator[tuple[str, int, Calla
 def main(data_dir: Path, repeat: int, names: tuple[str, ...]) -> None:
     """Print a table."""
     print(machine(), end="\n\n")
-    print("| model | rows | alpha | per row |", *(f" {name} |" for name in FIXED), sep="")
+    print("| model | rows | smoothing | per row |", *(f" {name} |" for name in FIXED), sep="")
     print("|" + "---|" * (4 + len(FIXED)))
     for name, rows, run in runs(data_dir, names):
-        alphas, figures = [], []
+        smoothings, figures = [], []
         for seed in range(repeat):
-            alpha, judged = run(seed)
-            best = judged(alpha)
-            alphas.append(alpha)
+            smoothing, judged = run(seed)
+            best = judged(smoothing)
+            smoothings.append(smoothing)
             figures.append([best, *(best - judged(other) for other in FIXED.values())])
         best, *gains = np.mean(figures, axis=0)
-        alpha = float(np.exp(np.log(alphas).mean()))
+        smoothing = float(np.exp(np.log(smoothings).mean()))
         cells = "".join(f" {gain:.4f} |" for gain in gains)
-        print(f"| {name} | {rows} | {alpha:.3g} | {best:.4f} |{cells}", flush=True)
+        print(f"| {name} | {rows} | {smoothing:.3g} | {best:.4f} |{cells}", flush=True)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def public_objects():
         el.query_rows(network, table, "lung"),
         el.classify(network, table, "lung"),
         el.enumerate_networks(problem, k=3),
-        el.learn_hybrid(network, complete, lambdas=[0.1]),
+        el.learn_hybrid(network, complete, size_weights=[0.1]),
         ArcStrengths.of(network.names, [el.cpdag(network.parents)]),
         Imputed.of(np.full((len(table.missing_cells), 2), 0.5)),
     ]

@@ -141,7 +141,7 @@ def forest_log_likelihood(table: Dataset) -> float:
     forest = np.full(table.n_variables, -1)
     for parent, child in (("X0", "X1"), ("X1", "X2")):
         forest[at[child]] = at[parent]
-    graph = learn_on_forest(table, forest, lambda_=0.3).graph
+    graph = learn_on_forest(table, forest, size_weight=0.3).graph
     return table.total(log_likelihood_rows(graph, table.codes))
 
 

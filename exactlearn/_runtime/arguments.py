@@ -263,8 +263,8 @@ _number = instance_of(Real, "a number", "pass an int or a float")
 _TEXTS = "method solver variant size cases root state comment separator"
 _NAMES = "targets variables first second given"
 _NUMBERS = (
-    "t starts k seed draws rows alpha gap tolerance lambda_ factor least iterations bins threads "
-    "node_limit max_size steps rounds node child completions"
+    "t starts k seed draws rows smoothing gap tolerance size_weight factor least iterations bins "
+    "threads node_limit max_size steps rounds node child completions"
 )
 
 CHECKS: dict[str, Check] = {

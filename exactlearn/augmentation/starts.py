@@ -151,7 +151,7 @@ def fitted_completion(
     )
     if not control.goes_on():
         return values
-    network = fit_complete(task.dataset.complete(values), parents, alpha=1.0)
+    network = fit_complete(task.dataset.complete(values), parents, smoothing=1.0)
     return most_probable_completion(network, task.dataset)
 
 

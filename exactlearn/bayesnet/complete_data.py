@@ -2,12 +2,12 @@ r"""Parameters of a Bayesian network by counting: complete data, or the rows tha
 
 With :math:`N_{u,x}` the weight of the rows in which the parents take the configuration :math:`u`
 and the variable the state :math:`x`, and :math:`r` the number of states of the variable, the
-alpha-smoothed maximum-likelihood parameters are (Nielsen, thesis, eq. 4.15)
+smoothed maximum-likelihood parameters are (Nielsen, thesis, eq. 4.15)
 
 .. math:: P(x \mid u) = \frac{N_{u,x} + \alpha}{N_u + \alpha r} .
 
-A parent configuration that no row has gets the uniform distribution: with alpha above zero that
-is what the formula says, with alpha zero, where it says 0/0, it is the convention here.
+A parent configuration that no row has gets the uniform distribution: with smoothing above zero that
+is what the formula says, with smoothing zero, where it says 0/0, it is the convention here.
 
 In available-case analysis the counts of a family are those of the rows in which no cell of the
 family is missing: other families may count other rows. The estimates are consistent where cells
@@ -35,7 +35,7 @@ On rows not learned from it was at least as good as 1 in nearly all of 24 cases 
 
 @checked_arguments()
 def fit_complete(
-    dataset: Dataset, parents: Sequence[Sequence[int]], *, alpha: float = SMOOTHING
+    dataset: Dataset, parents: Sequence[Sequence[int]], *, smoothing: float = SMOOTHING
 ) -> BayesianNetwork:
     """Estimate the tables of a network with given parents from complete data.
 
@@ -45,7 +45,7 @@ def fit_complete(
         Table without missing cells; rows count by their weights.
     parents
         Parents of each variable of the table, by index; their order is that of the table's axes.
-    alpha
+    smoothing
         Smoothing added to every count (eq. 4.15), finite, at least zero.
 
     Returns
@@ -58,7 +58,7 @@ def fit_complete(
     DataError
         When a cell is missing, or a variable stands among its own parents or a parent twice.
     OptionError
-        When ``alpha`` is negative or not finite, there is not one parent set of column indices
+        When ``smoothing`` is negative or not finite, there is not one parent set of column indices
         for each variable, or the parents hold a directed cycle.
     TooLargeError
         When a table would have more than :data:`~exactlearn.bayesnet.network.LARGEST_TABLE`
@@ -67,21 +67,21 @@ def fit_complete(
     Examples
     --------
     >>> data = Dataset(np.array([[0], [0], [1]], np.int8), ("a",), (("no", "yes"),))
-    >>> fit_complete(data, [()], alpha=1.0).tables
+    >>> fit_complete(data, [()], smoothing=1.0).tables
     (array([0.6, 0.4]),)
     """
-    checked_families(dataset, parents, alpha)
+    checked_families(dataset, parents, smoothing)
     check_complete(
         dataset.codes,
         dataset.names,
         "but these parameters need complete data: complete the table first ('augment'), or "
         "estimate from incomplete rows by EM",
     )
-    return fit_available_cases(dataset, parents, alpha=alpha)
+    return fit_available_cases(dataset, parents, smoothing=smoothing)
 
 
 def fit_available_cases(
-    dataset: Dataset, parents: Sequence[Sequence[int]], *, alpha: float = SMOOTHING
+    dataset: Dataset, parents: Sequence[Sequence[int]], *, smoothing: float = SMOOTHING
 ) -> BayesianNetwork:
     """Estimate the tables of a network from the rows that observe each family.
 
@@ -89,7 +89,7 @@ def fit_available_cases(
     ----------
     dataset
         Table with or without missing cells; rows count by their weights.
-    parents, alpha
+    parents, smoothing
         As for :func:`fit_complete`. A family that no row observes gets uniform distributions.
 
     Returns
@@ -105,29 +105,29 @@ def fit_available_cases(
     Examples
     --------
     >>> data = Dataset(np.array([[0], [0], [1], [-1]], np.int8), ("a",), (("no", "yes"),))
-    >>> fit_available_cases(data, [()], alpha=1.0).tables
+    >>> fit_available_cases(data, [()], smoothing=1.0).tables
     (array([0.6, 0.4]),)
     """
-    families = checked_families(dataset, parents, alpha)
+    families = checked_families(dataset, parents, smoothing)
     tables = tuple(
-        smoothed(full_counts(dataset, child, family), alpha)
+        smoothed(full_counts(dataset, child, family), smoothing)
         for child, family in enumerate(families)
     )
     return BayesianNetwork(dataset.names, dataset.states, families, tables)
 
 
 def checked_families(
-    dataset: Dataset, parents: Sequence[Sequence[int]], alpha: float
+    dataset: Dataset, parents: Sequence[Sequence[int]], smoothing: float
 ) -> tuple[tuple[int, ...], ...]:
     """Return the parents of each variable of a table, checked together with the smoothing.
 
     Raises
     ------
     OptionError
-        When ``alpha`` is negative or not finite, or there is not one set of column indices for
+        When ``smoothing`` is negative or not finite, or there is not one set of column indices for
         each variable.
     """
-    check_alpha(alpha)
+    check_smoothing(smoothing)
     if len(parents) != dataset.n_variables:
         raise OptionError(
             f"{len(parents)} parent sets for {dataset.n_variables} variables: give one each"
@@ -142,10 +142,10 @@ def checked_families(
     return families
 
 
-def check_alpha(alpha: float | None) -> None:
+def check_smoothing(smoothing: float | None) -> None:
     """Raise an `OptionError` if a pseudo-count is negative or not finite."""
-    if alpha is not None and not 0 <= alpha < math.inf:
-        raise OptionError(f"alpha is {alpha}: give a finite number, 0 or more")
+    if smoothing is not None and not 0 <= smoothing < math.inf:
+        raise OptionError(f"smoothing is {smoothing}: give a finite number, 0 or more")
 
 
 def full_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArray[np.float64]:
@@ -198,14 +198,14 @@ def table_shape(dataset: Dataset, child: int, parents: Sequence[int]) -> tuple[i
     return shape
 
 
-def smoothed(counts: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
-    """Return the alpha-smoothed distributions along the last axis (Nielsen, thesis, eq. 4.15).
+def smoothed(counts: NDArray[np.float64], smoothing: float) -> NDArray[np.float64]:
+    """Return the smoothed distributions along the last axis (Nielsen, thesis, eq. 4.15).
 
     Parameters
     ----------
     counts
         Non-negative counts, any shape; may be expected counts.
-    alpha
+    smoothing
         Smoothing added to every count; rows without any count become uniform.
 
     Examples
@@ -215,7 +215,7 @@ def smoothed(counts: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
            [0.5 , 0.5 ]])
     """
     n_states = counts.shape[-1]
-    raised = counts + alpha
+    raised = counts + smoothing
     totals = raised.sum(axis=-1, keepdims=True)
     seen = totals > 0
     table: NDArray[np.float64] = np.where(seen, raised, 1.0) / np.where(seen, totals, n_states)

@@ -2,7 +2,8 @@ r"""Parameters of a naive Bayes model by expectation maximisation (THESIS, 4.31 
 
 The E-step gives each row to the components by their posterior (4.32, as corrected: the expected
 count of a state is a sum over the rows that have it), the M-step takes relative expected counts,
-raised by ``alpha`` each. That maximises the log-likelihood plus ``alpha`` times the sum of all log
+raised by ``smoothing`` each. That maximises the log-likelihood plus ``smoothing`` times the sum of
+all log
 parameters, which never falls; this is monitored. Equal rows are merged first.
 """
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import EMResult, EMState, fitted, is_over
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn.bayesnet.complete_data import check_alpha
+from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.bayesnet.components import expect_components
 from exactlearn.bayesnet.naive_bayes import NaiveBayes, as_naive_bayes
 from exactlearn.bayesnet.smoothing_choice import (
@@ -46,7 +47,7 @@ class ComponentEM:
         Of the variables.
     codes, weights
         Rows in that order, -1 for a missing cell, shape (rows, variables); and (rows,).
-    alpha
+    smoothing
         Pseudo-count of every parameter.
     control
         Ends an E-step but that of a start.
@@ -60,11 +61,11 @@ class ComponentEM:
         states: tuple[tuple[str, ...], ...],
         codes: NDArray[np.int16],
         weights: NDArray[np.float64],
-        alpha: float,
+        smoothing: float,
         control: SearchControl = UNLIMITED,
     ) -> None:
-        check_alpha(alpha)
-        self.names, self.states, self.alpha = names, states, alpha
+        check_smoothing(smoothing)
+        self.names, self.states, self.smoothing = names, states, smoothing
         self.codes, self.weights, _ = distinct_weighted(codes, weights)
         self.total_weight = float(self.weights.sum())
         if not self.total_weight > 0:
@@ -76,11 +77,11 @@ class ComponentEM:
 
     @classmethod
     def of(
-        cls, dataset: Dataset, alpha: float, control: SearchControl = UNLIMITED
+        cls, dataset: Dataset, smoothing: float, control: SearchControl = UNLIMITED
     ) -> "ComponentEM":
         """Return the problem of a table's own variables."""
         codes = dataset.codes.astype(np.int16)
-        return cls(dataset.names, dataset.states, codes, dataset.row_weights, alpha, control)
+        return cls(dataset.names, dataset.states, codes, dataset.row_weights, smoothing, control)
 
     def model(self, parameters: NDArray[np.float64]) -> NaiveBayes:
         """Return the model with these parameters."""
@@ -93,7 +94,7 @@ class ComponentEM:
 
     def start(self, model: NaiveBayes) -> NDArray[np.float64]:
         """Return the parameters of a model to begin with; with smoothing none is zero."""
-        least = np.finfo(np.float64).tiny if self.alpha else 0.0
+        least = np.finfo(np.float64).tiny if self.smoothing else 0.0
         return self.normalised(np.maximum(model.table, least).ravel())
 
     def e_step(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
@@ -123,13 +124,13 @@ class ComponentEM:
                 f"the row {shown} has probability zero under the model, so nothing can be inferred"
                 " from it; correct the row or use a model with smoothed parameters"
             )
-        penalty = self.alpha * float(np.log(parameters).sum()) if self.alpha else 0.0
+        penalty = self.smoothing * float(np.log(parameters).sum()) if self.smoothing else 0.0
         counts = found.counts.ravel()
         return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + penalty)
 
     def m_step(self, state: EMState) -> NDArray[np.float64]:
         """Return relative counts, raised by the pseudo-count."""
-        return self.normalised(state.counts + self.alpha)
+        return self.normalised(state.counts + self.smoothing)
 
     def normalised(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return parameters in proportion to some; those of a variable without any are equal."""
@@ -148,7 +149,7 @@ def fit_naive_bayes(
     *,
     iterations: int = 100,
     tolerance: float = 1e-6,
-    alpha: float = SMOOTHING,
+    smoothing: float = SMOOTHING,
     on_iteration: Callable[[EMState], None] | None = None,
     time_limit: float | None = None,
 ) -> EMResult[NaiveBayes]:
@@ -164,7 +165,7 @@ def fit_naive_bayes(
         Most iterations.
     tolerance
         EM ends when an iteration gains less than this per row (unit of weight).
-    alpha
+    smoothing
         Pseudo-count of every parameter.
     on_iteration
         Called with the first state and after each iteration.
@@ -174,7 +175,7 @@ def fit_naive_bayes(
     Raises
     ------
     OptionError
-        If ``alpha`` is wrong.
+        If ``smoothing`` is wrong.
     DataError
         If the table does not fit the model, or a row is impossible under it.
 
@@ -183,12 +184,12 @@ def fit_naive_bayes(
     >>> from exactlearn import learn_naive_bayes
     >>> rows = Dataset(np.array([[0, 0], [1, 1], [0, -1]] * 9), ("a", "b"), (("n", "y"),) * 2)
     >>> model = learn_naive_bayes(rows).model
-    >>> fit_naive_bayes(model, rows, alpha=0.0).log_likelihood <= 0
+    >>> fit_naive_bayes(model, rows, smoothing=0.0).log_likelihood <= 0
     True
     """
     control = SearchControl(time_limit)
     codes = aligned_codes(dataset, model.names, model.states)
-    problem = ComponentEM(model.names, model.states, codes, dataset.row_weights, alpha, control)
+    problem = ComponentEM(model.names, model.states, codes, dataset.row_weights, smoothing, control)
     return fitted(
         problem,
         [problem.start(model)],
@@ -256,16 +257,18 @@ def choose_component_smoothing(
         for own in (folds.fold == k for k in range(folds.n))
     ]
 
-    def validated(alpha: float) -> float:
+    def validated(smoothing: float) -> float:
         value = 0.0
         for weights in held_out:
-            problem = ComponentEM(model.names, model.states, codes, total - weights, alpha, control)
+            problem = ComponentEM(
+                model.names, model.states, codes, total - weights, smoothing, control
+            )
             own = by_em(problem, problem.start(model), control).model
             rows = Dataset(codes, model.names, model.states, weights)
             value += rows.total(own.log_likelihood_rows(rows))
         return value
 
-    def score(alphas: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.array([validated(float(alpha)) for alpha in alphas])
+    def score(smoothings: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.array([validated(float(smoothing)) for smoothing in smoothings])
 
     return maximised(score, folds.n, parameters)

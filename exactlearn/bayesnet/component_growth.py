@@ -39,7 +39,7 @@ from exactlearn.bayesnet.component_em import (
 from exactlearn.bayesnet.components import shares_of
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import bic_lambda, check_lambda, rate_of
+from exactlearn.data.trade_off import bic_size_weight, check_size_weight, rate_of
 from exactlearn.errors import OptionError
 
 Floats = NDArray[np.float64]
@@ -118,9 +118,9 @@ class GrownNaiveBayes:
         model with it comes last.
     best
         The place of the model among them.
-    alpha
+    smoothing
         Pseudo-count of every parameter.
-    lambda_
+    size_weight
         Weight of the size in the score.
     is_complete
         Whether no limit and no interrupt ended the search.
@@ -129,19 +129,19 @@ class GrownNaiveBayes:
     model: NaiveBayes
     rows: tuple[ComponentRow, ...]
     best: int
-    alpha: float
-    lambda_: float
+    smoothing: float
+    size_weight: float
     is_complete: bool
 
 
-@checked_arguments(alpha=number_or_none)
+@checked_arguments(smoothing=number_or_none)
 def learn_naive_bayes(
     dataset: Dataset,
     *,
     components: int | None = None,
-    lambda_: float | None = None,
+    size_weight: float | None = None,
     validation: Dataset | None = None,
-    alpha: float | None = SMOOTHING,
+    smoothing: float | None = SMOOTHING,
     seed: int = 0,
     time_limit: float | None = None,
     parameters: GrowthParameters = GROWTH,
@@ -158,11 +158,11 @@ def learn_naive_bayes(
         Rows, possibly weighted and with missing cells.
     components
         Number of components; chosen by the score when left out.
-    lambda_
+    size_weight
         Weight of the size, from 0 to 1; left out, that of BIC.
     validation
         Other rows: the number of components is that under which they are most probable.
-    alpha
+    smoothing
         Pseudo-count of every parameter; ``None``: chosen by cross-validation for the number of
         components found with the default.
     seed
@@ -179,7 +179,7 @@ def learn_naive_bayes(
     DataError
         If there are no rows of positive weight.
     OptionError
-        If lambda, ``alpha`` or a number of components is wrong.
+        If ``size_weight``, ``smoothing`` or a number of components is wrong.
 
     Examples
     --------
@@ -189,11 +189,13 @@ def learn_naive_bayes(
     >>> model.n_components, model.representational_size
     (2, 7)
     """
-    weight = bic_lambda(float(dataset.row_weights.sum())) if lambda_ is None else lambda_
-    check_lambda(weight)
+    weight = (
+        bic_size_weight(float(dataset.row_weights.sum())) if size_weight is None else size_weight
+    )
+    check_size_weight(weight)
     rows: list[ComponentRow] = []
     best: tuple[int, NaiveBayes] | None = None
-    begun, first = monotonic(), SMOOTHING if alpha is None else alpha
+    begun, first = monotonic(), SMOOTHING if smoothing is None else smoothing
 
     def keep(model: NaiveBayes, is_best: bool = False) -> bool:
         nonlocal best
@@ -209,7 +211,7 @@ def learn_naive_bayes(
     with SearchControl.within(time_limit).running() as control:
         for model in naive_bayes_models(
             dataset,
-            alpha=first,
+            smoothing=first,
             seed=seed,
             components=components,
             parameters=parameters,
@@ -225,8 +227,10 @@ def learn_naive_bayes(
             for model in _shrunk(best[1], problem, rate_of(weight), control):
                 if not keep(model):
                     break
-        if alpha is None and not control.is_over:
-            chosen = choose_component_smoothing(best[1], dataset, seed=seed, control=control).alpha
+        if smoothing is None and not control.is_over:
+            chosen = choose_component_smoothing(
+                best[1], dataset, seed=seed, control=control
+            ).smoothing
             if not control.is_over:
                 first, problem = chosen, ComponentEM.of(dataset, chosen, control)
                 keep(by_em(problem, problem.start(best[1]), control).model, True)
@@ -257,14 +261,14 @@ def _row(
     model: NaiveBayes,
     dataset: Dataset,
     validation: Dataset | None,
-    lambda_: float,
+    size_weight: float,
     seconds: float,
 ) -> ComponentRow:
     likelihood = dataset.total(model.log_likelihood_rows(dataset))
     held_out = None
     if validation is not None:
         held_out = validation.total(model.log_likelihood_rows(validation))
-    score = (1 - lambda_) * likelihood - lambda_ * model.representational_size
+    score = (1 - size_weight) * likelihood - size_weight * model.representational_size
     return ComponentRow(
         model.n_components,
         model.effective_size,
@@ -279,7 +283,7 @@ def _row(
 def naive_bayes_models(
     dataset: Dataset,
     *,
-    alpha: float = SMOOTHING,
+    smoothing: float = SMOOTHING,
     seed: int = 0,
     components: int | None = None,
     parameters: GrowthParameters = GROWTH,
@@ -289,7 +293,7 @@ def naive_bayes_models(
 
     Parameters
     ----------
-    dataset, alpha, seed, parameters
+    dataset, smoothing, seed, parameters
         As for :func:`learn_naive_bayes`.
     components
         Number of components of the last model, in place of ``parameters.most_components``.
@@ -302,13 +306,13 @@ def naive_bayes_models(
     DataError
         If there are no rows of positive weight.
     OptionError
-        If ``alpha`` or the number of components is wrong.
+        If ``smoothing`` or the number of components is wrong.
     """
     most = parameters.most_components if components is None else components
     if most < 1:
         raise OptionError(f"{most} components: give 1 or more")
     control = control or SearchControl.within()
-    problem = ComponentEM.of(dataset, alpha, control)
+    problem = ComponentEM.of(dataset, smoothing, control)
     growth = Growth(problem, parameters, np.random.default_rng(seed))
     table = growth.one_component()
     wanted = 1
@@ -387,7 +391,7 @@ class Growth:
         """Return the relative frequencies."""
         problem = self._problem
         table = problem.table(problem.normalised(np.ones(1 + problem.n_states)))
-        counts = problem.e_step(0, table.ravel()).counts + max(problem.alpha, 1e-9)
+        counts = problem.e_step(0, table.ravel()).counts + max(problem.smoothing, 1e-9)
         return problem.table(problem.normalised(counts))
 
     def pruned(self, table: Floats) -> Floats:

@@ -161,7 +161,7 @@ def fit_deletion(
     parents: Sequence[Sequence[int]],
     *,
     method: DeletionMethod = "d-mar",
-    alpha: float = SMOOTHING,
+    smoothing: float = SMOOTHING,
     aggregation: Aggregation = "inverse-variance",
     separators: Separators = None,
     variances: bool = False,
@@ -178,7 +178,7 @@ def fit_deletion(
         The estimator. ``cca``, ``aca``, ``d-mcar`` and ``f-mcar`` are consistent where cells are
         missing completely at random, the others also where which cells are missing depends on the
         variables without missing cells; ``id-mar`` and ``if-mar``, on the separators.
-    alpha
+    smoothing
         Smoothing added to every count, for ``f-mcar`` to those of every factor; finite, at least
         zero.
     aggregation
@@ -201,9 +201,10 @@ def fit_deletion(
     DataError
         When a variable stands among its own parents or a parent twice.
     OptionError
-        When the method or the aggregation is unknown, ``alpha`` is negative or not finite, there
-        is not one parent set of column indices for each variable, or the parents hold a directed
-        cycle; when a separator is no variable or has missing cells, or the method takes none.
+        When the method or the aggregation is unknown, ``smoothing`` is negative or not finite,
+        there is not one parent set of column indices for each variable, or the parents hold a
+        directed cycle; when a separator is no variable or has missing cells, or the method takes
+        none.
     TooLargeError
         When a table would have more than :data:`~exactlearn.bayesnet.network.LARGEST_TABLE`
         entries, or the lattice of a family would.
@@ -212,9 +213,9 @@ def fit_deletion(
     --------
     >>> codes = np.array([[0, 0], [0, 0], [1, 1], [1, -1]])
     >>> data = Dataset(codes, ("a", "b"), (("no", "yes"),) * 2)
-    >>> fit_deletion(data, [(), ()], method="d-mcar", alpha=0.0).model.tables[1].round(3)
+    >>> fit_deletion(data, [(), ()], method="d-mcar", smoothing=0.0).model.tables[1].round(3)
     array([0.667, 0.333])
-    >>> fit = fit_deletion(data, [(), ()], method="d-mar", alpha=0.0)  # half of a = 1 is missing
+    >>> fit = fit_deletion(data, [(), ()], method="d-mar", smoothing=0.0)  # half of a = 1 lacks
     >>> fit.model.tables[1]
     array([0.5, 0.5])
     >>> fit.families[1].weights
@@ -222,17 +223,17 @@ def fit_deletion(
     """
     check_choice("method", method, DELETION_METHODS)
     check_choice("aggregation", aggregation, get_args(Aggregation))
-    families = checked_families(dataset, parents, alpha)
+    families = checked_families(dataset, parents, smoothing)
     if separators is not None and not method.startswith("i"):
         raise OptionError(f"separators: method {method!r} takes none; use 'id-mar' or 'if-mar'")
     estimator = _Families(
-        counting_rows(dataset), method, aggregation, separators, alpha, with_variances=variances
+        counting_rows(dataset), method, aggregation, separators, smoothing, with_variances=variances
     )
     tables, estimates = [], []
     for child, family in enumerate(families):
         check_parents(dataset.names, child, family)
         counts, estimate = estimator.estimate(child, family)
-        added = 0.0 if estimator.smooths(child, family) else alpha
+        added = 0.0 if estimator.smooths(child, family) else smoothing
         table, found = smoothed(counts, added), estimate.variances
         if found is not None:
             found = smoothed_variances(found, counts, table, added)
@@ -297,12 +298,12 @@ class _Families:
         method: DeletionMethod,
         aggregation: Aggregation,
         separators: Separators,
-        alpha: float = 0.0,
+        smoothing: float = 0.0,
         *,
         with_variances: bool = False,
     ) -> None:
         self.dataset, self.method = dataset, method
-        self.alpha, self.with_variances = alpha, with_variances
+        self.smoothing, self.with_variances = smoothing, with_variances
         self.aggregation = aggregation if "f-" in method else None
         self.weights = dataset.row_weights
         self.separators = (
@@ -342,7 +343,9 @@ class _Families:
     def smooths(self, child: int, parents: Sequence[int]) -> bool:
         """Return whether the counts of a family have pseudo-counts already."""
         return (
-            self.method == "f-mcar" and self.alpha > 0 and not self.is_full[[*parents, child]].all()
+            self.method == "f-mcar"
+            and self.smoothing > 0
+            and not self.is_full[[*parents, child]].all()
         )
 
     def _counted(
@@ -370,7 +373,7 @@ class _Families:
         for name in (self.method, *_WEAKER.get(self.method, ())):
             if not groups.weights.any():
                 break
-            of_factors = self.alpha if name == "f-mcar" else 0.0
+            of_factors = self.smoothing if name == "f-mcar" else 0.0
             found = mixture(self.dataset, members, groups, self.aggregation, of_factors)
             table, defect = table + found.table, defect + found.defect
             weights[name] = float(groups.weights[found.supported].sum())
@@ -408,11 +411,11 @@ class _Families:
         """Return bounds on the variances of the parameters of a family by F-MCAR."""
         one = np.zeros(self.dataset.n_rows, np.int64)
         groups = Groups(one, one[:1], np.ones(1), 1)
-        counted = next(group_counts(self.dataset, family, groups, True, self.alpha), None)
+        counted = next(group_counts(self.dataset, family, groups, True, self.smoothing), None)
         if counted is None:
             return np.zeros(table.shape)
         joint = table / max(float(table.sum()), 1e-300)
-        return factored_variances(counted[1][0], joint, aggregation, self.alpha)
+        return factored_variances(counted[1][0], joint, aggregation, self.smoothing)
 
     def _separators(self, members: Sequence[int]) -> tuple[int, ...] | None:
         """Return the separators of the indicators of some variables, if these are informed."""

@@ -120,7 +120,7 @@ def direct_variances(sums: Floats, table: Floats) -> Floats:
 
 
 def factored_variances(
-    counts: Floats, joint: Floats, aggregation: Aggregation, alpha: float
+    counts: Floats, joint: Floats, aggregation: Aggregation, smoothing: float
 ) -> Floats:
     """Return bounds on the variances of parameters of factored deletion under MCAR.
 
@@ -131,7 +131,7 @@ def factored_variances(
         axis counts those in which that variable is missing.
     joint
         The estimated distribution of the family.
-    aggregation, alpha
+    aggregation, smoothing
         As for :func:`~exactlearn.bayesnet.factorisation_lattice.factored_distributions`.
 
     Examples
@@ -154,10 +154,12 @@ def factored_variances(
         return moments
 
     nodes = [moment(node) for node in range(2**joint.ndim)]
-    return lattice_sums(counts, nodes, aggregation, alpha)
+    return lattice_sums(counts, nodes, aggregation, smoothing)
 
 
-def smoothed_variances(variances: Floats, counts: Floats, table: Floats, alpha: float) -> Floats:
+def smoothed_variances(
+    variances: Floats, counts: Floats, table: Floats, smoothing: float
+) -> Floats:
     """Return the variances of smoothed parameters.
 
     Parameters
@@ -168,11 +170,11 @@ def smoothed_variances(variances: Floats, counts: Floats, table: Floats, alpha: 
         Counts without pseudo-counts, of the same shape; the child's axis last.
     table
         The smoothed parameters.
-    alpha
+    smoothing
         Pseudo-count of each cell.
     """
     rows = counts.sum(axis=-1, keepdims=True)
-    share = _ratio(rows, rows + alpha * counts.shape[-1])
+    share = _ratio(rows, rows + smoothing * counts.shape[-1])
     most = table * (1 - table)
     return np.where(rows > 0, np.minimum(share**2 * variances, most), most)
 

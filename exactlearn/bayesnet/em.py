@@ -59,7 +59,7 @@ class NetworkEM:
         Rows with missing cells, possibly weighted.
     parents
         Parents of each variable of the table, by index.
-    alpha
+    smoothing
         Pseudo-count of every parameter.
     leaves_out_barren
         Whether the expected counts leave out, row by row, barren variables: missing ones without an
@@ -80,15 +80,15 @@ class NetworkEM:
         self,
         dataset: Dataset,
         parents: Sequence[Sequence[int]],
-        alpha: float = SMOOTHING,
+        smoothing: float = SMOOTHING,
         *,
         leaves_out_barren: bool = True,
         loopy: LoopyParameters | None = None,
         control: SearchControl = UNLIMITED,
     ) -> None:
         self.control = control
-        self.families = checked_families(dataset, parents, alpha)
-        self.dataset, self.alpha = dataset, alpha
+        self.families = checked_families(dataset, parents, smoothing)
+        self.dataset, self.smoothing = dataset, smoothing
         weights = dataset.row_weights
         self.total_weight = float(weights.sum())
         if self.total_weight <= 0:
@@ -121,11 +121,11 @@ class NetworkEM:
         return network_of(self.dataset, self.families, parameters)
 
     def maximise(
-        self, counts: NDArray[np.float64], alpha: float | None = None
+        self, counts: NDArray[np.float64], smoothing: float | None = None
     ) -> NDArray[np.float64]:
         """Return the parameters that maximise the objective given flat expected counts."""
-        alpha = self.alpha if alpha is None else alpha
-        return np.concatenate([smoothed(t, alpha).ravel() for t in self.tables(counts)])
+        smoothing = self.smoothing if smoothing is None else smoothing
+        return np.concatenate([smoothed(t, smoothing).ravel() for t in self.tables(counts)])
 
     def e_step(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
         """Return the state at some parameters, after so many iterations.
@@ -148,7 +148,7 @@ class NetworkEM:
         if log_likelihood == -np.inf:
             self._refuse(parameters, logs)
         with np.errstate(divide="ignore"):
-            prior = self.alpha * float(np.log(parameters).sum()) if self.alpha else 0.0
+            prior = self.smoothing * float(np.log(parameters).sum()) if self.smoothing else 0.0
         return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + prior)
 
     def _expect(
@@ -216,7 +216,7 @@ class NetworkEM:
 
         A distribution without counts stays as it is, without pseudo-counts.
         """
-        if self.alpha:
+        if self.smoothing:
             return self.maximise(state.counts)
         pairs = zip(self.tables(state.counts), self.tables(state.parameters), strict=True)
         kept = [np.where(c.sum(axis=-1, keepdims=True) > 0, c, p) for c, p in pairs]
@@ -309,7 +309,7 @@ def fit_em(
     dataset: Dataset,
     parents: Sequence[Sequence[int]],
     *,
-    alpha: float = SMOOTHING,
+    smoothing: float = SMOOTHING,
     starts: int | None = None,
     tolerance: float = TOLERANCE,
     iterations: int = MOST_ITERATIONS,
@@ -327,12 +327,12 @@ def fit_em(
         Table with or without missing cells; rows count by their weights.
     parents
         Parents of each variable of the table, by index; their order is that of the table's axes.
-    alpha
+    smoothing
         Smoothing added to every expected count, finite, at least zero.
     starts
         Number of starts, of which that with the best objective is returned. The first is ``start``
         or, without it, each family's relative frequencies among the rows that observe it, raised
-        by ``alpha`` but at least by one; the others are random. Left out, one, or five when the
+        by ``smoothing`` but at least by one; the others are random. Left out, one, or five when the
         first is symmetric in the states of a variable, as in those of one that no row observes.
     tolerance
         EM ends when an iteration gains no more than this per row (unit of weight).
@@ -344,9 +344,9 @@ def fit_em(
         Called with the first state of each start and after each iteration.
     start
         What EM starts from: a network with the same variables, states and parents, whose
-        parameters that are zero stay so unless ``alpha`` > 0; or the name of a deletion estimator
-        (:func:`~exactlearn.bayesnet.deletion.fit_deletion`), such as ``f-mar``, smoothed as the
-        frequencies are.
+        parameters that are zero stay so unless ``smoothing`` > 0; or the name of a deletion
+        estimator (:func:`~exactlearn.bayesnet.deletion.fit_deletion`), such as ``f-mar``, smoothed
+        as the frequencies are.
     time_limit
         Seconds after which no other iteration and no other start begins, and an E-step ends before
         it has seen all rows. If that is the first one, the parameters are those to start from, and
@@ -378,7 +378,7 @@ def fit_em(
     Examples
     --------
     >>> data = Dataset(np.array([[0], [0], [1], [-1]]), ("a",), (("no", "yes"),))
-    >>> fit_em(data, [()], alpha=0.0).model.tables[0].round(3)
+    >>> fit_em(data, [()], smoothing=0.0).model.tables[0].round(3)
     array([0.667, 0.333])
     """
     if (starts is not None and starts < 1) or iterations < 0 or not tolerance >= 0 or seed < 0:
@@ -388,9 +388,11 @@ def fit_em(
             f"seed {seed}"
         )
     control = SearchControl(time_limit)
-    problem = NetworkEM(dataset, parents, alpha, loopy=loopy, control=control)
+    problem = NetworkEM(dataset, parents, smoothing, loopy=loopy, control=control)
     if isinstance(start, str):
-        start = fit_deletion(dataset, parents, method=start, alpha=_least_smoothing(alpha)).model
+        start = fit_deletion(
+            dataset, parents, method=start, smoothing=_least_smoothing(smoothing)
+        ).model
     first = _first(problem, start)
     symmetric = problem.symmetric(first)
     starts = starts or (STARTS if symmetric else 1)
@@ -417,14 +419,14 @@ def network_of(
     return BayesianNetwork(dataset.names, dataset.states, families, tables)
 
 
-def _least_smoothing(alpha: float) -> float:
+def _least_smoothing(smoothing: float) -> float:
     """Return the pseudo-count of a first start: without one, parameters that are zero stay so."""
-    return max(1.0, alpha)
+    return max(1.0, smoothing)
 
 
 def _first(problem: NetworkEM, start: BayesianNetwork | None) -> NDArray[np.float64]:
     """Return the parameters of the first start."""
-    frequencies = problem.maximise(problem.available, _least_smoothing(problem.alpha))
+    frequencies = problem.maximise(problem.available, _least_smoothing(problem.smoothing))
     if start is None:
         return frequencies
     like = problem.model(frequencies)

@@ -18,7 +18,7 @@ configurations and :math:`N_S` the weight of all rows that observe S; and v of a
 weighted mean of those of its edges, an upper bound whatever their correlation. These weights do not
 depend on the estimates, so that they bias none, and edges that sum to one remain so.
 
-With pseudo-counts alpha each factor is estimated as a distribution of its own,
+With pseudo-counts smoothing each factor is estimated as a distribution of its own,
 
 .. math:: \frac{N_S(y_S) + \alpha}{\sum_{y_i} N_S(y_S) + \alpha r_i} ,
 
@@ -45,7 +45,7 @@ _LEAST_VARIANCE = 1e-30
 
 
 def factored_distributions(
-    counts: Floats, aggregation: Aggregation, alpha: float = 0.0
+    counts: Floats, aggregation: Aggregation, smoothing: float = 0.0
 ) -> tuple[Floats, Floats]:
     """Estimate the joint distribution of some variables in each of several groups of rows.
 
@@ -56,7 +56,7 @@ def factored_distributions(
         the last place of an axis counts the rows in which that variable is missing. Overwritten.
     aggregation
         How the estimates of a node are combined.
-    alpha
+    smoothing
         Pseudo-count of each cell of a factor.
 
     Returns
@@ -79,7 +79,7 @@ def factored_distributions(
     ones = np.ones((len(counts),) + (1,) * k)
     estimates, variances = [ones], [0.0 * ones]
     for node in range(1, 2**k):
-        seen = counts[_places(node, k)] + alpha
+        seen = counts[_places(node, k)] + smoothing
         rows = reciprocal(seen.sum(axis=axes, keepdims=True))
         size, edges, spreads = seen[0].size, [], []
         for i in range(k):
@@ -159,7 +159,7 @@ def factored_configurations(
 
 
 def lattice_sums(
-    counts: Floats, moments: Sequence[Floats], aggregation: Aggregation, alpha: float
+    counts: Floats, moments: Sequence[Floats], aggregation: Aggregation, smoothing: float
 ) -> Floats:
     """Sum increments of the nodes along the lattice, divided by their rows and averaged as edges.
 
@@ -170,7 +170,7 @@ def lattice_sums(
     moments
         An array for each node, all of one shape: an edge adds the difference of those at its ends
         divided by the weight of the rows that observe the upper one.
-    aggregation, alpha
+    aggregation, smoothing
         As for :func:`factored_distributions`; the median is taken as the mean.
     """
     counts = counts[np.newaxis].copy()
@@ -178,7 +178,7 @@ def lattice_sums(
     k, average = counts.ndim - 1, "mean" if aggregation == "median" else aggregation
     sums, variances = [0.0 * moments[0]], [np.zeros(())]
     for node in range(1, 2**k):
-        seen = counts[_places(node, k)] + alpha
+        seen = counts[_places(node, k)] + smoothing
         rows, size = reciprocal(seen.sum(keepdims=True)).reshape(()), seen.size
         edges, spreads = [], []
         for i in range(k):

@@ -58,7 +58,7 @@ def fit_by_missingness_graph(
     parents: Sequence[Sequence[int]],
     missingness: MissingnessGraph,
     *,
-    alpha: float = SMOOTHING,
+    smoothing: float = SMOOTHING,
     variances: bool = False,
 ) -> DeletionFit:
     """Estimate the tables of a network from incomplete rows by a missingness graph.
@@ -75,7 +75,7 @@ def fit_by_missingness_graph(
         Parents of each variable of the table, by index; their order is that of the table's axes.
     missingness
         What the missing cells of each variable depend on; its text will do.
-    alpha
+    smoothing
         Smoothing added to every count, finite, at least zero.
     variances
         Whether each family's result has the variances of its parameters: with weights by
@@ -94,7 +94,7 @@ def fit_by_missingness_graph(
         When a column has missing cells and the graph no indicator for it, or a variable stands
         among its own parents or a parent twice.
     OptionError
-        When the graph has a variable that the table lacks, ``alpha`` is negative or not finite,
+        When the graph has a variable that the table lacks, ``smoothing`` is negative or not finite,
         there is not one parent set of column indices for each variable, or the parents hold a
         directed cycle.
     TooLargeError
@@ -105,13 +105,13 @@ def fit_by_missingness_graph(
     --------
     >>> codes = np.array([[0, 0], [0, 1], [1, 1], [1, -1]])
     >>> data = Dataset(codes, ("age", "income"), (("young", "old"), ("low", "high")))
-    >>> fit = fit_by_missingness_graph(data, [(1,), ()], "income <- age", alpha=0.0)
+    >>> fit = fit_by_missingness_graph(data, [(1,), ()], "income <- age", smoothing=0.0)
     >>> fit.model.tables[1]
     array([0.25, 0.75])
     >>> fit.families[1].recovery.formula()
     'P(income) = sum over age of P(income | age, R_income = ob) P(age)'
     """
-    families = checked_families(dataset, parents, alpha)
+    families = checked_families(dataset, parents, smoothing)
     for child, family in enumerate(families):
         check_parents(dataset.names, child, family)
     missingness.check_table(dataset)
@@ -120,9 +120,9 @@ def fit_by_missingness_graph(
     sizes = dataset.cardinalities.tolist()
     for recovery in recoverability(families, dataset.names, missingness, cardinalities=sizes):
         counts, estimate = rows.estimate(recovery)
-        table, found = smoothed(counts, alpha), estimate.variances
+        table, found = smoothed(counts, smoothing), estimate.variances
         if found is not None:
-            found = smoothed_variances(found, counts, table, alpha) if variances else None
+            found = smoothed_variances(found, counts, table, smoothing) if variances else None
         tables.append(table)
         estimates.append(replace(estimate, variances=found))
     model = BayesianNetwork(dataset.names, dataset.states, families, tuple(tables))

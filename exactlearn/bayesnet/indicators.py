@@ -46,7 +46,7 @@ def fit_with_indicators(
     --------
     >>> import numpy as np
     >>> data = Dataset(np.array([[0], [0], [1], [-1]]), ("a",), (("no", "yes"),))
-    >>> whole = fit_with_indicators(data, [()], "a <-", alpha=0.0).model
+    >>> whole = fit_with_indicators(data, [()], "a <-", smoothing=0.0).model
     >>> [table.round(3) for table in whole.tables]
     [array([0.667, 0.333]), array([0.75, 0.25])]
     >>> without_indicators(whole, MissingnessGraph({"a": ()})).names

@@ -511,7 +511,7 @@ class _IncompleteRows:
             raise DataError(
                 f"row {row}, missing cell of {self.dataset.names[variable]!r}: the row's observed "
                 "cells have probability zero under the network, so the cell has no posterior; "
-                "correct the row, or use a network with smoothed parameters (alpha > 0)"
+                "correct the row, or use a network with smoothed parameters (smoothing > 0)"
             )
 
 

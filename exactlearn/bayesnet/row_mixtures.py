@@ -129,7 +129,7 @@ def mixture(
     variables: Sequence[int],
     groups: Groups,
     aggregation: Aggregation | None,
-    alpha: float = 0.0,
+    smoothing: float = 0.0,
 ) -> Mixture:
     """Sum the weighted distributions of some variables in groups of rows.
 
@@ -144,7 +144,7 @@ def mixture(
     aggregation
         ``None``: the distributions are frequencies in the rows that observe all the variables;
         else all their factorisations are aggregated so.
-    alpha
+    smoothing
         Pseudo-count of each cell of a factor. Above zero, groups without a row that observes all
         the variables count, too.
 
@@ -154,7 +154,7 @@ def mixture(
         When the counts of one group would have more than
         :data:`~exactlearn.bayesnet.network.LARGEST_TABLE` entries.
     """
-    rows = _used_rows(dataset, variables, groups, aggregation is not None, alpha)
+    rows = _used_rows(dataset, variables, groups, aggregation is not None, smoothing)
     sizes = dataset.cardinalities[variables].tolist()
     weights, rest = groups.weights[rows.chosen], groups.rest[rows.chosen]
     supported = np.zeros(len(groups.weights), np.bool_)
@@ -166,7 +166,7 @@ def mixture(
         )
         return Mixture(table, supported, 0.0)
     cells = len(weights) * prod(size + 1 for size in sizes)
-    if alpha == 0 and cells > _SPARSE * len(rows.labels):
+    if smoothing == 0 and cells > _SPARSE * len(rows.labels):
         at, shares, defects = factored_configurations(
             rows.columns, rows.labels, rows.weights, sizes, aggregation
         )
@@ -175,7 +175,7 @@ def mixture(
         return Mixture(table, supported, float(defects @ weights))
     table, defect = np.zeros((groups.n_rest, prod(sizes))), 0.0
     for part, counts in _dense_counts(rows, [size + 1 for size in sizes]):
-        shares, defects = factored_distributions(counts, aggregation, alpha)
+        shares, defects = factored_distributions(counts, aggregation, smoothing)
         weighted = groups.weights[part, np.newaxis] * shares.reshape(len(part), prod(sizes))
         table += groups.sums_by_rest(part, weighted)
         defect += float(defects @ groups.weights[part])
@@ -196,13 +196,13 @@ class _Rows:
 
 
 def _used_rows(
-    dataset: Dataset, variables: Sequence[int], groups: Groups, with_missing: bool, alpha: float
+    dataset: Dataset, variables: Sequence[int], groups: Groups, with_missing: bool, smoothing: float
 ) -> _Rows:
     """Return the rows of the groups with a weight and a row that observes some variables."""
     columns, weights = dataset.codes.T[list(variables)], dataset.row_weights
     used = (columns >= 0).all(axis=0)
     supported = np.bincount(groups.labels[used], minlength=len(groups.weights)) > 0
-    supported = (supported | (alpha > 0)) & (groups.weights > 0)
+    supported = (supported | (smoothing > 0)) & (groups.weights > 0)
     sizes = (dataset.cardinalities[variables] + with_missing).tolist()
     _check_size([dataset.names[v] for v in variables], prod(sizes))
     labels, used = groups.labels, (used | with_missing) & supported[groups.labels]
@@ -218,7 +218,7 @@ def group_counts(
     variables: Sequence[int],
     groups: Groups,
     with_missing: bool,
-    alpha: float = 0.0,
+    smoothing: float = 0.0,
 ) -> Iterator[tuple[NDArray[np.intp], Floats]]:
     """Count blocks of the groups with a weight that have a row that observes some variables.
 
@@ -229,7 +229,7 @@ def group_counts(
     with_missing
         Whether the last place of the axis of each variable counts the rows that lack it; else
         only the rows that observe all the variables count.
-    alpha
+    smoothing
         As for :func:`mixture`.
 
     Returns
@@ -239,7 +239,7 @@ def group_counts(
         (groups, sizes).
     """
     sizes = (dataset.cardinalities[variables] + with_missing).tolist()
-    return _dense_counts(_used_rows(dataset, variables, groups, with_missing, alpha), sizes)
+    return _dense_counts(_used_rows(dataset, variables, groups, with_missing, smoothing), sizes)
 
 
 def _dense_counts(rows: _Rows, sizes: Sequence[int]) -> Iterator[tuple[NDArray[np.intp], Floats]]:

@@ -1,4 +1,4 @@
-r"""The pseudo-count alpha by cross-validation, for any model whose parameters are smoothed counts.
+r"""The pseudo-count by cross-validation, for any model whose parameters are smoothed counts.
 
 The rows are divided into folds at random. The score of alpha is the log-likelihood of all rows,
 each under parameters smoothed by alpha (Nielsen, thesis, eq. 4.15) that were estimated without the
@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SmoothingParameters:
-    """Constants of the choice of alpha.
+    """Constants of the choice of smoothing.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ class SmoothingParameters:
         Between which pseudo-counts to search. Smaller ones hardly gain where all is certain, and
         lose much where a row has what no other has.
     grid
-        Values of the first grid over log alpha for each factor of 10.
+        Values of the first grid over log smoothing for each factor of 10.
     tolerance
-        Relative error of the best alpha.
+        Relative error of the best smoothing.
     """
 
     folds: int = 5
@@ -70,7 +70,7 @@ class SmoothingChoice:
 
     Parameters
     ----------
-    alpha
+    smoothing
         The pseudo-count.
     log_likelihood
         Of all rows, total, natural logarithm, each under the parameters of the other folds; of
@@ -79,7 +79,7 @@ class SmoothingChoice:
         Parts that the rows were divided into.
     """
 
-    alpha: float
+    smoothing: float
     log_likelihood: float
     folds: int
 
@@ -145,7 +145,7 @@ def divided(weights: Floats, folds: int, seed: int) -> Folds:
 
 
 class LogTerms(NamedTuple):
-    r"""The function :math:`c + \sum_i w_i \log(x_i + \alpha)` of alpha.
+    r"""The function :math:`c + \sum_i w_i \log(x_i + \alpha)` of smoothing.
 
     Attributes
     ----------
@@ -159,9 +159,11 @@ class LogTerms(NamedTuple):
     weights: Floats
     constant: float
 
-    def at(self, alphas: Floats) -> Floats:
-        """Return the values at some alphas, shape (alphas,)."""
-        return np.array([self.constant + self.weights @ np.log(self.shifts + a) for a in alphas])
+    def at(self, smoothings: Floats) -> Floats:
+        """Return the values at some smoothings, shape (smoothings,)."""
+        return np.array(
+            [self.constant + self.weights @ np.log(self.shifts + a) for a in smoothings]
+        )
 
     @classmethod
     def merged(cls, parts: Sequence["LogTerms"]) -> "LogTerms":
@@ -178,7 +180,7 @@ def validation_terms(
     distribution: NDArray[np.integer],
     totals: Floats,
 ) -> LogTerms:
-    """Return the cross-validated log-likelihood as a function of alpha, from counts.
+    """Return the cross-validated log-likelihood as a function of smoothing, from counts.
 
     Parameters
     ----------
@@ -213,12 +215,12 @@ def maximised(
     folds: int,
     parameters: SmoothingParameters = DEFAULTS,
 ) -> SmoothingChoice:
-    """Return the alpha of the largest score.
+    """Return the smoothing of the largest score.
 
     Parameters
     ----------
     score
-        Returns the cross-validated log-likelihoods of some alphas, shape (alphas,).
+        Returns the cross-validated log-likelihoods of some smoothings, shape (smoothings,).
     folds
         Parts that the rows were divided into.
     """
@@ -279,7 +281,7 @@ def choose_smoothing(
     >>> codes = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], [30, 2, 3, 25], axis=0)
     >>> data = Dataset(codes, ("a", "b"), (("no", "yes"),) * 2)
     >>> choice = choose_smoothing(data, [(), (0,)])
-    >>> 0.1 < choice.alpha < 10
+    >>> 0.1 < choice.smoothing < 10
     True
     """
     families = checked_families(dataset, parents, 0.0)

@@ -103,7 +103,7 @@ def run(options: Compare, output: Output) -> None:
 
 def _refuse_of_languages(options: Compare, *, repeated: bool) -> None:
     """Refuse options that only the comparison of languages has."""
-    for name, value in (("--test", options.test), ("--lambdas", options.lambdas)):
+    for name, value in (("--test", options.test), ("--size-weights", options.size_weights)):
         if value:
             raise OptionError(f"{name}: it goes with --languages, as in '--languages bn,nb,pdg'")
     if options.more and not repeated:
@@ -236,7 +236,7 @@ def _completed(name: str, options: Compare, output: Output, table: Dataset, seed
 
 def _beside_network(
     network: BayesianNetwork,
-    alpha: float,
+    smoothing: float,
     judged: Comparison,
     table: Dataset,
     found: Imputed,
@@ -244,7 +244,7 @@ def _beside_network(
 ) -> Comparison:
     """Judge the network that a method learnt, too, by rows that the true one draws."""
     test = network.sample(TEST_ROWS, np.random.default_rng([seed, TEST_ROWS]))
-    return judged.beside_truth(table, found, network, test, alpha)
+    return judged.beside_truth(table, found, network, test, smoothing)
 
 
 def _answer(

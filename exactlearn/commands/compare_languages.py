@@ -70,7 +70,7 @@ def run(options: Compare, output: Output) -> None:
         study = LanguageStudy(
             tables=tables,
             languages=list(dict.fromkeys(options.languages or ())),
-            lambdas=options.lambdas or None,
+            size_weights=options.size_weights or None,
             n_queries=options.queries,
             seeds=range(options.seed, options.seed + repeat),
             keep=None if folder is None else partial(write_chosen, folder / "models"),

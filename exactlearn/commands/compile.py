@@ -41,13 +41,13 @@ def run(options: Compile, output: Output) -> None:
     data, frontier = options.data, options.frontier
     require_suffix(output.path, (*GRAPHS, ".json", *FIGURES))
     require_records(frontier, "--frontier")
-    merges = any(x is not None for x in (options.merge_budget, options.lambda_, data))
+    merges = any(x is not None for x in (options.merge_budget, options.size_weight, data))
     if options.exact and (merges or frontier):
         raise OptionError("--exact compiles without loss: leave out the options of merging")
-    if options.lambda_ is not None and data is None:
+    if options.size_weight is not None and data is None:
         raise OptionError(
-            "--lambda weighs the log-likelihood of rows against the size: give the rows by --data,"
-            " or a divergence from the network by --merge-budget"
+            "--size-weight weighs the size against the log-likelihood of rows: give these by "
+            "--data, or a divergence from the network by --merge-budget"
         )
     network = read_network(locate(options.source, ".bif"))
     rows = None if data is None else load_for(locate(data, ".csv"), options, network)
@@ -123,8 +123,8 @@ def _limits(options: Compile, rows: Dataset | None) -> tuple[float, float]:
     Without a limit, only what loses nothing is merged.
     """
     budget, rate = options.merge_budget, inf
-    if options.lambda_ is not None and rows is not None:
-        rate = rate_of(options.lambda_) / float(rows.row_weights.sum())
+    if options.size_weight is not None and rows is not None:
+        rate = rate_of(options.size_weight) / float(rows.row_weights.sum())
     elif budget is None:
         return 0.0, inf
     return inf if budget is None else budget, rate
@@ -135,7 +135,7 @@ def _sequence(graph: DecisionGraph, rows: Dataset | None) -> MergeSequence:
     if rows is None:
         return MergeSequence(graph)
     # One record of the graph's own: no record that the network holds possible becomes impossible.
-    return data_merges(graph, rows, alpha=1.0)
+    return data_merges(graph, rows, smoothing=1.0)
 
 
 def _merge_lines(exact: DecisionGraph, sequence: MergeSequence) -> list[str]:

@@ -453,7 +453,7 @@ class Compare(Imputing, OnCluster):
     --test, or a tenth of the rows. Prints means over divisions of the table with standard errors:
     effective size, log-likelihood per row in nats, accuracy and time of random queries; and who
     wins. -o writes the SL-curves (.json, .svg), or these, the models and the repetitions into a
-    folder, where a later call goes on. Of the options, --lambdas to --jobs, --repeat, --seed,
+    folder, where a later call goes on. Of the options, --size-weights to --jobs, --repeat, --seed,
     --time-limit and those on reading tables hold.
 
     Examples
@@ -464,7 +464,7 @@ class Compare(Imputing, OnCluster):
 
     groups: ClassVar = {
         "Methods": "methods truth network rows hide repeat class_ reference",
-        "Languages": "languages lambdas test queries",
+        "Languages": "languages size_weights test queries",
         "Limits and seed": "jobs",
     }
 
@@ -480,7 +480,7 @@ class Compare(Imputing, OnCluster):
         names=RegistryNames("evaluation.languages", "LANGUAGES"),
         help="Compare languages of models, of {names}, by their SL-curves.",
     )
-    lambdas: tuple[float, ...] = option(
+    size_weights: tuple[float, ...] = option(
         (),
         metavar="A,B,...",
         read=numbers_by_commas,
@@ -698,7 +698,7 @@ class Compile(Reading, Random):
     """
 
     groups: ClassVar = {
-        "Merging": "merge_budget lambda_ data frontier",
+        "Merging": "merge_budget size_weight data frontier",
         "Limits and seed": "time_limit max_size",
     }
 
@@ -726,7 +726,7 @@ class Compile(Reading, Random):
         help="Merge nodes that are nearly alike, up to this divergence from the network in nats; "
         "with --data, up to this loss of log-likelihood per row.",
     )
-    lambda_: float | None = option(
+    size_weight: float | None = option(
         None,
         least=0,
         most=1,
@@ -765,11 +765,11 @@ class LearnPdg(Reading, Random):
     Examples
     --------
     exactlearn learn-pdg asia-mnar-complete -o asia.pdg.json
-    exactlearn learn-pdg cancer-mcar --lambda 0.2 --time-limit 30
+    exactlearn learn-pdg cancer-mcar --size-weight 0.2 --time-limit 30
     """
 
     groups: ClassVar = {
-        "Score": "lambdas validation size",
+        "Score": "size_weights validation size",
         "Search": "significances tree",
         "Limits and seed": "time_limit",
         "Parameters": "smoothing",
@@ -792,9 +792,9 @@ class LearnPdg(Reading, Random):
         "others in place of them. 'learnt' learns one from the table, as hybrid does without this "
         "option.",
     )
-    lambdas: tuple[float, ...] = option(
+    size_weights: tuple[float, ...] = option(
         (),
-        flags=("--lambda",),
+        flags=("--size-weight",),
         least=0,
         most=1,
         help="Weight of the size in (1-lambda) log-likelihood - lambda size; repeatable with "
@@ -858,7 +858,7 @@ class LearnNb(Reading, Random):
     """
 
     groups: ClassVar = {
-        "Score": "lambda_ validation",
+        "Score": "size_weight validation",
         "Limits and seed": "most_components time_limit",
         "Parameters": "smoothing",
     }
@@ -868,7 +868,7 @@ class LearnNb(Reading, Random):
         None, least=1, help="Number of components.  [default: that of the best score]"
     )
     most_components: int = option(1000, least=1, help="Where growth ends.")
-    lambda_: float | None = option(
+    size_weight: float | None = option(
         None,
         least=0,
         most=1,

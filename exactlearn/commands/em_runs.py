@@ -55,7 +55,7 @@ def fitted_network(
         data,
         parents,
         graph,
-        alpha=smoothing,
+        smoothing=smoothing,
         tolerance=tolerance,
         iterations=iterations,
         starts=starts,
@@ -99,7 +99,7 @@ def refined(
         data,
         iterations=options.iterations,
         tolerance=options.tolerance,
-        alpha=options.smoothing,
+        smoothing=options.smoothing,
         starts=starts,
         seed=seed,
     )

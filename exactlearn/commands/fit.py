@@ -78,7 +78,7 @@ def run(options: Fit, output: Output) -> None:
     choice: SmoothingChoice | None = None
     if options.smoothing == "cv":
         choice = _chosen_smoothing(model, dataset, options.seed)
-        given["smoothing"] = choice.alpha
+        given["smoothing"] = choice.smoothing
     how: dict[str, Any] = {}
     fitted: Model
     log_likelihoods: Sequence[float | None]
@@ -112,7 +112,7 @@ def run(options: Fit, output: Output) -> None:
     if graph is not None:
         record["missingness"] = graph.kind
     if choice is not None:
-        record["smoothing"] = choice.alpha
+        record["smoothing"] = choice.smoothing
         record["cross_validated_log_likelihood"] = choice.log_likelihood
     if output.path is not None:
         write_model(fitted, output.path)
@@ -121,7 +121,7 @@ def run(options: Fit, output: Output) -> None:
         log_likelihood=number(record["log_likelihood"]),
         iterations=str(record["iterations"]),
         seconds=number(record["seconds"], 2),
-        **({} if choice is None else {"smoothing": number(choice.alpha, 4)}),
+        **({} if choice is None else {"smoothing": number(choice.smoothing, 4)}),
     )
     output.answer(record, summary, *rows_table(how))
     leave(ended)
@@ -219,7 +219,7 @@ def _by_component_em(
     """Return a naive Bayes model after EM from its own parameters, as :func:`_by_em`."""
     if given.get("starts", 1) != 1:
         raise OptionError("--starts: a naive Bayes model starts from its own parameters only")
-    known = {"smoothing": "alpha", "iterations": "iterations", "tolerance": "tolerance"}
+    known = {"smoothing": "smoothing", "iterations": "iterations", "tolerance": "tolerance"}
     how = {own: given[name] for name, own in known.items() if name in given}
     table = model.table
 
@@ -255,16 +255,16 @@ def _by_deletion(
     for name in ("iterations", "tolerance", "starts", "start"):
         if name in given:
             raise OptionError(f"--{name}: only 'em' iterates; leave it out, or add --method em")
-    alpha = given.get("smoothing", NetworkParameters.smoothing)
+    smoothing = given.get("smoothing", NetworkParameters.smoothing)
     if method == "graph" and graph is not None:
         return fit_by_missingness_graph(
-            data, network.parents, graph, alpha=alpha, variances=options.standard_errors
+            data, network.parents, graph, smoothing=smoothing, variances=options.standard_errors
         )
     estimator = "aca" if method == "complete" else cast(DeletionMethod, method)
     how = {"separators": graph or options.separators, "aggregation": options.aggregation}
     chosen: dict[str, Any] = {name: value for name, value in how.items() if value is not None}
     chosen["variances"] = options.standard_errors
-    return fit_deletion(data, network.parents, method=estimator, alpha=alpha, **chosen)
+    return fit_deletion(data, network.parents, method=estimator, smoothing=smoothing, **chosen)
 
 
 def _log_likelihood(network: BayesianNetwork, data: Dataset, output: Output) -> float | None:

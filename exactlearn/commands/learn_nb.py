@@ -57,16 +57,16 @@ def run(options: LearnNb, output: Output) -> None:
         found = learn_naive_bayes(
             dataset,
             components=options.components,
-            lambda_=options.lambda_,
+            size_weight=options.size_weight,
             validation=validation,
-            alpha=None if options.smoothing == "cv" else options.smoothing,
+            smoothing=None if options.smoothing == "cv" else options.smoothing,
             seed=options.seed,
             parameters=replace(GROWTH, most_components=options.most_components),
             on_model=on_model,
         )
     answer = record(found.best, finished=found.is_complete)
     answer["log_likelihood_per_row"] = answer["log_likelihood"] / dataset.row_weights.sum()
-    answer |= {"lambda": found.lambda_, "smoothing": found.alpha}
+    answer |= {"size_weight": found.size_weight, "smoothing": found.smoothing}
     if output.path is not None:
         write(found.model, answer)
         output.wrote(output.path)

@@ -36,8 +36,8 @@ def run(options: LearnPdg, output: Output) -> None:
     network, validation = options.network, options.validation
     require_suffix(output.path, (*GRAPHS, ".json", *FIGURES))
     require_suffix(options.frontier, RECORDS, "--frontier")
-    if len(options.lambdas) > 1 and validation is None:
-        raise OptionError("several --lambda need --validation, a table to choose the model by")
+    if len(options.size_weights) > 1 and validation is None:
+        raise OptionError("several --size-weight need --validation, a table to choose the model by")
     begun = monotonic()
     dataset = load(locate(options.source, ".csv"), options)
     chosen = options.method or ("direct" if dataset.is_complete else "em")
@@ -50,11 +50,11 @@ def run(options: LearnPdg, output: Output) -> None:
         dataset=dataset,
         method=chosen,
         network=given,
-        lambdas=options.lambdas or None,
+        size_weights=options.size_weights or None,
         size=options.size,
         significances=options.significances or None,
         tree=options.tree,
-        alpha=options.smoothing,
+        smoothing=options.smoothing,
         seed=options.seed,
     )
     control = SearchControl(options.time_limit)
@@ -93,20 +93,20 @@ def _keeping(
     """Return what writes each better model to a file while the search goes on."""
     begun = monotonic()
 
-    def write(lambda_: float, graph: DecisionGraph) -> None:
+    def write(size_weight: float, graph: DecisionGraph) -> None:
         assert path is not None
-        row = model_row(lambda_, graph, request.dataset, test)
+        row = model_row(size_weight, graph, request.dataset, test)
         seconds = monotonic() - begun
         record = {"method": request.method, **row, "seconds": seconds, "finished": False}
         write_graph(graph, {**record, "models": [row]}, path)
 
-    def keep(score: float, lambda_: float, smoothed: Callable[[], DecisionGraph]) -> None:
+    def keep(score: float, size_weight: float, smoothed: Callable[[], DecisionGraph]) -> None:
         if path is None or not checkpoint.is_due:
             return
         graph = smoothed()
-        if test is not None and len(request.lambdas or ()) > 1:
+        if test is not None and len(request.size_weights or ()) > 1:
             score = log_likelihood(graph, test)
-        checkpoint.keep(score, lambda: write(lambda_, graph))
+        checkpoint.keep(score, lambda: write(size_weight, graph))
 
     return keep
 
@@ -138,11 +138,11 @@ def _given(source: str | None, dataset: Dataset) -> BayesianNetwork | None:
 
 
 def model_row(
-    lambda_: float, graph: DecisionGraph, dataset: Dataset, test: Dataset | None
+    size_weight: float, graph: DecisionGraph, dataset: Dataset, test: Dataset | None
 ) -> dict[str, Any]:
     """Return the record of a model."""
     row = {
-        "lambda": lambda_,
+        "size_weight": size_weight,
         "effective_size": graph.effective_size,
         "representational_size": graph.representational_size,
         "nodes": graph.n_nodes,
@@ -157,7 +157,9 @@ def model_row(
 def models_tables(record: Mapping[str, Any]) -> list[Any]:
     """Return the chosen model's facts, and all models where there are several."""
     texts = {
-        key: number(value) if "likelihood" in key or key in ("lambda", "seconds") else str(value)
+        key: number(value)
+        if "likelihood" in key or key in ("size_weight", "seconds")
+        else str(value)
         for key, value in record.items()
         if key not in ("models", "finished")
     }

@@ -99,7 +99,7 @@ def load_test(path: Path, reading: Reading, model: Model | Dataset) -> Dataset:
 def score_of(criterion: Criterion) -> Score:
     """Return the declared score, whose equivalent sample size is chosen."""
     assert criterion.ess != "auto", "with_chosen_ess chooses it"
-    return parse_score(criterion.criterion, ess=criterion.ess, lambda_=criterion.lambda_)
+    return parse_score(criterion.criterion, ess=criterion.ess, size_weight=criterion.size_weight)
 
 
 def with_chosen_ess(
@@ -376,7 +376,7 @@ def learning(dataset: Dataset, options: Imputing, on_event: OnEvent) -> "Learnin
     return Learning(
         learner=options.learner,
         networks=options.networks,
-        alpha=options.smoothing,
+        smoothing=options.smoothing,
         missingness=options.missingness,
         on_event=on_event,
         **how,

@@ -240,7 +240,7 @@ def _network(
     assert output.path is not None
     path, smoothing = output.path / "network.bif", run.network.smoothing
     if data.is_complete:
-        network = fit_complete(data, parents, alpha=smoothing)
+        network = fit_complete(data, parents, smoothing=smoothing)
     else:
         result, ended = fitted_network(data, parents, output, path, smoothing=smoothing)
         if ended == "interrupted":

@@ -119,7 +119,7 @@ class Criterion(Declared):
     max_parents: int | Literal["none"] = option(
         3, least=0, help="Most parents of a variable, or 'none' for no limit."
     )
-    lambda_: float | None = option(None, help="Trade-off of 'penalised', 0 to 1.")
+    size_weight: float | None = option(None, help="Trade-off of 'penalised', 0 to 1.")
     scoring_time: float | None = option(
         None,
         above=0,

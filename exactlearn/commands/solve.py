@@ -104,7 +104,9 @@ def run(options: Solve, output: Output) -> None:
                 lambda: problem,
                 options.smoothing,
                 options.counts if is_incomplete else None,
-                None if models is None else models.fit(learned.parents, alpha=options.smoothing),
+                None
+                if models is None
+                else models.fit(learned.parents, smoothing=options.smoothing),
             )
 
         display.stage("solving")

@@ -12,7 +12,7 @@ from math import inf, log
 from exactlearn.errors import DataError, OptionError
 
 
-def bic_lambda(total_weight: float) -> float:
+def bic_size_weight(total_weight: float) -> float:
     """Return the lambda of BIC for so many rows: log N / (2 + log N). That of AIC is 1/2.
 
     Raises
@@ -22,16 +22,16 @@ def bic_lambda(total_weight: float) -> float:
     """
     if not 0 < total_weight < inf:
         raise DataError(f"BIC needs rows of positive weight, found {total_weight}: no rows to fit")
-    return lambda_of(max(0.0, log(total_weight)) / 2)
+    return size_weight_of(max(0.0, log(total_weight)) / 2)
 
 
-def check_lambda(lambda_: float) -> None:
+def check_size_weight(size_weight: float) -> None:
     """Raise an `OptionError` if lambda is not from 0 to 1."""
-    if not 0 <= lambda_ <= 1:
-        raise OptionError(f"lambda {lambda_}: give a number from 0 to 1")
+    if not 0 <= size_weight <= 1:
+        raise OptionError(f"size_weight {size_weight}: give a number from 0 to 1")
 
 
-def rate_of(lambda_: float) -> float:
+def rate_of(size_weight: float) -> float:
     """Return the log-likelihood that one cell of size must gain, in nats; infinite for lambda 1.
 
     Raises
@@ -39,10 +39,10 @@ def rate_of(lambda_: float) -> float:
     OptionError
         If lambda is not from 0 to 1.
     """
-    check_lambda(lambda_)
-    return lambda_ / (1 - lambda_) if lambda_ < 1 else inf
+    check_size_weight(size_weight)
+    return size_weight / (1 - size_weight) if size_weight < 1 else inf
 
 
-def lambda_of(rate: float) -> float:
+def size_weight_of(rate: float) -> float:
     """Return the lambda under which one cell of size must gain so many nats."""
     return rate / (1 + rate)

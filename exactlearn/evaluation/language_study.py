@@ -100,7 +100,7 @@ class LanguageStudy:
         With different names.
     languages
         Names in `exactlearn.evaluation.languages.LANGUAGES`.
-    lambdas
+    size_weights
         Weights of the size; those of `sl_curves` when not set.
     n_queries
         Number of random queries that each model answers.
@@ -115,12 +115,12 @@ class LanguageStudy:
     Raises
     ------
     OptionError
-        When a language is unknown, or a lambda is wrong.
+        When a language is unknown, or a size weight is wrong.
     """
 
     tables: Sequence[StudyTable]
     languages: Sequence[str]
-    lambdas: Sequence[float] | None = None
+    size_weights: Sequence[float] | None = None
     n_queries: int = 0
     seeds: Sequence[int] = (0,)
     keep: Callable[[str, SLCurves], None] | None = None
@@ -128,7 +128,7 @@ class LanguageStudy:
 
     def __post_init__(self) -> None:
         """Check languages and weights."""
-        check_request(self.languages, self.lambdas)
+        check_request(self.languages, self.size_weights)
 
     def runs(self) -> Iterator[PlannedRun]:
         """Yield the runs of a :class:`~exactlearn.evaluation.study.Study`, repetition first."""
@@ -146,8 +146,8 @@ class LanguageStudy:
                 yield SLCurves.of_records(done)
 
     def _run(self, table: StudyTable, seed: int, language: str) -> PlannedRun:
-        weights = ", ".join(map(str, self.lambdas or ())) or "default"
-        settings = f"rows {table.digest}, lambdas {weights}, {self.n_queries} queries"
+        weights = ", ".join(map(str, self.size_weights or ())) or "default"
+        settings = f"rows {table.digest}, size_weights {weights}, {self.n_queries} queries"
         work = partial(self._learn, table, seed, language)
         return PlannedRun(table.name, str(seed), language, work, settings)
 
@@ -159,7 +159,7 @@ class LanguageStudy:
             test,
             validation=validation,
             languages=[language],
-            lambdas=self.lambdas,
+            size_weights=self.size_weights,
             queries=table_queries(test, self.n_queries, seed) if self.n_queries else None,
             seed=seed,
             on_model=self.on_model,

@@ -16,7 +16,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.component_growth import naive_bayes_models
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import lambda_of
+from exactlearn.data.trade_off import size_weight_of
 from exactlearn.errors import TooLargeError
 from exactlearn.evaluation.models import effective_size
 from exactlearn.pdg.learn.hybrid import learn_hybrid
@@ -44,14 +44,14 @@ class LearntModel:
     ----------
     model
         A network, a decision graph or a naive Bayes model.
-    lambda_
+    size_weight
         Weight of the size that it was learnt with; ``None`` for a naive Bayes model.
     seconds
         CPU time since the model before it.
     """
 
     model: Model
-    lambda_: float | None
+    size_weight: float | None
     seconds: float
 
     @property
@@ -60,7 +60,7 @@ class LearntModel:
         return effective_size(self.model)
 
 
-def lambdas(n_rows: float) -> list[float]:
+def size_weights(n_rows: float) -> list[float]:
     """Return the weights of the size, in falling order.
 
     Parameters
@@ -69,17 +69,17 @@ def lambdas(n_rows: float) -> list[float]:
         Weight of all rows.
     """
     rates = sorted({*RATES, log(n_rows) / 2}, reverse=True)
-    return [lambda_of(rate) for rate in rates]
+    return [size_weight_of(rate) for rate in rates]
 
 
 def networks(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
     """Yield networks of at most three parents; with missing cells, by structural EM."""
-    for k, lambda_ in enumerate(weights):
+    for k, size_weight in enumerate(weights):
         begun = process_time()
-        network = learnt_network(dataset, seed, score=PenalisedLikelihood(lambda_))
+        network = learnt_network(dataset, seed, score=PenalisedLikelihood(size_weight))
         if k > 0 and SearchControl.within().is_over:  # cut short
             return
-        yield LearntModel(network, lambda_, process_time() - begun)
+        yield LearntModel(network, size_weight, process_time() - begun)
 
 
 def naive_bayes(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
@@ -98,28 +98,28 @@ def decision_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> It
     """Yield decision graphs by direct search; of missing cells by structural EM."""
     begun, method = process_time(), "direct" if dataset.is_complete else "em"
     request = Request(
-        dataset=dataset, method=method, lambdas=weights, significances=SIGNIFICANCES, seed=seed
+        dataset=dataset, method=method, size_weights=weights, significances=SIGNIFICANCES, seed=seed
     )
     found = learn_by(request, lambda text: None, lambda *model: None).models
     seconds = (process_time() - begun) / len(found)
-    for lambda_, graph in sorted(found, key=lambda model: -model[0]):
-        yield LearntModel(graph, lambda_, seconds)
+    for size_weight, graph in sorted(found, key=lambda model: -model[0]):
+        yield LearntModel(graph, size_weight, seconds)
 
 
 def hybrid_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
     """Yield the decision graphs of networks, each merged with the weight it was learnt with."""
     for k, found in enumerate(networks(dataset, weights, seed)):
         assert isinstance(found.model, BayesianNetwork)
-        assert found.lambda_ is not None
+        assert found.size_weight is not None
         begun = process_time()
         try:
-            merged = learn_hybrid(found.model, dataset, lambdas=[found.lambda_], seed=seed)
+            merged = learn_hybrid(found.model, dataset, size_weights=[found.size_weight], seed=seed)
         except TooLargeError:
             if k == 0:
                 raise
             return
         graph = merged.models[0].graph
-        yield LearntModel(graph, found.lambda_, found.seconds + process_time() - begun)
+        yield LearntModel(graph, found.size_weight, found.seconds + process_time() - begun)
 
 
 Sequences = Callable[[Dataset, Sequence[float], int], Iterator[LearntModel]]

@@ -169,7 +169,7 @@ class Comparison:
         found: Imputed,
         network: BayesianNetwork,
         test: Dataset,
-        alpha: float,
+        smoothing: float,
     ) -> "Comparison":
         """Judge the network that the method learnt, too, if it learnt one.
 
@@ -179,14 +179,16 @@ class Comparison:
             The incomplete table, and its completion.
         network, test
             The true network, and rows drawn from it.
-        alpha
+        smoothing
             Pseudo-count of the parameters, where the method estimated none.
         """
         if found.parents is None or found.values is None:
             return self
         learnt = found.network
         if learnt is None:
-            learnt = fit_complete(dataset.complete(found.values), found.parents, alpha=alpha)
+            learnt = fit_complete(
+                dataset.complete(found.values), found.parents, smoothing=smoothing
+            )
         rows = learnt.log_likelihood_rows(test)
         return replace(
             self,

@@ -20,7 +20,7 @@ from exactlearn._runtime.json_file import strict
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError, TooLargeError, did_you_mean
-from exactlearn.evaluation.languages import LANGUAGES, LearntModel, lambdas
+from exactlearn.evaluation.languages import LANGUAGES, LearntModel, size_weights
 from exactlearn.evaluation.models import log_likelihoods
 from exactlearn.evaluation.random_queries import NO_QUERIES, RandomQueries
 
@@ -43,7 +43,7 @@ class SLPoint:
 
     Parameters
     ----------
-    language, lambda_
+    language, size_weight
         The language, and the weight of the size that the model was learnt with, if any.
     effective_size, representational_size
         What belief updating costs (of a network, the size of its clique tree), and the number of
@@ -58,7 +58,7 @@ class SLPoint:
     """
 
     language: str
-    lambda_: float | None
+    size_weight: float | None
     effective_size: int
     representational_size: int
     train: float
@@ -74,7 +74,7 @@ class SLPoint:
         """Return the point that `strict` has written as JSON."""
         absent: dict[str, Any] = dict.fromkeys(("train", "validation", "test"), -inf)
         absent |= dict.fromkeys(("query_accuracy", "query_error", "query_seconds"), nan)
-        absent["lambda_"] = None
+        absent["size_weight"] = None
         return cls(**{k: absent[k] if v is None else v for k, v in record.items()})
 
 
@@ -219,7 +219,7 @@ def sl_curves(
     *,
     validation: Dataset | None = None,
     languages: Sequence[str] = tuple(LANGUAGES),
-    lambdas: Sequence[float] | None = None,
+    size_weights: Sequence[float] | None = None,
     queries: RandomQueries | None = None,
     seed: int = 0,
     time_limit: float | None = None,
@@ -235,9 +235,9 @@ def sl_curves(
         Rows that a model is chosen by; left out, those of the test.
     languages
         Names in `exactlearn.evaluation.languages.LANGUAGES`.
-    lambdas
+    size_weights
         Weights of the size in S = (1-lambda) L - lambda size (THESIS, 4.40), L the total
-        log-likelihood; left out, those of :func:`exactlearn.evaluation.languages.lambdas`, and
+        log-likelihood; left out, those of :func:`exactlearn.evaluation.languages.size_weights`, and
         `SMALLEST`.
     queries
         Random queries that each model answers.
@@ -257,7 +257,7 @@ def sl_curves(
     Raises
     ------
     OptionError
-        When a language is unknown, or a lambda is not from 0 to 1.
+        When a language is unknown, or a size weight is not from 0 to 1.
     DataError
         When a table has no rows.
     TooLargeError
@@ -268,12 +268,12 @@ def sl_curves(
     --------
     >>> rows = np.array([[0, 0, 0], [1, 1, 1], [0, 0, 1], [1, 1, 0]] * 25)
     >>> table = Dataset(rows, ("a", "b", "c"), (("n", "y"),) * 3)
-    >>> curves = sl_curves(table, table, languages=["bn"], lambdas=[0.9, 0.5])
+    >>> curves = sl_curves(table, table, languages=["bn"], size_weights=[0.9, 0.5])
     >>> [(p.effective_size, round(p.train, 2)) for p in curves.points]
     [(6, -1.39)]
     """
-    check_request(languages, lambdas)
-    weights = _weights(train, lambdas)
+    check_request(languages, size_weights)
+    weights = _weights(train, size_weights)
     points, models, unfinished = list[SLPoint](), list[LearntModel](), list[str]()
     parts = (train, test if validation is None else validation, test)
     with SearchControl.within(time_limit).running() as control:
@@ -315,21 +315,21 @@ def _alike(one: SLPoint, other: SLPoint) -> bool:
 
 def _weights(train: Dataset, given: Sequence[float] | None) -> list[float]:
     if given is None:
-        return [*lambdas(float(train.row_weights.sum())), SMALLEST]
+        return [*size_weights(float(train.row_weights.sum())), SMALLEST]
     return sorted(set(given), reverse=True)
 
 
-def check_request(languages: Sequence[str], lambdas: Sequence[float] | None) -> None:
+def check_request(languages: Sequence[str], size_weights: Sequence[float] | None) -> None:
     """Refuse unknown languages and wrong weights of the size.
 
     Raises
     ------
     OptionError
-        When a name is not in `LANGUAGES`, or a lambda is not between 0 and 1.
+        When a name is not in `LANGUAGES`, or a size weight is not between 0 and 1.
     """
-    for weight in lambdas or ():
+    for weight in size_weights or ():
         if not 0 < weight < 1:
-            raise OptionError(f"lambda {weight}: expected a number between 0 and 1")
+            raise OptionError(f"size_weight {weight}: expected a number between 0 and 1")
     for name in languages:
         if name not in LANGUAGES:
             raise OptionError(f"no language {name!r}{did_you_mean(name, LANGUAGES)}")
@@ -369,7 +369,7 @@ def sl_point(
     answers = queries.answered_by(learnt.model) if queries and small else NO_QUERIES
     return SLPoint(
         language=language,
-        lambda_=learnt.lambda_,
+        size_weight=learnt.size_weight,
         effective_size=learnt.effective_size,
         representational_size=learnt.model.representational_size,
         train=train,

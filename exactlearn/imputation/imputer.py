@@ -74,7 +74,7 @@ class ImputationModel:
         if not graph.causes:
             return cls(networks)
         fitted = (
-            fit_with_indicators(dataset, known.parents, graph, alpha=how.alpha).model
+            fit_with_indicators(dataset, known.parents, graph, smoothing=how.smoothing).model
             for known in networks
         )
         return cls(tuple(fitted), graph)

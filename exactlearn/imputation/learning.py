@@ -66,7 +66,7 @@ FEW = 17
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Learning(Displayed, shown="learner score max_parents alpha networks seed time_limit"):
+class Learning(Displayed, shown="learner score max_parents smoothing networks seed time_limit"):
     """How a network is learned from a table with missing cells.
 
     Parameters
@@ -93,7 +93,7 @@ class Learning(Displayed, shown="learner score max_parents alpha networks seed t
         Seed of all that is random.
     required, forbidden
         Arcs (parent, child) by variable index.
-    alpha
+    smoothing
         Pseudo-count of every parameter of the network.
     networks
         How many networks the modes ``averaged`` and ``stacked`` learn.
@@ -115,7 +115,7 @@ class Learning(Displayed, shown="learner score max_parents alpha networks seed t
     seed: int = 0
     required: Collection[Arc] = ()
     forbidden: Collection[Arc] = ()
-    alpha: float = 0.3
+    smoothing: float = 0.3
     networks: int = 6
     missingness: Missingness | None = None
     on_event: OnEvent | None = None
@@ -177,12 +177,14 @@ def learned(dataset: Dataset, how: Learning) -> Imputed:
     found = augmented(dataset, how)
     if found.parents is None:
         return found
-    return replace(found, network=fit_em(dataset, found.parents, alpha=how.alpha).model)
+    return replace(found, network=fit_em(dataset, found.parents, smoothing=how.smoothing).model)
 
 
 def _learned_by_em(dataset: Dataset, how: Learning) -> Imputed:
     variant = "hard" if how.chosen == "structural-em-hard" else "expected"
-    found = structural_em(dataset, how.score, variant=variant, alpha=how.alpha, **_shared(how))
+    found = structural_em(
+        dataset, how.score, variant=variant, smoothing=how.smoothing, **_shared(how)
+    )
     return Imputed(
         values=None if found.parents is None else found.values,
         parents=found.parents,
@@ -233,7 +235,9 @@ def bootstrap_networks(dataset: Dataset, how: Learning) -> tuple[tuple[BayesianN
             parents = _best_parents(sample, how, ESS_FACTORS[k % len(ESS_FACTORS)], control)
             if parents is None or control.is_over:
                 break
-            found = fit_em(dataset, parents, alpha=how.alpha, starts=1, tolerance=EM_TOLERANCE)
+            found = fit_em(
+                dataset, parents, smoothing=how.smoothing, starts=1, tolerance=EM_TOLERANCE
+            )
             network = found.model
             if k > 0:
                 networks.append(network)
@@ -298,4 +302,4 @@ def independent(dataset: Dataset) -> BayesianNetwork:
     >>> independent(table).tables[0].round(2).tolist()
     [0.33, 0.67]
     """
-    return fit_available_cases(dataset, ((),) * dataset.n_variables, alpha=0.0)
+    return fit_available_cases(dataset, ((),) * dataset.n_variables, smoothing=0.0)

@@ -113,7 +113,7 @@ def diagnosed_missingness_graph(
     if parents is None or not is_inference_small(dataset, parents, parameters):
         network = _tree(sample, parameters.smoothing)
     else:
-        network = fit_available_cases(sample, parents, alpha=parameters.smoothing)
+        network = fit_available_cases(sample, parents, smoothing=parameters.smoothing)
     graph = learned_missingness_graph(sample, [network], several=True)
     full = np.flatnonzero(~(dataset.codes == MISSING).any(axis=0) & (dataset.cardinalities > 1))
     dependent = {(test.indicator, test.variable) for test in tests}
@@ -147,7 +147,7 @@ def _chosen_by_em(
 
     def bic(one: MissingnessGraph) -> float:
         fit = fit_with_indicators(
-            dataset, network.parents, one, alpha=parameters.smoothing, tolerance=1e-5
+            dataset, network.parents, one, smoothing=parameters.smoothing, tolerance=1e-5
         )
         families = one.parents(dataset.names)
         sizes = (prod(int(dataset.cardinalities[u]) for u in family) for family in families)
@@ -169,7 +169,7 @@ def _tree(dataset: Dataset, smoothing: float) -> BayesianNetwork:
     rate = 0.5 * float(np.log(max(dataset.row_weights.sum(), 2.0)))
     forest = chow_liu_forest(codes, dataset.row_weights, dataset.cardinalities, rate)
     parents = tuple(() if parent < 0 else (int(parent),) for parent in forest)
-    return fit_em(dataset, parents, alpha=smoothing).model
+    return fit_em(dataset, parents, smoothing=smoothing).model
 
 
 def causes_in_words(graph: MissingnessGraph) -> dict[str, str]:

@@ -27,7 +27,7 @@ in-flow                 Probability that a row reaches the node,     nodes      
                         max(1, children): cost of one pass
 ``representational_     Sum over nodes of states - 1: free           scalar          (3.53)
 size``                  parameters
-``lambda_``             Weight of the size in the structure score    scalar          lambda (4.40)
+``size_weight``         Weight of the size in the structure score    scalar          lambda (4.40)
                         (1 - lambda) L - lambda size
 ``rate``                lambda / (1 - lambda): log-likelihood that   scalar
                         a cell of size must gain

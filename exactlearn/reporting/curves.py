@@ -20,7 +20,7 @@ _LABELS = {
     "train": "log-likelihood per row learnt from (nats)",
     "size": "effective size",
     "free parameters": "free parameters",
-    "alpha": "pseudo-count",
+    "smoothing": "pseudo-count",
 }
 
 MOST_MARKERS = 30

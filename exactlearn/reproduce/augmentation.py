@@ -46,7 +46,7 @@ def augmentation() -> Paper:
         experiments=(*_networks(), *_lucas(), *_spect(), *_car()),
         repetitions=100,
         learning=Learning(
-            learner="t-local", score=BDeu(1.0), max_parents=3, t=1, starts=10, alpha=1.0
+            learner="t-local", score=BDeu(1.0), max_parents=3, t=1, starts=10, smoothing=1.0
         ),
         notes=published("augmentation")["notes"],
     )

@@ -149,7 +149,7 @@ def _settings(method: str, how: Learning) -> str:
         return ""
     return (
         f"{how.chosen}, {how.score}, {how.max_parents} parents, t {how.t}, {how.starts} starts, "
-        f"alpha {how.alpha}, {how.networks} networks"
+        f"smoothing {how.smoothing}, {how.networks} networks"
     )
 
 

@@ -74,7 +74,7 @@ def _run_relation(name: str, method: str, seed: int) -> dict[str, Any]:
     elif method == GIVEN:
         graph = learn_on_forest(train, truth.forest).graph
     else:
-        graph = learn_pdg(train, alpha=0.0, seed=seed).models[0].graph
+        graph = learn_pdg(train, smoothing=0.0, seed=seed).models[0].graph
     if method != TRUE:
         graph = tuned_smoothing(graph, train, seed=seed).graph
     return {**graph_point(split, graph), "seconds": process_time() - begun}

@@ -19,7 +19,7 @@ import numpy as np
 
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.trade_off import lambda_of
+from exactlearn.data.trade_off import size_weight_of
 from exactlearn.errors import TooLargeError
 from exactlearn.evaluation.models import effective_size
 from exactlearn.pdg.inference.flows import log_likelihood_rows
@@ -43,7 +43,7 @@ SWEEP = (1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)
 PATH = tuple(float(rate) for rate in np.geomspace(0.01, 300.0, 24))
 """What a cell must gain along a path of merges (THESIS, Algorithm 4.18)."""
 
-ALPHAS = tuple(float(alpha) for alpha in np.geomspace(1e-3, 30.0, 40))
+ALPHAS = tuple(float(smoothing) for smoothing in np.geomspace(1e-3, 30.0, 40))
 """Pseudo-counts of Figure 4.3."""
 
 MOST_CELLS = 20_000_000
@@ -89,7 +89,7 @@ def _yes(dominates: bool) -> str:
 
 def _network(split: Split, power: float, seed: int) -> BayesianNetwork:
     rate = (log(split.train.n_rows) / 2) ** power
-    return learnt_network(split.train, seed, score=PenalisedLikelihood(lambda_of(rate)))
+    return learnt_network(split.train, seed, score=PenalisedLikelihood(size_weight_of(rate)))
 
 
 def _run_hybrid(
@@ -100,7 +100,7 @@ def _run_hybrid(
     train, network = split.train, _network(split, power, seed)
     size = effective_size(network)
     # Likelihoods of the data learnt from are those of the most probable parameters of both.
-    plain = fit_complete(train, network.parents, alpha=0.0)
+    plain = fit_complete(train, network.parents, smoothing=0.0)
     least = float(plain.log_likelihood_rows(train).sum())
     bn = point_of(split, size, network.log_likelihood_rows) | {"train": least / train.n_rows}
     bn["seconds"] = process_time() - begun
@@ -186,8 +186,8 @@ def _run_path(source: Callable[[str], Split], name: str, seed: int) -> dict[str,
     split = source(name)
     network = _network(split, NETWORKS["middle"], seed)
     size = effective_size(network)
-    weights = [lambda_of(rate) for rate in PATH]
-    found = learn_hybrid(network, split.train, lambdas=weights, seed=seed)
+    weights = [size_weight_of(rate) for rate in PATH]
+    found = learn_hybrid(network, split.train, size_weights=weights, seed=seed)
     return {
         "BN": point_of(split, size, network.log_likelihood_rows),
         "path": [graph_point(split, model.graph) for model in found.models],
@@ -205,8 +205,8 @@ def smoothing(setup: Setup) -> Iterator[Row | NamedFigure]:
     )
     if found is None:
         return
-    for k, method in enumerate(("chosen by cross-validation", "best on other rows", "alpha 1")):
-        alpha, train, test = found["choices"][k]
+    for k, method in enumerate(("chosen by cross-validation", "best on other rows", "smoothing 1")):
+        smoothing, train, test = found["choices"][k]
         yield Row(
             table="smoothing",
             experiment=name,
@@ -216,11 +216,11 @@ def smoothing(setup: Setup) -> Iterator[Row | NamedFigure]:
             log_likelihood=test,
             size=found["size"],
             seconds=found["seconds"],
-            verdict=f"pseudo-count {alpha:.3g}",
+            verdict=f"pseudo-count {smoothing:.3g}",
         )
     curves = {"cross-validation": found["validated"], "other rows": found["test"]}
     mark = {"chosen": tuple(found["choices"][0][::2])}
-    figure = CurvesFigure(curves=curves, marks=mark, across="alpha", up="log_likelihood")
+    figure = CurvesFigure(curves=curves, marks=mark, across="smoothing", up="log_likelihood")
     yield NamedFigure("figure-4.3", figure)
 
 
@@ -228,21 +228,21 @@ def _run_smoothing(setup: Setup, name: str) -> dict[str, Any]:
     """Learn a graph; return validated and test log-likelihoods per row by pseudo-count."""
     split = uci_split(setup.data, name, setup.seed)
     begun = process_time()
-    graph = learn_pdg(split.train, alpha=0.0, seed=setup.seed).models[0].graph
-    chosen = tuned_smoothing(graph, split.train, seed=setup.seed).alpha
+    graph = learn_pdg(split.train, smoothing=0.0, seed=setup.seed).models[0].graph
+    chosen = tuned_smoothing(graph, split.train, seed=setup.seed).smoothing
 
-    def judged(alpha: float) -> tuple[float, float, float]:
-        smoothed = tuned_smoothing(graph, split.train, alpha=alpha).graph
+    def judged(smoothing: float) -> tuple[float, float, float]:
+        smoothed = tuned_smoothing(graph, split.train, smoothing=smoothing).graph
         logs = (log_likelihood_rows(smoothed, rows.codes) for rows in (split.train, split.test))
         train, test = (float(part.mean()) for part in logs)
-        return alpha, train, test
+        return smoothing, train, test
 
-    points = [judged(alpha) for alpha in ALPHAS]
+    points = [judged(smoothing) for smoothing in ALPHAS]
     validated = validation_curve(graph, split.train, np.array(ALPHAS), seed=setup.seed)
     return {
         "size": graph.effective_size,
         "validated": list(zip(ALPHAS, (validated / split.train.n_rows).tolist(), strict=True)),
-        "test": [(alpha, test) for alpha, _, test in points],
+        "test": [(smoothing, test) for smoothing, _, test in points],
         "choices": [judged(chosen), max(points, key=lambda p: p[2]), judged(1.0)],
         "seconds": process_time() - begun,
     }

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from exactlearn._runtime.json_file import strict
-from exactlearn.evaluation.languages import LANGUAGES, LearntModel, lambdas
+from exactlearn.evaluation.languages import LANGUAGES, LearntModel, size_weights
 from exactlearn.evaluation.random_queries import random_queries
 from exactlearn.evaluation.sl_curves import (
     SLCurves,
@@ -83,7 +83,7 @@ def _sequence(language: str, source: Callable[[], tuple[Model | None, Split]], s
     truth, split = source()
     queries = random_queries(split.test, seed=seed) if truth is None else None
     parts, points, seconds = (split.train, split.test, split.test), [], 0.0
-    for learnt in LANGUAGES[language](split.train, lambdas(split.train.n_rows), seed):
+    for learnt in LANGUAGES[language](split.train, size_weights(split.train.n_rows), seed):
         seconds += learnt.seconds
         points.append(asdict(sl_point(language, learnt, parts, queries)))
     known = None if truth is None else sl_point("", LearntModel(truth, None, 0.0), parts)

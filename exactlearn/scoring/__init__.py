@@ -9,7 +9,7 @@ Name in the code Meaning                                     Shape              
 ``n_j``          weight of rows by configuration             (configurations,)    :math:`n_{ij}`
 ``total``        weight of all rows                          number               :math:`N`
 ``ess``          equivalent sample size of BDeu              number               :math:`\alpha`
-``lambda_``      weight of the number of parameters          number               :math:`\lambda`
+``size_weight``  weight of the number of parameters          number               :math:`\lambda`
 ``cell``, f      function of the count of a cell             (functions, counts)  :math:`f(n)`
 configuration,   function of the count of a configuration    (functions, counts)  :math:`g(n)`
 g

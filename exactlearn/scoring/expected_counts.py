@@ -252,5 +252,5 @@ def _refuse_impossible(impossible: bool) -> None:
     if impossible:
         raise DataError(
             "the observed cells of a row have probability zero under the network, so its missing "
-            "cells have no posterior: use a network with smoothed parameters (alpha > 0)"
+            "cells have no posterior: use a network with smoothed parameters (smoothing > 0)"
         )

@@ -218,14 +218,16 @@ class LocalModels(Displayed, shown="score models"):
         )
         return replace(found_problem, complete=False, stopped=stopped)
 
-    def fit(self, parents: Sequence[Sequence[int]], *, alpha: float = SMOOTHING) -> BayesianNetwork:
+    def fit(
+        self, parents: Sequence[Sequence[int]], *, smoothing: float = SMOOTHING
+    ) -> BayesianNetwork:
         """Estimate the better local model of each family, as a table.
 
         Parameters
         ----------
         parents
             Parents of each variable, by index, in the order of the table's axes.
-        alpha
+        smoothing
             Smoothing of families that are tables.
 
         Raises
@@ -234,11 +236,11 @@ class LocalModels(Displayed, shown="score models"):
             As :func:`~exactlearn.bayesnet.complete_data.fit_complete`.
         """
         data = self.dataset
-        families = checked_families(data, parents, alpha)
+        families = checked_families(data, parents, smoothing)
         tables = tuple(
             self._log_linear(child, family)[0].table(data.cardinalities[list(family)].tolist())
             if self.is_log_linear(child, family)
-            else smoothed(self._full_counts(child, family), alpha)
+            else smoothed(self._full_counts(child, family), smoothing)
             for child, family in enumerate(families)
         )
         return BayesianNetwork(data.names, data.states, families, tables)
@@ -293,7 +295,7 @@ class LocalModels(Displayed, shown="score models"):
             if isinstance(self.score, BDeu):
                 log_linear = found.log_evidence
             else:
-                share = 1 - getattr(self.score, "lambda_", 0.0)
+                share = 1 - getattr(self.score, "size_weight", 0.0)
                 free = 1 + sum(sizes) - k
                 penalty = self.score.penalty(r, free, self._rows)
                 log_linear = share * found.log_likelihood - penalty

@@ -32,7 +32,7 @@ from scipy.special import gammaln, xlogy
 from exactlearn._runtime.arguments import checked_arguments, family, refusal, register
 from exactlearn.data.counts import family_counts, n_configurations, total_weight
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import check_lambda
+from exactlearn.data.trade_off import check_size_weight
 from exactlearn.errors import DataError, OptionError
 
 Counts = NDArray[np.float64]
@@ -161,36 +161,36 @@ class PenalisedLikelihood(_Likelihood):
 
     Parameters
     ----------
-    lambda_
+    size_weight
         Weight of the number of free parameters, from 0 to 1.
     """
 
     name = "penalised"
-    lambda_: float
+    size_weight: float
 
     def __post_init__(self) -> None:
         """Refuse a trade-off outside of [0, 1]."""
-        check_lambda(self.lambda_)
+        check_size_weight(self.size_weight)
 
     def cell(self, counts: Counts, r: int, q: float) -> Counts:
         """Return ``(1 - lambda) n log n``."""
-        return (1 - self.lambda_) * super().cell(counts, r, q)
+        return (1 - self.size_weight) * super().cell(counts, r, q)
 
     def penalty(self, r: int, q: float, rows: float) -> float:
         """Return lambda for each free parameter."""
-        return self.lambda_ * q * (r - 1)
+        return self.size_weight * q * (r - 1)
 
 
-def _penalised(ess: float, lambda_: float | None) -> Score:
-    if lambda_ is None:
+def _penalised(ess: float, size_weight: float | None) -> Score:
+    if size_weight is None:
         raise OptionError("score 'penalised' needs lambda, a number between 0 and 1")
-    return PenalisedLikelihood(lambda_)
+    return PenalisedLikelihood(size_weight)
 
 
 CRITERIA: dict[str, Callable[[float, float | None], Score]] = {
-    "bdeu": lambda ess, lambda_: BDeu(ess),
-    "bic": lambda ess, lambda_: BIC(),
-    "aic": lambda ess, lambda_: AIC(),
+    "bdeu": lambda ess, size_weight: BDeu(ess),
+    "bic": lambda ess, size_weight: BIC(),
+    "aic": lambda ess, size_weight: AIC(),
     "penalised": _penalised,
 }
 """The registry of scores with a name, such as that of the option ``--criterion``.
@@ -199,7 +199,7 @@ Each function returns a score for an equivalent sample size and a trade-off (``N
 """
 
 
-def parse_score(name: str, *, ess: float = 1.0, lambda_: float | None = None) -> Score:
+def parse_score(name: str, *, ess: float = 1.0, size_weight: float | None = None) -> Score:
     """Return the score of a name in :data:`CRITERIA`, such as ``bdeu`` or ``bic``.
 
     Parameters
@@ -208,7 +208,7 @@ def parse_score(name: str, *, ess: float = 1.0, lambda_: float | None = None) ->
         Name of the score, in any case.
     ess
         Equivalent sample size of BDeu.
-    lambda_
+    size_weight
         Trade-off of the penalised likelihood, which needs it.
 
     Raises
@@ -224,7 +224,7 @@ def parse_score(name: str, *, ess: float = 1.0, lambda_: float | None = None) ->
     known = CRITERIA.get(name.lower())
     if known is None:
         raise OptionError(f"unknown score {name!r}; expected one of {', '.join(CRITERIA)}")
-    return known(ess, lambda_)
+    return known(ess, size_weight)
 
 
 def as_score(value: Any, name: str = "score") -> Score:

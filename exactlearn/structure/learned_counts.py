@@ -137,7 +137,7 @@ def learned_counts(
         dataset,
         BDeu(ESS),
         max_parents=max(least, min(MOST_PARENTS, max_parents)),
-        alpha=SMOOTHING,
+        smoothing=SMOOTHING,
         time_limit=None if time_limit is None else SHARE * time_limit,
         seed=seed,
         required=required,

@@ -412,10 +412,10 @@ def fitted_network(
         Seconds for EM.
     """
     if dataset.is_complete:
-        return fit_complete(dataset, parents, alpha=smoothing), ""
+        return fit_complete(dataset, parents, smoothing=smoothing), ""
     if counts is not None and counts != "expected":
         method = DeletionCounts(counts).estimator
-        return fit_deletion(dataset, parents, method=method, alpha=smoothing).model, ""
-    found = fit_em(dataset, parents, alpha=smoothing, time_limit=time_limit)
+        return fit_deletion(dataset, parents, method=method, smoothing=smoothing).model, ""
+    found = fit_em(dataset, parents, smoothing=smoothing, time_limit=time_limit)
     cut_short = f"EM for the parameters was cut short after {found.iterations} iterations"
     return found.model, "" if found.is_complete else cut_short

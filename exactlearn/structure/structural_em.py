@@ -63,7 +63,7 @@ def structural_em(
     *,
     variant: str = "expected",
     max_parents: int = 3,
-    alpha: float = 1.0,
+    smoothing: float = 1.0,
     starts: int = 1,
     solver: str = "auto",
     time_limit: float | None = None,
@@ -85,7 +85,7 @@ def structural_em(
         ``expected`` or ``hard``, see the module.
     max_parents
         Largest number of parents.
-    alpha
+    smoothing
         Smoothing of the parameters, added to every expected count.
     starts
         Number of starts; the best network over all of them is returned. A variable that no row
@@ -147,7 +147,7 @@ def structural_em(
     task = Task(dataset, score, rules, solver, seed, solving=INNER_SEARCH)
     with Incumbent(time_limit, on_event).running() as incumbent:
         chosen = cast(Variant, variant)
-        result = _Alternation(task, chosen, alpha, start, incumbent).run(starts)
+        result = _Alternation(task, chosen, smoothing, start, incumbent).run(starts)
     result.check(dataset, score)
     return result
 
@@ -169,7 +169,7 @@ class _Alternation:
     ----------
     task
         The table, the score, the rules and the solver inside.
-    variant, alpha, start
+    variant, smoothing, start
         As for :func:`~exactlearn.structure.structural_em.structural_em`.
     incumbent
         Where the best network and the clock are kept.
@@ -177,7 +177,7 @@ class _Alternation:
 
     task: Task
     variant: Variant
-    alpha: float
+    smoothing: float
     start: str
     incumbent: Incumbent
     offered: list[FittedNetwork] = field(default_factory=list)
@@ -203,7 +203,7 @@ class _Alternation:
         """Learn the best network of a complete table; return whether there was time for it."""
         _, result = self._m_step(self.task.dataset, None, None)
         if result is not None and result.parents is not None:
-            network = fit_complete(self.task.dataset, result.parents, alpha=self.alpha)
+            network = fit_complete(self.task.dataset, result.parents, smoothing=self.smoothing)
             self._offered(network)
         return not self.incumbent.out_of_time
 
@@ -224,7 +224,7 @@ class _Alternation:
         if result is None or result.parents is None:
             return None
         # A zero in the frequencies of a random completion would stay zero throughout EM.
-        first = fit_complete(table, result.parents, alpha=max(self.alpha, 1.0))
+        first = fit_complete(table, result.parents, smoothing=max(self.smoothing, 1.0))
         return self._by_em(result.parents, first), problem
 
     def _alternate(self, number: int) -> bool:
@@ -266,7 +266,7 @@ class _Alternation:
             _, result = self._m_step(table, None, current.network.parents)
             if result is None or result.parents is None:
                 return False
-            current = self._offered(fit_complete(table, result.parents, alpha=self.alpha))
+            current = self._offered(fit_complete(table, result.parents, smoothing=self.smoothing))
             if self.incumbent.out_of_time:
                 return False
             if current.values.tobytes() in seen:
@@ -319,7 +319,7 @@ class _Alternation:
 
     def _from_counts(self, counts: ExpectedCounts, parents: Parents) -> BayesianNetwork:
         """Return the network of a DAG with the smoothed frequencies of expected counts."""
-        tables = [smoothed(counts.family(v, ps), self.alpha) for v, ps in enumerate(parents)]
+        tables = [smoothed(counts.family(v, ps), self.smoothing) for v, ps in enumerate(parents)]
         dataset = self.task.dataset
         return BayesianNetwork(dataset.names, dataset.states, parents, tuple(tables))
 
@@ -328,7 +328,7 @@ class _Alternation:
         return fit_em(
             self.task.dataset,
             parents,
-            alpha=self.alpha,
+            smoothing=self.smoothing,
             start=start,
             starts=1,
             time_limit=self.incumbent.remaining,

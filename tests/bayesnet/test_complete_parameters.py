@@ -13,7 +13,7 @@ from tests.network_oracle import random_network
 SEEDS = st.integers(0, 10**6)
 
 
-def counted_by_hand(data: Dataset, child: int, family: tuple[int, ...], alpha: float):
+def counted_by_hand(data: Dataset, child: int, family: tuple[int, ...], smoothing: float):
     """Eq. 4.15 row by row."""
     shape = tuple(len(data.states[v]) for v in (*family, child))
     counts = np.zeros(shape)
@@ -22,8 +22,8 @@ def counted_by_hand(data: Dataset, child: int, family: tuple[int, ...], alpha: f
         counts[tuple(codes[v] for v in (*family, child))] += weight
     table = np.empty(shape)
     for where in np.ndindex(shape[:-1]):
-        total = counts[where].sum() + alpha * shape[-1]
-        table[where] = (counts[where] + alpha) / total if total else 1 / shape[-1]
+        total = counts[where].sum() + smoothing * shape[-1]
+        table[where] = (counts[where] + smoothing) / total if total else 1 / shape[-1]
     return table
 
 
@@ -31,20 +31,20 @@ def counted_by_hand(data: Dataset, child: int, family: tuple[int, ...], alpha: f
     SEEDS, st.integers(1, 5), st.integers(0, 30), st.sampled_from([0.0, 0.5, 1.0]), st.booleans()
 )
 @settings(max_examples=80, deadline=None)
-def test_tables_follow_the_formula(seed, n, rows, alpha, weighted):
+def test_tables_follow_the_formula(seed, n, rows, smoothing, weighted):
     rng = np.random.default_rng(seed)
     network = random_network(rng, n)
     data = network.sample(rows, rng)
     if weighted:
         data = replace(data, weights=rng.integers(0, 4, rows).astype(float))
-    fitted = fit_complete(data, network.parents, alpha=alpha)
+    fitted = fit_complete(data, network.parents, smoothing=smoothing)
     assert (fitted.names, fitted.states, fitted.parents) == (
         network.names,
         network.states,
         network.parents,
     )
     for child, family in enumerate(network.parents):
-        expected = counted_by_hand(data, child, family, alpha)
+        expected = counted_by_hand(data, child, family, smoothing)
         np.testing.assert_allclose(fitted.tables[child], expected, rtol=1e-14)
 
 
@@ -69,9 +69,9 @@ def test_without_smoothing_no_tables_are_likelier(seed):
     rng = np.random.default_rng(seed)
     network = random_network(rng, 4)
     data = network.sample(40, rng)
-    best = fit_complete(data, network.parents, alpha=0.0).log_likelihood(data)
+    best = fit_complete(data, network.parents, smoothing=0.0).log_likelihood(data)
     assert best >= network.log_likelihood(data) - 1e-9
-    assert best >= fit_complete(data, network.parents, alpha=0.3).log_likelihood(data) - 1e-9
+    assert best >= fit_complete(data, network.parents, smoothing=0.3).log_likelihood(data) - 1e-9
 
 
 def test_many_rows_give_back_the_network():
@@ -91,7 +91,7 @@ def data(codes) -> Dataset:
 
 def test_unseen_parent_configurations_are_uniform():
     rows = data([[0, 0], [0, 1]])
-    assert fit_complete(rows, [(), (0,)], alpha=0).tables[1].tolist() == [
+    assert fit_complete(rows, [(), (0,)], smoothing=0).tables[1].tolist() == [
         [0.5, 0.5, 0.0],
         [1 / 3, 1 / 3, 1 / 3],
     ]
@@ -104,11 +104,11 @@ def test_counts_keep_the_order_of_the_parents():
 
 
 @pytest.mark.parametrize(
-    ("rows", "parents", "alpha", "kind", "message"),
+    ("rows", "parents", "smoothing", "kind", "message"),
     [
         (data([[0, -1]]), [(), ()], 1.0, DataError, "'b', row 0: .* missing .* by EM"),
-        (data([[0, 1]]), [(), ()], -1.0, OptionError, "alpha is -1.0"),
-        (data([[0, 1]]), [(), ()], float("nan"), OptionError, "alpha is nan"),
+        (data([[0, 1]]), [(), ()], -1.0, OptionError, "smoothing is -1.0"),
+        (data([[0, 1]]), [(), ()], float("nan"), OptionError, "smoothing is nan"),
         (data([[0, 1]]), [()], 1.0, OptionError, "1 parent sets for 2 variables"),
         (data([[0, 1]]), [(), (2,)], 1.0, OptionError, r"'b' has the parents \(2,\)"),
         (data([[0, 1]]), [(), (-1,)], 1.0, OptionError, "indices from 0 to 1"),
@@ -116,9 +116,9 @@ def test_counts_keep_the_order_of_the_parents():
         (data([[0, 1]]), [(1,), (0,)], 1.0, OptionError, "directed cycle"),
     ],
 )
-def test_unusable_input_is_refused(rows, parents, alpha, kind, message):
+def test_unusable_input_is_refused(rows, parents, smoothing, kind, message):
     with pytest.raises(kind, match=message):
-        fit_complete(rows, parents, alpha=alpha)
+        fit_complete(rows, parents, smoothing=smoothing)
 
 
 def test_a_table_beyond_memory_is_refused():

@@ -37,9 +37,9 @@ def expected_counts(model: NaiveBayes, data: Dataset):
     return counts, np.array(logs)
 
 
-def maximised(model: NaiveBayes, counts, alpha: float):
+def maximised(model: NaiveBayes, counts, smoothing: float):
     """THESIS (4.33) and (4.34), with pseudo-counts."""
-    raised = counts + alpha
+    raised = counts + smoothing
     table = [raised[0] / raised[0].sum()]
     for v, states in enumerate(model.states):
         first = 1 + int(model.starts[v])
@@ -50,22 +50,24 @@ def maximised(model: NaiveBayes, counts, alpha: float):
 
 @given(st.integers(0, 10_000), st.integers(1, 4), st.floats(0.01, 2))
 @settings(max_examples=25, deadline=None)
-def test_a_step_is_that_of_the_definition(seed, components, alpha):
+def test_a_step_is_that_of_the_definition(seed, components, smoothing):
     rng = np.random.default_rng(seed)
     model = random_naive_bayes(rng, 4, components, zeros=0.0)
     data = rows_of(model, rng, 30)
-    problem = ComponentEM.of(data, alpha)
+    problem = ComponentEM.of(data, smoothing)
     state = problem.e_step(0, model.table.ravel())
     counts, logs = expected_counts(model, data)
     assert problem.table(state.counts) == pytest.approx(counts)
     assert state.log_likelihood == pytest.approx(float(data.row_weights @ logs))
-    assert problem.table(problem.m_step(state)) == pytest.approx(maximised(model, counts, alpha))
+    assert problem.table(problem.m_step(state)) == pytest.approx(
+        maximised(model, counts, smoothing)
+    )
     assert model.log_likelihood_rows(data) == pytest.approx(logs)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5), st.sampled_from([0.0, 0.1, 2.0]))
 @settings(max_examples=25, deadline=None)
-def test_the_objective_never_falls_and_the_result_is_a_distribution(seed, components, alpha):
+def test_the_objective_never_falls_and_the_result_is_a_distribution(seed, components, smoothing):
     rng = np.random.default_rng(seed)
     truth = random_naive_bayes(rng, 4, 3)
     data = rows_of(truth, rng, 40)
@@ -76,7 +78,7 @@ def test_the_objective_never_falls_and_the_result_is_a_distribution(seed, compon
         start.prior,
         np.vstack([rng.dirichlet(np.ones(len(s)), components).T for s in truth.states]),
     )
-    found = fit_naive_bayes(start, data, alpha=alpha, iterations=60)
+    found = fit_naive_bayes(start, data, smoothing=smoothing, iterations=60)
     assert (np.diff(found.objectives) >= -1e-9 * abs(found.objectives[0])).all()
     found.model.check()
     assert full_joint(found.model).sum() == pytest.approx(1)
@@ -160,10 +162,10 @@ def test_impossible_rows_are_refused_without_smoothing():
     posteriors, _ = model.row_posteriors(data.codes.astype(np.int16))
     assert posteriors[1].tolist() == [0.0, 1.0, 0.0, 0.0]
     with pytest.raises(DataError, match="the row a=y has probability zero"):
-        fit_naive_bayes(model, data, alpha=0.0)
+        fit_naive_bayes(model, data, smoothing=0.0)
     assert fit_naive_bayes(model, data).model.parameters.min() > 0
-    with pytest.raises(OptionError, match="alpha"):
-        fit_naive_bayes(model, data, alpha=-1.0)
+    with pytest.raises(OptionError, match="smoothing"):
+        fit_naive_bayes(model, data, smoothing=-1.0)
 
 
 def test_a_control_ends_em_with_the_parameters_so_far():

@@ -41,7 +41,7 @@ def conditional(joint: np.ndarray) -> np.ndarray:
 
 def x_given_w(method: str):
     """Estimate P(X | W) from Table 9 without smoothing."""
-    fit = fit_deletion(PAPER, [(2,), (), (), ()], method=method, alpha=0.0, aggregation="mean")
+    fit = fit_deletion(PAPER, [(2,), (), (), ()], method=method, smoothing=0.0, aggregation="mean")
     return fit.model.tables[0], fit.families[0]
 
 
@@ -89,7 +89,7 @@ def test_table_11_direct_deletion_weights_rows_1_to_16_by_all():
     for wz in range(4):
         cells = np.array([[weight(places(2 * x + y, wz)) for y in (0, 1)] for x in (0, 1)])
         joint += cells / cells.sum() * weight(*(places(b, wz) for b in range(9)))
-    fit = fit_deletion(PAPER, [(), (0,), (), ()], method="d-mar", alpha=0.0)
+    fit = fit_deletion(PAPER, [(), (0,), (), ()], method="d-mar", smoothing=0.0)
     np.testing.assert_allclose(fit.model.tables[1], conditional(joint), rtol=1e-13)
     assert fit.families[1].rows == weight(*range(1, 37))
     assert fit.families[1].observed == weight(*range(1, 17))
@@ -106,7 +106,7 @@ def test_table_11_factored_deletion():
         x_first = conditional(cells) * (p_x / p_x.sum())[:, np.newaxis]
         y_first = cells / cells.sum(axis=0) * (p_y / p_y.sum())
         joint += (x_first + y_first) / 2 * weight(*(places(b, wz) for b in range(9)))
-    fit = fit_deletion(PAPER, [(), (0,), (), ()], method="f-mar", alpha=0.0, aggregation="mean")
+    fit = fit_deletion(PAPER, [(), (0,), (), ()], method="f-mar", smoothing=0.0, aggregation="mean")
     np.testing.assert_allclose(fit.model.tables[1], conditional(joint), rtol=1e-13)
     assert fit.families[1].rows == weight(*range(1, 37))
 
@@ -123,7 +123,7 @@ def test_wind_velocities_of_the_lecture(method, mean):
         [-1 if v == "-" else int(v) - 1, height] for height, vs in velocities.items() for v in vs
     ]
     data = Dataset(np.array(codes), ("v", "h"), (tuple("12345"), tuple("012")))
-    fit = fit_deletion(data, [(), (0,)], method=method, alpha=0.0)
+    fit = fit_deletion(data, [(), (0,)], method=method, smoothing=0.0)
     assert fit.model.tables[0] @ [1, 2, 3, 4, 5] == pytest.approx(mean, rel=1e-14)
 
 
@@ -146,14 +146,14 @@ def loop_direct(rows, variables, data, aggregation):
     return {key: w / total for key, w in found.items()} if total else None
 
 
-def loop_factored(rows, variables, data, aggregation, alpha=0.0):
+def loop_factored(rows, variables, data, aggregation, smoothing=0.0):
     """Estimate by the lattice, node by node from above, without sharing anything."""
 
     def node(subset):
         if not subset:
             return {(): 1.0}, 0.0
         states = [range(len(data.states[u])) for u in subset]
-        seen = dict.fromkeys(product(*states), alpha)
+        seen = dict.fromkeys(product(*states), smoothing)
         for key, w in loop_weights(rows, subset).items():
             seen[key] += w
         n = sum(seen.values())
@@ -188,7 +188,7 @@ def loop_factored(rows, variables, data, aggregation, alpha=0.0):
     return {key: p / total for key, p in estimate.items()} if total else None
 
 
-def loop_table(data, child, parents, method, alpha, aggregation, separators=None):
+def loop_table(data, child, parents, method, smoothing, aggregation, separators=None):
     rows = [(c, w) for c, w in zip(data.codes.tolist(), data.row_weights, strict=True) if w > 0]
     family = [*parents, child]
     joint = np.zeros([len(data.states[v]) for v in family])
@@ -206,10 +206,10 @@ def loop_table(data, child, parents, method, alpha, aggregation, separators=None
     if method == "f-mcar" and not all(v in full for v in family):
         rows = [r for r in rows if max(r[0][v] for v in family) >= 0]
         for key, p in (
-            (rows and loop_factored(rows, family, data, aggregation, alpha)) or {}
+            (rows and loop_factored(rows, family, data, aggregation, smoothing)) or {}
         ).items():
             joint[key] += p
-        alpha = 0.0
+        smoothing = 0.0
     elif not method.endswith("-mar"):
         for key, p in (distribution(rows, family, data, aggregation) or {}).items():
             joint[key] += p
@@ -225,7 +225,7 @@ def loop_table(data, child, parents, method, alpha, aggregation, separators=None
             alike = [r for r in rows if all(r[0][v] == context[0][0][v] for v in own)]
             shares = distribution(context, members, data, aggregation)
             if distribution is loop_factored:
-                shares = shares or loop_factored(alike, members, data, aggregation, alpha) or {}
+                shares = shares or loop_factored(alike, members, data, aggregation, smoothing) or {}
             else:
                 shares = shares or loop_direct(alike, members, data, aggregation) or {}
             for key, p in shares.items():
@@ -235,8 +235,8 @@ def loop_table(data, child, parents, method, alpha, aggregation, separators=None
         joint *= (available or 1.0) / joint.sum()
     table = np.empty_like(joint)
     for where in np.ndindex(joint.shape[:-1]):
-        total = joint[where].sum() + alpha * joint.shape[-1]
-        table[where] = (joint[where] + alpha) / total if total else 1 / joint.shape[-1]
+        total = joint[where].sum() + smoothing * joint.shape[-1]
+        table[where] = (joint[where] + smoothing) / total if total else 1 / joint.shape[-1]
     return table
 
 
@@ -257,18 +257,18 @@ def incomplete(seed: int, rows: int, share: float = 0.3, n: int = 4):
     st.sampled_from([0.2, 0.5, 0.9]), st.sampled_from([0.0, 0.7]),
 )  # fmt: skip
 @settings(max_examples=250, deadline=None)
-def test_tables_are_those_of_plain_loops(seed, method, aggregation, rows, share, alpha):
+def test_tables_are_those_of_plain_loops(seed, method, aggregation, rows, share, smoothing):
     network, data = incomplete(seed, rows, share)
     separators = None
     if method.startswith("i"):
         full = np.flatnonzero((data.codes[data.row_weights > 0] >= 0).all(axis=0))
         separators = [int(v) for v in full if (seed + v) % 3]
     fit = fit_deletion(
-        data, network.parents, method=method, alpha=alpha, aggregation=aggregation,
+        data, network.parents, method=method, smoothing=smoothing, aggregation=aggregation,
         separators=separators,
     )  # fmt: skip
     for child, parents in enumerate(network.parents):
-        expected = loop_table(data, child, parents, method, alpha, aggregation, separators)
+        expected = loop_table(data, child, parents, method, smoothing, aggregation, separators)
         np.testing.assert_allclose(fit.model.tables[child], expected, rtol=1e-9, atol=1e-12)
 
 
@@ -296,7 +296,7 @@ def test_blocks_of_groups_change_nothing(monkeypatch, method):
 def test_configurations_that_rows_have_suffice(seed, aggregation, rows, share):
     """Dense and sparse tables of the contexts give the same, also the defect."""
     network, data = incomplete(seed, rows, share, n=5)
-    options = {"method": "f-mar", "aggregation": aggregation, "alpha": 0.0}
+    options = {"method": "f-mar", "aggregation": aggregation, "smoothing": 0.0}
     fits = []
     for cells in (0, 10**9):
         with pytest.MonkeyPatch.context() as patch:
@@ -330,12 +330,12 @@ def test_order_and_repetition_of_rows_change_nothing(seed, method):
 
 @given(SEEDS, METHODS, st.sampled_from([0.0, 1.0]))
 @settings(max_examples=40, deadline=None)
-def test_without_missing_cells_all_are_the_smoothed_frequencies(seed, method, alpha):
+def test_without_missing_cells_all_are_the_smoothed_frequencies(seed, method, smoothing):
     rng = np.random.default_rng(seed)
     network = random_network(rng, 4)
     data = network.sample(25, rng)
-    fit = fit_deletion(data, network.parents, method=method, alpha=alpha)
-    assert_alike(fit.model, fit_complete(data, network.parents, alpha=alpha))
+    fit = fit_deletion(data, network.parents, method=method, smoothing=smoothing)
+    assert_alike(fit.model, fit_complete(data, network.parents, smoothing=smoothing))
     assert [f.rows for f in fit.families] == [25.0] * 4
     assert fit.unsupported == ()
 
@@ -370,7 +370,7 @@ def largest_error(method: str, mechanism: str, **options) -> float:
     for v in (1, 2):
         codes[rng.random(data.n_rows) < rate, v] = -1
     data = replace(data, codes=codes)
-    fit = fit_deletion(data, chain().parents, method=method, alpha=0.0, **options)
+    fit = fit_deletion(data, chain().parents, method=method, smoothing=0.0, **options)
     pairs = zip(fit.model.tables, chain().tables, strict=True)
     return max(float(np.abs(a - b).max()) for a, b in pairs)
 
@@ -398,7 +398,7 @@ def test_table_11_informed_deletion_sums_over_w_alone():
     graph = MissingnessGraph({"X": ("W",), "Y": ("W",)})
     for separators in (["W"], [2], graph):
         fit = fit_deletion(
-            PAPER, [(), (0,), (), ()], method="id-mar", alpha=0.0, separators=separators
+            PAPER, [(), (0,), (), ()], method="id-mar", smoothing=0.0, separators=separators
         )
         np.testing.assert_allclose(fit.model.tables[1], conditional(joint), rtol=1e-13)
         assert fit.families[1].rows == weight(*range(1, 37))
@@ -483,7 +483,7 @@ def test_causes_through_other_indicators_separate():
 def test_factors_with_pseudo_counts_know_a_family_that_no_row_observes():
     """Of P(b | a) the rows say nothing, of P(a) and P(b) they do."""
     data = table([[0, -1]] * 6 + [[1, -1]] * 2 + [[-1, 0]] * 6 + [[-1, 1]] * 2)
-    fit = fit_deletion(data, [(), (0,)], method="f-mcar", alpha=1.0, aggregation="mean")
+    fit = fit_deletion(data, [(), (0,)], method="f-mcar", smoothing=1.0, aggregation="mean")
     p = np.array([0.7, 0.3])  # with the pseudo-counts
     joint = (np.outer(p, [0.5, 0.5]) + np.outer([0.5, 0.5], p)) / 2
     np.testing.assert_allclose(fit.model.tables[1], conditional(joint), rtol=1e-14)
@@ -523,19 +523,19 @@ def resampled(method: str, n: int, repetitions: int, **options):
     return np.var(tables, axis=0), np.mean(variances, axis=0)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 2.0])
+@pytest.mark.parametrize("smoothing", [0.0, 2.0])
 @pytest.mark.parametrize("method", DELETION_METHODS)
-def test_variances_are_those_over_tables(method, alpha):
+def test_variances_are_those_over_tables(method, smoothing):
     """Within the error of 400 repetitions; of factored deletion they are bounds."""
-    found, said = resampled(method, 1500, 400, alpha=alpha)
+    found, said = resampled(method, 1500, 400, smoothing=smoothing)
     above = 1.9 if "f-" in method else 1.3
     assert (said > 0.75 * found).all()
     assert (said < above * found).all()
 
 
 def test_factored_variances_under_mcar_are_between_those_of_the_sampled_and_the_direct():
-    found, said = resampled("f-mcar", 1500, 200, alpha=0.0)
-    _, direct = resampled("d-mcar", 1500, 200, alpha=0.0)
+    found, said = resampled("f-mcar", 1500, 200, smoothing=0.0)
+    _, direct = resampled("d-mcar", 1500, 200, smoothing=0.0)
     assert (said < 1.001 * direct).all()
     assert (said < 1.35 * found).all()
     assert said[4:6] == pytest.approx(0.24 / 750, rel=0.01)  # P(b): the rows that observe b
@@ -543,26 +543,26 @@ def test_factored_variances_under_mcar_are_between_those_of_the_sampled_and_the_
 
 @given(SEEDS, METHODS, st.sampled_from([0.0, 0.25]))
 @settings(max_examples=60, deadline=None)
-def test_variances_are_those_of_frequencies_where_nothing_is_missing(seed, method, alpha):
+def test_variances_are_those_of_frequencies_where_nothing_is_missing(seed, method, smoothing):
     rng = np.random.default_rng(seed)
     network = random_network(rng, 4)
     data = network.sample(30, rng)
-    fit = fit_deletion(data, network.parents, method=method, alpha=alpha, variances=True)
+    fit = fit_deletion(data, network.parents, method=method, smoothing=smoothing, variances=True)
     for v, parents in enumerate(network.parents):
         counts = full_counts(data, v, parents)
         rows, r = counts.sum(axis=-1, keepdims=True), counts.shape[-1]
         p = counts / np.maximum(rows, 1)
-        expected = p * (1 - p) * rows / np.maximum(rows + alpha * r, 1e-9) ** 2
+        expected = p * (1 - p) * rows / np.maximum(rows + smoothing * r, 1e-9) ** 2
         expected = np.where(rows > 0, expected, (1 - 1 / r) / r)
         np.testing.assert_allclose(fit.families[v].variances, expected, rtol=1e-9, atol=1e-12)
 
 
 @given(SEEDS, METHODS, st.integers(0, 30), st.sampled_from([0.0, 0.25]))
 @settings(max_examples=100, deadline=None)
-def test_variances_are_finite_and_do_not_change_the_estimates(seed, method, rows, alpha):
+def test_variances_are_finite_and_do_not_change_the_estimates(seed, method, rows, smoothing):
     network, data = incomplete(seed, rows, share=0.6)
-    fit = fit_deletion(data, network.parents, method=method, alpha=alpha, variances=True)
-    again = fit_deletion(data, network.parents, method=method, alpha=alpha)
+    fit = fit_deletion(data, network.parents, method=method, smoothing=smoothing, variances=True)
+    again = fit_deletion(data, network.parents, method=method, smoothing=smoothing)
     for table, other, family in zip(
         fit.model.tables, again.model.tables, fit.families, strict=True
     ):
@@ -583,9 +583,9 @@ def test_variances_of_direct_deletion_are_those_of_influence_functions(method):
     data = Dataset(codes, data.names, data.states)
     parents = [(), (0,), (1,)]
     options = {"separators": ["a"]} if method == "id-mar" else {}
-    said = fit_deletion(data, parents, method=method, alpha=0.0, variances=True, **options)
+    said = fit_deletion(data, parents, method=method, smoothing=0.0, variances=True, **options)
     unit = replace(data, weights=np.ones(3000))
-    base = fit_deletion(unit, parents, method=method, alpha=0.0, **options).model.tables[2]
+    base = fit_deletion(unit, parents, method=method, smoothing=0.0, **options).model.tables[2]
     found = np.zeros_like(base)
     kinds, first, times = np.unique(codes, axis=0, return_index=True, return_counts=True)
     assert len(kinds) < 20
@@ -593,7 +593,9 @@ def test_variances_of_direct_deletion_are_those_of_influence_functions(method):
         weights = np.ones(3000)
         weights[row] += 1e-4
         moved = replace(data, weights=weights)
-        table = fit_deletion(moved, parents, method=method, alpha=0.0, **options).model.tables[2]
+        table = fit_deletion(moved, parents, method=method, smoothing=0.0, **options).model.tables[
+            2
+        ]
         found += count * ((table - base) / 1e-4) ** 2
     np.testing.assert_allclose(said.families[2].variances, found, rtol=0.02)
 
@@ -606,7 +608,7 @@ def table(codes) -> Dataset:
 @pytest.mark.parametrize("method", DELETION_METHODS)
 def test_a_family_that_no_row_observes_is_named_and_left_to_the_prior(method):
     data = table([[0, -1], [1, -1], [-1, 0], [-1, 0]])
-    fit = fit_deletion(data, [(), (0,)], method=method, alpha=0.0)
+    fit = fit_deletion(data, [(), (0,)], method=method, smoothing=0.0)
     assert fit.model.tables[1].tolist() == [[0.5, 0.5], [0.5, 0.5]]
     assert "b" in fit.unsupported
     assert fit.families[1].weights == {"prior": 4.0}
@@ -620,7 +622,7 @@ def test_a_family_that_no_row_observes_is_named_and_left_to_the_prior(method):
 def test_unsupported_contexts_take_the_next_weaker_estimator(method, weaker):
     data = table([[0, 0, 0], [0, 0, 1], [0, 0, 0], [0, 1, -1]])  # no row has b = 1 and observes c
     options = {"separators": ["b"]} if method.startswith("i") else {}
-    fit = fit_deletion(data, [(), (), (0,)], method=method, alpha=0.0, **options)
+    fit = fit_deletion(data, [(), (), (0,)], method=method, smoothing=0.0, **options)
     assert fit.families[2].weights == {method: 3.0, weaker: 1.0}
     assert fit.unsupported == ("c",)
     np.testing.assert_allclose(fit.model.tables[2][0], [2 / 3, 1 / 3], rtol=1e-14)
@@ -628,7 +630,7 @@ def test_unsupported_contexts_take_the_next_weaker_estimator(method, weaker):
 
 def test_no_complete_row_falls_back_to_available_cases():
     data = table([[0, 0, -1], [0, 1, -1], [-1, 0, 1]])
-    fit = fit_deletion(data, [(), (), ()], method="cca", alpha=0.0)
+    fit = fit_deletion(data, [(), (), ()], method="cca", smoothing=0.0)
     assert fit.model.tables[1].tolist() == [2 / 3, 1 / 3]
     assert [dict(f.weights) for f in fit.families] == [{"aca": 2.0}, {"aca": 3.0}, {"aca": 1.0}]
 
@@ -636,7 +638,7 @@ def test_no_complete_row_falls_back_to_available_cases():
 @pytest.mark.parametrize("method", DELETION_METHODS)
 @pytest.mark.parametrize("codes", [np.zeros((0, 2)), np.full((3, 2), -1)])
 def test_nothing_observed_gives_the_prior(method, codes):
-    fit = fit_deletion(table(codes.astype(int)), [(), (0,)], method=method, alpha=0.0)
+    fit = fit_deletion(table(codes.astype(int)), [(), (0,)], method=method, smoothing=0.0)
     assert [t.ravel().tolist() for t in fit.model.tables] == [[0.5, 0.5], [0.5] * 4]
 
 
@@ -645,7 +647,7 @@ def test_nothing_observed_gives_the_prior(method, codes):
     [
         ([(), ()], {"method": "d-mcra"}, OptionError, "'d-mcra': give one of .*'d-mcar'"),
         ([(), ()], {"aggregation": "max"}, OptionError, "'max': give one of mean, median"),
-        ([(), ()], {"alpha": -1.0}, OptionError, "alpha is -1.0"),
+        ([(), ()], {"smoothing": -1.0}, OptionError, "smoothing is -1.0"),
         ([(), (1,)], {}, DataError, "other than its own"),
     ],
 )

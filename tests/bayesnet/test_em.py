@@ -26,7 +26,7 @@ def lecture_table() -> Dataset:
 def lecture_start(table: Dataset) -> BayesianNetwork:
     """Return the parameters of complete-case analysis."""
     rows = table.codes[(table.codes >= 0).all(axis=1)]
-    return fit_complete(Dataset(rows, table.names, table.states), [(), (0,)], alpha=0.0)
+    return fit_complete(Dataset(rows, table.names, table.states), [(), (0,)], smoothing=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -65,14 +65,14 @@ def expected_counts(network: BayesianNetwork, table: Dataset) -> tuple[np.ndarra
 def test_the_lecture_converges_to_its_fixed_point():
     table = lecture_table()
     # Plain EM with the expected counts of all variables, also of barren ones.
-    em = NetworkEM(table, [(), (0,)], alpha=0.0, leaves_out_barren=False)
+    em = NetworkEM(table, [(), (0,)], smoothing=0.0, leaves_out_barren=False)
     states = [em.e_step(0, flat(lecture_start(table)))]
     for k in (1, 2):
         states.append(em.e_step(k, em.m_step(states[-1])))
     # The lecture rounds 0.43333 up to 0.44, and 0.42036 to 0.43.
     seen = [state.parameters[0] for state in states]
     assert seen == pytest.approx([0.5, 0.43333, 0.42036], abs=5e-6)
-    result = fit_em(table, [(), (0,)], alpha=0.0, tolerance=1e-12)
+    result = fit_em(table, [(), (0,)], smoothing=0.0, tolerance=1e-12)
     assert result.converged
     a, b = result.model.tables
     assert a[0] == pytest.approx(0.414712, abs=2e-6)
@@ -86,12 +86,12 @@ def test_expected_counts_agree_with_the_full_joint(seed):
     network = random_network(rng, int(rng.integers(1, 7)))
     holes = table_with_holes(network, rng, 15)
     table = Dataset(holes.codes, holes.names, holes.states, weights=rng.random(15) * 3)
-    em = NetworkEM(table, network.parents, alpha=0.5, leaves_out_barren=False)
+    em = NetworkEM(table, network.parents, smoothing=0.5, leaves_out_barren=False)
     state = em.e_step(0, flat(network))
     counts, log_likelihood = expected_counts(network, table)
     np.testing.assert_allclose(state.counts, counts, atol=1e-9)
     assert state.log_likelihood == pytest.approx(log_likelihood, rel=1e-9)
-    fewer = NetworkEM(table, network.parents, alpha=0.5).e_step(0, flat(network))
+    fewer = NetworkEM(table, network.parents, smoothing=0.5).e_step(0, flat(network))
     assert fewer.log_likelihood == pytest.approx(log_likelihood, rel=1e-9)
     np.testing.assert_allclose(fewer.counts, without_barren(network, table), atol=1e-9)
 
@@ -125,18 +125,18 @@ def configuration_counts(counts, network):
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 1.0]))
 @example(1052, 0.0)
-def test_the_objective_never_falls(seed, alpha):
+def test_the_objective_never_falls(seed, smoothing):
     rng = np.random.default_rng(seed)
     network = random_network(rng, 5)
     table = table_with_holes(network, rng, 25)
-    result = fit_em(table, network.parents, alpha=alpha, starts=2, seed=seed, iterations=40)
+    result = fit_em(table, network.parents, smoothing=smoothing, starts=2, seed=seed, iterations=40)
     gains = np.diff(result.objectives)
     assert (gains >= -1e-9 * abs(result.objectives[0])).all()
-    assert alpha > 0 or result.objectives == result.log_likelihoods
+    assert smoothing > 0 or result.objectives == result.log_likelihoods
     counts, log_likelihood = expected_counts(result.model, table)
     assert result.log_likelihood == pytest.approx(log_likelihood, rel=1e-9)
     if result.converged:
-        again = NetworkEM(table, network.parents, alpha).maximise(counts)
+        again = NetworkEM(table, network.parents, smoothing).maximise(counts)
         fitted = np.concatenate([t.ravel() for t in result.model.tables])
         # in counts: where next to no row is expected, parameters move far for next to no gain
         assert (np.abs(again - fitted) * configuration_counts(counts, result.model)).max() < 0.05
@@ -145,8 +145,8 @@ def test_the_objective_never_falls(seed, alpha):
 def test_complete_rows_need_one_step():
     network = random_network(np.random.default_rng(4), 5)
     table = network.sample(50, np.random.default_rng(5))
-    result = fit_em(table, network.parents, alpha=0.7)
-    expected = fit_complete(table, network.parents, alpha=0.7)
+    result = fit_em(table, network.parents, smoothing=0.7)
+    expected = fit_complete(table, network.parents, smoothing=0.7)
     for found, wanted in zip(result.model.tables, expected.tables, strict=True):
         np.testing.assert_allclose(found, wanted)
     assert result.log_likelihood == pytest.approx(expected.log_likelihood(table))
@@ -178,9 +178,9 @@ def latent_class() -> tuple[BayesianNetwork, Dataset]:
 
 def test_a_variable_that_no_row_observes_gets_random_starts():
     truth, table = latent_class()
-    one = fit_em(table, truth.parents, alpha=0.0, starts=1)
+    one = fit_em(table, truth.parents, smoothing=0.0, starts=1)
     assert (one.symmetric, len(one.starts), one.converged) == (("class",), 1, True)
-    several = fit_em(table, truth.parents, alpha=0.0)
+    several = fit_em(table, truth.parents, smoothing=0.0)
     assert (several.symmetric, len(several.starts)) == (("class",), 5)
     assert several.log_likelihood > one.log_likelihood + 100
     likelier = np.sort(several.model.tables[1][:, 0])
@@ -209,10 +209,10 @@ def plain_em(em: NetworkEM, parameters: np.ndarray, tolerance: float) -> tuple[f
     return state.objective, state.iteration + 1
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
-def test_longer_steps_end_no_lower_than_plain_ones_with_fewer_e_steps(alpha, monkeypatch):
+@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+def test_longer_steps_end_no_lower_than_plain_ones_with_fewer_e_steps(smoothing, monkeypatch):
     truth, table = latent_class()
-    em, count = NetworkEM(table, truth.parents, alpha), []
+    em, count = NetworkEM(table, truth.parents, smoothing), []
     near = [0.7 * np.full(t.shape, 0.5) + 0.3 * t for t in truth.tables]
     first = BayesianNetwork(truth.names, truth.states, truth.parents, tuple(near))
     start = np.concatenate([t.ravel() for t in near])
@@ -220,7 +220,7 @@ def test_longer_steps_end_no_lower_than_plain_ones_with_fewer_e_steps(alpha, mon
     best, _ = plain_em(em, start, 1e-10)
     e_step = NetworkEM.e_step
     monkeypatch.setattr(NetworkEM, "e_step", lambda *args: count.append(1) or e_step(*args))
-    found = fit_em(table, truth.parents, alpha=alpha, start=first, starts=1)
+    found = fit_em(table, truth.parents, smoothing=smoothing, start=first, starts=1)
     monkeypatch.undo()
     assert found.converged
     assert found.objectives[-1] >= objective
@@ -260,9 +260,9 @@ def table_of_other_order(network: BayesianNetwork) -> BayesianNetwork:
 def test_it_starts_from_a_deletion_estimate(problem, method):
     network, table = problem
     found = fit_em(table, network.parents, start=method, iterations=3)
-    start = fit_deletion(table, network.parents, method=method, alpha=1.0).model
+    start = fit_deletion(table, network.parents, method=method, smoothing=1.0).model
     assert found.objectives == fit_em(table, network.parents, start=start, iterations=3).objectives
-    without = fit_em(table, network.parents, start=method, alpha=0.0)
+    without = fit_em(table, network.parents, start=method, smoothing=0.0)
     assert np.isfinite(
         without.log_likelihood
     )  # the start is smoothed, so that no row is impossible
@@ -300,8 +300,8 @@ def test_what_cannot_be_fitted_is_refused():
     table = lecture_table()
     with pytest.raises(OptionError, match="at least 1 start"):
         fit_em(table, [(), ()], starts=0)
-    with pytest.raises(OptionError, match="alpha is -1"):
-        fit_em(table, [(), ()], alpha=-1)
+    with pytest.raises(OptionError, match="smoothing is -1"):
+        fit_em(table, [(), ()], smoothing=-1)
     with pytest.raises(OptionError, match="cycle"):
         fit_em(table, [(1,), (0,)])
     with pytest.raises(DataError, match="different indices"):

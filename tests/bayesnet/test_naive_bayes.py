@@ -67,13 +67,13 @@ def test_clusters_are_found_and_counted():
     assert model.n_components == 2
     again = learn_naive_bayes(data).model
     assert (again.parameters == model.parameters).all()
-    assert learn_naive_bayes(data, lambda_=1.0).model.n_components == 1
-    assert learn_naive_bayes(data, lambda_=0.0).model.n_components > 2
+    assert learn_naive_bayes(data, size_weight=1.0).model.n_components == 1
+    assert learn_naive_bayes(data, size_weight=0.0).model.n_components > 2
 
 
 def test_one_component_has_the_relative_counts():
     data = Dataset(np.array([[0, 1], [0, -1], [1, 1]]), ("a", "b"), (("n", "y"),) * 2)
-    model = next(naive_bayes_models(data, alpha=0.0))
+    model = next(naive_bayes_models(data, smoothing=0.0))
     assert model.parameters[:, 0].tolist() == pytest.approx([2 / 3, 1 / 3, 0, 1], abs=1e-8)
     assert model.log_likelihood_rows(data).sum() == pytest.approx(2 * np.log(2 / 3) + np.log(1 / 3))
 
@@ -84,18 +84,20 @@ def test_smoothing_of_one_component_is_that_of_a_network_without_arcs():
     model = next(naive_bayes_models(data))
     found = choose_component_smoothing(model, data, seed=3)
     expected = choose_smoothing(data, [()] * 5, seed=3, parameters=COMPONENT_SMOOTHING)
-    assert found.alpha == pytest.approx(expected.alpha, rel=0.05)  # the maximum is flat
+    assert found.smoothing == pytest.approx(expected.smoothing, rel=0.05)  # the maximum is flat
     assert found.log_likelihood == pytest.approx(expected.log_likelihood)
 
 
 def test_components_are_smoothed_by_the_number_that_cross_validation_chooses():
     data = table(np.random.default_rng(3), rows=150)
-    usual, tuned = (learn_naive_bayes(data, alpha=alpha, seed=0).model for alpha in (0.1, None))
+    usual, tuned = (
+        learn_naive_bayes(data, smoothing=smoothing, seed=0).model for smoothing in (0.1, None)
+    )
     choice = choose_component_smoothing(usual, data)
     assert tuned.n_components == usual.n_components
     assert tuned.parameters.min() > 0
-    assert 0.01 <= choice.alpha <= 10
-    again = learn_naive_bayes(data, alpha=None, seed=0).model
+    assert 0.01 <= choice.smoothing <= 10
+    again = learn_naive_bayes(data, smoothing=None, seed=0).model
     assert (again.parameters == tuned.parameters).all()
     assert (tuned.parameters != usual.parameters).any()
     one_row = Dataset(data.codes[:1], data.names, data.states)
@@ -105,10 +107,10 @@ def test_components_are_smoothed_by_the_number_that_cross_validation_chooses():
 
 def test_mistakes_are_reported():
     data = table(np.random.default_rng(0))
-    with pytest.raises(OptionError, match="alpha"):
-        learn_naive_bayes(data, alpha=-1)
-    with pytest.raises(OptionError, match="lambda"):
-        learn_naive_bayes(data, lambda_=2)
+    with pytest.raises(OptionError, match="smoothing"):
+        learn_naive_bayes(data, smoothing=-1)
+    with pytest.raises(OptionError, match="size_weight"):
+        learn_naive_bayes(data, size_weight=2)
     empty = Dataset(np.empty((0, 5), np.int8), data.names, data.states)
     with pytest.raises(DataError, match="no rows"):
         learn_naive_bayes(empty)
@@ -125,7 +127,7 @@ def test_a_number_of_components_is_met():
 def test_validation_rows_choose_the_number_of_components():
     rng = np.random.default_rng(4)
     data, others = table(rng, rows=300), table(rng, rows=300)
-    found = learn_naive_bayes(data, lambda_=0.0, validation=others)
+    found = learn_naive_bayes(data, size_weight=0.0, validation=others)
     held_out = [row.validation_log_likelihood for row in found.rows]
     assert found.best == int(np.argmax(held_out))
     assert found.model.n_components == found.rows[found.best].components
@@ -191,19 +193,19 @@ def test_the_most_spread_component_is_split():
 
 def test_the_best_model_shrinks_as_long_as_its_score_rises():
     data = table(np.random.default_rng(3), rows=400)
-    found = learn_naive_bayes(data, lambda_=0.05)
+    found = learn_naive_bayes(data, size_weight=0.05)
     scores = [row.score for row in found.rows]
     assert scores[found.best] == max(scores)
     heavy = learn_naive_bayes(data)
     size = heavy.model.representational_size
     assert heavy.rows[heavy.best].score == pytest.approx(
-        (1 - heavy.lambda_) * data.total(heavy.model.log_likelihood_rows(data))
-        - heavy.lambda_ * size
+        (1 - heavy.size_weight) * data.total(heavy.model.log_likelihood_rows(data))
+        - heavy.size_weight * size
     )
 
 
 def test_a_time_limit_keeps_the_best_so_far():
     data = table(np.random.default_rng(4), rows=300)
-    found = learn_naive_bayes(data, lambda_=0.0, time_limit=0.0, alpha=None)
+    found = learn_naive_bayes(data, size_weight=0.0, time_limit=0.0, smoothing=None)
     assert found.model.n_components == 1
     assert not found.is_complete

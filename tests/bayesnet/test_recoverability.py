@@ -56,7 +56,7 @@ def test_what_is_recoverable_is_recovered_from_the_exact_distribution(seed, n):
     p_indicator = rng.choice([0.0, 0.35, 0.7])
     graph = random_graph(rng, network.names, p_indicator=p_indicator)
     rows = exact_rows(network, graph, with_indicators(network, graph, rng))
-    fit = fit_by_missingness_graph(rows, network.parents, graph, alpha=0.0)
+    fit = fit_by_missingness_graph(rows, network.parents, graph, smoothing=0.0)
     for truth, table, family in zip(network.tables, fit.model.tables, fit.families, strict=True):
         if family.recovery.is_recoverable:
             np.testing.assert_allclose(
@@ -241,8 +241,8 @@ def test_mcar_and_mar_graphs_agree_with_direct_and_informed_deletion():
     hidden = rng.random(len(codes)) < np.where(codes[:, child] == 0, 0.6, 0.1)
     codes[hidden, parent] = -1
     table, graph = replace(data, codes=codes), MissingnessGraph({names[parent]: (names[child],)})
-    mar = fit_by_missingness_graph(table, network.parents, graph, alpha=0.0)
-    how = {"method": "id-mar", "separators": [names[child]], "alpha": 0.0}
+    mar = fit_by_missingness_graph(table, network.parents, graph, smoothing=0.0)
+    how = {"method": "id-mar", "separators": [names[child]], "smoothing": 0.0}
     informed = fit_deletion(table, network.parents, **how)
     for v, family in enumerate(mar.families):
         if family.recovery.kind in ("separators", "frequencies"):
@@ -309,9 +309,9 @@ def test_weights_count_rows_and_few_rows_give_distributions(seed, text):
     times = rng.integers(0, 3, len(codes))
     weighted = replace(data, weights=times.astype(float))
     repeated = replace(data, codes=codes.repeat(times, axis=0))
-    for alpha in (0.0, 1.0):
+    for smoothing in (0.0, 1.0):
         one, two = (
-            fit_by_missingness_graph(rows, network.parents, graph, alpha=alpha)
+            fit_by_missingness_graph(rows, network.parents, graph, smoothing=smoothing)
             for rows in (weighted, repeated)
         )
         for a, b in zip(one.model.tables, two.model.tables, strict=True):
@@ -328,7 +328,7 @@ def test_a_family_that_no_row_observes_is_recovered_from_others():
     """a and b are never observed together; both depend on c alone."""
     codes = [[0, -1, 0], [1, -1, 1], [-1, 0, 0], [-1, 1, 1], [0, -1, 0], [-1, 1, 0]]
     data = Dataset(np.array(codes), ("a", "b", "c"), (("0", "1"),) * 3)
-    fit = fit_by_missingness_graph(data, [(2,), (2,), ()], "a <- c; b <- c", alpha=0.0)
+    fit = fit_by_missingness_graph(data, [(2,), (2,), ()], "a <- c; b <- c", smoothing=0.0)
     np.testing.assert_allclose(fit.model.tables[1], [[0.5, 0.5], [0.0, 1.0]])
     assert fit.families[1].weights == {"graph": 3.0}
 
@@ -367,7 +367,7 @@ def test_variances_are_near_those_over_tables(text, least):
     tables, said = [], []
     for seed in range(200):
         data = observed_rows(extended.sample(1500, np.random.default_rng(seed)), network, graph)
-        fit = fit_by_missingness_graph(data, network.parents, graph, alpha=0.0, variances=True)
+        fit = fit_by_missingness_graph(data, network.parents, graph, smoothing=0.0, variances=True)
         tables.append(np.concatenate([table.ravel() for table in fit.model.tables]))
         said.append(np.concatenate([family.variances.ravel() for family in fit.families]))
     ratio = np.mean(said, axis=0) / np.var(tables, axis=0)

@@ -1,4 +1,4 @@
-"""The choice of alpha against cross-validation with real refits, and against Algorithm 4.2."""
+"""The choice of smoothing against cross-validation with real refits, and against Algorithm 4.2."""
 
 from dataclasses import replace
 
@@ -23,14 +23,14 @@ SEEDS = st.integers(0, 10**6)
 ALPHAS = np.geomspace(0.01, 1e4, 25)
 
 
-def refitted(data, parents, alpha, folds):
+def refitted(data, parents, smoothing, folds):
     """Algorithm 4.1 as printed, but for the division by n: one network for each fold."""
     total = 0.0
     for k in range(folds.n):
         held_out = np.zeros(data.n_rows)
         held_out[folds.rows[folds.fold == k]] = folds.weights[folds.fold == k]
         train = replace(data, weights=data.row_weights - held_out)
-        network = fit_available_cases(train, parents, alpha=alpha)
+        network = fit_available_cases(train, parents, smoothing=smoothing)
         for child, family in enumerate(parents):
             counts = full_counts(replace(data, weights=held_out), child, family)
             total += (counts * np.log(network.tables[child])).sum()
@@ -38,7 +38,7 @@ def refitted(data, parents, alpha, folds):
 
 
 def narrowed(score, largest, step):
-    """Algorithm 4.2 with the test in line 7 at u - epsilon; returns alpha."""
+    """Algorithm 4.2 with the test in line 7 at u - epsilon; returns smoothing."""
     lower, upper = 0, round(largest / step)
     while upper > lower:
         before = lower, upper
@@ -70,8 +70,8 @@ def test_the_choice_is_the_best_of_real_refits(seed, n, kind):
     assert np.bincount(folds.rows, folds.weights) == pytest.approx(data.row_weights)
     found = choose_smoothing(data, parents, seed=seed)
     assert found.folds == folds.n
-    assert found.log_likelihood == pytest.approx(refitted(data, parents, found.alpha, folds))
-    others = [refitted(data, parents, alpha, folds) for alpha in ALPHAS]
+    assert found.log_likelihood == pytest.approx(refitted(data, parents, found.smoothing, folds))
+    others = [refitted(data, parents, smoothing, folds) for smoothing in ALPHAS]
     assert found.log_likelihood >= max(others) - 1e-9 * abs(max(others))
 
 
@@ -89,8 +89,8 @@ def test_a_heavy_row_is_divided_as_its_copies_would_be():
     assert len(folds.rows) == 10
     assert folds.weights.sum() == 500
     copies = Dataset(np.repeat(data.codes, [400, 100], axis=0), data.names, data.states)
-    alphas = [choose_smoothing(d, [()]).log_likelihood for d in (data, copies)]
-    assert alphas[0] == pytest.approx(alphas[1], abs=2)
+    smoothings = [choose_smoothing(d, [()]).log_likelihood for d in (data, copies)]
+    assert smoothings[0] == pytest.approx(smoothings[1], abs=2)
 
 
 def test_the_line_search_of_the_thesis_agrees_where_there_is_one_maximum():
@@ -99,12 +99,12 @@ def test_the_line_search_of_the_thesis_agrees_where_there_is_one_maximum():
     data = network.sample(60, rng)
     folds = divided(data.row_weights, 5, 0)
     found = choose_smoothing(data, network.parents)
-    assert 0.05 < found.alpha < 3
+    assert 0.05 < found.smoothing < 3
 
-    def score(alpha):
-        return refitted(data, network.parents, max(alpha, 0.01), folds)
+    def score(smoothing):
+        return refitted(data, network.parents, max(smoothing, 0.01), folds)
 
-    assert narrowed(score, 4.0, 0.05) == pytest.approx(found.alpha, abs=0.05)
+    assert narrowed(score, 4.0, 0.05) == pytest.approx(found.smoothing, abs=0.05)
 
 
 def test_the_higher_of_two_maxima_is_found():
@@ -118,8 +118,8 @@ def test_the_higher_of_two_maxima_is_found():
     found = maximised(terms.at, 2)
     assert found.log_likelihood >= values.max()
 
-    def score(alpha):
-        return float(terms.at(np.array([max(alpha, 0.01)]))[0])
+    def score(smoothing):
+        return float(terms.at(np.array([max(smoothing, 0.01)]))[0])
 
     assert score(narrowed(score, 1e4, 1.0)) == pytest.approx(found.log_likelihood, rel=1e-6)
 

@@ -350,10 +350,10 @@ def test_fit_chooses_the_smoothing_by_cross_validation(tables, tmp_path, method)
     truth = read_bif(locate("cancer", ".bif"))
     data = load_for(table, Reading(), truth)
     choice = choose_smoothing(data, truth.parents, seed=3)
-    assert found["smoothing"] == choice.alpha
+    assert found["smoothing"] == choice.smoothing
     assert found["cross_validated_log_likelihood"] == choice.log_likelihood
     tuned = (tmp_path / "net.bif").read_text()
-    assert run_json(*words, "--smoothing", repr(choice.alpha)).keys() < found.keys()
+    assert run_json(*words, "--smoothing", repr(choice.smoothing)).keys() < found.keys()
     assert (tmp_path / "net.bif").read_text() == tuned
 
 

@@ -13,7 +13,7 @@ from exactlearn.formats.models import read_model
 from tests.command_line import fails, read_record, run, run_json
 from tests.interrupts import press_ctrl_c
 
-QUICK = ("--lambdas", "0.8,0.6", "--queries", 40)
+QUICK = ("--size-weights", "0.8,0.6", "--queries", 40)
 BOTH = ("--languages", "bn,pdg", *QUICK)
 
 
@@ -127,9 +127,12 @@ def test_divisions_are_disjoint_and_whole(tables):
         (("--languages", "bn,pgd"), "no language 'pgd'; did you mean 'pdg'"),
         (("--languages", "bn", "--methods", "mode"), "--methods: it is for methods of completing"),
         (("--languages", "bn", "--hide", "mcar:2"), "--hide: it is for methods of completing"),
-        (("--languages", "bn", "--lambdas", "1"), "lambda 1.0: expected a number between 0 and 1"),
+        (
+            ("--languages", "bn", "--size-weights", "1"),
+            "size_weight 1.0: expected a number between 0 and 1",
+        ),
         (("--languages", "bn", "-o", "x.csv"), "ending in .json"),
-        (("--lambdas", "0.5"), "--lambdas: it goes with --languages"),
+        (("--size-weights", "0.5"), "--size-weights: it goes with --languages"),
         (("--test", "test.csv"), "--test: it goes with --languages"),
         (("other.csv",), "other.csv: a second table"),
     ],
@@ -194,7 +197,7 @@ def test_a_step_of_a_run_compares_languages(tables, tmp_path):
         truth = '{tables / "full.csv"}'
         [compare]
         languages = ["bn", "pdg"]
-        lambdas = [0.8]
+        size_weights = [0.8]
         queries = 0
         repeat = 1
         output = "languages"

@@ -52,7 +52,7 @@ def test_merging_by_rows(tmp_path):
     run("simulate", "asia", "--rows", "200", "-o", tmp_path / "rows.csv")
     plain = run_json("compile", "asia", "--data", tmp_path / "rows.csv")
     assert plain["loss"] == pytest.approx(0, abs=1e-12)
-    far = run_json("compile", "asia", "--data", tmp_path / "rows.csv", "--lambda", "0.9")
+    far = run_json("compile", "asia", "--data", tmp_path / "rows.csv", "--size-weight", "0.9")
     assert far["loss"] > 0
     assert far["effective_size"] < plain["effective_size"]
 
@@ -75,8 +75,8 @@ def test_a_time_limit_and_a_root():
     [
         (("--exact", "--merge-budget", "1"), "--exact compiles without loss"),
         (("--frontier", "x.txt"), "expected a file name ending in .csv"),
-        (("--lambda", "2"), "2.0 is not in the range"),
-        (("--lambda", "0.5"), "give the rows by --data"),
+        (("--size-weight", "2"), "2.0 is not in the range"),
+        (("--size-weight", "0.5"), "give these by --data"),
     ],
 )
 def test_wrong_options(arguments, message):

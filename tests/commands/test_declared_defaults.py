@@ -53,7 +53,7 @@ def test_defaults_of_impute():
     assert Impute.ess == ESS
     assert Impute.max_parents == LEARNING.max_parents
     assert Impute.starts == LEARNING.starts
-    assert Impute.smoothing == LEARNING.alpha
+    assert Impute.smoothing == LEARNING.smoothing
 
 
 @pytest.mark.parametrize(

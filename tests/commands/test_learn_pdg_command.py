@@ -43,12 +43,12 @@ def test_a_complete_table_is_learnt_directly(tables, tmp_path):
     assert again.read_bytes() == file.read_bytes()
 
 
-def test_validation_chooses_among_lambdas(tables):
-    words = ("--validation", tables / "test.csv", "--lambda", "0.3", "--lambda", "1")
+def test_validation_chooses_among_size_weights(tables):
+    words = ("--validation", tables / "test.csv", "--size-weight", "0.3", "--size-weight", "1")
     record = run_json("learn-pdg", tables / "full.csv", *words, "--significance", "1")
-    assert [m["lambda"] for m in record["models"]] == [1.0, 0.3]
+    assert [m["size_weight"] for m in record["models"]] == [1.0, 0.3]
     best = max(record["models"], key=lambda m: m["validation_log_likelihood"])
-    assert record["lambda"] == best["lambda"] == 0.3
+    assert record["size_weight"] == best["size_weight"] == 0.3
     assert "validation" in run("learn-pdg", tables / "full.csv", *words[:4])
 
 
@@ -132,7 +132,7 @@ def test_a_first_model_is_written_before_the_search(tables, tmp_path, monkeypatc
 
 def test_each_better_model_is_kept(tables):
     data = read_dataset(tables / "full.csv")
-    request = methods.Request(dataset=data, method="direct", lambdas=(0.3,))
+    request = methods.Request(dataset=data, method="direct", size_weights=(0.3,))
     kept = []
     methods.keep_first(request, lambda *printed: kept.append(printed))
     found = methods.learn_by(request, lambda printed: None, lambda *printed: kept.append(printed))
@@ -145,7 +145,7 @@ def test_each_better_model_is_kept(tables):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--lambda", "0.1", "--lambda", "0.2"), "--validation"),
+        (("--size-weight", "0.1", "--size-weight", "0.2"), "--validation"),
         (("--method", "em", "--significance", "0.1"), "--significance is for"),
         (("--tree",), "--tree is for"),
         (("--frontier", "f.csv"), "--frontier is for"),

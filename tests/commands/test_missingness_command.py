@@ -218,6 +218,6 @@ def test_causes_together_beat_each_alone_in_the_learned_graph():
     codes = rng.integers(0, 2, (2000, 3))
     codes[rng.random(2000) < np.array([[0.1, 0.3], [0.5, 0.9]])[codes[:, 1], codes[:, 2]], 0] = -1
     data = Dataset(codes, ("a", "b", "c"), (("no", "yes"),) * 3)
-    networks = [fit_available_cases(data, [()] * 3, alpha=1.0)]
+    networks = [fit_available_cases(data, [()] * 3, smoothing=1.0)]
     assert learned_missingness_graph(data, networks).causes == {"a": ("b",)}
     assert learned_missingness_graph(data, networks, several=True).causes == {"a": ("b", "c")}

@@ -41,7 +41,7 @@ def test_the_best_number_of_components_is_learnt(folder, tmp_path):
     total = data.total(model.log_likelihood_rows(data))
     assert record["log_likelihood"] == pytest.approx(total)
     assert record["log_likelihood_per_row"] == pytest.approx(total / 200)
-    weight, size = record["lambda"], record["representational_size"]
+    weight, size = record["size_weight"], record["representational_size"]
     assert record["score"] == pytest.approx((1 - weight) * total - weight * size)
     assert record["score"] == max(m["score"] for m in record["models"])
     again = tmp_path / "again.nb.json"
@@ -50,7 +50,7 @@ def test_the_best_number_of_components_is_learnt(folder, tmp_path):
 
 
 def test_validation_rows_and_cross_validation_choose(folder):
-    words = ("--lambda", 0, "--validation", folder / "test.csv", "--most-components", 6)
+    words = ("--size-weight", 0, "--validation", folder / "test.csv", "--most-components", 6)
     record = run_json("learn-nb", folder / "rows.csv", *words)
     held_out = [m["validation_log_likelihood"] for m in record["models"]]
     assert record["validation_log_likelihood"] == max(held_out)
@@ -65,7 +65,7 @@ def test_validation_rows_and_cross_validation_choose(folder):
 
 def test_an_interrupt_or_a_limit_keeps_the_best_so_far(folder, tmp_path, monkeypatch):
     file = tmp_path / "model.nb.json"
-    words = (folder / "rows.csv", "--lambda", 0, "-o", file)
+    words = (folder / "rows.csv", "--size-weight", 0, "-o", file)
     record = run_json("learn-nb", *words, "--time-limit", 0, status=3)
     assert (record["finished"], record["components"]) == (False, 1)
     assert record["status"] == "feasible"

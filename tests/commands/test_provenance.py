@@ -128,7 +128,10 @@ def test_options_read_back_from_their_record_are_the_same(name):
 
 def test_options_that_are_tables_and_lists_read_back():
     options = Compare(
-        states={"a": ("x", "y")}, discretise={"b": "width:3"}, methods=("mode",), lambdas=(0.5,)
+        states={"a": ("x", "y")},
+        discretise={"b": "width:3"},
+        methods=("mode",),
+        size_weights=(0.5,),
     )
     assert from_table(json.loads(json.dumps(as_table(options))), Compare) == options
 

@@ -18,7 +18,7 @@ COMMANDS = [
     ("compare", "cancer-mcar", "--methods", "mode,t-local", "--hide", "mcar:0.1", "--repeat", 2),
     ("fit", "cancer", "cancer-mcar", "--starts", 2, "--seed", 3),
     ("compile", "asia"),
-    ("learn-pdg", "cancer-mcar-complete", "--seed", 2, "--lambda", 0.3),
+    ("learn-pdg", "cancer-mcar-complete", "--seed", 2, "--size-weight", 0.3),
     ("learn-nb", "cancer-mcar", "--components", 2, "--seed", 2),
     ("query", "asia", "--draws", 5, "--seed", 7, "-e", "smoke=yes"),
     ("evaluate", "asia", "asia-mnar", "--reference", "asia"),

@@ -131,7 +131,7 @@ RUNS = st.builds(
         Criterion,
         criterion=st.sampled_from(["bdeu", "penalised"]),
         ess=st.floats(allow_nan=False),
-        lambda_=st.none() | st.floats(0, 1),
+        size_weight=st.none() | st.floats(0, 1),
         max_parents=st.integers(0, 9),
     ),
     search=st.builds(

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.component_growth import learn_naive_bayes
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import bic_lambda, lambda_of, rate_of
+from exactlearn.data.trade_off import bic_size_weight, rate_of, size_weight_of
 from exactlearn.errors import DataError, OptionError
-from exactlearn.evaluation.languages import lambdas
+from exactlearn.evaluation.languages import size_weights
 from exactlearn.formats.bif import write_bif
 from exactlearn.formats.table import write_dataset
 from exactlearn.pdg.compile.compile import compile_network
@@ -23,21 +23,21 @@ from tests.command_line import run_json
 
 
 def test_bic_and_aic():
-    assert bic_lambda(1) == 0
-    assert rate_of(bic_lambda(1000)) == pytest.approx(log(1000) / 2)
-    assert bic_lambda(1000) == pytest.approx(log(1000) / (2 + log(1000)))
+    assert bic_size_weight(1) == 0
+    assert rate_of(bic_size_weight(1000)) == pytest.approx(log(1000) / 2)
+    assert bic_size_weight(1000) == pytest.approx(log(1000) / (2 + log(1000)))
     assert rate_of(0.5) == 1
     assert rate_of(1) == np.inf
-    assert bic_lambda(1000) in lambdas(1000)
+    assert bic_size_weight(1000) in size_weights(1000)
     with pytest.raises(DataError, match="rows"):
-        bic_lambda(0)
-    with pytest.raises(OptionError, match="lambda"):
+        bic_size_weight(0)
+    with pytest.raises(OptionError, match="size_weight"):
         rate_of(1.5)
 
 
 @given(rate=st.floats(0, 100))
 def test_a_rate_is_that_of_its_lambda(rate):
-    assert rate_of(lambda_of(rate)) == pytest.approx(rate)
+    assert rate_of(size_weight_of(rate)) == pytest.approx(rate)
 
 
 def pairs(n_rows, dependence, copies=1):
@@ -53,25 +53,27 @@ def pairs(n_rows, dependence, copies=1):
 def test_the_lambda_of_bic_makes_one_choice(half, dependence, copies):
     """A second node of ``b`` costs one parameter, as the parent ``a`` does, or two cells."""
     data = pairs(2 * half, dependence, copies)
-    lambda_ = bic_lambda(data.n_rows)
+    size_weight = bic_size_weight(data.n_rows)
     bic = score_family(data, 1, (0,), BIC()) - score_family(data, 1, (), BIC())
-    penalised = PenalisedLikelihood(lambda_)
+    penalised = PenalisedLikelihood(size_weight)
     gain = score_family(data, 1, (0,), penalised) - score_family(data, 1, (), penalised)
-    assert gain == pytest.approx((1 - lambda_) * bic, abs=1e-6)
+    assert gain == pytest.approx((1 - size_weight) * bic, abs=1e-6)
     # Counted by free parameters, graphs are networks here.
-    graph = learn_on_forest(data, [-1, 0], lambda_=lambda_, size="representational").graph
+    graph = learn_on_forest(data, [-1, 0], size_weight=size_weight, size="representational").graph
     if abs(bic) > 1e-6:
         assert graph.node_counts[1] == (2 if bic > 0 else 1)
     # Counted by cells, all learners of graphs agree: an arc's gain in likelihood is to exceed 2
     # cells. As cells cost twice what parameters do, so does half the weight of one cell.
     likelihood = bic + log(data.n_rows) / 2
-    lambda_ = lambda_of(log(data.n_rows) / 4)
+    size_weight = size_weight_of(log(data.n_rows) / 4)
     if abs(bic) > 1e-6 and likelihood > 1e-6:
-        network = fit_complete(data, [(), (0,)], alpha=0.0)
+        network = fit_complete(data, [(), (0,)], smoothing=0.0)
         merges = data_merges(compile_network(network, forest=[-1, 0]), data)
-        merges.merge_until(rate=rate_of(lambda_) / data.n_rows)
-        hybrid = learn_hybrid(network, data, lambdas=[lambda_], alpha=0.0).models[0].graph
-        direct = learn_on_forest(data, [-1, 0], lambda_=lambda_).graph
+        merges.merge_until(rate=rate_of(size_weight) / data.n_rows)
+        hybrid = (
+            learn_hybrid(network, data, size_weights=[size_weight], smoothing=0.0).models[0].graph
+        )
+        direct = learn_on_forest(data, [-1, 0], size_weight=size_weight).graph
         nodes = 3 if bic > 0 else 2
         assert (merges.nodes, hybrid.n_nodes, direct.n_nodes) == (nodes,) * 3
 
@@ -85,10 +87,10 @@ def test_compiling_by_rows_is_hybrid_learning(tmp_path):
     write_bif(network, tmp_path / "n.bif")
     write_dataset(data, tmp_path / "rows.csv")
     sizes = []
-    for lambda_ in (0.0, bic_lambda(300), 0.95):
+    for size_weight in (0.0, bic_size_weight(300), 0.95):
         command = ("compile", tmp_path / "n.bif", "--data", tmp_path / "rows.csv")
-        record = run_json(*command, "--lambda", lambda_)
-        model = learn_hybrid(network, data, lambdas=[lambda_], alpha=0.0).models[0]
+        record = run_json(*command, "--size-weight", size_weight)
+        model = learn_hybrid(network, data, size_weights=[size_weight], smoothing=0.0).models[0]
         assert record["effective_size"] == model.graph.effective_size
         assert record["loss"] * 300 == pytest.approx(model.loss, abs=1e-9)
         sizes.append(model.graph.effective_size)
@@ -101,6 +103,6 @@ def test_naive_bayes_by_default_is_that_of_bic():
     rows = (rng.random((300, 5)) < np.array([0.1, 0.5, 0.9])[hidden, None]).astype(int)
     data = Dataset(rows, tuple("abcde"), (("0", "1"),) * 5)
     default = learn_naive_bayes(data).model
-    named = learn_naive_bayes(data, lambda_=bic_lambda(300)).model
+    named = learn_naive_bayes(data, size_weight=bic_size_weight(300)).model
     assert default.n_components == named.n_components
     assert (default.parameters == named.parameters).all()

@@ -30,7 +30,7 @@ from tests.strategies import datasets
 
 
 def point(size, train=-1.0, test=-1.0, language="bn", **more):
-    values = {"lambda_": 0.5, "representational_size": size, "validation": test, "seconds": 0.0}
+    values = {"size_weight": 0.5, "representational_size": size, "validation": test, "seconds": 0.0}
     values |= dict.fromkeys(("query_accuracy", "query_error", "query_seconds"), nan) | more
     return SLPoint(language=language, effective_size=size, train=train, test=test, **values)
 
@@ -96,10 +96,10 @@ def test_overfitting_is_definition_4_1_and_the_likeliest_model_never_does(found)
 
 @given(points, st.floats(2, 1000))
 def test_criteria_choose_by_the_penalised_likelihood(found, n):
-    for criterion, lambda_ in (("BIC", log(n) / (2 + log(n))), ("AIC", 0.5)):
-        scores = [(1 - lambda_) * n * p.train - lambda_ * p.effective_size for p in found]
+    for criterion, size_weight in (("BIC", log(n) / (2 + log(n))), ("AIC", 0.5)):
+        scores = [(1 - size_weight) * n * p.train - size_weight * p.effective_size for p in found]
         best = selected(found, criterion, n)
-        own = (1 - lambda_) * n * best.train - lambda_ * best.effective_size
+        own = (1 - size_weight) * n * best.train - size_weight * best.effective_size
         assert own == pytest.approx(max(scores), rel=1e-9)
     assert selected(found, "validation", n).validation == max(p.validation for p in found)
 
@@ -148,7 +148,7 @@ def test_the_dominating_and_the_dominated_language():
 def test_each_language_gives_its_points():
     train, test = drawn(200, 0), drawn(100, 1)
     seen = []
-    curves = sl_curves(train, test, lambdas=[0.8, 0.6], on_model=seen.append)
+    curves = sl_curves(train, test, size_weights=[0.8, 0.6], on_model=seen.append)
     assert [p.train for p in seen] == [p.train for p in curves.points]
     assert set(curves.languages) >= {"bn", "nb", "pdg"}
     for learnt, found in zip(curves.models, curves.points, strict=True):
@@ -167,7 +167,7 @@ def test_each_language_gives_its_points():
 
 def test_validation_rows_choose_and_test_rows_judge():
     curves = sl_curves(
-        drawn(200, 0), drawn(60, 1), validation=drawn(60, 2), languages=["nb"], lambdas=[0.5]
+        drawn(200, 0), drawn(60, 1), validation=drawn(60, 2), languages=["nb"], size_weights=[0.5]
     )
     chosen = curves.selected("nb", "validation")
     assert chosen.validation == max(p.validation for p in curves.points)
@@ -184,7 +184,7 @@ def test_a_time_limit_leaves_one_model_of_each_language():
     ("options", "message"),
     [
         ({"languages": ["pdgs"]}, "no language 'pdgs'; did you mean 'pdg'"),
-        ({"lambdas": [1.5]}, "lambda 1.5: expected a number between 0 and 1"),
+        ({"size_weights": [1.5]}, "size_weight 1.5: expected a number between 0 and 1"),
     ],
 )
 def test_unknown_languages_and_wrong_weights_are_refused(options, message):

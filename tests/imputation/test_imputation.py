@@ -40,7 +40,9 @@ IMPUTERS = [
 
 ONE = Dataset(np.array([[0]]), ("a",), (("x",),))
 
-QUICK = Learning(learner="t-local", score=BDeu(), starts=1, max_parents=1, networks=3, alpha=1.0)
+QUICK = Learning(
+    learner="t-local", score=BDeu(), starts=1, max_parents=1, networks=3, smoothing=1.0
+)
 
 
 def quick(mode: str) -> Learning:
@@ -163,7 +165,7 @@ class TestAveraged:
 
     def test_weights_stand_for_rows(self):
         table = Dataset(np.array([[0], [1], [-1]]), ("a",), (("x", "y"),), np.array([2.0, 1, 1]))
-        networks, _ = bootstrap_networks(table, replace(QUICK, max_parents=0, alpha=0.0))
+        networks, _ = bootstrap_networks(table, replace(QUICK, max_parents=0, smoothing=0.0))
         assert networks[0].tables[0] == pytest.approx([2 / 3, 1 / 3], abs=1e-3)
 
     def test_an_interrupt_keeps_the_networks_that_are_done(self, monkeypatch):
@@ -420,9 +422,14 @@ class TestCommand:
         assert "stop" in fails("impute", tables / "holes.csv")
         assert taken == [Learning()] == [Imputer().learning]
         how = Learning()
-        assert (how.chosen, how.score, how.max_parents, how.starts, how.alpha, how.networks) == (
-            ("structural-em", BDeu(10.0), 2, 1, 0.3, 6)
-        )
+        assert (
+            how.chosen,
+            how.score,
+            how.max_parents,
+            how.starts,
+            how.smoothing,
+            how.networks,
+        ) == (("structural-em", BDeu(10.0), 2, 1, 0.3, 6))
 
     def test_augmentation_has_a_learner_of_its_own(self):
         assert Imputer("augmentation").learning.learner == "t-local"

@@ -29,7 +29,7 @@ from exactlearn.imputation.mechanism import (
 from exactlearn.scoring.scores import BDeu
 from tests.network_oracle import random_network
 
-HOW = Learning(learner="structural-em", score=BDeu(), starts=1, max_parents=2, alpha=0.3)
+HOW = Learning(learner="structural-em", score=BDeu(), starts=1, max_parents=2, smoothing=0.3)
 
 
 @pytest.fixture(scope="module")

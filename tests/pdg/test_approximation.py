@@ -110,8 +110,8 @@ def test_merging_by_records_loses_the_likelihood_it_says(seed, n):
         return float(logs @ data.weights / data.weights.sum())
 
     merges, models = data_merges(graph, data), []
-    for lambda_ in (0.0, 0.02, 0.2, 0.7, 1.0):
-        merges.merge_until(rate=rate_of(lambda_) / data.weights.sum())
+    for size_weight in (0.0, 0.02, 0.2, 0.7, 1.0):
+        merges.merge_until(rate=rate_of(size_weight) / data.weights.sum())
         models.append((merges.merged(), merges.loss))
     assert fitted.effective_size == collapse_unreached(graph, data).effective_size
     sizes = [m.effective_size for m, _ in models]

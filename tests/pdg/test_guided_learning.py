@@ -29,7 +29,7 @@ def test_parameters_are_shrunk_to_those_of_the_graph(drawn):
     """(n + s m) / (N + s), node by node, with the rows followed through the graph."""
     _, data, _ = drawn
     forest = np.array([-1, 0, 1, 2, 3])
-    graph = learn_on_forest(data, forest, lambda_=0.3, alpha=3.0).graph
+    graph = learn_on_forest(data, forest, size_weight=0.3, smoothing=3.0).graph
     counts = np.zeros(len(graph.parameters))
     for row in data.codes.tolist():
         for v, node in reached(graph, row).items():
@@ -54,7 +54,7 @@ def test_validation_by_hand(drawn, used, weighted):
     forest = np.array([-1, 0, 1, 2, 3])
 
     def paths(rows):
-        graphs = [learn_on_forest(rows, forest, lambda_=x).graph for x in (0.9, 0.6, 0.3)]
+        graphs = [learn_on_forest(rows, forest, size_weight=x).graph for x in (0.9, 0.6, 0.3)]
         return [g.with_counts(g.parameters + 0.1) for g in graphs]
 
     found = cross_validated(paths, data, 3, seed=4, folds=3, used=used)
@@ -101,7 +101,7 @@ def test_parameters_of_a_network_are_its_conditional_probabilities(drawn):
     """Of each node, given the rows that reach it, by the joint distribution."""
     network, _, _ = drawn
     rows = network.sample(100, np.random.default_rng(1))
-    graph = learn_on_forest(rows, [-1, 0, 1, 2, 3], lambda_=0.2).graph
+    graph = learn_on_forest(rows, [-1, 0, 1, 2, 3], size_weight=0.2).graph
     full, expected = joint(network), np.zeros(len(graph.parameters))
     for row in np.ndindex(full.shape):
         for v, node in reached(graph, row).items():
@@ -118,15 +118,15 @@ def test_parameters_of_a_network_are_its_conditional_probabilities(drawn):
 def test_a_decision_graph_predicts_as_well_as_the_network(drawn):
     network, _, test = drawn
     data = network.sample(1000, np.random.default_rng(7))
-    learnt = fit_complete(data, network.parents, alpha=0.25)
+    learnt = fit_complete(data, network.parents, smoothing=0.25)
     found = learn(data)
-    ((lambda_, graph),) = found.models
+    ((size_weight, graph),) = found.models
     assert found.finished
-    assert 0 < lambda_ < 1
+    assert 0 < size_weight < 1
     assert (learnt.log_likelihood(test) - log_likelihood(graph, test)) / test.n_rows < 0.05
     again = learn(data).models[0][1]
     assert np.array_equal(graph.parameters, again.parameters)
-    several = learn(data, lambdas=[0.9, 0.5]).models
+    several = learn(data, size_weights=[0.9, 0.5]).models
     assert [x for x, _ in several] == [0.9, 0.5]
     assert several[0][1].effective_size <= several[1][1].effective_size
 

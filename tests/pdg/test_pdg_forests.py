@@ -177,8 +177,8 @@ def test_parity_is_recovered_without_the_forest():
 
 def test_graphs_grow_as_lambda_falls():
     data = drawn(logic3(6), 300, np.random.default_rng(2))
-    models = learn_pdg(data, lambdas=[0.2, 0.9, 0.99], significances=[0.1]).models
-    assert [m.lambda_ for m in models] == [0.99, 0.9, 0.2]
+    models = learn_pdg(data, size_weights=[0.2, 0.9, 0.99], significances=[0.1]).models
+    assert [m.size_weight for m in models] == [0.99, 0.9, 0.2]
     assert np.diff([m.graph.effective_size for m in models]).min() >= 0
     assert np.diff([m.log_likelihood for m in models]).min() >= -1e-9
 
@@ -208,25 +208,25 @@ def test_a_time_limit_keeps_the_best_so_far(limit):
 
 
 def test_smoothing_by_cross_validation():
-    """Algorithm 4.1 by hand at the alpha found, which no alpha of a fine grid beats by much."""
+    """Algorithm 4.1 by hand at the smoothing found, which none of a fine grid beats by much."""
     data = drawn(logic3(5), 60, np.random.default_rng(3))
-    graph = learn_on_forest(data, chain(5), lambda_=0.3).graph
+    graph = learn_on_forest(data, chain(5), size_weight=0.3).graph
     found = tuned_smoothing(graph, data, seed=7, parameters=SmoothingParameters(folds=4))
     parts = np.random.default_rng(7).permutation(60) % 4
 
-    def validated(alpha):
+    def validated(smoothing):
         value = 0.0
         for k in range(4):
             train = Dataset(data.codes[parts != k], data.names, data.states)
-            model = tuned_smoothing(graph, train, alpha=alpha).graph
+            model = tuned_smoothing(graph, train, smoothing=smoothing).graph
             value += log_likelihood_rows(model, data.codes[parts == k]).sum()
         return value
 
-    assert found.validated == pytest.approx(validated(found.alpha))
+    assert found.validated == pytest.approx(validated(found.smoothing))
     grid = [validated(a) for a in np.geomspace(0.01, 100, 40)]
     assert found.validated >= max(grid) - 0.05
     assert (found.graph.parameters > 0).all()
-    whole = tuned_smoothing(graph, data, alpha=found.alpha)
+    whole = tuned_smoothing(graph, data, smoothing=found.smoothing)
     assert (whole.graph.parameters == found.graph.parameters).all()
     zero = graph.with_counts(np.zeros(len(graph.parameters)))
     assert (zero.parameters == graph.parameters).all()
@@ -235,11 +235,11 @@ def test_smoothing_by_cross_validation():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lambdas": []}, "no lambda"),
-        ({"lambdas": [2.0]}, "lambda"),
+        ({"size_weights": []}, "no size_weight"),
+        ({"size_weights": [2.0]}, "size_weight"),
         ({"significances": [1.5]}, "significances"),
-        ({"alpha": -1.0}, "alpha"),
-        ({"alpha": np.inf}, "finite"),
+        ({"smoothing": -1.0}, "smoothing"),
+        ({"smoothing": np.inf}, "finite"),
         ({"size": "none"}, "size"),
     ],
 )
@@ -259,7 +259,7 @@ def test_smoothing_of_incomplete_rows_counts_the_nodes_that_they_are_known_to_re
     found = choose_graph_smoothing(graph, data, prior=prior, seed=2)
     folds = np.random.default_rng(2).permutation(80) % 5
 
-    def validated(alpha):
+    def validated(smoothing):
         value = 0.0
         for v in range(4):
             known, above = codes[:, v] >= 0, graph.forest[v]
@@ -272,7 +272,7 @@ def test_smoothing_of_incomplete_rows_counts_the_nodes_that_they_are_known_to_re
                 counts = expect_counts(
                     graph.layout, graph.parameters, train.codes.astype(np.int16), train.row_weights
                 ).counts
-                model = graph.with_counts(counts + alpha * pseudo_counts(graph, prior))
+                model = graph.with_counts(counts + smoothing * pseudo_counts(graph, prior))
                 rows = data.part(known & (folds == k))
                 held_out = expect_counts(
                     graph.layout, graph.parameters, rows.codes.astype(np.int16), rows.row_weights
@@ -281,8 +281,8 @@ def test_smoothing_of_incomplete_rows_counts_the_nodes_that_they_are_known_to_re
         return value
 
     sizes = np.diff(graph.parameter_offsets)
-    assert found.log_likelihood == pytest.approx(validated(found.alpha))
-    others = [validated(alpha) for alpha in np.geomspace(0.01, 1e3, 13)]
+    assert found.log_likelihood == pytest.approx(validated(found.smoothing))
+    others = [validated(smoothing) for smoothing in np.geomspace(0.01, 1e3, 13)]
     assert found.log_likelihood >= max(others) - 1e-9
 
 

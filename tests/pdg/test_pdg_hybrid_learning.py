@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import bic_lambda
+from exactlearn.data.trade_off import bic_size_weight
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.compile import expanded_graph as module
 from exactlearn.pdg.compile.compile import compile_and_check, compile_network
@@ -18,9 +18,9 @@ from exactlearn.pdg.learn.hybrid import (
     data_merges,
     learn_hybrid,
     smallest_as_likely,
-    validated_lambdas,
+    validated_size_weights,
 )
-from exactlearn.pdg.learn.network_starts import LEAST_LAMBDA
+from exactlearn.pdg.learn.network_starts import LEAST_SIZE_WEIGHT
 from exactlearn.pdg.model.structure_score import information
 from exactlearn.scoring.scores import BDeu, PenalisedLikelihood
 from tests.interrupts import press_ctrl_c
@@ -34,7 +34,7 @@ def learnt():
     rng = np.random.default_rng(6)
     data = random_network(rng, 6).sample(400, rng)
     parents = [(), (0,), (0, 1), (1, 2), (2, 3), (3, 4)]
-    return fit_complete(data, parents, alpha=0.0), data
+    return fit_complete(data, parents, smoothing=0.0), data
 
 
 def ml_likelihood(graph, data):
@@ -46,9 +46,9 @@ def ml_likelihood(graph, data):
 
 def test_the_path_begins_where_the_network_is_and_falls(learnt):
     network, data = learnt
-    lambdas = [0.0, 0.5, 0.9, 0.99, 1.0]
-    found = learn_hybrid(network, data, lambdas=lambdas, alpha=0.0)
-    assert [m.lambda_ for m in found.models] == lambdas
+    size_weights = [0.0, 0.5, 0.9, 0.99, 1.0]
+    found = learn_hybrid(network, data, size_weights=size_weights, smoothing=0.0)
+    assert [m.size_weight for m in found.models] == size_weights
     sizes = [m.graph.effective_size for m in found.models]
     assert (np.diff(sizes) <= 0).all()
     assert sizes[-1] == data.cardinalities @ np.maximum(1, found.models[-1].graph.child_counts)
@@ -71,12 +71,14 @@ def test_the_path_begins_where_the_network_is_and_falls(learnt):
 def test_the_score_of_each_lambda_is_no_worse_than_at_the_start(learnt):
     network, data = learnt
     seen = []
-    found = learn_hybrid(network, data, lambdas=[0.7, 0.9], alpha=0.0, on_model=seen.append)
+    found = learn_hybrid(
+        network, data, size_weights=[0.7, 0.9], smoothing=0.0, on_model=seen.append
+    )
     assert tuple(seen) == found.models
     start = found.frontier.effective_size[0]
     for model in found.models:
         saved = start - model.graph.effective_size
-        assert (1 - model.lambda_) * model.loss <= model.lambda_ * saved + 1e-9
+        assert (1 - model.size_weight) * model.loss <= model.size_weight * saved + 1e-9
 
 
 def test_smoothing_and_missing_cells(learnt):
@@ -88,7 +90,7 @@ def test_smoothing_and_missing_cells(learnt):
     holes = Dataset(codes, data.names, data.states)
     found = learn_hybrid(network, holes).models[0]
     found.graph.check()
-    assert found.graph.effective_size < learn_hybrid(network, holes, lambdas=[0]).compiled_size
+    assert found.graph.effective_size < learn_hybrid(network, holes, size_weights=[0]).compiled_size
     joint = graph_joint(found.graph)
     assert joint.min() > 0
     assert joint.sum() == pytest.approx(1)
@@ -96,7 +98,11 @@ def test_smoothing_and_missing_cells(learnt):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"lambdas": []}, "no lambda"), ({"lambdas": [-1.0]}, "lambda"), ({"alpha": -1.0}, "alpha")],
+    [
+        ({"size_weights": []}, "no size_weight"),
+        ({"size_weights": [-1.0]}, "size_weight"),
+        ({"smoothing": -1.0}, "smoothing"),
+    ],
 )
 def test_mistakes_are_reported(learnt, options, message):
     with pytest.raises(OptionError, match=message):
@@ -121,8 +127,10 @@ def test_the_expanded_start_merges_to_the_same_graph(monkeypatch):
     states = (("n", "y"),) * 4
     network = BayesianNetwork(("a", "b", "c", "d"), states, ((), (), (0, 1), (2,)), tables)
     data = network.sample(500, np.random.default_rng(0))
-    lambdas = [0.0, bic_lambda(500)]
-    start, whole = (learn_hybrid(network, data, lambdas=lambdas, expanded=x) for x in (False, True))
+    size_weights = [0.0, bic_size_weight(500)]
+    start, whole = (
+        learn_hybrid(network, data, size_weights=size_weights, expanded=x) for x in (False, True)
+    )
     assert start.compiled_size < whole.compiled_size
     assert whole.models[0].loss == 0
     sizes = [found.models[1].graph.effective_size for found in (start, whole)]
@@ -137,9 +145,9 @@ def test_the_expanded_start_merges_to_the_same_graph(monkeypatch):
 
 
 def test_an_interrupt_keeps_what_there_is(learnt):
-    found = learn_hybrid(*learnt, lambdas=[0.5, 0.9], on_model=press_ctrl_c)
+    found = learn_hybrid(*learnt, size_weights=[0.5, 0.9], on_model=press_ctrl_c)
     assert not found.finished
-    assert [m.lambda_ for m in found.models] == [0.5]
+    assert [m.size_weight for m in found.models] == [0.5]
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.5]))
@@ -177,7 +185,7 @@ def test_a_time_limit_of_zero_gives_a_model(learnt, hidden):
     network, data = learnt
     if hidden:
         data = Dataset(np.where(np.arange(6) == 2, -1, data.codes), data.names, data.states)
-    found = learn_hybrid(network, data, lambdas=[0.5, 0.9], time_limit=0)
+    found = learn_hybrid(network, data, size_weights=[0.5, 0.9], time_limit=0)
     assert not found.finished
     (model,) = found.models
     assert (model.graph.parameters > 0).all()
@@ -199,7 +207,7 @@ def test_the_smallest_graph_at_equal_likelihood(learnt):
         found = smallest_as_likely(network, data, least)
         assert found.log_likelihood >= least - 1e-6
         assert found.log_likelihood == pytest.approx(ml_likelihood(found.graph, data))
-        path = learn_hybrid(network, data, lambdas=[1.0], alpha=0.0).frontier
+        path = learn_hybrid(network, data, size_weights=[1.0], smoothing=0.0).frontier
         allowed = ml_likelihood(collapse_unreached(compile_network(network), data), data) - least
         kept = path.effective_size[path.loss * data.n_rows <= allowed + 1e-9]
         assert found.graph.effective_size == kept.min()
@@ -210,14 +218,16 @@ def test_the_smallest_graph_at_equal_likelihood(learnt):
 
 
 @pytest.mark.parametrize(
-    ("lambdas", "score"),
+    ("size_weights", "score"),
     [
         (None, BDeu()),
         ([0.9, 0.7], PenalisedLikelihood(0.7)),
-        ([0.2], PenalisedLikelihood(LEAST_LAMBDA)),
+        ([0.2], PenalisedLikelihood(LEAST_SIZE_WEIGHT)),
     ],
 )
-def test_networks_are_learnt_with_the_least_weight_of_the_size(learnt, monkeypatch, lambdas, score):
+def test_networks_are_learnt_with_the_least_weight_of_the_size(
+    learnt, monkeypatch, size_weights, score
+):
     network, data = learnt
     asked = []
 
@@ -226,7 +236,7 @@ def test_networks_are_learnt_with_the_least_weight_of_the_size(learnt, monkeypat
         return network
 
     monkeypatch.setattr(methods, "learnt_network", learnt_network)
-    request = methods.Request(dataset=data, method="hybrid", lambdas=lambdas)
+    request = methods.Request(dataset=data, method="hybrid", size_weights=size_weights)
     methods.learn_by(request, lambda told: None, lambda *kept: None)
     assert set(asked) == {(score, methods.MAX_PARENTS)}
 
@@ -242,7 +252,7 @@ def test_a_network_whose_graph_is_too_large_gives_way_to_one_of_fewer_parents(le
         return learn_hybrid(network, dataset, **options)
 
     monkeypatch.setattr(methods, "learn_hybrid", merged)
-    request = methods.Request(dataset=data, method="hybrid", alpha=1.0)
+    request = methods.Request(dataset=data, method="hybrid", smoothing=1.0)
     (model,) = methods.learn_by(request, lambda told: None, lambda *kept: None).models
     assert asked == sorted(asked, reverse=True)
     assert asked[-1] == 1
@@ -257,16 +267,16 @@ def test_validation_weighs_the_size_where_none_is_given():
     rng = np.random.default_rng(3)
     network = random_network(rng, 6)
     data, test = network.sample(300, rng), network.sample(5000, rng)
-    learnt = fit_complete(data, network.parents, alpha=0.25)
+    learnt = fit_complete(data, network.parents, smoothing=0.25)
     found = learn_hybrid(learnt, data)
     (model,) = found.models
-    assert model.lambda_ in validated_lambdas(300)
+    assert model.size_weight in validated_size_weights(300)
     assert found.finished
     assert (model.graph.parameters > 0).all()
     assert model.graph.effective_size <= found.compiled_size
     lost = learnt.log_likelihood(test) - log_likelihood(model.graph, test)
     assert lost / 5000 < 0.05
-    again = learn_hybrid(learnt, data, lambdas=[0.0]).models[0].graph
+    again = learn_hybrid(learnt, data, size_weights=[0.0]).models[0].graph
     assert again.effective_size >= model.graph.effective_size
     assert log_likelihood(again, data) == pytest.approx(learnt.log_likelihood(data), rel=0.01)
 

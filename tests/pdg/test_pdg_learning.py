@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import bic_lambda
+from exactlearn.data.trade_off import bic_size_weight
 from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.pdg.learn.populated_graph import (
     CompleteRows,
@@ -150,7 +150,7 @@ def test_against_all_structures(forest):
         joint = rng.dirichlet(np.full(8, 0.3))
         codes = np.array(np.unravel_index(rng.choice(8, 60, p=joint), (2, 2, 2))).T
         rows = CompleteRows.of(Dataset(codes, names, states))
-        score = StructureScore(bic_lambda(60))
+        score = StructureScore(bic_size_weight(60))
         best = max(score_by_rows(g, rows.columns.T, rows.weights, score) for g in structures)
         found = learn_on_forest(Dataset(codes, names, states), forest)
         assert found.score == pytest.approx(best)
@@ -202,7 +202,7 @@ def test_support_bounds_the_expanded_start():
 
 def test_bic_in_both_forms():
     """PDG-SEM's footnote is per record: the trade-off of one cell is log N / 2 either way."""
-    score = StructureScore(bic_lambda(1000))
+    score = StructureScore(bic_size_weight(1000))
     assert score.rate == pytest.approx(np.log(1000) / 2)
     per_record = 1 / (2 * 1000 / np.log(1000) + 1)
     assert per_record / (1 - per_record) * 1000 == pytest.approx(score.rate)
@@ -217,9 +217,9 @@ def test_mistakes_are_reported():
         learn_on_forest(data, chain(4))
     with pytest.raises(CheckError, match="cycle"):
         learn_on_forest(data, [1, 0, -1])
-    with pytest.raises(OptionError, match="lambda"):
-        learn_on_forest(data, chain(3), lambda_=1.5)
+    with pytest.raises(OptionError, match="size_weight"):
+        learn_on_forest(data, chain(3), size_weight=1.5)
     with pytest.raises(OptionError, match="size"):
         StructureScore(0.5, "tiny")
     with pytest.raises(DataError, match="rows"):
-        bic_lambda(0)
+        bic_size_weight(0)

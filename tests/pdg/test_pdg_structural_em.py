@@ -82,11 +82,11 @@ def test_copies_by_edges_keep_the_distribution(seed):
 
 @given(st.integers(0, 10_000), st.sampled_from((0.0, 0.4, 0.8)), st.sampled_from(SIZES))
 @settings(max_examples=40, deadline=None)
-def test_the_gain_of_a_sweep_is_that_of_the_expected_score(seed, lambda_, size):
+def test_the_gain_of_a_sweep_is_that_of_the_expected_score(seed, size_weight, size):
     """PDG-SEM, equations 8, 13 and 15: Q before and after, over all completions."""
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, 4)
-    codes, score = holes(graph, rng, 12), StructureScore(lambda_, size)
+    codes, score = holes(graph, rng, 12), StructureScore(size_weight, size)
     tables, _ = expected_edge_counts(graph, codes, np.ones(12))
     found = improved_by_counts(graph, tables, score)
     found.graph.check()
@@ -177,11 +177,11 @@ def test_alternatives_to_em(cases):
     codes = complete.codes.astype(int)
     codes[rng.random(codes.shape) < 0.1] = -1
     data = Dataset(codes, complete.names, complete.states)
-    found = structural_em_graph(data, cases=cases, lambda_=0.5)
+    found = structural_em_graph(data, cases=cases, size_weight=0.5)
     found.graph.check()
     whole = Dataset(codes[(codes >= 0).all(axis=1)], data.names, data.states)
     if cases == "complete":
-        alone = structural_em_graph(whole, lambda_=0.5)
+        alone = structural_em_graph(whole, size_weight=0.5)
         assert np.allclose(alone.graph.parameters, found.graph.parameters)
 
 
@@ -233,7 +233,7 @@ def test_an_interrupt_keeps_the_last_state():
         ({"parameters": "complete"}, DataError, "complete"),
         ({"forest": "trees"}, OptionError, "forest"),
         ({"forest": [0, 1]}, DataError, "shape"),
-        ({"alpha": -1.0}, OptionError, "alpha"),
+        ({"smoothing": -1.0}, OptionError, "smoothing"),
         ({"cases": "complete"}, DataError, "complete"),
     ],
 )
@@ -251,7 +251,7 @@ def test_a_search_starts_from_a_given_graph():
     data = Dataset(holes(truth, rng, 300), truth.names, truth.states)
     found = structural_em_graph(data, start=truth)
     assert (found.graph.forest == truth.forest).all()
-    value = StructureScore(found.lambda_).of(truth, log_likelihood(truth, data))
+    value = StructureScore(found.size_weight).of(truth, log_likelihood(truth, data))
     assert found.score >= value
     with pytest.raises(DataError, match="other variables"):
         structural_em_graph(data, start=paper_example())

@@ -31,17 +31,17 @@ def incomplete(rng, graph, rows, missing=0.3, weights=None) -> Dataset:
     st.sampled_from(["start", "uniform"]),
 )
 @settings(max_examples=15, deadline=None)
-def test_each_step_is_the_brute_force_step(seed, n, alpha, prior):
+def test_each_step_is_the_brute_force_step(seed, n, smoothing, prior):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, n, zeros=0)
     data = incomplete(rng, graph, 12, weights=rng.exponential(size=12))
-    problem = ParameterEM(graph, data, alpha, prior)
+    problem = ParameterEM(graph, data, smoothing, prior)
     state = problem.e_step(0, graph.parameters)
     current = graph
     nothing = np.full((1, n), -1, np.int8)
     rows = counts_by_joint(graph, nothing, np.array([len(graph.parameters)]))
     for _ in range(3):
-        pseudo_counts = alpha * (rows if prior == "start" else 1)
+        pseudo_counts = smoothing * (rows if prior == "start" else 1)
         counts = counts_by_joint(current, data.codes, data.weights) + pseudo_counts
         parameters = current.parameters.copy()
         for start, end in zip(graph.parameter_offsets, graph.parameter_offsets[1:], strict=False):
@@ -55,14 +55,14 @@ def test_each_step_is_the_brute_force_step(seed, n, alpha, prior):
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.5]), st.sampled_from([0.0, 0.4]))
 @settings(max_examples=15, deadline=None)
-def test_what_is_maximised_never_falls(seed, alpha, zeros):
+def test_what_is_maximised_never_falls(seed, smoothing, zeros):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, 5, zeros=zeros)
     full = random_graph(rng, 5, zeros=0)
     data = incomplete(rng, graph if not zeros else full, 30)
     if zeros:
         graph = full
-    refined = refine(graph, data, iterations=25, tolerance=0.0, alpha=alpha)
+    refined = refine(graph, data, iterations=25, tolerance=0.0, smoothing=smoothing)
     steps = np.diff(refined.objectives)
     assert (steps >= -1e-9 * abs(refined.objectives[0])).all()
     assert log_likelihood(refined.model, data) == pytest.approx(refined.log_likelihoods[-1])
@@ -73,7 +73,7 @@ def test_complete_data_converges_in_one_step():
     rng = np.random.default_rng(1)
     graph = random_graph(rng, 4, zeros=0)
     data = incomplete(rng, graph, 200, missing=0)
-    refined = refine(graph, data, alpha=0)
+    refined = refine(graph, data, smoothing=0)
     assert refined.converged
     assert refined.iterations == 2
     assert refined.log_likelihoods[1] == pytest.approx(refined.log_likelihoods[2])
@@ -83,20 +83,20 @@ def test_unreached_nodes_keep_their_parameters_without_alpha():
     graph = paper_example()
     row = np.zeros((5, 4), np.int8)  # reaches the nodes 0, 1, 4 and 6
     data = Dataset(row, graph.names, graph.states)
-    refined = refine(graph, data, alpha=0)
+    refined = refine(graph, data, smoothing=0)
     kept = [2, 3, 5, 7]
     for node in kept:
         start = graph.parameter_offsets[node]
         same = slice(start, start + 2)
         assert refined.model.parameters[same].tolist() == graph.parameters[same].tolist()
-    smoothed = refine(graph, data, alpha=1, prior="uniform")
+    smoothed = refine(graph, data, smoothing=1, prior="uniform")
     np.testing.assert_allclose(smoothed.model.parameters_of(2), [[6 / 7, 1 / 7], [0.5, 0.5]])
 
 
 def test_smoothing_keeps_what_no_row_reaches_and_makes_nothing_impossible():
     graph = paper_example()
     data = Dataset(np.zeros((5, 4), np.int8), graph.names, graph.states)
-    smoothed = refine(graph, data, alpha=1).model.parameters
+    smoothed = refine(graph, data, smoothing=1).model.parameters
     assert (smoothed > 0).all()
     for node in [2, 3, 5, 7]:
         start = graph.parameter_offsets[node]
@@ -115,7 +115,9 @@ def test_refinement_on_few_rows_costs_hardly_any_likelihood_of_fresh_ones(name):
     )
     assert before == pytest.approx(learned.log_likelihood(fresh) / fresh.n_rows)
     assert after > before - 0.02
-    assert log_likelihood(refine(graph, data, alpha=0).model, fresh) < log_likelihood(graph, fresh)
+    assert log_likelihood(refine(graph, data, smoothing=0).model, fresh) < log_likelihood(
+        graph, fresh
+    )
 
 
 def test_a_node_gets_as_many_pseudo_counts_as_the_nodes_that_it_is_merged_from():
@@ -211,8 +213,8 @@ def test_impossible_rows_are_named():
 def test_wrong_options_are_refused():
     graph = paper_example()
     data = Dataset(np.zeros((1, 4), np.int8), graph.names, graph.states)
-    with pytest.raises(OptionError, match="alpha"):
-        refine(graph, data, alpha=-1)
+    with pytest.raises(OptionError, match="smoothing"):
+        refine(graph, data, smoothing=-1)
     empty = Dataset(np.zeros((0, 4), np.int8), graph.names, graph.states)
     with pytest.raises(DataError, match="no rows"):
         refine(graph, empty)

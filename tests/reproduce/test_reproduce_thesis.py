@@ -31,7 +31,7 @@ def few_models(language, train, weights, seed):
     growing = naive_bayes_models(train, seed=seed)
     for k in range(3):
         chain = [tuple(range(max(0, v - k), v)) for v in range(train.n_variables)]
-        network = fit_complete(train, chain, alpha=1.0)
+        network = fit_complete(train, chain, smoothing=1.0)
         graph = compile_network(network) if language == "pdg" else network
         yield LearntModel(next(growing) if language == "nb" else graph, None, 0.1)
 
@@ -162,7 +162,7 @@ def test_slopes():
 
 POINT = thesis_languages.SLPoint(
     language="bn",
-    lambda_=0.5,
+    size_weight=0.5,
     effective_size=1,
     representational_size=1,
     train=0.0,
@@ -207,7 +207,7 @@ def test_smoothing_is_chosen_at_the_top_of_the_curve(small_abalone):
 def test_the_validation_curve_is_that_of_the_choice(setup):
     model, split = drawn(setup, "Rnd15")
     chosen = tuned_smoothing(model, split.train, seed=3)
-    (value,) = validation_curve(model, split.train, np.array([chosen.alpha]), seed=3)
+    (value,) = validation_curve(model, split.train, np.array([chosen.smoothing]), seed=3)
     assert value == pytest.approx(chosen.validated)
 
 

@@ -82,7 +82,7 @@ def test_what_has_no_expected_counts_is_refused():
     with pytest.raises(OptionError, match="the table's variables"):
         expected_counts(network, Dataset(np.array([[0]]), ("z",), (("n", "y"),)), 1)
     states = (("n", "y"),) * 2
-    sure = fit_complete(Dataset(np.array([[1, 0]]), ("a", "b"), states), [(), (0,)], alpha=0)
+    sure = fit_complete(Dataset(np.array([[1, 0]]), ("a", "b"), states), [(), (0,)], smoothing=0)
     with pytest.raises(DataError, match="probability zero"):
         expected_counts(sure, Dataset(np.array([[-1, 1]]), ("a", "b"), states), 2)
 

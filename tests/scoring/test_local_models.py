@@ -151,8 +151,8 @@ def test_a_network_has_the_table_of_each_family_s_better_model():
     data = additive_data(5, rows=400)
     models = LocalModels(data, BDeu())
     parents = [(), (0,), (1, 0), (), (2, 0, 1, 3)]
-    network = models.fit(parents, alpha=0.5)
-    smoothed = fit_complete(data, parents, alpha=0.5)
+    network = models.fit(parents, smoothing=0.5)
+    smoothed = fit_complete(data, parents, smoothing=0.5)
     kinds = [models.is_log_linear(child, own) for child, own in enumerate(parents)]
     assert kinds[4]
     for child in range(5):

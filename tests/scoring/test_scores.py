@@ -63,7 +63,7 @@ def textbook(counts, score, n):
         case AIC():
             return total - q * (r - 1)
         case PenalisedLikelihood():
-            return (1 - score.lambda_) * total - score.lambda_ * q * (r - 1)
+            return (1 - score.size_weight) * total - score.size_weight * q * (r - 1)
     return total
 
 
@@ -166,7 +166,7 @@ def test_names_of_scores():
     assert parse_score("BDeu", ess=3) == BDeu(3)
     assert parse_score("bic") == BIC()
     assert parse_score("aic") == AIC()
-    assert parse_score("penalised", lambda_=0.5) == PenalisedLikelihood(0.5)
+    assert parse_score("penalised", size_weight=0.5) == PenalisedLikelihood(0.5)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_names_of_scores():
         (lambda: parse_score("penalised"), "needs lambda"),
         (lambda: BDeu(0), "positive, found 0"),
         (lambda: BDeu(math.nan), "positive"),
-        (lambda: PenalisedLikelihood(1.5), "lambda 1.5: give a number from 0 to 1"),
+        (lambda: PenalisedLikelihood(1.5), "size_weight 1.5: give a number from 0 to 1"),
     ],
 )
 def test_wrong_options_are_refused(call, message):
@@ -192,11 +192,11 @@ def test_bic_of_less_than_one_row_is_refused():
 def test_trade_offs_of_bic_and_aic():
     """The penalised likelihood is a positive multiple of BIC, and of AIC, for the right lambda."""
     data = make(np.random.default_rng(0).integers(0, 2, (50, 3)), (2, 2, 2))
-    lambda_ = math.log(50) / (2 + math.log(50))
+    size_weight = math.log(50) / (2 + math.log(50))
     for parents in ((), (1,), (1, 2)):
         bic = score_family(data, 0, parents, BIC())
-        assert score_family(data, 0, parents, PenalisedLikelihood(lambda_)) == pytest.approx(
-            (1 - lambda_) * bic
+        assert score_family(data, 0, parents, PenalisedLikelihood(size_weight)) == pytest.approx(
+            (1 - size_weight) * bic
         )
         aic = score_family(data, 0, parents, AIC())
         assert score_family(data, 0, parents, PenalisedLikelihood(0.5)) == pytest.approx(aic / 2)

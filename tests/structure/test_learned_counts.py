@@ -35,7 +35,7 @@ def test_the_best_network_is_the_best_of_all_dags_for_all_completions(seed, scor
 @pytest.mark.parametrize("seed", range(3))
 def test_the_network_is_that_of_structural_em(seed):
     table = holed_table(seed)
-    expected = structural_em(table, BDeu(ESS), max_parents=MOST_PARENTS, alpha=SMOOTHING)
+    expected = structural_em(table, BDeu(ESS), max_parents=MOST_PARENTS, smoothing=SMOOTHING)
     learned = learned_counts(table)
     assert learned.status == expected.status == "converged"
     assert learned.network.parents == expected.parents
@@ -98,7 +98,7 @@ def test_without_a_path_expected_counts_dilute_the_dependence(seed):
     holed = np.concatenate([both, np.column_stack([both[:, 0], np.full(45, -1)]),
                             np.column_stack([np.full(45, -1), both[:, 1]])])  # fmt: skip
     table = Dataset(holed, names, states)
-    network = fit_em(table, ((), ()), alpha=0.0).model
+    network = fit_em(table, ((), ()), smoothing=0.0).model
     counts = expected_counts(network, table, 2).family(1, (0,))
     observed = np.zeros((3, 3))
     np.add.at(observed, tuple(both.T), 1.0)

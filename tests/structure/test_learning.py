@@ -109,7 +109,7 @@ def test_missing_cells_are_learned_from_as_solve_does():
 def test_counts_that_deletion_estimates_give_the_parameters_too():
     data = table(4, rows=150, share=0.1)
     found = el.learn(data, missing="f-mcar", ess=1)
-    fitted = el.fit_deletion(data, found.parents, method="f-mcar", alpha=0.25).model
+    fitted = el.fit_deletion(data, found.parents, method="f-mcar", smoothing=0.25).model
     for own, other in zip(found.network.tables, fitted.tables, strict=True):
         np.testing.assert_allclose(own, other)
 

@@ -61,14 +61,14 @@ def completions(network, table: Dataset) -> Dataset:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_expected_ends_where_no_dag_scores_more(seed, score):
     table = holed_table(seed)
-    found = structural_em(table, score, alpha=0.0)
+    found = structural_em(table, score, smoothing=0.0)
     assert found.status == "converged"
     expanded = completions(found.network, table)
     assert total_score(expanded, found.parents, score) == pytest.approx(found.expected_score)
     best = best_dag_score(expanded, score)
     assert best == pytest.approx(found.expected_score, rel=1e-6)
     # The observed score is the penalised likelihood of the observed cells.
-    fitted = fit_em(table, found.parents, alpha=0.0, iterations=0, start=found.network)
+    fitted = fit_em(table, found.parents, smoothing=0.0, iterations=0, start=found.network)
     b = score.penalty(2, 1.0, table.n_rows)
     size = found.network.representational_size
     assert found.observed_score == pytest.approx(fitted.log_likelihood - b * size)
@@ -86,7 +86,7 @@ def test_the_observed_score_rises_in_each_iteration(seed, score, start, monkeypa
         return offered[-1]
 
     monkeypatch.setattr(_Alternation, "_offered", spied)
-    structural_em(holed_table(seed), score, alpha=0.0, start=start)
+    structural_em(holed_table(seed), score, smoothing=0.0, start=start)
     observed = [fitted.observed_score for fitted in offered[1:]]
     assert all(later > earlier for earlier, later in itertools.pairwise(observed))
     assert len({fitted.network.parents for fitted in offered[1:]}) == len(observed)
@@ -99,7 +99,7 @@ def test_hard_ends_at_a_network_of_its_own_completion(seed):
     assert found.status == "converged"
     completed = found.completed(table)
     assert total_score(completed, found.parents, score) == pytest.approx(found.score)
-    refitted = fit_complete(completed, found.parents, alpha=1.0)
+    refitted = fit_complete(completed, found.parents, smoothing=1.0)
     same = all(map(np.allclose, refitted.tables, found.network.tables))
     if same:
         assert best_dag_score(completed, score) == pytest.approx(found.score)

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import Displayed
-from exactlearn.bayesnet.complete_data import check_alpha
+from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import bic_lambda
+from exactlearn.data.trade_off import bic_size_weight
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest
 from exactlearn.pdg.learn.forest_growth import grow_forest
@@ -95,12 +95,12 @@ OnProgress = Callable[[ForestProgress], None]
 def learn_pdg(
     dataset: Dataset,
     *,
-    lambdas: Sequence[float] | None = None,
+    size_weights: Sequence[float] | None = None,
     size: Size = "effective",
     significances: Sequence[float] = SIGNIFICANCES,
     max_parents: int = MAX_PARENTS,
     starts: Sequence[DecisionGraph] = (),
-    alpha: float | None = None,
+    smoothing: float | None = None,
     seed: int = 0,
     time_limit: float | None = None,
     on_progress: OnProgress | None = None,
@@ -112,7 +112,7 @@ def learn_pdg(
     ----------
     dataset
         Complete data, possibly weighted.
-    lambdas
+    size_weights
         Weights of the size in the score, from 0 to 1; left out, that of BIC.
     size
         ``effective`` or ``representational``.
@@ -124,7 +124,7 @@ def learn_pdg(
     starts
         Decision graphs over the table's variables, such as that of a learnt network: their
         forests join the population, and their structures are searched from too.
-    alpha
+    smoothing
         Pseudo-count of every parameter; left out, tuned by cross-validation.
     seed
         Of the draws of the variables that branches begin with, and of the folds.
@@ -145,16 +145,16 @@ def learn_pdg(
     DataError
         If a cell is missing, there are no rows, or a start has other variables or states.
     OptionError
-        If a lambda, a significance, the size or ``alpha`` is wrong.
+        If a size weight, a significance, the size or ``smoothing`` is wrong.
     """
     rows = CompleteRows.of(dataset)
-    given = [bic_lambda(rows.total_weight)] if lambdas is None else lambdas
+    given = [bic_size_weight(rows.total_weight)] if size_weights is None else size_weights
     scores = [StructureScore(x, size) for x in sorted(given, reverse=True)]
     if not scores:
-        raise OptionError("no lambda was given: give one at least, or leave them out for BIC")
+        raise OptionError("no size_weight was given: give one at least, or leave them out for BIC")
     if not all(0 <= t <= 1 for t in significances):
         raise OptionError(f"significances {list(significances)} must be from 0 to 1")
-    check_alpha(alpha)
+    check_smoothing(smoothing)
     for graph in starts:
         if (graph.names, graph.states) != (dataset.names, dataset.states):
             raise DataError("a start has other variables or states than the table: align them")
@@ -166,11 +166,13 @@ def learn_pdg(
             search.learn(score)
         finished = not control.is_over
         learnt = search.models or [screened]
-        return LearntGraphs(tuple(_smoothed(m, dataset, alpha, seed) for m in learnt), finished)
+        return LearntGraphs(tuple(_smoothed(m, dataset, smoothing, seed) for m in learnt), finished)
 
 
-def _smoothed(model: LearntGraph, dataset: Dataset, alpha: float | None, seed: int) -> LearntGraph:
-    tuned = tuned_smoothing(model.graph, dataset, alpha=alpha, seed=seed)
+def _smoothed(
+    model: LearntGraph, dataset: Dataset, smoothing: float | None, seed: int
+) -> LearntGraph:
+    tuned = tuned_smoothing(model.graph, dataset, smoothing=smoothing, seed=seed)
     return replace(model, graph=tuned.graph)
 
 
@@ -222,7 +224,7 @@ class SuccessiveHalving:
         self._on_progress, self._parameters, self._control = on_progress, parameters, control
         self._seed, self._rng = seed, np.random.default_rng(seed)
         self._population: list[_Candidate] = []
-        self._screening = StructureScore(bic_lambda(rows.total_weight), size)
+        self._screening = StructureScore(bic_size_weight(rows.total_weight), size)
         self.models: list[LearntGraph] = []
 
     def grow(
@@ -235,12 +237,16 @@ class SuccessiveHalving:
         """Make the population: different forests only, one at least."""
         for graph in starts:
             self._add(graph.forest, structure_of(graph))
-        lambdas = sorted({scores[0].lambda_, scores[-1].lambda_}) if max_parents > 0 else []
-        total = len(lambdas) + len(significances) + 1
-        for k, lambda_ in enumerate(lambdas):
+        size_weights = (
+            sorted({scores[0].size_weight, scores[-1].size_weight}) if max_parents > 0 else []
+        )
+        total = len(size_weights) + len(significances) + 1
+        for k, size_weight in enumerate(size_weights):
             if self._control.is_over:
                 break
-            graph = network_start(self._dataset, lambda_, max_parents=max_parents, seed=self._seed)
+            graph = network_start(
+                self._dataset, size_weight, max_parents=max_parents, seed=self._seed
+            )
             self._add(graph.forest, structure_of(graph))
             self._report("forest", k + 1, total)
         if self._control.is_over and self._population:
@@ -249,8 +255,8 @@ class SuccessiveHalving:
         cardinalities = np.array([len(s) for s in self._rows.states], np.int64)
         rate = scores[0].rate if scores[0].rate < inf else None
         self._add(chow_liu_forest(codes, self._rows.weights, cardinalities, rate))
-        self._report("forest", len(lambdas) + 1, total)
-        for k, significance in enumerate(significances, len(lambdas) + 2):
+        self._report("forest", len(size_weights) + 1, total)
+        for k, significance in enumerate(significances, len(size_weights) + 2):
             if self._control.is_over:
                 break
             options = (self._rng, self._parameters, self._control)
@@ -276,7 +282,7 @@ class SuccessiveHalving:
             elif model.score > self.models[-1].score:
                 self.models[-1] = model
             self._report("graph", k + 1, len(self._population), self.models[-1])
-        if score.lambda_ <= self._screening.lambda_:
+        if score.size_weight <= self._screening.size_weight:
             self._halve()
 
     def screen(self) -> LearntGraph:

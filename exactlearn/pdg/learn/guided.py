@@ -18,7 +18,7 @@ import numpy as np
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import lambda_of
+from exactlearn.data.trade_off import size_weight_of
 from exactlearn.pdg.learn.forest_population import LearntGraphs
 from exactlearn.pdg.learn.smoothing import cross_validated, estimated, node_counts
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -77,7 +77,7 @@ def learn_guided(
     relearn: Callable[[Dataset], BayesianNetwork],
     search: Callable[[Dataset, BayesianNetwork | None, Sequence[float]], LearntGraphs],
     *,
-    lambdas: Sequence[float] | None = None,
+    size_weights: Sequence[float] | None = None,
     seed: int = 0,
 ) -> tuple[list[tuple[float, DecisionGraph]], bool]:
     """Learn decision graphs with or without rows drawn from a network, as validation chooses.
@@ -91,7 +91,7 @@ def learn_guided(
     search
         Learns graphs from rows, and perhaps a network to start from, with some weights of the size:
         :func:`~exactlearn.pdg.learn.forest_population.learn_pdg`.
-    lambdas
+    size_weights
         Weights of the size, for each of which there is a graph; left out, validation chooses one.
     seed
         Of the draws and the folds.
@@ -104,7 +104,7 @@ def learn_guided(
     bic = log(max(1.0, dataset.row_weights.sum())) / 2
     kinds: list[Kind] = []
     for guided, rates in ((False, RATES), (True, GUIDED_RATES)):
-        own = lambdas or [lambda_of(rate) for rate in {*rates, bic}]
+        own = size_weights or [size_weight_of(rate) for rate in {*rates, bic}]
         kinds += [(guided, x) for x in sorted(set(own), reverse=True)]
     with SearchControl.within().running() as control:
 
@@ -132,7 +132,7 @@ def learn_guided(
         )
         best: dict[float, int] = {}
         for k, (_, x) in enumerate(kinds):
-            key = 0.0 if lambdas is None else x
+            key = 0.0 if size_weights is None else x
             if key not in best or chosen.log_likelihoods[k] > chosen.log_likelihoods[best[key]]:
                 best[key] = k
         wanted = sorted(best.values())

@@ -31,11 +31,11 @@ from scipy.special import xlogy
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
-from exactlearn.bayesnet.complete_data import check_alpha, fit_complete
+from exactlearn.bayesnet.complete_data import check_smoothing, fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset, aligned_codes
-from exactlearn.data.trade_off import bic_lambda, lambda_of
+from exactlearn.data.trade_off import bic_size_weight, size_weight_of
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.compile.approximation import Frontier, MergeSequence
 from exactlearn.pdg.compile.compile import compile_network
@@ -71,14 +71,14 @@ TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HybridGraph(ByValue, shown="graph lambda_ log_likelihood loss"):
+class HybridGraph(ByValue, shown="graph size_weight log_likelihood loss"):
     """One point of the path.
 
     Parameters
     ----------
     graph
         With smoothed parameters.
-    lambda_
+    size_weight
         Up to which was merged: the score is (1-lambda) L - lambda effective size, with the total
         log-likelihood L.
     log_likelihood
@@ -89,7 +89,7 @@ class HybridGraph(ByValue, shown="graph lambda_ log_likelihood loss"):
     """
 
     graph: DecisionGraph
-    lambda_: float
+    size_weight: float
     log_likelihood: float
     loss: float
 
@@ -122,8 +122,8 @@ def learn_hybrid(
     network: BayesianNetwork,
     dataset: Dataset,
     *,
-    lambdas: Sequence[float] | None = None,
-    alpha: float | None = None,
+    size_weights: Sequence[float] | None = None,
+    smoothing: float | None = None,
     expanded: bool = False,
     relearn: Callable[[Dataset], BayesianNetwork] | None = None,
     seed: int = 0,
@@ -138,10 +138,10 @@ def learn_hybrid(
         Any network over the table's variables, such as one learnt from it.
     dataset
         Rows, possibly weighted and with missing cells; matched by names.
-    lambdas
+    size_weights
         Weights of the size, from 0 to 1; left out, that of BIC, or on complete data without
-        ``alpha`` one that cross-validation chooses.
-    alpha
+        ``smoothing`` one that cross-validation chooses.
+    smoothing
         Pseudo-count of every parameter; left out, parameters of complete data are counts shrunk to
         those of the network as far as cross-validation chooses; 1 with missing cells, where EM
         fits them.
@@ -167,7 +167,7 @@ def learn_hybrid(
     DataError
         If the table does not fit the network, is empty, or a row is impossible under it.
     OptionError
-        If a lambda or ``alpha`` is wrong.
+        If a size weight or ``smoothing`` is wrong.
     TooLargeError
         If the network's decision graph, or the number of pairs to merge, is too large.
 
@@ -182,13 +182,13 @@ def learn_hybrid(
     (12, 8)
     """
     total = float(dataset.row_weights.sum())
-    thesis = alpha is not None or not dataset.is_complete
-    default = [bic_lambda(total)] if thesis else validated_lambdas(total)
-    scores = [StructureScore(x) for x in sorted(default if lambdas is None else lambdas)]
+    thesis = smoothing is not None or not dataset.is_complete
+    default = [bic_size_weight(total)] if thesis else validated_size_weights(total)
+    scores = [StructureScore(x) for x in sorted(default if size_weights is None else size_weights)]
     if not scores:
-        raise OptionError("no lambda was given: give one at least, or leave them out")
-    check_alpha(alpha)
-    refit = relearn or (lambda rows: fit_complete(rows, network.parents, alpha=SMOOTHING))
+        raise OptionError("no size_weight was given: give one at least, or leave them out")
+    check_smoothing(smoothing)
+    refit = relearn or (lambda rows: fit_complete(rows, network.parents, smoothing=SMOOTHING))
     models: list[HybridGraph] = []
     with SearchControl.within(time_limit).running() as control:
         compiled = _compiled(network, seed, expanded)
@@ -203,16 +203,16 @@ def learn_hybrid(
                 return [g for g, _ in _path(again, scores, float(rows.row_weights.sum()), control)]
 
             chosen = cross_validated(learn, dataset, len(path), seed=seed, control=control)
-        for k in [chosen.smallest] if lambdas is None else range(len(path)):
+        for k in [chosen.smallest] if size_weights is None else range(len(path)):
             if models and control.is_over:
                 break
             graph, loss = path[k]
             if thesis:
-                graph = smoothed_on(graph, dataset, alpha, seed, control.remaining)
+                graph = smoothed_on(graph, dataset, smoothing, seed, control.remaining)
             else:
                 graph = estimated(graph, dataset, chosen.strengths[k], seed)
             likelihood = log_likelihood(graph, dataset)
-            models.append(HybridGraph(graph, scores[k].lambda_, likelihood, loss))
+            models.append(HybridGraph(graph, scores[k].size_weight, likelihood, loss))
             if on_model is not None:
                 on_model(models[-1])
         merges.merge_until(control=control)
@@ -220,9 +220,9 @@ def learn_hybrid(
     return HybridGraphs(tuple(models), merges.frontier, compiled.effective_size, finished)
 
 
-def validated_lambdas(total_weight: float) -> list[float]:
+def validated_size_weights(total_weight: float) -> list[float]:
     """Return the weights of the size of which validation chooses one, in rising order."""
-    return [lambda_of(rate) for rate in sorted({*RATES, log(max(total_weight, 1.0)) / 2})]
+    return [size_weight_of(rate) for rate in sorted({*RATES, log(max(total_weight, 1.0)) / 2})]
 
 
 def _path(
@@ -309,23 +309,23 @@ def _compiled(network: BayesianNetwork, seed: int, expanded: bool) -> DecisionGr
 def smoothed_on(
     graph: DecisionGraph,
     dataset: Dataset,
-    alpha: float | None,
+    smoothing: float | None,
     seed: int,
     time_limit: float | None = None,
 ) -> DecisionGraph:
     """Return a graph with smoothed parameters: by counts of complete data, else by EM."""
     if dataset.is_complete:
-        return tuned_smoothing(graph, dataset, alpha=alpha, seed=seed).graph
-    return smoothed_by_em(graph, dataset, 1.0 if alpha is None else alpha, time_limit)
+        return tuned_smoothing(graph, dataset, smoothing=smoothing, seed=seed).graph
+    return smoothed_by_em(graph, dataset, 1.0 if smoothing is None else smoothing, time_limit)
 
 
 def data_merges(
-    graph: DecisionGraph, dataset: Dataset, alpha: float = 0.0, model_share: float = 0.0
+    graph: DecisionGraph, dataset: Dataset, smoothing: float = 0.0, model_share: float = 0.0
 ) -> MergeSequence:
     """Return the merges of a graph without its unreached nodes, weighed by records.
 
     With missing cells, records count for what they are expected to reach under the graph. The
-    parameters of merged nodes are estimated from the records, and from ``alpha`` records more that
+    parameters of merged nodes are estimated from the records, and from ``smoothing`` more that
     are distributed as the graph is. With a ``model_share``, that share of the weight of merges is
     not of the records but of the graph's distribution.
 
@@ -344,7 +344,7 @@ def data_merges(
     # Each variable's counts add up to the weight of all records.
     per_record = small.n_variables / counts.sum()
     masses = (1 - model_share) * per_record * counts + model_share * node_probabilities(small)
-    pseudo = alpha * per_record * node_probabilities(small) if alpha else None
+    pseudo = smoothing * per_record * node_probabilities(small) if smoothing else None
     return MergeSequence(small, masses, pseudo=pseudo)
 
 

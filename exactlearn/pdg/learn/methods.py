@@ -27,7 +27,7 @@ from exactlearn.pdg.learn.forest_population import (
 from exactlearn.pdg.learn.guided import learn_guided
 from exactlearn.pdg.learn.hybrid import HybridGraph, HybridGraphs, learn_hybrid
 from exactlearn.pdg.learn.network_starts import (
-    LEAST_LAMBDA,
+    LEAST_SIZE_WEIGHT,
     MAX_PARENTS,
     MOST_CELLS,
     ROUNDS,
@@ -59,9 +59,9 @@ class Request:
         ``direct``, ``hybrid``, ``em``, ``available`` or ``complete``.
     network
         For ``hybrid`` what is compiled; for others, the search starts from its graph too.
-    lambdas
+    size_weights
         Weights of the size; that of BIC when not set.
-    size, significances, alpha, seed
+    size, significances, smoothing, seed
         As for `exactlearn.pdg.learn.forest_population.learn_pdg`.
     tree
         Structural EM: one tree of variables.
@@ -70,11 +70,11 @@ class Request:
     dataset: Dataset
     method: str
     network: BayesianNetwork | None = None
-    lambdas: Sequence[float] | None = None
+    size_weights: Sequence[float] | None = None
     size: Size = "effective"
     significances: Sequence[float] | None = None
     tree: bool = False
-    alpha: float | None = None
+    smoothing: float | None = None
     seed: int = 0
 
 
@@ -99,16 +99,16 @@ class LearntModels:
 
 def keep_first(request: Request, keep: Keep) -> None:
     """Keep a model of a first tree of variables before the search begins."""
-    lambda_ = max(request.lambdas) if request.lambdas else None
+    size_weight = max(request.size_weights) if request.size_weights else None
     found = structural_em_graph(
         request.dataset,
         cases="complete" if request.method == "complete" else "em",
-        lambda_=lambda_,
+        size_weight=size_weight,
         size=request.size,
-        alpha=_alpha(request),
+        smoothing=_smoothing(request),
         iterations=0,
     )
-    keep(found.score, found.lambda_, lambda: found.graph)
+    keep(found.score, found.size_weight, lambda: found.graph)
 
 
 def learn_by(request: Request, report: Report, keep: Keep) -> LearntModels:
@@ -129,9 +129,9 @@ def learn_by(request: Request, report: Report, keep: Keep) -> LearntModels:
         return _structural_em(request, report, keep)
 
 
-def _alpha(request: Request) -> float:
+def _smoothing(request: Request) -> float:
     """Return the pseudo-count of a model whose smoothing is not tuned."""
-    return 1.0 if request.alpha is None else request.alpha
+    return 1.0 if request.smoothing is None else request.smoothing
 
 
 def _aligned(request: Request) -> Request:
@@ -162,7 +162,7 @@ def _starts(network: BayesianNetwork | None, seed: int) -> tuple[DecisionGraph, 
 
 def _direct(request: Request, report: Report, keep: Keep) -> LearntModels:
     def smoothed(model: LearntGraph) -> DecisionGraph:
-        return tuned_smoothing(model.graph, request.dataset, alpha=_alpha(request)).graph
+        return tuned_smoothing(model.graph, request.dataset, smoothing=_smoothing(request)).graph
 
     def show(rows: Dataset, progress: ForestProgress) -> None:
         score = "" if progress.score == -np.inf else f"  score {progress.score:.4f}"
@@ -170,30 +170,32 @@ def _direct(request: Request, report: Report, keep: Keep) -> LearntModels:
         whole = np.isclose(rows.row_weights.sum(), request.dataset.row_weights.sum())
         if (model := progress.model) is not None and whole:
             # forests are screened by the lambda of BIC
-            lambda_ = max(request.lambdas) if request.lambdas else model.lambda_
-            value = StructureScore(lambda_, request.size).of(model.graph, model.log_likelihood)
-            keep(value, model.lambda_, lambda: smoothed(model))
+            size_weight = max(request.size_weights) if request.size_weights else model.size_weight
+            value = StructureScore(size_weight, request.size).of(model.graph, model.log_likelihood)
+            keep(value, model.size_weight, lambda: smoothed(model))
 
     def search(
-        rows: Dataset, network: BayesianNetwork | None, lambdas: Sequence[float] | None
+        rows: Dataset, network: BayesianNetwork | None, size_weights: Sequence[float] | None
     ) -> LearntGraphs:
         return learn_pdg(
             rows,
-            lambdas=lambdas,
+            size_weights=size_weights,
             size=request.size,
             significances=request.significances or SIGNIFICANCES,
             starts=_starts(network, request.seed),
-            alpha=request.alpha or 0.0,
+            smoothing=request.smoothing or 0.0,
             seed=request.seed,
             on_progress=partial(show, rows),
         )
 
-    if request.alpha is not None:
-        found = search(request.dataset, request.network, request.lambdas)
-        return LearntModels(tuple((m.lambda_, m.graph) for m in found.models), None, found.finished)
+    if request.smoothing is not None:
+        found = search(request.dataset, request.network, request.size_weights)
+        return LearntModels(
+            tuple((m.size_weight, m.graph) for m in found.models), None, found.finished
+        )
     relearn = _relearn(request, MAX_PARENTS)
     models, finished = learn_guided(
-        request.dataset, relearn, search, lambdas=request.lambdas, seed=request.seed
+        request.dataset, relearn, search, size_weights=request.size_weights, seed=request.seed
     )
     return LearntModels(tuple(models), None, finished)
 
@@ -210,7 +212,7 @@ def _hybrid(request: Request, report: Report, keep: Keep) -> LearntModels:
                 raise
             continue
         break
-    models = tuple((m.lambda_, m.graph) for m in found.models)
+    models = tuple((m.size_weight, m.graph) for m in found.models)
     return LearntModels(models, found.frontier, found.finished)
 
 
@@ -222,16 +224,18 @@ def _hybrid_of(
     keep: Keep,
 ) -> HybridGraphs:
     def show(model: HybridGraph) -> None:
-        report(f"lambda {model.lambda_:.4g}  effective size {model.graph.effective_size:,}")
-        score = StructureScore(model.lambda_).of(model.graph, model.log_likelihood)
-        keep(score, model.lambda_, lambda: model.graph)
+        report(
+            f"size_weight {model.size_weight:.4g}  effective size {model.graph.effective_size:,}"
+        )
+        score = StructureScore(model.size_weight).of(model.graph, model.log_likelihood)
+        keep(score, model.size_weight, lambda: model.graph)
 
     report("compiling")
     return learn_hybrid(
         network,
         request.dataset,
-        lambdas=request.lambdas,
-        alpha=request.alpha,
+        size_weights=request.size_weights,
+        smoothing=request.smoothing,
         relearn=relearn,
         seed=request.seed,
         on_model=show,
@@ -244,11 +248,11 @@ def _relearn(request: Request, max_parents: int) -> Callable[[Dataset], Bayesian
     if given is not None:
         parents = given.parents
         return lambda rows: (
-            given if rows is request.dataset else fit_complete(rows, parents, alpha=SMOOTHING)
+            given if rows is request.dataset else fit_complete(rows, parents, smoothing=SMOOTHING)
         )
     score: Score = BDeu()
-    if request.lambdas:  # merging takes away what a larger weight would not pay for
-        score = PenalisedLikelihood(max(min(request.lambdas), LEAST_LAMBDA))
+    if request.size_weights:  # merging takes away what a larger weight would not pay for
+        score = PenalisedLikelihood(max(min(request.size_weights), LEAST_SIZE_WEIGHT))
     return partial(learnt_network, seed=request.seed, score=score, max_parents=max_parents)
 
 
@@ -258,20 +262,20 @@ def _structural_em(request: Request, report: Report, keep: Keep) -> LearntModels
         report(f"iteration {state.iteration}  score {state.score:.4f}  effective size {size:,}")
 
     def reached(
-        state: StructuralEMState, lambda_: float, smoothed: Callable[[], DecisionGraph]
+        state: StructuralEMState, size_weight: float, smoothed: Callable[[], DecisionGraph]
     ) -> None:
-        keep(state.objective, lambda_, smoothed)
+        keep(state.objective, size_weight, smoothed)
 
-    start, alpha = _start(request), _alpha(request)
+    start, smoothing = _start(request), _smoothing(request)
     models, finished = [], True
-    for lambda_ in request.lambdas or (None,):
+    for size_weight in request.size_weights or (None,):
         if not finished:
             break
         options: dict[str, Any] = {
             "forest": "tree" if request.tree else "forest",
-            "lambda_": lambda_,
+            "size_weight": size_weight,
             "size": request.size,
-            "alpha": alpha,
+            "smoothing": smoothing,
             "on_iteration": show,
             "on_graph": reached,
         }
@@ -283,6 +287,6 @@ def _structural_em(request: Request, report: Report, keep: Keep) -> LearntModels
         else:
             cases = cast(Cases, request.method)
             found = structural_em_graph(request.dataset, cases=cases, start=start, **options)
-        models.append((found.lambda_, found.graph))
+        models.append((found.size_weight, found.graph))
         finished = found.finished
     return LearntModels(tuple(models), finished=finished)

@@ -50,7 +50,7 @@ where the search over orders takes half a second."""
 MOST_CELLS = 2_000_000
 """Most cells of a start before the nodes without rows are left out."""
 
-LEAST_LAMBDA = 0.5
+LEAST_SIZE_WEIGHT = 0.5
 """Networks are learnt with at least this weight of the size, that of AIC."""
 
 
@@ -89,7 +89,7 @@ def learnt_network(
             dataset, score, max_parents=max_parents, time_limit=control.remaining, control=control
         )
         if problem.stopped and control.is_over:  # perhaps before any arc was scored
-            return fit_complete(dataset, chow_liu_tree(dataset), alpha=SMOOTHING)
+            return fit_complete(dataset, chow_liu_tree(dataset), smoothing=SMOOTHING)
         result = solve(
             problem,
             solver=solver,
@@ -97,7 +97,7 @@ def learnt_network(
             time_limit=control.remaining,
             parameters=INNER_SEARCH,
         )
-        return fit_complete(dataset, result.parents or independent, alpha=SMOOTHING)
+        return fit_complete(dataset, result.parents or independent, smoothing=SMOOTHING)
     found = structural_em(
         dataset,
         score,
@@ -107,7 +107,7 @@ def learnt_network(
         time_limit=control.remaining,
     )
     parents = found.parents or independent
-    return fit_em(dataset, parents, alpha=SMOOTHING, time_limit=control.remaining).model
+    return fit_em(dataset, parents, smoothing=SMOOTHING, time_limit=control.remaining).model
 
 
 def chow_liu_tree(dataset: Dataset) -> tuple[tuple[int, ...], ...]:
@@ -118,7 +118,7 @@ def chow_liu_tree(dataset: Dataset) -> tuple[tuple[int, ...], ...]:
 
 
 def network_start(
-    dataset: Dataset, lambda_: float, *, max_parents: int = MAX_PARENTS, seed: int = 0
+    dataset: Dataset, size_weight: float, *, max_parents: int = MAX_PARENTS, seed: int = 0
 ) -> DecisionGraph:
     """Return the decision graph of a network learnt from complete data.
 
@@ -126,14 +126,14 @@ def network_start(
     ----------
     dataset
         Complete rows.
-    lambda_
+    size_weight
         Weight of the number of free parameters, see `PenalisedLikelihood`.
     max_parents
         Most parents of a variable; fewer where the graph would be too large to start from.
     seed
         Of the searches.
     """
-    score = PenalisedLikelihood(max(lambda_, LEAST_LAMBDA))
+    score = PenalisedLikelihood(max(size_weight, LEAST_SIZE_WEIGHT))
     for most in range(max_parents, 1, -1):
         network = learnt_network(dataset, seed, score=score, max_parents=most)
         try:
@@ -152,9 +152,9 @@ def structural_em_rounds(
     dataset: Dataset,
     *,
     forest: Literal["forest", "tree"] = "forest",
-    lambda_: float | None = None,
+    size_weight: float | None = None,
     size: Size = "effective",
-    alpha: float = 1.0,
+    smoothing: float = 1.0,
     rounds: int = ROUNDS,
     max_parents: int = MAX_PARENTS,
     seed: int = 0,
@@ -166,7 +166,7 @@ def structural_em_rounds(
 
     Parameters
     ----------
-    dataset, forest, lambda_, size, alpha, on_iteration, on_graph
+    dataset, forest, size_weight, size, smoothing, on_iteration, on_graph
         As for `structural_em_graph`.
     rounds
         Most networks that are learnt; 0 for none.
@@ -196,9 +196,9 @@ def structural_em_rounds(
             dataset,
             forest=kind,
             start=start,
-            lambda_=lambda_,
+            size_weight=size_weight,
             size=size,
-            alpha=alpha,
+            smoothing=smoothing,
             on_iteration=on_iteration,
             on_graph=on_graph,
         )
@@ -212,7 +212,7 @@ def structural_em_rounds(
             if control.is_over:
                 break
             table = drawn_completion(best.graph, dataset, rng)
-            start = network_start(table, best.lambda_, max_parents=max_parents, seed=seed)
+            start = network_start(table, best.size_weight, max_parents=max_parents, seed=seed)
             best, risen = _better(best, search(start))
             if not risen:
                 break

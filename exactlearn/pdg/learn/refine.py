@@ -5,16 +5,16 @@ the M-step sets each node's distribution to its relative expected counts (sectio
 pseudo-counts :math:`a_j`. That maximises the log-likelihood plus
 :math:`\sum_j a_j \log \theta_j`, which never falls; this is monitored.
 
-Smoothing means the same for a network and a decision graph: ``alpha`` pseudo-counts for each
+Smoothing means the same for a network and a decision graph: ``smoothing`` pseudo-counts for each
 parameter. A conditional table is estimated without any earlier one, so each of its cells gets
-``alpha``. A graph that is refined has parameters :math:`\theta^0` to start from, such as those of
+``smoothing``. A graph that is refined has parameters :math:`\theta^0` to start from, as those of
 the network that it was compiled from, in which a parameter may stand for several cells of
-conditional tables, or for none. All pseudo-counts together, ``alpha`` times the number of
+conditional tables, or for none. All pseudo-counts together, ``smoothing`` times the number of
 parameters, are therefore rows of that start model: :math:`a_j` is how many of them reach the node
 and have the state. So it does not matter how nodes are merged, a node that few rows reach stays
 near its start, and a state of probability zero stays impossible. Without a start to trust
 (``prior="uniform"``, and where the start is symmetric in an unobserved variable) each parameter
-gets ``alpha``, as in THESIS, equation 4.15.
+gets ``smoothing``, as in THESIS, equation 4.15.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -28,7 +28,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import STARTS, EMResult, EMState, fitted
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.row_table import group_rows
-from exactlearn.bayesnet.complete_data import check_alpha
+from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, OptionError
@@ -50,16 +50,16 @@ class ParameterEM:
         Structure and first parameters.
     dataset
         Rows with missing cells; matched to the graph by names. Equal rows are merged.
-    alpha
+    smoothing
         Pseudo-counts for each parameter.
     prior
         Whether they are rows of the ``graph``, or one as much as the other.
     """
 
     def __init__(
-        self, graph: DecisionGraph, dataset: Dataset, alpha: float = 1.0, prior: Prior = "start"
+        self, graph: DecisionGraph, dataset: Dataset, smoothing: float = 1.0, prior: Prior = "start"
     ) -> None:
-        check_alpha(alpha)
+        check_smoothing(smoothing)
         self.graph = graph
         self._layout: Layout = graph.layout
         codes = aligned_codes(dataset, graph.names, graph.states)
@@ -69,7 +69,9 @@ class ParameterEM:
             raise DataError("the table has no rows of positive weight: nothing to refine on")
         unobserved = np.flatnonzero((self._codes < 0).all(axis=0)).tolist()
         self.symmetric = symmetric_variables(graph, unobserved)
-        self.pseudo_counts = alpha * pseudo_counts(graph, "uniform" if self.symmetric else prior)
+        self.pseudo_counts = smoothing * pseudo_counts(
+            graph, "uniform" if self.symmetric else prior
+        )
 
     is_approximate = False
 
@@ -124,7 +126,7 @@ def refine(
     *,
     iterations: int = 100,
     tolerance: float = 1e-6,
-    alpha: float = 1.0,
+    smoothing: float = 1.0,
     prior: Prior = "start",
     starts: int | None = None,
     seed: int = 0,
@@ -136,7 +138,7 @@ def refine(
     Parameters
     ----------
     pdg
-        Structure and first parameters; states of probability zero stay so, unless ``alpha`` > 0
+        Structure and first parameters; states of probability zero stay so, unless ``smoothing`` > 0
         and the prior is uniform.
     dataset
         Rows, possibly weighted; variables and states are matched by name.
@@ -144,12 +146,12 @@ def refine(
         Most iterations to do from each start.
     tolerance
         EM ends when an iteration gains less than this per row (unit of weight).
-    alpha
+    smoothing
         Smoothing: pseudo-counts for each parameter. Without it a node that no row reaches keeps
         its parameters, and what no row has may become impossible.
     prior
-        ``start``: all pseudo-counts together are rows of ``pdg``, ``alpha`` for each of its
-        parameters. ``uniform``: each parameter gets ``alpha``, as it does where the graph is
+        ``start``: all pseudo-counts together are rows of ``pdg``, ``smoothing`` for each of its
+        parameters. ``uniform``: each parameter gets ``smoothing``, as it does where the graph is
         symmetric.
     starts
         Number of starts, of which that with the best objective is returned: the graph's own
@@ -165,7 +167,7 @@ def refine(
     Raises
     ------
     OptionError
-        If ``alpha``, ``prior`` or ``starts`` is wrong.
+        If ``smoothing``, ``prior`` or ``starts`` is wrong.
     DataError
         If the table does not fit the graph, or a row is impossible under it.
     CheckError
@@ -175,7 +177,7 @@ def refine(
         raise OptionError(
             f"prior {prior!r} and starts {starts}: expected 'start' or 'uniform', and at least 1"
         )
-    problem = ParameterEM(pdg, dataset, alpha, prior)
+    problem = ParameterEM(pdg, dataset, smoothing, prior)
     starts = starts or (STARTS if problem.symmetric else 1)
     return fitted(
         problem,
@@ -189,16 +191,16 @@ def refine(
 
 
 def smoothed_by_em(
-    graph: DecisionGraph, dataset: Dataset, alpha: float, time_limit: float | None = None
+    graph: DecisionGraph, dataset: Dataset, smoothing: float, time_limit: float | None = None
 ) -> DecisionGraph:
     """Return a graph refined with the uniform prior, by one step where there is time for none."""
-    found = refine(graph, dataset, alpha=alpha, prior="uniform", time_limit=time_limit)
-    return found.model if found.iterations else smoothed_once(graph, dataset, alpha)
+    found = refine(graph, dataset, smoothing=smoothing, prior="uniform", time_limit=time_limit)
+    return found.model if found.iterations else smoothed_once(graph, dataset, smoothing)
 
 
-def smoothed_once(graph: DecisionGraph, dataset: Dataset, alpha: float) -> DecisionGraph:
+def smoothed_once(graph: DecisionGraph, dataset: Dataset, smoothing: float) -> DecisionGraph:
     """Return a graph after one step of EM with the uniform prior."""
-    problem = ParameterEM(graph, dataset, alpha, "uniform")
+    problem = ParameterEM(graph, dataset, smoothing, "uniform")
     return problem.model(problem.m_step(problem.e_step(0, graph.parameters)))
 
 

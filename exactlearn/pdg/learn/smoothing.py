@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn.bayesnet.complete_data import check_alpha
+from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.bayesnet.smoothing_choice import (
     DEFAULTS,
     Folds,
@@ -41,15 +41,15 @@ class Smoothed(NamedTuple):
     ----------
     graph
         With the smoothed parameters of all rows.
-    alpha
+    smoothing
         The pseudo-count.
     validated
         Log-likelihood of all rows, each under the parameters of the other folds; NaN where
-        ``alpha`` was given.
+        ``smoothing`` was given.
     """
 
     graph: DecisionGraph
-    alpha: float
+    smoothing: float
     validated: float
 
 
@@ -57,7 +57,7 @@ def tuned_smoothing(
     graph: DecisionGraph,
     dataset: Dataset,
     *,
-    alpha: float | None = None,
+    smoothing: float | None = None,
     seed: int = 0,
     parameters: SmoothingParameters = DEFAULTS,
 ) -> Smoothed:
@@ -69,7 +69,7 @@ def tuned_smoothing(
         The structure.
     dataset
         Complete data; matched to the graph by names.
-    alpha
+    smoothing
         Pseudo-count of every parameter; left out, tuned, or 1 where there is one row only.
     seed
         Of the division into folds.
@@ -81,18 +81,18 @@ def tuned_smoothing(
     DataError
         If a cell is missing or the table does not fit the graph.
     OptionError
-        If ``alpha`` is negative or infinite, or there are fewer than two folds.
+        If ``smoothing`` is negative or infinite, or there are fewer than two folds.
     """
-    check_alpha(alpha)
+    check_smoothing(smoothing)
     check_complete(
         aligned_codes(dataset, graph.names, graph.states),
         graph.names,
-        "but smoothing by counts needs complete data; refine the graph with `alpha` by EM instead",
+        "but smoothing by counts needs complete data; refine the graph by EM instead",
     )
-    chosen, validated = 1.0 if alpha is None else alpha, np.nan
-    if alpha is None and dataset.row_weights.sum() >= 2:
+    chosen, validated = 1.0 if smoothing is None else smoothing, np.nan
+    if smoothing is None and dataset.row_weights.sum() >= 2:
         choice = choose_graph_smoothing(graph, dataset, seed=seed, parameters=parameters)
-        chosen, validated = choice.alpha, choice.log_likelihood
+        chosen, validated = choice.smoothing, choice.log_likelihood
     return Smoothed(graph.with_counts(node_counts(graph, dataset) + chosen), chosen, validated)
 
 
@@ -133,7 +133,7 @@ def choose_graph_smoothing(
 
 
 def validation_curve(
-    graph: DecisionGraph, dataset: Dataset, alphas: NDArray[np.float64], *, seed: int = 0
+    graph: DecisionGraph, dataset: Dataset, smoothings: NDArray[np.float64], *, seed: int = 0
 ) -> NDArray[np.float64]:
     """Return what `choose_graph_smoothing` maximises at some pseudo-counts (THESIS, Algorithm 4.1).
 
@@ -141,14 +141,14 @@ def validation_curve(
     ----------
     graph, dataset, seed
         As for `choose_graph_smoothing`.
-    alphas
+    smoothings
         Positive pseudo-counts.
 
     Returns
     -------
     For each the log-likelihood of all rows, each under the parameters of the other folds, in nats.
     """
-    return _validation(graph, dataset, "uniform", seed, DEFAULTS)[0].at(alphas)
+    return _validation(graph, dataset, "uniform", seed, DEFAULTS)[0].at(smoothings)
 
 
 def estimated(

@@ -25,10 +25,10 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import FALL, ascend
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
-from exactlearn.bayesnet.complete_data import check_alpha
+from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import bic_lambda
+from exactlearn.data.trade_off import bic_size_weight
 from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.pdg.inference.flows import log_likelihood_rows, refuse_impossible
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest, markov_forest
@@ -88,14 +88,14 @@ OnGraph = Callable[[StructuralEMState, float, Callable[[], DecisionGraph]], None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StructuralEMGraph(ByValue, shown="graph lambda_ size score converged finished"):
+class StructuralEMGraph(ByValue, shown="graph size_weight size score converged finished"):
     """A decision graph learnt by structural EM.
 
     Parameters
     ----------
     graph
         The model, its parameters fitted a last time and smoothed.
-    lambda_, size
+    size_weight, size
         The score that it was learnt by.
     states
         The first state and that after each iteration.
@@ -106,7 +106,7 @@ class StructuralEMGraph(ByValue, shown="graph lambda_ size score converged finis
     """
 
     graph: DecisionGraph
-    lambda_: float
+    size_weight: float
     size: Size
     states: tuple[StructuralEMState, ...]
     converged: bool
@@ -126,9 +126,9 @@ def structural_em_graph(
     parameters: Cases = "em",
     forest: Literal["forest", "tree"] | ArrayLike = "forest",
     start: DecisionGraph | None = None,
-    lambda_: float | None = None,
+    size_weight: float | None = None,
     size: Size = "effective",
-    alpha: float = 1.0,
+    smoothing: float = 1.0,
     iterations: int = ITERATIONS,
     time_limit: float | None = None,
     on_iteration: Callable[[StructuralEMState], None] | None = None,
@@ -145,7 +145,7 @@ def structural_em_graph(
         structures share, so nothing is monitored.
     parameters
         With ``cases="em"``, what replaces EM in line 5 of the algorithm only: the parameters are
-        those of the available or complete cases with ``alpha`` pseudo-counts, while the structure
+        those of the available or complete cases with ``smoothing``, while the structure
         changes by the expected counts under them. Then nothing is monitored.
     forest
         ``forest`` or ``tree`` of largest mutual information, or the parent of each variable, -1
@@ -153,11 +153,11 @@ def structural_em_graph(
     start
         The graph to start from in place of that of a forest, such as that of a learnt network,
         over the table's variables; every row must be possible under it.
-    lambda_
+    size_weight
         Weight of the size in the score; left out, that of BIC.
     size
         ``effective`` or ``representational``; the paper counts free parameters.
-    alpha
+    smoothing
         Pseudo-count of every parameter of the result, as in the paper's experiments.
     iterations
         Most changes of the structure.
@@ -195,12 +195,12 @@ def structural_em_graph(
             raise OptionError(f"{key} {value!r}: give 'em', 'available' or 'complete'")
     if parameters != "em" and cases != "em":
         raise OptionError("parameters: only with cases='em', which other cases replace throughout")
-    check_alpha(alpha)
+    check_smoothing(smoothing)
     used = _complete_rows(dataset) if cases == "complete" else dataset
     weight = float(used.row_weights.sum())
     if weight <= 0:
         raise DataError("the table has no rows of positive weight: nothing to learn from")
-    score = StructureScore(bic_lambda(weight) if lambda_ is None else lambda_, size)
+    score = StructureScore(bic_size_weight(weight) if size_weight is None else size_weight, size)
     merged = _merged(used)
     codes, weights = merged.codes.astype(np.int16), np.ascontiguousarray(merged.row_weights)
     if start is None:
@@ -215,7 +215,7 @@ def structural_em_graph(
         counted = kind(merged, codes, weights, control)
         if parameters != "em":
             rows = _complete_rows(merged) if parameters == "complete" else merged
-            counted = _CountedParameters(merged, codes, weights, control, rows, alpha)
+            counted = _CountedParameters(merged, codes, weights, control, rows, smoothing)
         states: list[StructuralEMState] = []
 
         def report(state: StructuralEMState) -> None:
@@ -223,7 +223,7 @@ def structural_em_graph(
             if on_iteration is not None:
                 on_iteration(state)
             if on_graph is not None:
-                on_graph(state, score.lambda_, lambda: counted.smoothed(state.graph, alpha))
+                on_graph(state, score.size_weight, lambda: counted.smoothed(state.graph, smoothing))
 
         problem = StructuralEM(counted, score)
         found, converged = ascend(
@@ -234,8 +234,10 @@ def structural_em_graph(
             control=control,
         )
         finished = converged or not control.is_over
-        last = counted.smoothed(found.graph, alpha, last=True)
-    return StructuralEMGraph(last, score.lambda_, score.size, tuple(states), converged, finished)
+        last = counted.smoothed(found.graph, smoothing, last=True)
+    return StructuralEMGraph(
+        last, score.size_weight, score.size, tuple(states), converged, finished
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +256,7 @@ class _ExpectedCases:
             graph,
             self.dataset,
             iterations=EM_ITERATIONS,
-            alpha=0.0,
+            smoothing=0.0,
             starts=1,
             time_limit=self.control.remaining,
         ).model
@@ -263,11 +265,13 @@ class _ExpectedCases:
         """Return the counts of all edges, and the log-likelihood."""
         return expected_edge_counts(graph, self.codes, self.weights)
 
-    def smoothed(self, graph: DecisionGraph, alpha: float, *, last: bool = False) -> DecisionGraph:
+    def smoothed(
+        self, graph: DecisionGraph, smoothing: float, *, last: bool = False
+    ) -> DecisionGraph:
         """Return a structure with smoothed parameters, the last one fitted until they converge."""
         if not last:
-            return smoothed_once(graph, self.dataset, alpha)
-        return smoothed_by_em(graph, self.dataset, alpha, self.control.remaining)
+            return smoothed_once(graph, self.dataset, smoothing)
+        return smoothed_by_em(graph, self.dataset, smoothing, self.control.remaining)
 
 
 class _AvailableCases(_ExpectedCases):
@@ -281,9 +285,11 @@ class _AvailableCases(_ExpectedCases):
     def counts(self, graph: DecisionGraph) -> EdgeCounts:
         return available_edge_counts(graph, self.codes, self.weights)
 
-    def smoothed(self, graph: DecisionGraph, alpha: float, *, last: bool = False) -> DecisionGraph:
+    def smoothed(
+        self, graph: DecisionGraph, smoothing: float, *, last: bool = False
+    ) -> DecisionGraph:
         counts = available_counts(graph.layout, self.codes, self.weights)
-        return graph.with_counts(counts + alpha)
+        return graph.with_counts(counts + smoothing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,16 +300,18 @@ class _CountedParameters(_ExpectedCases):
     """
 
     rows: Dataset
-    alpha: float
+    smoothing: float
     shares_likelihood: ClassVar[bool] = False
 
     def fitted(self, graph: DecisionGraph) -> DecisionGraph:
-        return self.smoothed(graph, self.alpha)
+        return self.smoothed(graph, self.smoothing)
 
-    def smoothed(self, graph: DecisionGraph, alpha: float, *, last: bool = False) -> DecisionGraph:
+    def smoothed(
+        self, graph: DecisionGraph, smoothing: float, *, last: bool = False
+    ) -> DecisionGraph:
         codes = self.rows.codes.astype(np.int16)
         counts = available_counts(graph.layout, codes, self.rows.row_weights)
-        return graph.with_counts(counts + alpha)
+        return graph.with_counts(counts + smoothing)
 
 
 class StructuralEM:
@@ -367,6 +375,6 @@ def _forest(
     if isinstance(forest, str):
         if forest not in ("forest", "tree"):
             raise OptionError(f"forest {forest!r}: give 'forest', 'tree' or parents")
-        rate = score.rate if forest == "forest" and score.lambda_ < 1 else None
+        rate = score.rate if forest == "forest" and score.size_weight < 1 else None
         return chow_liu_forest(codes, weights, dataset.cardinalities, rate)
     return checked_forest(forest, dataset)

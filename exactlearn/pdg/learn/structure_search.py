@@ -19,7 +19,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import bic_lambda
+from exactlearn.data.trade_off import bic_size_weight
 from exactlearn.errors import CheckError
 from exactlearn.pdg.learn.edge_counts import copied_by_edges
 from exactlearn.pdg.learn.populated_graph import (
@@ -74,14 +74,14 @@ DEFAULTS = StructureSearchParameters()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearntGraph(ByValue, shown="graph lambda_ size score log_likelihood"):
+class LearntGraph(ByValue, shown="graph size_weight size score log_likelihood"):
     """A decision graph learnt from data.
 
     Parameters
     ----------
     graph
         The model, some row reaching each node.
-    lambda_, size
+    size_weight, size
         The score that it was learnt by.
     score
         S(lambda) of the maximum-likelihood parameters.
@@ -90,7 +90,7 @@ class LearntGraph(ByValue, shown="graph lambda_ size score log_likelihood"):
     """
 
     graph: DecisionGraph
-    lambda_: float
+    size_weight: float
     size: Size
     score: float
     log_likelihood: float
@@ -105,7 +105,7 @@ class LearntGraph(ByValue, shown="graph lambda_ size score log_likelihood"):
         """
         self.graph.check()
         rows = CompleteRows.of(dataset)
-        score = StructureScore(self.lambda_, self.size)
+        score = StructureScore(self.size_weight, self.size)
         again = populate(rows, self.graph.forest, structure_of(self.graph))
         stored = (self.log_likelihood, self.score, self.graph.n_nodes)
         found = (
@@ -124,9 +124,9 @@ def learn_on_forest(
     dataset: Dataset,
     forest: ArrayLike,
     *,
-    lambda_: float | None = None,
+    size_weight: float | None = None,
     size: Size = "effective",
-    alpha: float = 0.0,
+    smoothing: float = 0.0,
     parameters: StructureSearchParameters = DEFAULTS,
 ) -> LearntGraph:
     """Learn a decision graph over a given forest of variables (THESIS, Algorithm 4.7).
@@ -137,11 +137,11 @@ def learn_on_forest(
         Complete data, possibly weighted.
     forest
         Parent of each variable, -1 for a root, shape (variables,).
-    lambda_
+    size_weight
         Weight of the size in the score, from 0 to 1; left out, that of BIC.
     size
         ``effective`` (THESIS, 3.52) or ``representational``, the number of free parameters.
-    alpha
+    smoothing
         Pseudo-count of every parameter of the result; the structure is learnt without.
     parameters
         Tuning constants of the search.
@@ -164,21 +164,23 @@ def learn_on_forest(
     """
     rows = CompleteRows.of(dataset)
     given = checked_forest(forest, dataset)
-    score = StructureScore(bic_lambda(rows.total_weight) if lambda_ is None else lambda_, size)
+    score = StructureScore(
+        bic_size_weight(rows.total_weight) if size_weight is None else size_weight, size
+    )
     subtrees, structures = SubtreeRows(rows, given), first_structures(rows, given, parameters)
     best = best_improved(rows, given, score, structures, subtrees, parameters.sweeps)
     best = improve_further(best, rows, score, subtrees, parameters)
-    return learnt_graph(best, score, alpha)
+    return learnt_graph(best, score, smoothing)
 
 
 def learnt_graph(
-    populated: PopulatedGraph, score: StructureScore, alpha: float = 0.0
+    populated: PopulatedGraph, score: StructureScore, smoothing: float = 0.0
 ) -> LearntGraph:
     """Return a populated graph as a result, smoothed by pseudo-counts."""
     likelihood = populated.log_likelihood
     value = score.of(populated.graph, likelihood)
-    graph = populated.graph.with_counts(populated.counts + alpha)
-    return LearntGraph(graph, score.lambda_, score.size, value, likelihood)
+    graph = populated.graph.with_counts(populated.counts + smoothing)
+    return LearntGraph(graph, score.size_weight, score.size, value, likelihood)
 
 
 def first_structures(

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.data.trade_off import check_lambda, rate_of
+from exactlearn.data.trade_off import check_size_weight, rate_of
 from exactlearn.errors import OptionError
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 
@@ -27,7 +27,7 @@ class StructureScore:
 
     Parameters
     ----------
-    lambda_
+    size_weight
         Weight of the size, from 0 to 1.
     size
         ``effective`` or ``representational``.
@@ -38,19 +38,19 @@ class StructureScore:
         If lambda is out of range or the size is of no known kind.
     """
 
-    lambda_: float
+    size_weight: float
     size: Size = "effective"
 
     def __post_init__(self) -> None:
         """Check the options."""
-        check_lambda(self.lambda_)
+        check_size_weight(self.size_weight)
         if self.size not in SIZES:
             raise OptionError(f"size {self.size!r}: give 'effective' or 'representational'")
 
     @property
     def rate(self) -> float:
         """The log-likelihood that one cell of size must gain, in nats; infinite for lambda 1."""
-        return rate_of(self.lambda_)
+        return rate_of(self.size_weight)
 
     def cells(self, graph: DecisionGraph) -> NDArray[np.int64]:
         """Return what one node of each variable adds to the size, shape (variables,)."""
@@ -71,7 +71,7 @@ class StructureScore:
 
     def of(self, graph: DecisionGraph, log_likelihood: float) -> float:
         """Return S(lambda) of a graph with this total log-likelihood."""
-        return (1 - self.lambda_) * log_likelihood - self.lambda_ * self.size_of(graph)
+        return (1 - self.size_weight) * log_likelihood - self.size_weight * self.size_of(graph)
 
 
 def information(counts: NDArray[np.float64]) -> NDArray[np.float64]:
