@@ -85,7 +85,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 class ExactlearnError(Exception):
-    """Base of all errors raised on purpose by this package."""
+    """Base of all errors raised on purpose by this package.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> try:
+    ...     el.read_bif("asya")
+    ... except el.ExactlearnError as error:
+    ...     print(type(error).__name__)
+    OptionError
+    """
 
     exit_status = ExitStatus.MISTAKE
 

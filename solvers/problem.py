@@ -71,6 +71,16 @@ class Problem(
     ------
     OptionError
         When the arrays do not fit each other.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("asia-mnar-complete")
+    >>> problem = el.candidate_parent_sets(table, "bdeu", max_parents=2, required=[(2, 3)])
+    >>> problem
+    Problem(variables=8, candidates=53, required=1)
+    >>> problem.n_variables, problem.n_candidates, problem.is_feasible
+    (8, 53, True)
     """
 
     names: tuple[str, ...] = ()
@@ -104,22 +114,50 @@ class Problem(
 
     @cached_property
     def child(self) -> NDArray[np.int32]:
-        """Variable that each candidate belongs to, shape (m,)."""
+        """Variable that each candidate belongs to, shape (m,).
+
+        Examples
+        --------
+        >>> problem = Problem.from_candidates(["a", "b"], [{(): -2.0, (1,): -1.0}, {(): -3.0}])
+        >>> problem.child.tolist()
+        [0, 0, 1]
+        """
         return np.repeat(np.arange(self.n_variables, dtype=np.int32), np.diff(self.first))
 
     @cached_property
     def option_first(self) -> NDArray[np.int64]:
-        """Index of each choice's first literal, shape (c + 1,)."""
+        """Index of each choice's first literal, shape (c + 1,).
+
+        Examples
+        --------
+        >>> problem = Problem.from_candidates(["a", "b"], [{(): -2.0, (1,): -1.0}, {(): -3.0}])
+        >>> problem.option_first.tolist()  # no choices
+        [0]
+        """
         return offsets(self.options)
 
     def parent_set(self, candidate: int) -> tuple[int, ...]:
-        """Return the parents of one candidate, in increasing order."""
+        """Return the parents of one candidate, in increasing order.
+
+        Examples
+        --------
+        >>> problem = Problem.from_candidates(["a", "b"], [{(): -2.0, (1,): -1.0}, {(): -3.0}])
+        >>> problem.parent_set(1)
+        (1,)
+        """
         return tuple(
             self.members[self.member_first[candidate] : self.member_first[candidate + 1]].tolist()
         )
 
     def reads(self, candidate: int) -> dict[int, int]:
-        """Return the choices one candidate reads, with the value it needs of each."""
+        """Return the choices one candidate reads, with the value it needs of each.
+
+        Examples
+        --------
+        >>> problem = Problem.from_candidates(["a", "b"], [{(): -2.0, (1,): -1.0}, {(): -3.0}])
+        >>> problem.reads(0)
+        {}
+        """
         assert self.literal_first is not None
         read = self.literals[self.literal_first[candidate] : self.literal_first[candidate + 1]]
         choices = np.searchsorted(self.option_first, read, side="right") - 1
@@ -128,7 +166,14 @@ class Problem(
         )
 
     def candidates(self, variable: int) -> Iterator[tuple[tuple[int, ...], float]]:
-        """Yield the parent sets of a variable with their scores."""
+        """Yield the parent sets of a variable with their scores.
+
+        Examples
+        --------
+        >>> problem = Problem.from_candidates(["a", "b"], [{(): -2.0, (1,): -1.0}, {(): -3.0}])
+        >>> list(problem.candidates(0))
+        [((), -2.0), ((1,), -1.0)]
+        """
         for c in range(self.first[variable], self.first[variable + 1]):
             yield self.parent_set(c), float(self.scores[c])
 
@@ -138,6 +183,12 @@ class Problem(
 
         These are the required and forbidden arcs, those that other constraints rule out at once,
         and the largest numbers of parents.
+
+        Examples
+        --------
+        >>> sets = [{(): -2.0, (1,): -1.0}, {(): -3.0}]
+        >>> Problem.from_candidates(["a", "b"], sets, forbidden=[(1, 0)]).allowed.tolist()
+        [True, False, True]
         """
         n, m = self.n_variables, self.n_candidates
         ruled_out = self.forbidden.union(*(c.forbidden_arcs for c in self.constraints))
@@ -156,11 +207,27 @@ class Problem(
 
     @property
     def overall_constraints(self) -> tuple[Constraint, ...]:
-        """The constraints that :attr:`allowed` does not settle: they concern the whole network."""
+        """The constraints that :attr:`allowed` does not settle: they concern the whole network.
+
+        Examples
+        --------
+        >>> sets = [{(): -2.0}, {(): -3.0}]
+        >>> problem = Problem.from_candidates(["a", "b"], sets, forbidden=[(1, 0)])
+        >>> problem.overall_constraints  # ``allowed`` settles arcs
+        ()
+        """
         return tuple(c for c in self.constraints if not c.is_local)
 
     def violations(self, parents: Sequence[Sequence[int]]) -> list[str]:
-        """Return which constraints a network violates, each in words."""
+        """Return which constraints a network violates, each in words.
+
+        Examples
+        --------
+        >>> sets = [{(): -2.0, (1,): -1.0}, {(): -3.0}]
+        >>> problem = Problem.from_candidates(["a", "b"], sets, forbidden=[(1, 0)])
+        >>> problem.violations([(1,), ()])
+        ['forbidden b -> a']
+        """
         missing = [a for a in sorted(self.required) if a[0] not in parents[a[1]]]
         present = [a for a in sorted(self.forbidden) if a[0] in parents[a[1]]]
         broken = [c.describe(self.names) for c in self.constraints if c.clause(parents) is not None]
@@ -171,7 +238,14 @@ class Problem(
         ]
 
     def select(self, keep: NDArray[np.bool_]) -> "Problem":
-        """Return the problem with only the candidates where ``keep`` is true."""
+        """Return the problem with only the candidates where ``keep`` is true.
+
+        Examples
+        --------
+        >>> problem = Problem.from_candidates(["a", "b"], [{(): -2.0, (1,): -1.0}, {(): -3.0}])
+        >>> problem.select(problem.scores > -2.5).n_candidates
+        2
+        """
         assert self.literal_first is not None
         sizes, reads = np.diff(self.member_first)[keep], np.diff(self.literal_first)[keep]
         counts = np.bincount(self.child[keep], minlength=self.n_variables)
@@ -186,7 +260,14 @@ class Problem(
         )
 
     def without_literals(self) -> "Problem":
-        """Return the problem with the same candidates, forgetting the choices they read."""
+        """Return the problem with the same candidates, forgetting the choices they read.
+
+        Examples
+        --------
+        >>> problem = Problem.from_candidates(["a", "b"], [{(): -2.0, (1,): -1.0}, {(): -3.0}])
+        >>> problem.without_literals() == problem
+        True
+        """
         return replace(
             self,
             options=np.zeros(0, np.int64),
@@ -224,7 +305,18 @@ class Problem(
         )
 
     def require_feasible(self) -> None:
-        """Raise :class:`InfeasibleError`, naming the constraints, when no network is allowed."""
+        """Raise :class:`InfeasibleError`, naming the constraints, when no network is allowed.
+
+        Examples
+        --------
+        >>> sets = [{(): -2.0, (1,): -1.0}, {(): -3.0, (0,): -1.0}]
+        >>> problem = Problem.from_candidates(["a", "b"], sets, required=[(0, 1), (1, 0)])
+        >>> try:
+        ...     problem.require_feasible()
+        ... except InfeasibleError as error:
+        ...     print(error)
+        the required arcs a -> b, b -> a close a cycle; drop one of them
+        """
         if not self.is_feasible:
             raise InfeasibleError(self.conflict_message())
 
@@ -233,6 +325,12 @@ class Problem(
 
         Variables that have a candidate inside the set placed so far are placed, until all are;
         ``None`` when that ends before. Choices are left out of account.
+
+        Examples
+        --------
+        >>> problem = Problem.from_candidates(["a", "b"], [{(1,): -1.0}, {(): -3.0}])
+        >>> problem.placing_order().tolist()
+        [1, 0]
         """
         allowed = self.allowed
         placed, order = np.zeros(self.n_variables, np.bool_), [np.zeros(0, np.int64)]
@@ -253,6 +351,13 @@ class Problem(
         """Name a smallest set of constraints that excludes every network.
 
         Of constraints on the whole network, only the arcs that they rule out at once count.
+
+        Examples
+        --------
+        >>> sets = [{(): -2.0, (1,): -1.0}, {(): -3.0, (0,): -1.0}]
+        >>> problem = Problem.from_candidates(["a", "b"], sets, required=[(0, 1), (1, 0)])
+        >>> problem.conflict_message()
+        'the required arcs a -> b, b -> a close a cycle; drop one of them'
         """
         cycle = self._required_cycle()
         if cycle:
@@ -270,7 +375,14 @@ class Problem(
 
     @property
     def requirements(self) -> tuple["Requirement", ...]:
-        """All constraints, one by one."""
+        """All constraints, one by one.
+
+        Examples
+        --------
+        >>> sets = [{(): -2.0, (1,): -1.0}, {(): -3.0}]
+        >>> Problem.from_candidates(["a", "b"], sets, forbidden=[(1, 0)]).requirements
+        (('forbidden', (1, 0)),)
+        """
         return (
             *(("required", arc) for arc in sorted(self.required)),
             *(("forbidden", arc) for arc in sorted(self.forbidden)),
@@ -278,7 +390,15 @@ class Problem(
         )
 
     def constrained_by(self, requirements: Sequence["Requirement"]) -> "Problem":
-        """Return the problem with these constraints only."""
+        """Return the problem with these constraints only.
+
+        Examples
+        --------
+        >>> sets = [{(): -2.0, (1,): -1.0}, {(): -3.0}]
+        >>> problem = Problem.from_candidates(["a", "b"], sets)
+        >>> problem.constrained_by([("required", (1, 0))]).required
+        frozenset({(1, 0)})
+        """
         arcs: dict[str, list[Arc]] = {"required": [], "forbidden": []}
         constraints: list[Constraint] = []
         for kind, found in requirements:
@@ -294,7 +414,14 @@ class Problem(
         )
 
     def describe_conflict(self, requirements: Sequence["Requirement"]) -> str:
-        """Return the message that these constraints exclude every network."""
+        """Return the message that these constraints exclude every network.
+
+        Examples
+        --------
+        >>> problem = Problem.from_candidates(["a", "b"], [{(): -2.0}, {(): -3.0}])
+        >>> problem.describe_conflict([("required", (1, 0))]).split(";")[0]
+        'no network satisfies these constraints together: required b -> a'
+        """
         listed = ", ".join(
             f"{kind} {self.names[found[0]]} -> {self.names[found[1]]}"
             if isinstance(found, tuple)

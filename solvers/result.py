@@ -65,6 +65,18 @@ class Result(Displayed, shown="status score bound gap solver seconds nodes"):
     certificate
         The proof of the bound, which :mod:`exactlearn.solvers.certificates.checker` verifies with
         exact fractions; ``None`` unless it was asked for.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("asia-mnar-complete")
+    >>> problem = el.candidate_parent_sets(table, "bdeu", max_parents=2)
+    >>> result = el.solve(problem)
+    >>> result.status, round(result.score, 3), result.gap
+    ('optimal', -229.985, 0.0)
+    >>> result.parents
+    ((), (3, 5), (7,), (2, 5), (), (), (3,), (4, 5))
+    >>> result.check(problem)
     """
 
     parents: tuple[tuple[int, ...], ...] | None

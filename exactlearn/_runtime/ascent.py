@@ -189,6 +189,15 @@ class EMResult(
         apart.
     approximation
         Of how many rows inference was approximate; log-likelihoods and objectives then are, too.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> fit = el.fit_em(el.read_dataset("asia-mnar"), el.read_bif("asia").parents)
+    >>> fit.converged, fit.iterations, round(fit.log_likelihood, 3)
+    (True, 6, -197.776)
+    >>> fit.model.names[:3]
+    ('asia', 'tub', 'smoke')
     """
 
     model: M

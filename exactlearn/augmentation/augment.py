@@ -115,6 +115,16 @@ def augment(
         When ``exact`` or ``gadget`` have too many completions, or ``branching`` too many families.
     InfeasibleError
         When the constraints exclude every network.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("cancer-mcar").part(slice(20))
+    >>> found = el.augment(table, "bdeu", max_parents=1)
+    >>> found.status, found.parents
+    ('optimal', ((), (), (), (), ()))
+    >>> found.completed(table)
+    Dataset(rows=20, variables=5)
     """
     if method not in METHODS:
         raise OptionError(f"there is no method {method!r}{did_you_mean(method, METHODS)}")
@@ -180,6 +190,14 @@ def gadget_problem(
     ------
     TooLargeError
         When the families have too many completions to enumerate.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("cancer-mcar").part(slice(12))
+    >>> problem = el.gadget_problem(table, el.BDeu(), max_parents=1)
+    >>> problem.n_variables, problem.options.tolist()
+    (13, [])
     """
     rules = FamilyRules.of(max_parents, required, forbidden)
     return reduction(Task(dataset, score, rules, "auto", 0))[1]

@@ -47,6 +47,15 @@ class Profile(ByValue, shown="status cells=scores seconds"):
         limit and ``interrupted`` after Ctrl-C.
     seconds
         Wall time without the search for the best solution.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("cancer-mcar").part(slice(10))
+    >>> best = el.augment(table, "bdeu", max_parents=1)
+    >>> found = el.profile(table, "bdeu", best, max_parents=1)
+    >>> found.loss.round(3).tolist(), bool((found.least_loss <= found.loss).all())
+    ([[0.0, 0.619], [0.0, 1.98]], True)
     """
 
     best: Augmentation

@@ -36,6 +36,14 @@ class Ranking(Displayed, shown="status solutions seconds"):
         and ``interrupted`` after Ctrl-C: there may be better ones then.
     seconds
         Wall time.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("cancer-mcar").part(slice(10))
+    >>> found = el.best_solutions(table, "bdeu", 3, max_parents=1)
+    >>> found.status, [round(each.score, 2) for each in found.solutions]
+    ('optimal', [-28.5, -28.87, -28.87])
     """
 
     solutions: tuple[Solution, ...]

@@ -59,6 +59,16 @@ class Augmentation(ByValue, shown="status score bound method t values seconds"):
         What a user should know beyond the status.
     unproven
         What a proof of t-local optimality that was stopped has left open, if it had begun.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("cancer-mcar").part(slice(20))
+    >>> found = el.augment(table, "bdeu", max_parents=1)
+    >>> found.status, found.method, found.gap
+    ('optimal', 'branching', 0.0)
+    >>> found.completed(table).is_complete
+    True
     """
 
     parents: tuple[tuple[int, ...], ...] | None
@@ -113,7 +123,17 @@ class Augmentation(ByValue, shown="status score bound method t values seconds"):
 
     @checked_arguments()
     def to_frame(self, dataset: Dataset) -> "pd.DataFrame":
-        """Return the values of the missing cells as a pandas frame: row, variable, value."""
+        """Return the values of the missing cells as a pandas frame: row, variable, value.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> table = el.read_dataset("cancer-mcar").part(slice(20))
+        >>> el.augment(table, "bdeu", max_parents=1).to_frame(table).head(2)
+           row  variable  value
+        0    2  Dyspnoea  False
+        1    3    Cancer  False
+        """
         return dataset.completion_frame(self.values)
 
     def check_score(self, dataset: Dataset, score: Score, rules: FamilyRules) -> None:
@@ -124,6 +144,14 @@ class Augmentation(ByValue, shown="status score bound method t values seconds"):
         CheckError
             When a family breaks the rules, the arcs close a cycle, the score is not that of the
             completed table, the score exceeds the bound, or ``optimal`` is claimed with a gap.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> from exactlearn.augmentation import FamilyRules
+        >>> table = el.read_dataset("cancer-mcar").part(slice(20))
+        >>> found = el.augment(table, "bdeu", max_parents=1)
+        >>> found.check_score(table, el.BDeu(), FamilyRules.of(1, (), ()))
         """
         if self.parents is None:
             return

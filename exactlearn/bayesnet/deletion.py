@@ -139,6 +139,14 @@ class DeletionFit(Displayed, shown="method model unsupported"):
         The estimator; ``graph`` for the formulas of a missingness graph.
     families
         How each family was estimated, in the order of the variables.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table, network = el.read_dataset("asia-mnar"), el.read_bif("asia")
+    >>> fit = el.fit_deletion(table, network.parents, method="d-mcar")
+    >>> fit.unsupported, fit.families[3].rows
+    ((), 96.0)
     """
 
     model: BayesianNetwork

@@ -62,6 +62,18 @@ class BayesianNetwork(
         When names, states or tables do not fit each other.
     OptionError
         When the parents hold a directed cycle.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> network = el.read_bif("asia")
+    >>> network
+    BayesianNetwork(variables=8, arcs=8, parameters=18)
+    >>> network.arcs[:3], network.representational_size, network.order
+    (((0, 1), (2, 3), (2, 4)), 18, (0, 1, 2, 3, 4, 5, 6, 7))
+    >>> network == el.read_bif("asia")
+    True
+    >>> network.check()
     """
 
     names: tuple[str, ...]
@@ -94,11 +106,29 @@ class BayesianNetwork(
 
     @property
     def structure(self) -> NamedGraph:
-        """The directed acyclic graph with the names of its variables."""
+        """The directed acyclic graph with the names of its variables.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.read_bif("asia").structure.as_kind("cpdag").edges
+        (('asia', 'tub'), ('smoke', 'lung'), ('smoke', 'bronc'))
+        """
         return NamedGraph.of(self.names, self.parents)
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return the arcs as a pandas frame: parent, child."""
+        """Return the arcs as a pandas frame: parent, child.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.read_bif("cancer").to_frame()
+              parent     child
+        0  Pollution    Cancer
+        1     Smoker    Cancer
+        2     Cancer      Xray
+        3     Cancer  Dyspnoea
+        """
         return self.structure.to_frame()
 
     def to_networkx(self) -> "nx.DiGraph":
@@ -108,6 +138,13 @@ class BayesianNetwork(
         ------
         MissingExtraError
             When networkx is not installed.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> graph = el.read_bif("cancer").to_networkx()
+        >>> graph.nodes["Cancer"], sorted(graph.successors("Cancer"))
+        ({'states': ['True', 'False']}, ['Dyspnoea', 'Xray'])
         """
         graph = self.structure.to_networkx()
         for name, states in zip(self.names, self.states, strict=True):
@@ -132,6 +169,17 @@ class BayesianNetwork(
         ------
         OptionError
             When there is no such variable; the message suggests near names.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.read_bif("asia").table("dysp")
+        dysp          yes   no
+        bronc either
+        yes   yes     0.9  0.1
+              no      0.8  0.2
+        no    yes     0.7  0.3
+              no      0.1  0.9
         """
         import pandas as pd
 
@@ -174,6 +222,14 @@ class BayesianNetwork(
         ------
         OptionError
             When the models do not have the same variables and states.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> network = el.read_bif("asia")
+        >>> again = el.fit_complete(el.read_dataset("asia-mnar-complete"), network.parents)
+        >>> again.states[0], network.states[0], again.reordered(network).states[0]
+        (('no', 'yes'), ('yes', 'no'), ('yes', 'no'))
         """
         if (self.names, self.states) == (like.names, like.states):
             return self
@@ -196,6 +252,15 @@ class BayesianNetwork(
         ------
         DataError
             When a variable is absent, or a row has a state that the network does not know.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> network, table = el.read_bif("asia"), el.read_dataset("asia-mnar")
+        >>> table.states[0], network.states[0]
+        (('no', 'yes'), ('yes', 'no'))
+        >>> table.codes[0].tolist(), network.aligned_codes(table)[0].tolist()
+        ([0, 0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1])
         """
         return aligned_codes(dataset, self.names, self.states)
 
@@ -217,6 +282,13 @@ class BayesianNetwork(
         ------
         DataError
             When a variable or state does not match, or a cell is missing.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> table = el.read_dataset("asia-mnar-complete")
+        >>> el.read_bif("asia").log_likelihood_rows(table)[:3].round(3).tolist()
+        [-1.237, -1.892, -4.089]
         """
         codes = self.aligned_codes(dataset)
         check_complete(codes, self.names, _COMPLETE_ROWS)
@@ -235,6 +307,13 @@ class BayesianNetwork(
         ------
         DataError
             When a variable or state does not match, or a cell is missing.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> table = el.read_dataset("asia-mnar-complete")
+        >>> round(el.read_bif("asia").log_likelihood(table), 3)
+        -214.923
         """
         return dataset.total(self.log_likelihood_rows(dataset))
 
@@ -253,6 +332,12 @@ class BayesianNetwork(
         ------
         OptionError
             When ``rows`` is negative.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.read_bif("asia").sample(1000, np.random.default_rng(1))
+        Dataset(rows=1000, variables=8)
         """
         if rows < 0:
             raise OptionError(f"{rows} rows to sample: give a number that is 0 or more")

@@ -150,6 +150,14 @@ def draw_completions(
         When ``draws`` is negative.
     DataError, TooLargeError
         As :func:`posterior_cells` does.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table, network = el.read_dataset("asia-mnar"), el.read_bif("asia")
+    >>> values = el.draw_completions(network, table, 3, np.random.default_rng(1))
+    >>> values.shape, table.complete(values[0]).is_complete
+    ((3, 16), True)
     """
     if draws < 0:
         raise OptionError(f"{draws} completions to draw: give a number that is 0 or more")

@@ -90,6 +90,18 @@ class Blocks(Displayed, shown="sources variables states"):
         The columns that make up the blocks, in their order; without it, all columns.
     on_rows
         Called with the number of rows after each block.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> from exactlearn.instances import path
+    >>> blocks = el.read_blocks(path("asia-mnar-complete.csv"))
+    >>> [block.n_rows for block in blocks]
+    [100]
+    >>> blocks.with_states().states["smoke"]
+    ('no', 'yes')
+    >>> next(blocks.with_states().part(*blocks.sources[0]))
+    Dataset(rows=100, variables=8)
     """
 
     read: Callable[..., Iterator[LabelledRows]]
@@ -143,6 +155,14 @@ class Blocks(Displayed, shown="sources variables states"):
             Makes one result of several in a row.
         client
             The client of a cluster, if any.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> from exactlearn.instances import path
+        >>> blocks = el.read_blocks(path("asia-mnar-complete.csv")).with_states()
+        >>> [*blocks.fold(lambda part: sum(block.n_rows for block in part), sum)]
+        [100]
         """
         return self._results(partial(_apply, function), combine, client)
 

@@ -80,6 +80,18 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
     [[1, 0]]
     >>> table.complete([1]).codes.tolist()
     [[0, 1], [1, 0]]
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("asia-mnar")
+    >>> table
+    Dataset(rows=100, variables=8, missing_cells=16)
+    >>> table.n_rows, table.n_variables, table.is_complete, table.cardinalities.tolist()
+    (100, 8, False, [2, 2, 2, 2, 2, 2, 2, 2])
+    >>> table.row_weights[:3].tolist(), int(table.complete_rows.sum())
+    ([1.0, 1.0, 1.0], 85)
+    >>> table.part(slice(10))
+    Dataset(rows=10, variables=8, missing_cells=1)
+    >>> table.drawn(20, np.random.default_rng(1))
+    Dataset(rows=20, variables=8, missing_cells=5)
     """
 
     codes: NDArray[np.int8] | NDArray[np.int16]
@@ -132,6 +144,14 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
             When a column is constant, entirely missing, or has far too many values.
         OptionError
             When an option names a column that does not exist.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"smoke": ["yes", "no", None], "age": [31.5, 44.0, 62.5]})
+        >>> table = Dataset.from_frame(frame, discretise={"age": "width:2"})
+        >>> table.states, table.codes.tolist()
+        ((('no', 'yes'), ('<=47', '>47')), [[1, 0], [0, 0], [-1, 1]])
         """
         from exactlearn.data.coding import code_frame  # pandas takes long to import
 
@@ -166,6 +186,13 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         ------
         DataError
             As for :meth:`from_frame`; also when the array is not two-dimensional.
+
+        Examples
+        --------
+        >>> cells = np.array([["no", "?"], ["yes", "high"], ["no", "low"]])
+        >>> table = Dataset.from_array(cells, ["smoke", "dose"])
+        >>> table.states, table.codes.tolist()
+        ((('no', 'yes'), ('high', 'low')), [[0, -1], [1, 0], [0, 1]])
         """
         from exactlearn.data.coding import code_array  # pandas takes long to import
 
@@ -246,6 +273,15 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         ------
         OptionError
             When a variable has that name.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.read_dataset("asia-mnar").to_frame().iloc[1:4, 4:]
+          bronc either xray dysp
+        1    no     no   no   no
+        2    no     no   no  NaN
+        3   yes     no   no  yes
         """
         import pandas as pd
 
@@ -278,6 +314,16 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         ------
         DataError
             As :meth:`complete`.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> table, network = el.read_dataset("asia-mnar"), el.read_bif("asia")
+        >>> values = el.most_probable_completion(network, table)
+        >>> table.completion_frame(values).head(2)
+           row variable value
+        0    2     dysp    no
+        1   12     dysp   yes
         """
         import pandas as pd
 
@@ -357,6 +403,13 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         """Return the sum of a number of each row, shape (rows,), rows counted by weight.
 
         Rows of weight zero do not count, even with an infinite number.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> network, table = el.read_bif("asia"), el.read_dataset("asia-mnar-complete")
+        >>> round(table.total(network.log_likelihood_rows(table)), 3)
+        -214.923
         """
         if self.weights is None:
             return float(rows.sum())

@@ -69,6 +69,10 @@ class MissingnessGraph(Displayed, shown="kind variables"):
     'MAR'
     >>> str(graph)
     'income <- age; children <- missing(income)'
+    >>> graph.variables, graph.statements
+    (('income', 'children'), ('income <- age', 'children <- missing(income)'))
+    >>> graph.to_dict()["income"]
+    {'variables': ['age'], 'indicators': []}
     """
 
     causes: Mapping[str, tuple[str, ...]]
@@ -170,12 +174,25 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         return frozenset(order[k] for k in ancestors(parents, map(order.index, variables)))
 
     def all_causes(self, variables: Iterable[str]) -> frozenset[str]:
-        """Return the variables that indicators depend on, also through other indicators."""
+        """Return the variables that indicators depend on, also through other indicators.
+
+        Examples
+        --------
+        >>> graph = MissingnessGraph.parse("a <- x; b <- missing(a)")
+        >>> sorted(graph.all_causes(["b"]))
+        ['x']
+        """
         chain = self.indicator_ancestors(variables)
         return frozenset(cause for name in chain for cause in self.causes[name])
 
     def check(self, names: Sequence[str]) -> None:
-        """Raise an `OptionError` if a variable of the graph is not among some names."""
+        """Raise an `OptionError` if a variable of the graph is not among some names.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> MissingnessGraph.parse("lung <- smoke").check(el.read_bif("asia").names)
+        """
         for name, causes in self.causes.items():
             for variable in (name, *causes):
                 if variable not in names:
@@ -193,6 +210,13 @@ class MissingnessGraph(Displayed, shown="kind variables"):
             When a variable of the graph is no column of the table.
         DataError
             When a column has missing cells and the graph has no indicator for it.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> table = el.read_dataset("earthquake-mar")
+        >>> graph = MissingnessGraph({name: () for name in table.names})
+        >>> graph.check_table(table)
         """
         self.check(dataset.names)
         for name, column in zip(dataset.names, dataset.codes.T, strict=True):
@@ -204,7 +228,14 @@ class MissingnessGraph(Displayed, shown="kind variables"):
                 )
 
     def restricted(self, variables: Collection[str]) -> Self:
-        """Return the graph with the indicators of some variables only."""
+        """Return the graph with the indicators of some variables only.
+
+        Examples
+        --------
+        >>> graph = MissingnessGraph.parse("a <- x; b <- missing(a)")
+        >>> str(graph.restricted(["a"]))
+        'a <- x'
+        """
         return type(self)(
             {name: causes for name, causes in self.causes.items() if name in variables},
             {
@@ -223,6 +254,11 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         names
             Names of all variables; the indicators follow them in the order of :attr:`variables`,
             as in :meth:`extended`.
+
+        Examples
+        --------
+        >>> MissingnessGraph.parse("a <- x; b <- missing(a)").parents(["a", "b", "x"])
+        [(2,), (3,)]
         """
         self.check(names)
         place = {name: v for v, name in enumerate(names)}
@@ -236,7 +272,14 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         ]
 
     def extended(self, dataset: Dataset) -> Dataset:
-        """Return a table with the indicators as its last columns, states ``no`` and ``yes``."""
+        """Return a table with the indicators as its last columns, states ``no`` and ``yes``.
+
+        Examples
+        --------
+        >>> table = Dataset(np.array([[0, -1], [1, 0]]), ("x", "a"), (("no", "yes"),) * 2)
+        >>> MissingnessGraph.parse("a <- x").extended(table).codes.tolist()
+        [[0, -1, 1], [1, 0, 0]]
+        """
         if not self.causes:
             return dataset
         columns = [dataset.names.index(name) for name in self.causes]

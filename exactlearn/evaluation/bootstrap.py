@@ -68,6 +68,24 @@ class ArcStrengths(ByValue):
         Number of the samples that count whose network is the best within a limit of time.
     failures
         Why networks of samples could not be learnt, each reason once.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> asia = el.read_bif("asia")
+    >>> found = ArcStrengths.of(asia.names, [el.cpdag(asia.parents)])
+    >>> found.strength("smoke", "lung"), found.edge_strength("smoke", "lung"), found.threshold
+    (0.5, 1.0, 0.0)
+    >>> found.averaged() == tuple(tuple(sorted(family)) for family in asia.parents)
+    True
+    >>> found.strengths.shape, found.edges.shape, len(found.to_records())
+    ((8, 8), (8, 8), 11)
+    >>> sorted(found.to_dict())[:2]
+    ['averaged', 'failures']
+    >>> found.to_frame().iloc[:2, :3]
+      parent   child  strength
+    0    tub  either       1.0
+    1   lung  either       1.0
     """
 
     names: tuple[str, ...]

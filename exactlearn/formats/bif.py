@@ -78,6 +78,12 @@ def read_bif(path: str | os.PathLike[str]) -> BayesianNetwork:
         variables of a directed cycle.
     OptionError
         When the file cannot be read.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> el.read_bif("asia")
+    BayesianNetwork(variables=8, arcs=8, parameters=18)
     """
     return parse_bif(read_text(file_or_bundled(path, ".bif")), os.fspath(path))
 
@@ -124,6 +130,14 @@ def write_bif(
         When the file cannot be written.
     DataError
         When the comment holds half a surrogate pair, which no file can hold.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> network = el.read_bif("asia")
+    >>> el.write_bif(network, "copy.bif")
+    >>> el.read_bif("copy.bif") == network
+    True
     """
     text = format_bif(network, name=name, comment=comment)
     try:

@@ -54,6 +54,13 @@ def read_graph(path: str | os.PathLike[str], names: Sequence[str] | None = None)
         When the file does not follow its format, or holds no DAG, pattern or CPDAG.
     OptionError
         When the file cannot be read, its suffix names no format, or its variables are others.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> el.write_graph(el.read_bif("asia").structure, "asia.json")
+    >>> el.read_graph("asia.json") == el.read_bif("asia").structure
+    True
     """
     known = format_of(Path(path), FORMATS, f"a graph or a network ({', '.join(FORMATS)})")
     found = known.read(Path(path))

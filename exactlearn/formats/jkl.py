@@ -62,6 +62,15 @@ def read_jkl(path: str | os.PathLike[str]) -> Problem:
         When the text does not follow the format; names file, line and column.
     OptionError
         When the file cannot be read.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("cancer-mcar-complete")
+    >>> problem = el.candidate_parent_sets(table, "bic", max_parents=1)
+    >>> el.write_jkl(problem, "cancer.jkl")
+    >>> el.read_jkl("cancer.jkl") == problem
+    True
     """
     return _Reader(os.fspath(path), read_lines(Path(path))).problem()
 
@@ -95,6 +104,13 @@ def write_jkl(problem: Problem, path: str | os.PathLike[str]) -> None:
         When the format cannot hold the problem, or the file cannot be written.
     InfeasibleError
         When the constraints leave a variable without candidates.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("cancer-mcar-complete")
+    >>> problem = el.candidate_parent_sets(table, "bic", max_parents=1)
+    >>> el.write_jkl(problem, "cancer.jkl")
     """
     atomic_write(path, format_jkl(problem))
 

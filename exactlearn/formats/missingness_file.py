@@ -67,6 +67,13 @@ def write_missingness(graph: MissingnessGraph, path: str | os.PathLike[str]) -> 
     ------
     OptionError
         When the file cannot be written.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> el.write_missingness(el.MissingnessGraph.parse("lung <- smoke"), "missingness.txt")
+    >>> el.read_missingness("missingness.txt").kind
+    'MAR'
     """
     if suffix_of(Path(path)) == ".json":
         atomic_write(path, json.dumps(graph.to_dict(), ensure_ascii=False, indent=2) + "\n")

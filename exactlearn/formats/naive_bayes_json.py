@@ -69,6 +69,12 @@ def write_naive_bayes(model: NaiveBayes, path: str | os.PathLike[str]) -> None:
     ------
     OptionError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> model = el.learn_naive_bayes(el.read_dataset("cancer-mcar-complete")).model
+    >>> el.write_naive_bayes(model, "cancer.nb.json")
     """
     content = {
         "variables": [
@@ -97,6 +103,14 @@ def read_naive_bayes(path: str | os.PathLike[str]) -> NaiveBayes:
         names the place.
     OptionError
         If the file cannot be read.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> model = el.learn_naive_bayes(el.read_dataset("cancer-mcar-complete")).model
+    >>> el.write_naive_bayes(model, "cancer.nb.json")
+    >>> el.read_naive_bayes("cancer.nb.json") == model
+    True
     """
     return read_object(path, HEAD, _KEYS, _from_json)
 

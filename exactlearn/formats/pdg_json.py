@@ -79,6 +79,11 @@ def write_pdg(pdg: DecisionGraph, path: str | os.PathLike[str]) -> None:
     ------
     OptionError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> el.write_pdg(el.compile_network(el.read_bif("asia")), "asia.pdg.json")
     """
     write_object(path, HEAD, _to_json(pdg))
 
@@ -99,6 +104,14 @@ def read_pdg(path: str | os.PathLike[str]) -> DecisionGraph:
         or if its arrays form no decision graph; names the place.
     OptionError
         If the file cannot be read.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> graph = el.compile_network(el.read_bif("asia"))
+    >>> el.write_pdg(graph, "asia.pdg.json")
+    >>> el.read_pdg("asia.pdg.json") == graph
+    True
     """
     return read_object(path, HEAD, _KEYS, _from_json)
 

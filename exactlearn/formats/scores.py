@@ -58,6 +58,15 @@ def read_scores(path: str | os.PathLike[str]) -> Problem:
         When the suffix is another, or the file cannot be read.
     MissingExtraError
         When a Parquet file is read without PyArrow.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("cancer-mcar-complete")
+    >>> problem = el.candidate_parent_sets(table, "bic", max_parents=1)
+    >>> el.write_scores(problem, "cancer.jkl")
+    >>> el.read_scores("cancer.jkl") == problem
+    True
     """
     expected = f"a file of local scores, ending in {', '.join(FORMATS)} ('.gz' may follow a text's)"
     return format_of(Path(path), FORMATS, expected).read(Path(path))
@@ -82,6 +91,13 @@ def write_scores(problem: Problem, path: str | os.PathLike[str]) -> None:
         When the constraints leave a variable without candidates.
     MissingExtraError
         When a Parquet file is written without PyArrow.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("cancer-mcar-complete")
+    >>> problem = el.candidate_parent_sets(table, "bic", max_parents=1)
+    >>> el.write_scores(problem, "cancer.parquet")
     """
     writer_of(Path(path), FORMATS, "a file of local scores")(problem, Path(path))
 

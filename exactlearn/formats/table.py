@@ -107,6 +107,14 @@ def read_dataset(
         When there is no such file, or an option names a column that does not exist.
     MissingExtraError
         When a Parquet file is read without PyArrow.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> el.read_dataset("asia-mnar")
+    Dataset(rows=100, variables=8, missing_cells=16)
+    >>> el.read_dataset("asia-mnar", drop="xray").names
+    ('asia', 'tub', 'smoke', 'lung', 'bronc', 'either', 'dysp')
     """
     text = read_table(file_or_bundled(path, ".csv"), header=header, separator=separator)
     rows = labelled_rows(text, names=names, drop=drop, weights=weights, missing=missing)
@@ -188,6 +196,14 @@ def write_dataset(
         When a name or state has a line break or outer white space, which reading would lose.
     MissingExtraError
         When a Parquet file is written without PyArrow.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("asia-mnar")
+    >>> el.write_dataset(table, "copy.csv")
+    >>> el.read_dataset("copy.csv") == table
+    True
     """
     header = list(dataset.names)
     if dataset.weights is not None:

@@ -43,6 +43,16 @@ class PartiallyDirectedGraph(Displayed, shown="n_variables arcs=directed edges=u
     ------
     OptionError
         When a variable is out of range, joined to itself or twice to another one.
+
+    Examples
+    --------
+    >>> graph = PartiallyDirectedGraph(3, [(0, 2)], [(0, 1)])
+    >>> graph.parents[2], graph.neighbours[0], sorted(graph.adjacencies[0]), sorted(graph.skeleton)
+    (frozenset({0}), frozenset({1}), [1, 2], [(0, 1), (0, 2)])
+    >>> PartiallyDirectedGraph.of([(), (0,)]).directed
+    frozenset({(0, 1)})
+    >>> cpdag([(), (0,), (1,)]).size
+    3
     """
 
     n_variables: int
@@ -99,6 +109,11 @@ class PartiallyDirectedGraph(Displayed, shown="n_variables arcs=directed edges=u
         ------
         MissingExtraError
             When networkx is not installed.
+
+        Examples
+        --------
+        >>> sorted(PartiallyDirectedGraph(3, [(0, 2)], [(0, 1)]).to_networkx().edges)
+        [(0, 1), (0, 2), (1, 0)]
         """
         try:
             import networkx as nx

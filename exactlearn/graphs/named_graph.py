@@ -42,6 +42,11 @@ class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
     --------
     >>> NamedGraph.of(("a", "b"), [(), (0,)]).as_kind("cpdag").edges
     (('a', 'b'),)
+    >>> graph = NamedGraph.linked("abc", [("a", "c"), ("b", "c")], [])
+    >>> graph.kind, graph.parents, graph.arcs, graph.index("c")
+    ('dag', ((), (), (0, 1)), (('a', 'c'), ('b', 'c')), 2)
+    >>> graph.reordered(("c", "b", "a")).arcs
+    (('b', 'c'), ('a', 'c'))
     """
 
     names: tuple[str, ...]
@@ -154,7 +159,15 @@ class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
         )
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return the arcs as a pandas frame: parent, child; and directed, where there are edges."""
+        """Return the arcs as a pandas frame: parent, child; and directed, where there are edges.
+
+        Examples
+        --------
+        >>> NamedGraph.linked("abc", [("a", "c"), ("b", "c")], []).to_frame()
+          parent child
+        0      a     c
+        1      b     c
+        """
         import pandas as pd
 
         rows = [*((*arc, True) for arc in self.arcs), *((*edge, False) for edge in self.edges)]
@@ -162,7 +175,13 @@ class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
         return frame if self.edges else frame.drop(columns="directed")
 
     def to_networkx(self) -> "nx.DiGraph":
-        """Return the graph for networkx, as :meth:`PartiallyDirectedGraph.to_networkx`, by name."""
+        """Return the graph for networkx, as :meth:`PartiallyDirectedGraph.to_networkx`, by name.
+
+        Examples
+        --------
+        >>> sorted(NamedGraph.linked("ab", [], [("a", "b")]).to_networkx().edges)
+        [('a', 'b'), ('b', 'a')]
+        """
         graph = self.graph.to_networkx()
         import networkx as nx
 

@@ -139,6 +139,19 @@ class Imputer(Displayed, shown="mode learning network draws"):
     >>> table = Dataset(np.array([[-1, 1], [0, -1]]), network.names, network.states)
     >>> Imputer("posterior", network=network).transform(table).codes.tolist()
     [[1, 1], [0, 0]]
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("asia-mnar")
+    >>> imputer = el.Imputer("posterior", network=el.read_bif("asia")).fit(table)
+    >>> imputer.imputed(table).to_frame(table).head(2).round(4)
+       row variable value  probability
+    0    2     dysp   yes          0.9
+    1   12     dysp    no          0.8
+    >>> imputer.fit_transform(table)
+    Dataset(rows=100, variables=8)
+    >>> len(el.Imputer("multiple", network=el.read_bif("asia"), draws=3).transform_all(table))
+    3
+    >>> el.Imputer("mode").learn(table).network
+    BayesianNetwork(variables=8, parameters=8)
     """
 
     mode: Mode = "stacked"

@@ -103,6 +103,13 @@ class Learning(Displayed, shown="learner score max_parents smoothing networks se
         pooled (:mod:`exactlearn.imputation.mechanism`). Left out, ``learned`` by ``stacked`` alone.
     on_event
         Called with the events of the search.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> how = el.Learning(score="bic", max_parents=1)
+    >>> how.chosen, how.learned_by("t-local").learner
+    ('structural-em', 't-local')
     """
 
     learner: Learner | None = None

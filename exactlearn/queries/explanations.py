@@ -91,6 +91,13 @@ def most_probable_explanations(
     TooLargeError
         If a network's decision graph would be too large; or for more than one configuration of
         more than a million of a naive Bayes model, or where branch and bound ends unproven.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> best = el.most_probable_explanations(el.read_bif("cancer"), {"Xray": "positive"}, k=2)
+    >>> [(each.states["Cancer"], round(each.probability, 4)) for each in best]
+    [('False', 0.4233), ('False', 0.1814)]
     """
     if k < 1:
         raise OptionError(f"{k} most probable explanations: ask for at least 1")
@@ -135,6 +142,13 @@ def most_probable_states(
     TooLargeError
         If the configurations are too many to have probabilities in floats, or a network's
         decision graph would be too large.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> answer = el.most_probable_states(el.read_bif("asia"), ["lung", "bronc"], {"dysp": "yes"})
+    >>> answer.best.states, round(answer.best.probability, 4), answer.status
+    ({'lung': 'no', 'bronc': 'yes'}, 0.7689, 'optimal')
     """
     if not variables or len(set(variables)) < len(variables):
         raise OptionError("most probable states: name at least one variable, and each once")

@@ -49,6 +49,15 @@ def entropy(
     ------
     OptionError, DataError, TooLargeError
         As :func:`~exactlearn.queries.posteriors.joint_posterior` does.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> network = el.read_bif("asia")
+    >>> round(el.entropy(network, "lung"), 4)
+    0.213
+    >>> round(el.entropy(network, "lung", {"smoke": "yes"}), 4)
+    0.3251
     """
     if variables is not None:
         return _entropy(joint_posterior(model, variables, evidence))
@@ -81,6 +90,15 @@ def mutual_information(
     ------
     OptionError, DataError, TooLargeError
         As :func:`~exactlearn.queries.posteriors.joint_posterior` does.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> network = el.read_bif("asia")
+    >>> round(el.mutual_information(network, "smoke", "dysp"), 4)
+    0.028
+    >>> round(el.mutual_information(network, "smoke", "dysp", given=["bronc", "either"]), 4)
+    0.0
     """
     table = joint_posterior(model, [*first, *second, *given], evidence)
     a, b = len(first), len(first) + len(second)
@@ -114,6 +132,14 @@ def kl_divergence(p: Model, q: Model) -> float:
         If the forests differ and the tables would have more than a hundred million cells, or a
         network's decision graph would be too large; or if there are more than a million different
         rows and one is a naive Bayes model.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> network = el.read_bif("asia")
+    >>> learnt = el.fit_complete(el.read_dataset("asia-mnar-complete"), network.parents)
+    >>> round(el.kl_divergence(network, learnt), 4), el.kl_divergence(network, network)
+    (0.1178, 0.0)
     """
     q = q.reordered(p)
     if isinstance(p, NaiveBayes) or isinstance(q, NaiveBayes):

@@ -60,6 +60,15 @@ class Answer(Displayed):
     probability_of_evidence, log_probability_of_evidence
         The first may underflow to zero when there is much evidence, the natural logarithm not.
         With soft evidence: the expected product of its weights.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> answer = el.query(el.read_bif("asia"), {"smoke": "yes"}, ["lung", "bronc"])
+    >>> answer
+    Answer(lung: yes 0.1, no 0.9; bronc: yes 0.6, no 0.4; P(evidence) 0.5)
+    >>> round(answer.posterior["lung"]["yes"], 4), round(answer.probability_of_evidence, 4)
+    (0.1, 0.5)
     """
 
     posterior: dict[str, dict[str, float]]
@@ -77,7 +86,16 @@ class Answer(Displayed):
         return f"Answer({'; '.join(shown)}; P(evidence) {self.probability_of_evidence:.4g})"
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return the posteriors as a frame: variable, state, probability."""
+        """Return the posteriors as a frame: variable, state, probability.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.query(el.read_bif("asia"), {"smoke": "yes"}, "lung").to_frame()
+          variable state  probability
+        0     lung   yes          0.1
+        1     lung    no          0.9
+        """
         import pandas as pd
 
         rows = [
@@ -117,6 +135,15 @@ def query(
         If the evidence has probability zero.
     TooLargeError
         If a network is too large for both.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> network = el.read_bif("asia")
+    >>> el.query(network, {"smoke": "yes", "dysp": "yes"}, "bronc")
+    Answer(bronc: yes 0.8802, no 0.1198; P(evidence) 0.2764)
+    >>> el.query(network, {"xray": {"yes": 0.9, "no": 0.3}}, "lung")  # weights of the states
+    Answer(lung: yes 0.1334, no 0.8666; P(evidence) 0.3662)
     """
     found = coded_evidence(model, evidence)
     if targets is None:
@@ -161,6 +188,13 @@ def joint_posterior(
     TooLargeError
         If the variables have more than a million configurations, or a network's decision graph
         would be too large.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> network = el.read_bif("asia")
+    >>> el.joint_posterior(network, ["lung", "bronc"], {"dysp": "yes"}).round(4).tolist()
+    [[0.065, 0.0377], [0.7689, 0.1283]]
     """
     wanted = [model.index(name) for name in variables]
     if len(set(wanted)) < len(wanted):

@@ -76,6 +76,15 @@ def sensitivity(
     ------
     OptionError
         If there is no such node, variable or state.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> graph = el.compile_network(el.read_bif("asia"))
+    >>> node = int(graph.first_nodes[graph.index("smoke")])
+    >>> found = el.sensitivity(graph, node, "yes", ("bronc", "yes"))
+    >>> round(found.parameter, 4), round(found.posterior(0.9), 4), round(found.slope(0.5), 4)
+    (0.9091, 0.4499, 0.0165)
     """
     if not 0 <= node < graph.n_nodes:
         raise OptionError(f"no node {node}: give a number from 0 to {graph.n_nodes - 1}")

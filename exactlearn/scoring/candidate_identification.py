@@ -89,6 +89,13 @@ class Budget:
     ------
     OptionError
         When neither is given, or one is not positive.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("asia-mnar-complete")
+    >>> el.candidate_parent_sets(table, "bdeu", max_parents=2, budget=el.Budget(tables=50))
+    Problem(variables=8, candidates=59)
     """
 
     tables: int | None = None

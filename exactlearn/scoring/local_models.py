@@ -113,6 +113,8 @@ class LocalModels(Displayed, shown="score models"):
     >>> models.fit([(), (0,)]).tables[1].round(2)
     array([[0.98, 0.02],
            [0.02, 0.98]])
+    >>> models.is_log_linear(1, [0]), round(models.family(1, [0]), 3)
+    (False, -2.577)
     """
 
     @checked_arguments()

@@ -61,6 +61,10 @@ class Score(ABC):
     >>> data = Dataset(np.array([[0], [1]], np.int8), ("a",), (("no", "yes"),))
     >>> round(math.exp(score_family(data, 0, (), K2())), 6) == round(1 / 2 * 1 / 3, 6)
     True
+    >>> K2().cell(np.array([0.0, 2.0]), 2, 1).round(3).tolist(), K2().penalty(2, 4, 100.0)
+    ([0.0, 0.693], 0.0)
+    >>> K2().configuration(np.array([2.0]), 2, 1).round(3).tolist()
+    [1.792]
     """
 
     name: ClassVar[str]
@@ -87,6 +91,18 @@ class BDeu(Score):
     ----------
     ess
         Equivalent sample size, a positive number.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("asia-mnar-complete")
+    >>> round(el.score_family(table, 3, [2], el.BDeu(ess=1.0)), 3)
+    -19.092
+    >>> score = el.BDeu(ess=1.0)
+    >>> score.cell(np.array([0.0, 2.0]), 2, 1).round(3).tolist()
+    [0.0, -0.288]
+    >>> score.configuration(np.array([2.0]), 2, 1).round(3).tolist()
+    [0.693]
     """
 
     name = "bdeu"
@@ -124,7 +140,17 @@ class _Likelihood(Score):
 
 @dataclass(frozen=True)
 class BIC(_Likelihood):
-    """Bayesian information criterion: log-likelihood minus ``log(N) / 2`` per free parameter."""
+    """Bayesian information criterion: log-likelihood minus ``log(N) / 2`` per free parameter.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("asia-mnar-complete")
+    >>> round(el.score_family(table, 3, [2], el.BIC()), 3)
+    -19.632
+    >>> round(BIC().penalty(2, 4, 100.0), 3)
+    9.21
+    """
 
     name = "bic"
 
@@ -146,7 +172,17 @@ class BIC(_Likelihood):
 
 @dataclass(frozen=True)
 class AIC(_Likelihood):
-    """Akaike's information criterion: log-likelihood minus 1 per free parameter."""
+    """Akaike's information criterion: log-likelihood minus 1 per free parameter.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("asia-mnar-complete")
+    >>> round(el.score_family(table, 3, [2], el.AIC()), 3)
+    -17.027
+    >>> AIC().penalty(2, 4, 100.0)  # r - 1 parameters in each of q configurations
+    4
+    """
 
     name = "aic"
 
@@ -163,6 +199,18 @@ class PenalisedLikelihood(_Likelihood):
     ----------
     size_weight
         Weight of the number of free parameters, from 0 to 1.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("asia-mnar-complete")
+    >>> score = el.PenalisedLikelihood(0.5)
+    >>> round(el.score_family(table, 3, [2], score), 3)
+    -8.513
+    >>> score.penalty(2, 4, 100.0)
+    2.0
+    >>> score.cell(np.array([0.0, 2.0]), 2, 1).round(3).tolist()
+    [0.0, 0.693]
     """
 
     name = "penalised"

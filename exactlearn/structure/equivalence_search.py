@@ -130,6 +130,15 @@ class EquivalenceSearch(ByValue, shown="status method score optima starts=scores
         Improvements over time as ``(seconds, score, inf)``.
     message
         What a user should know beyond the status.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("cancer-mcar-complete")
+    >>> found = el.equivalence_search(table, "bdeu")
+    >>> found.cpdag, len(found.classes)
+    (PartiallyDirectedGraph(variables=5, edges=3), 1)
+    >>> found.check(table, el.BDeu())
     """
 
     parents: Parents | None

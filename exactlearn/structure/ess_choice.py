@@ -95,6 +95,15 @@ class ESSChoice(Displayed, shown="ess values=log_likelihood folds max_parents"):
         Folds that all values were tried on before the time limit, or an interrupt.
     max_parents
         Most parents of the networks.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> choice = el.ESSChoice(4.0, {1.0: -2.31, 4.0: -2.25}, folds=10, max_parents=3)
+    >>> choice.reason.split("; ")[0]
+    'ess 4: log-likelihood -2.250 per held-out row (10 folds, at most 3 parents)'
+    >>> choice.to_dict()["value"]
+    4.0
     """
 
     ess: float

@@ -132,6 +132,15 @@ class StructuralEM(
         Distinct rows whose expected counts were averages over draws: they had too many completions.
     message
         What a user should know beyond the status.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("cancer-mcar").part(slice(60))
+    >>> found = el.structural_em(table, "bdeu", max_parents=1)
+    >>> found.status, found.bound, found.completed(table).is_complete
+    ('converged', inf, True)
+    >>> found.check(table, el.BDeu())
     """
 
     parents: tuple[tuple[int, ...], ...] | None
@@ -161,7 +170,17 @@ class StructuralEM(
 
     @checked_arguments()
     def to_frame(self, dataset: Dataset) -> "pd.DataFrame":
-        """Return the values of the missing cells as a pandas frame: row, variable, value."""
+        """Return the values of the missing cells as a pandas frame: row, variable, value.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> table = el.read_dataset("cancer-mcar").part(slice(60))
+        >>> el.structural_em(table, "bdeu", max_parents=1).to_frame(table).head(2)
+           row  variable  value
+        0    2  Dyspnoea  False
+        1    3    Cancer  False
+        """
         return dataset.completion_frame(self.values)
 
     def check(self, dataset: Dataset, score: Score) -> None:

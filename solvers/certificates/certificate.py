@@ -85,6 +85,17 @@ class Certificate(Displayed, shown="score bound gap variables leaves clusters"):
     """A proof that no network scores more than ``bound``; see the module for the fields.
 
     Made by :func:`exactlearn.solvers.certificates.prover.certify`.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("cancer-mcar-complete")
+    >>> problem = el.candidate_parent_sets(table, "bdeu", max_parents=1)
+    >>> certificate = el.solve(problem, certify=True).certificate
+    >>> certificate.variables, certificate.leaves, certificate.described_restrictions()
+    (['Pollution', 'Smoker', 'Cancer', 'Xray', 'Dyspnoea'], 1, [])
+    >>> certificate.text()[:30]
+    '{"bound": "-597.56168895448422'
     """
 
     variables: list[str]
@@ -126,6 +137,13 @@ class Certificate(Displayed, shown="score bound gap variables leaves clusters"):
         ------
         OptionError
             When the file cannot be written.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> table = el.read_dataset("cancer-mcar-complete")
+        >>> problem = el.candidate_parent_sets(table, "bdeu", max_parents=1)
+        >>> el.solve(problem, certify=True).certificate.write("proof.json")
         """
         atomic_write(path, self.text())
 
@@ -136,6 +154,16 @@ class Certificate(Displayed, shown="score bound gap variables leaves clusters"):
         ------
         CheckError
             When it proves nothing; the message is the reason.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> import exactlearn as el
+        >>> table = el.read_dataset("cancer-mcar-complete")
+        >>> problem = el.candidate_parent_sets(table, "bdeu", max_parents=1)
+        >>> el.write_jkl(problem, "scores.jkl")
+        >>> certificate = el.solve(el.read_jkl("scores.jkl"), certify=True).certificate
+        >>> certificate.check(Path("scores.jkl").read_text())
         """
         try:
             verify(self.text(), scores)

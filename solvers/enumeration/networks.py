@@ -140,6 +140,15 @@ def enumerate_classes(
 
     The parameters are those of :func:`enumerate_networks`. Constraints hold for the networks that
     are returned, not for all members of their classes.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("cancer-mcar-complete")
+    >>> problem = el.candidate_parent_sets(table, "bdeu", max_parents=1)
+    >>> found = el.enumerate_classes(problem, k=2)
+    >>> found.status, [round(each.score, 2) for each in found.networks]
+    ('optimal', [-597.56, -597.6])
     """
     _check(problem, k, factor, solver)
     with SearchControl(time_limit, on_event).running() as control:

@@ -124,6 +124,12 @@ def compile_network(
     CheckError
         If ``tree`` is no clique tree of the network, or ``forest`` is no forest or leaves the
         variables of some family on different branches.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> el.compile_network(el.read_bif("asia"))
+    DecisionGraph(variables=8, nodes=20, effective_size=40)
     """
     # Ctrl-C raises here unless a search around this one takes it: a graph alone does not show
     # that its search was interrupted.

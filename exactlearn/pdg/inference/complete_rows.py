@@ -39,6 +39,13 @@ def sample_rows(graph: DecisionGraph, rows: int, rng: np.random.Generator) -> ND
     ------
     OptionError
         When ``rows`` is negative.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> graph = el.compile_network(el.read_bif("asia"))
+    >>> el.sample_rows(graph, 1000, np.random.default_rng(1)).shape
+    (1000, 8)
     """
     if rows < 0:
         raise OptionError(f"{rows} rows to draw: give a number that is 0 or more")

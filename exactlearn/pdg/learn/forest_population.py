@@ -146,6 +146,13 @@ def learn_pdg(
         If a cell is missing, there are no rows, or a start has other variables or states.
     OptionError
         If a size weight, a significance, the size or ``smoothing`` is wrong.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> found = el.learn_pdg(el.read_dataset("cancer-mcar-complete"), size_weights=[0.1])
+    >>> found.models[0].graph
+    DecisionGraph(variables=5, nodes=13, effective_size=26)
     """
     rows = CompleteRows.of(dataset)
     given = [bic_size_weight(rows.total_weight)] if size_weights is None else size_weights

@@ -287,6 +287,15 @@ def smallest_as_likely(
         If a cell is missing, or the table does not fit the network or is empty.
     TooLargeError
         If the network's decision graph, or the number of pairs to merge, is too large.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> network, table = el.read_bif("asia"), el.read_dataset("asia-mnar-complete")
+    >>> least = network.log_likelihood(table) / table.n_rows
+    >>> found = el.smallest_as_likely(network, table, least)
+    >>> found.graph
+    DecisionGraph(variables=8, nodes=19, effective_size=38)
     """
     require_complete(
         dataset, "a graph as likely as its network needs", "`learn_hybrid` takes missing cells"

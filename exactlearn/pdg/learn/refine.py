@@ -172,6 +172,14 @@ def refine(
         If the table does not fit the graph, or a row is impossible under it.
     CheckError
         If what is maximised falls by more than rounding.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("asia-mnar")
+    >>> fit = el.refine(el.compile_network(el.read_bif("asia")), table)
+    >>> fit.converged, bool(fit.log_likelihoods[-1] > fit.log_likelihoods[0])
+    (True, True)
     """
     if prior not in get_args(Prior) or (starts is not None and starts < 1):
         raise OptionError(

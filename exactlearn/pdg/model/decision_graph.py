@@ -55,6 +55,18 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         Successor nodes, node after node: for each state, for each child of the node's variable
         in variable order, the number of a node of that child, int32. Where a state has
         probability zero its successors are arbitrary.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> graph = el.compile_network(el.read_bif("asia"))
+    >>> graph
+    DecisionGraph(variables=8, nodes=20, effective_size=40)
+    >>> graph.n_nodes, graph.node_counts.tolist(), graph.representational_size, graph.effective_size
+    (20, [1, 2, 3, 2, 4, 2, 2, 4], 20, 40)
+    >>> graph.forest.tolist(), graph.children[0], graph.child_counts.tolist(), graph.n_states
+    ([-1, 0, 3, 1, 2, 6, 7, 4], (1,), [1, 1, 1, 1, 1, 0, 1, 1], 16)
+    >>> graph.check()
     """
 
     names: tuple[str, ...]
@@ -92,7 +104,15 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
-        """The variables in the order in which their nodes stand, shape (variables,)."""
+        """The variables in the order in which their nodes stand, shape (variables,).
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> graph = el.compile_network(el.read_bif("asia"))
+        >>> [graph.names[v] for v in graph.order.tolist()]
+        ['asia', 'tub', 'lung', 'smoke', 'bronc', 'dysp', 'xray', 'either']
+        """
         starts = np.flatnonzero(np.diff(self.variable, prepend=-1))
         return self.variable[starts].astype(np.int64)
 
@@ -103,7 +123,15 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
 
     @cached_property
     def first_nodes(self) -> NDArray[np.int64]:
-        """Number of the first node of each variable, shape (variables,)."""
+        """Number of the first node of each variable, shape (variables,).
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> graph = el.compile_network(el.read_bif("asia"))
+        >>> graph.first_nodes[graph.order].tolist()
+        [0, 1, 3, 5, 8, 12, 16, 18]
+        """
         return self._starts(self.node_counts)
 
     @cached_property
@@ -162,17 +190,41 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         return plan_of(self.layout)
 
     def parameters_of(self, variable: int) -> NDArray[np.float64]:
-        """Return the local distributions of a variable's nodes, shape (its nodes, states)."""
+        """Return the local distributions of a variable's nodes, shape (its nodes, states).
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> graph = el.compile_network(el.read_bif("asia"))
+        >>> graph.parameters_of(graph.index("tub")).round(3).tolist()
+        [[0.05, 0.95], [0.01, 0.99]]
+        """
         r, m = self.cardinalities[variable], self.node_counts[variable]
         start = self.first_parameters[variable]
         return self.parameters[start : start + m * r].reshape(m, r)
 
     def successors_of(self, variable: int) -> NDArray[np.int32]:
-        """Return the successors of a variable's nodes, shape (its nodes, states, children)."""
+        """Return the successors of a variable's nodes, shape (its nodes, states, children).
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> graph = el.compile_network(el.read_bif("asia"))
+        >>> graph.successors_of(graph.index("asia"))[:, :, 0].tolist()
+        [[1, 2]]
+        """
         return self.layout.successors_of(variable)
 
     def with_parameters(self, parameters: NDArray[np.float64]) -> "DecisionGraph":
-        """Return the same structure with other parameters, shape as ``parameters``."""
+        """Return the same structure with other parameters, shape as ``parameters``.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> graph = el.compile_network(el.read_bif("asia"))
+        >>> graph.with_parameters(graph.parameters) == graph
+        True
+        """
         return replace(self, parameters=parameters)
 
     def with_counts(self, counts: NDArray[np.float64]) -> "DecisionGraph":
@@ -182,13 +234,28 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         ----------
         counts
             Laid out as ``parameters``; with pseudo-counts added, the smoothing of THESIS (4.15).
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> graph = el.compile_network(el.read_bif("asia"))
+        >>> graph.with_counts(10 * graph.parameters).parameters_of(0).round(3).tolist()
+        [[0.01, 0.99]]
         """
         return self.with_parameters(self.relative(counts, self.parameters))
 
     def relative(
         self, counts: NDArray[np.float64], otherwise: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the relative counts of each node; where it has none, other parameters."""
+        """Return the relative counts of each node; where it has none, other parameters.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> graph = el.compile_network(el.read_bif("asia"))
+        >>> graph.relative(np.zeros(len(graph.parameters)), graph.parameters)[:2].tolist()
+        [0.01, 0.99]
+        """
         offsets = self.parameter_offsets
         totals = np.repeat(np.add.reduceat(counts, offsets[:-1]), np.diff(offsets))
         parameters = otherwise.copy()
@@ -202,6 +269,14 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         ------
         OptionError
             When the models do not have the same variables and states.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> network = el.read_bif("asia")
+        >>> graph = el.compile_network(network)
+        >>> graph.reordered(network).names == network.names
+        True
         """
         if (self.names, self.states) == (like.names, like.states):
             return self

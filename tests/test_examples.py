@@ -1,0 +1,64 @@
+"""Every public function, class, method and property is shown in an example; pytest runs them."""
+
+import doctest
+import inspect
+import re
+from functools import cached_property
+
+import pytest
+
+import exactlearn as el
+
+KERNEL_ARRAYS = {
+    "DecisionGraph": "first_parameters first_successors layout parameter_offsets plan "
+    "successor_offsets",
+    "Augmentation": "of",
+}
+"""Members that only other modules of the package call: of decision graphs the arrays that kernels
+read, of augmentations what makes one of a search."""
+
+PUBLIC = {name: getattr(el, name) for name in el.__all__}
+CLASSES = {name: value for name, value in PUBLIC.items() if inspect.isclass(value)}
+
+
+def examples(documented):
+    """Return the code of the examples in a docstring."""
+    found = doctest.DocTestParser().get_examples(inspect.getdoc(documented) or "")
+    return "".join(example.source for example in found)
+
+
+def members(owner):
+    """Return the functions of the public methods and properties that a class has itself."""
+    for name, member in vars(owner).items():
+        if isinstance(member, property):
+            function = member.fget
+        elif isinstance(member, cached_property):
+            function = member.func
+        else:
+            function = getattr(member, "__func__", member)
+        if not name.startswith("_") and inspect.isfunction(function):
+            yield name, function
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_function_or_class_has_an_example(name):
+    code = examples(PUBLIC[name])
+    assert code if name in CLASSES else re.search(rf"\b{name}\b", code), (
+        f"add an example of {name} to its docstring, under 'Examples'"
+    )
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_members_of_a_public_class_stand_in_an_example(name):
+    own = examples(CLASSES[name])
+    known = {*KERNEL_ARRAYS.get(name, "").split()}
+    of_class = {member for member, _ in members(CLASSES[name])}
+    assert known <= of_class, f"{known - of_class} are no members of {name}: take them off the list"
+    unseen = [
+        member
+        for member, function in members(CLASSES[name])
+        if member not in known and not re.search(rf"\.{member}\b", own + examples(function))
+    ]
+    assert not unseen, (
+        f"use {', '.join(unseen)} in an example, each in its own docstring or in that of {name}"
+    )
