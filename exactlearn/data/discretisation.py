@@ -4,6 +4,7 @@ Bins are open below and closed above, so a value that equals an edge lies in the
 inner edges are kept, so that new rows can be coded alike.
 """
 
+import re
 from decimal import ROUND_CEILING, Context
 from itertools import pairwise
 from typing import Literal, get_args
@@ -17,6 +18,7 @@ from exactlearn.errors import DataError, OptionError, did_you_mean
 Method = Literal["frequency", "width"]
 
 METHODS: tuple[Method, ...] = get_args(Method)
+_BIN = re.compile(r"([(\[\]])([^,;]+)[,;]([^,;]+)([)\]\[])|([<>]=?)([^,;=]+)")
 _GRAMMAR = "expected METHOD:BINS, as in 'frequency:5' or 'width:5'"
 
 
@@ -131,22 +133,38 @@ def interval_start(name: str) -> float:
 def interval(name: str) -> tuple[float, float]:
     """Return the ends of a bin from its name; NaN when it does not name a bin.
 
-    A bin is open below and closed above; the outer ones have no end.
+    Besides the names of :func:`interval_names` these are ``<2``, ``>=2`` and the intervals of
+    pandas, R and pyAgrum, such as ``[1, 2)``, ``(1,2]`` and ``[1;2[``.
+
+    Returns
+    -------
+    low, high
+        A number x lies in the bin when ``low < x <= high``. The outer bins may have no end; an end
+        with the other inequality is moved to the next number below.
 
     Examples
     --------
     >>> interval("<=2.5"), interval("(2.5, 4.1]"), interval(">4.1")
     ((-inf, 2.5), (2.5, 4.1), (4.1, inf))
+    >>> low, high = interval("[1, 2)")
+    >>> low < 1 <= high, low < 2 <= high
+    (True, False)
     """
-    low = high = np.nan
-    if name.startswith("<="):
-        low, high = -np.inf, _number(name[2:])
-    elif name.startswith(">"):
-        low, high = _number(name[1:]), np.inf
-    elif name.startswith("(") and name.endswith("]"):
-        first, _, last = name[1:-1].partition(", ")
-        low, high = _number(first), _number(last)
+    found = _BIN.fullmatch(name)
+    if found is None:
+        return np.nan, np.nan
+    left, low, high, right, sign, end = found.groups()
+    if sign:
+        outer = _number(end) if sign in ("<=", ">") else _below(_number(end))
+        low, high = (-np.inf, outer) if sign[0] == "<" else (outer, np.inf)
+    else:
+        low = _below(_number(low)) if left == "[" else _number(low)
+        high = _number(high) if right == "]" else _below(_number(high))
     return (low, high) if low < high else (np.nan, np.nan)
+
+
+def _below(end: float) -> float:
+    return float(np.nextafter(end, -np.inf))
 
 
 def _number(text: str) -> float:

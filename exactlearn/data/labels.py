@@ -105,7 +105,8 @@ def variable_index(name: str, index: Mapping[str, int]) -> int:
 def state_index(state: str, states: Sequence[str], variable: str) -> int:
     """Return the code of a state of the variable with this name.
 
-    A number that is no state stands for the bin that it lies in.
+    A number that is no state stands for the state that writes the same number, as 1 for ``1.0``, or
+    for the bin that it lies in; a truth value also stands for ``true`` and ``false``.
 
     Raises
     ------
@@ -114,10 +115,22 @@ def state_index(state: str, states: Sequence[str], variable: str) -> int:
     """
     (found,) = find_states([state], states)
     if found is None:
+        found = _alike(state, states)
+    if found is not None:
+        return found
+    if not np.isnan(number(state)) and any(low < high for low, high in map(interval, states)):
         raise OptionError(
-            f"variable {variable!r} has no state {state!r}{did_you_mean(state, states)}"
+            f"variable {variable!r}: {state} lies in none of its bins "
+            f"{', '.join(map(repr, states))}; give a number inside, or the name of a bin"
         )
-    return found
+    raise OptionError(f"variable {variable!r} has no state {state!r}{did_you_mean(state, states)}")
+
+
+def _alike(label: str, states: Sequence[str]) -> int | None:
+    """Return the code of the only state that writes the same number or truth value."""
+    value, truth = number(label), label.lower() if label in ("True", "False") else None
+    found = [k for k, own in enumerate(states) if number(own) == value or own.lower() == truth]
+    return found[0] if len(found) == 1 else None
 
 
 class NamedVariables:

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -101,9 +102,32 @@ def test_new_values_are_coded_by_kept_edges():
     assert bin_codes([1.0, 2.0, 99.0, np.nan], (1.0, 2.0)).tolist() == [0, 1, 2, -1]
 
 
-@pytest.mark.parametrize("name", ["no", "<=x", ">", "(1,2]", "(a, b]", "", "1"])
+@pytest.mark.parametrize(
+    "name", ["no", "<=x", ">", "(2,1]", "(a, b]", "", "1", "<5+", "[1]", "(1, 2, 3]", "5-12"]
+)
 def test_other_names_are_no_bins(name):
     assert np.isnan(interval_start(name))
+
+
+@settings(deadline=None, max_examples=60)
+@given(numbers, methods, st.integers(2, 8))
+def test_intervals_of_pandas_are_bins(values, method, bins):
+    """The oracle is pandas, which says itself whether an interval holds a number."""
+    _, edges, _ = discretise(values, method, bins)
+    breaks = [-np.inf, *edges, np.inf]
+    for closed in ("left", "right"):
+        cut = pd.IntervalIndex.from_breaks(breaks, closed=closed)
+        names = list(map(str, cut))
+        for value in [*edges, *values[np.isfinite(values)].tolist()]:
+            assert find_states([repr(value)], names) == [
+                int(np.flatnonzero(cut.contains(value))[0])
+            ]
+
+
+def test_bins_of_r_and_pyagrum_hold_their_numbers():
+    assert find_states(["1", "1.5", "2", "-7"], ["(-Inf,1]", "(1,2]"]) == [0, 1, 1, 0]
+    assert find_states(["0", "1", "2.5", "3"], ["[0;1[", "[1;2.5]"]) == [0, 1, 1, None]
+    assert find_states(["7.5", "7.4"], ["<7.5", ">=7.5"]) == [1, 0]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.bayesnet.clique_elimination import eliminated, prepared
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import posterior_cells
 from exactlearn.data.missingness import hide
 from exactlearn.errors import DataError, OptionError
@@ -86,3 +87,43 @@ def test_impossible_evidence_is_refused():
     parameters[:2] = 1, 0
     with pytest.raises(DataError, match="the evidence X0=1, X3=0 has probability zero"):
         query(graph.with_parameters(parameters), {"X0": "1", "X3": "0"})
+
+
+def independent(*states):
+    """Return a network of one variable with these states."""
+    return BayesianNetwork(("x",), (states,), ((),), (np.full(len(states), 1 / len(states)),))
+
+
+@pytest.mark.parametrize(
+    ("states", "value", "expected"),
+    [
+        (("<=0.45", "(0.45, 0.54]", ">0.54"), 0.5, "(0.45, 0.54]"),
+        (("<=0.45", "(0.45, 0.54]", ">0.54"), -3, "<=0.45"),
+        (("<=0.45", "(0.45, 0.54]", ">0.54"), np.float32(99), ">0.54"),
+        (("0", "1"), 1.0, "1"),
+        (("0.0", "1.0"), np.int64(1), "1.0"),
+        (("0.0", "1.0"), "1", "1.0"),
+        (("False", "True"), np.bool_(True), "True"),
+        (("false", "true"), True, "true"),
+    ],
+)
+def test_a_value_stands_for_its_state(states, value, expected):
+    answer = query(independent(*states), {"x": value}, ["x"])
+    assert answer.posterior["x"][expected] == 1
+
+
+@pytest.mark.parametrize(
+    ("states", "value", "message"),
+    [
+        (
+            ("(0.3, 0.45]", "(0.45, 0.54]"),
+            0.1,
+            r"'x': 0.1 lies in none of its bins '\(0.3, 0.45\]'",
+        ),
+        (("1", "1.0"), "1.00", "no state '1.00'"),
+        (("no", "yes"), True, "no state 'True'; expected one of 'no', 'yes'"),
+    ],
+)
+def test_a_value_without_a_state_is_refused(states, value, message):
+    with pytest.raises(OptionError, match=message):
+        query(independent(*states), {"x": value})
