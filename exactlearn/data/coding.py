@@ -284,7 +284,10 @@ def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
     """Return the values of a series as labels."""
     import pandas as pd  # takes long
 
-    codes, values = pd.factorize(series)
+    try:
+        codes, values = pd.factorize(series)
+    except TypeError:  # a cell such as a dictionary cannot be looked up: its text can
+        codes, values = pd.factorize(series.map(str, na_action="ignore"))
     texts = [label_of(value) for value in values]
     distinct = list(dict.fromkeys(texts))
     places = {text: k for k, text in enumerate(distinct)}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.threads import in_order, n_threads
-from exactlearn.bayesnet.clique_elimination import eliminated, prepared
+from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells, prepared
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 PIECE = 16_384
 """Rows that a thread answers at a time."""
+
+
+QUICK_CELLS = 20_000_000
+"""Table cells of all rows up to which elimination takes less time than to compile the network."""
 
 
 Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -126,7 +130,8 @@ def query_rows(
     Parameters
     ----------
     model
-        A network is compiled, or queried by elimination where its decision graph is too large.
+        A network is compiled, or queried by elimination where that is quick, as for rows with few
+        missing cells, or where its decision graph is too large.
     dataset
         Variables and states are matched by name. A variable of the model that is no column counts
         as missing in every row.
@@ -220,7 +225,7 @@ def _codes(model: Model, dataset: Dataset) -> NDArray[np.int16]:
 def _posteriors(
     model: Model, codes: NDArray[np.int16], wanted: Sequence[int], threads: int
 ) -> tuple[tuple[NDArray[np.float64], ...], NDArray[np.float64]]:
-    posteriors_of = _row_posteriors(model)
+    posteriors_of = _row_posteriors(model, codes)
     last = np.cumsum(model.cardinalities).tolist()
     columns = [slice(last[v] - int(model.cardinalities[v]), last[v]) for v in wanted]
     answers = tuple(np.empty((len(codes), c.stop - c.start)) for c in columns)
@@ -239,13 +244,16 @@ def _posteriors(
     return answers, logs
 
 
-def _row_posteriors(model: Model) -> Callable[[NDArray[np.int16]], Rows]:
-    """Return the function from rows to posteriors and log-likelihoods; compiled if possible."""
+def _row_posteriors(model: Model, codes: NDArray[np.int16]) -> Callable[[NDArray[np.int16]], Rows]:
+    """Return the function from rows to posteriors and log-likelihoods that suits these rows."""
     if isinstance(model, BayesianNetwork):
+        network = prepared(model)
+        if len(codes) * elimination_cells(network, codes) <= QUICK_CELLS:
+            return partial(eliminated, network)
         try:
             return partial(posteriors_and_log_likelihoods, compiled_once(model))
         except TooLargeError:
-            return partial(eliminated, prepared(model))
+            return partial(eliminated, network)
     if isinstance(model, NaiveBayes):
         return model.row_posteriors
     return partial(posteriors_and_log_likelihoods, model)

@@ -1,0 +1,292 @@
+"""Coding of columns that is fitted once, so that later rows are coded alike.
+
+A text, a boolean or an integer with few values is a state; other numbers are cut into bins
+(:mod:`exactlearn.data.discretisation`). A later value that no row had when the coding was fitted
+counts as missing; a number lies in the bin that holds it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.data import MANY, MISSING_SYMBOLS
+from exactlearn.data.codes import LARGEST, MISSING
+from exactlearn.data.coding import labelled_column, tidy
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.discretisation import (
+    bin_codes,
+    discretise,
+    entropy_edges,
+    interval_names,
+    parse_rule,
+)
+from exactlearn.data.labels import Column, ordered
+from exactlearn.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ENTROPY = "entropy"
+"""The rule that cuts numbers where they tell most about the class."""
+
+EMPTY = "every cell is missing"
+"""Why a column without any observed cell is left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnCoding:
+    """States of a column, and a value for each of them.
+
+    Parameters
+    ----------
+    name
+        Name of the variable.
+    states
+        State names; fewer than two where the column is left out.
+    values
+        A value of the column for each state, shape (states,): its own, or of a bin the median, the
+        lower of two; NaN for a bin without any.
+    edges
+        Inner edges of bins, ``None`` for a column that was not cut.
+    dtype
+        Type of the column in a frame.
+    left_out
+        Why the column is no variable; empty where it is one.
+    """
+
+    name: str
+    states: tuple[str, ...]
+    values: NDArray[Any]
+    dtype: Any
+    edges: tuple[float, ...] | None = None
+    left_out: str = ""
+
+    @classmethod
+    def fit(
+        cls,
+        name: str,
+        series: "pd.Series[Any]",
+        rule: str,
+        weights: NDArray[np.float64],
+        classes: NDArray[np.integer] | None = None,
+    ) -> "ColumnCoding":
+        """Fit the coding of a column.
+
+        Parameters
+        ----------
+        name
+            Name of the variable.
+        series
+            Values; missing are None, NaN, NA and the texts ``?``, ``NA`` and the empty one.
+        rule
+            How numbers are cut: ``METHOD:BINS``, as for
+            :func:`~exactlearn.data.discretisation.discretise`, or ``entropy``.
+        weights
+            Weight of each row, above zero, shape (rows,).
+        classes
+            Class of each row, for ``entropy``, shape (rows,).
+
+        Raises
+        ------
+        DataError
+            When a number is infinite.
+        """
+        column = _column(name, series)
+        seen = column.codes != MISSING
+        numbers = _numbers(column)
+        edges = None
+        if len(column.labels) < 2:
+            states = column.labels
+            why = f"every cell is {states[0]!r}" if states else EMPTY
+        elif np.isnan(numbers[seen]).any():
+            states, why = tuple(ordered(column.labels)), ""
+            if len(states) > max(MANY, min(seen.sum() // 2, LARGEST)):
+                why = f"{len(states)} different texts in {seen.sum()} cells"
+                states = ()
+        elif len(column.labels) <= MANY and (numbers[seen] % 1 == 0).all():
+            states, why = tuple(ordered(column.labels)), ""
+        else:
+            edges = _edges(numbers, rule, weights, classes)
+            states, why = interval_names(edges), ""
+        coding = cls(name, states, np.empty(0, object), series.dtype, edges, why)
+        values = _medians(coding.codes(series), numbers, weights, len(states), series)
+        return cls(name, states, values, series.dtype, edges, why)
+
+    def codes(self, series: "pd.Series[Any]") -> NDArray[np.int16]:
+        """Return the code of each value, -1 where it is missing or unknown; shape (rows,)."""
+        column = _column(self.name, series)
+        if self.edges is not None:
+            return bin_codes(_numbers(column), self.edges)
+        place = {state: k for k, state in enumerate(self.states)}
+        own = [place.get(label, MISSING) for label in column.labels]
+        codes: NDArray[np.int16] = np.array([*own, MISSING], np.int16)[column.codes]
+        return codes
+
+    def of_states(self, codes: NDArray[np.integer]) -> list[Any]:
+        """Return the values of some states."""
+        return list(self.values[codes])
+
+    def is_missing(self, series: "pd.Series[Any]") -> NDArray[np.bool_]:
+        """Return whether each cell is missing, shape (rows,); unknown values are not."""
+        return np.asarray(_column(self.name, series).codes == MISSING)
+
+
+@dataclass(frozen=True, eq=False)
+class FrameCoding:
+    """The codings of all columns of a frame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [21.5, 33.1, 47.9, 62.0], "smokes": ["no", None, "yes", "no"]})
+    >>> coding = FrameCoding.fit(frame, frame.columns, "frequency:2")
+    >>> coding.dataset(frame).codes.tolist()
+    [[0, 0], [0, -1], [1, 1], [1, 0]]
+    >>> coding.dataset(pd.DataFrame({"age": [90], "smokes": ["often"]})).codes.tolist()
+    [[1, -1]]
+    """
+
+    columns: tuple[ColumnCoding, ...]
+
+    @classmethod
+    def fit(
+        cls,
+        frame: "pd.DataFrame",
+        names: Sequence[str],
+        rule: str,
+        weights: NDArray[np.float64] | None = None,
+        classes: NDArray[np.integer] | None = None,
+    ) -> "FrameCoding":
+        """Fit the coding of each column, as :meth:`ColumnCoding.fit`, under other names."""
+        if rule != ENTROPY:
+            parse_rule(rule)
+        weights = np.ones(len(frame)) if weights is None else weights
+        return cls(
+            tuple(
+                ColumnCoding.fit(name, frame.iloc[:, j], rule, weights, classes)
+                for j, name in enumerate(names)
+            )
+        )
+
+    @cached_property
+    def used(self) -> tuple[int, ...]:
+        """Positions of the columns that are variables."""
+        return tuple(j for j, column in enumerate(self.columns) if not column.left_out)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Why each column that is no variable was left out, by name."""
+        return {column.name: column.left_out for column in self.columns if column.left_out}
+
+    def dataset(self, frame: "pd.DataFrame", weights: NDArray[np.float64] | None = None) -> Dataset:
+        """Return the coded table of the columns that are variables."""
+        known = [self.columns[j] for j in self.used]
+        codes = np.empty((len(frame), len(known)), np.int16)
+        for k, (j, column) in enumerate(zip(self.used, known, strict=True)):
+            codes[:, k] = column.codes(frame.iloc[:, j])
+        return Dataset(
+            codes,
+            tuple(column.name for column in known),
+            tuple(column.states for column in known),
+            weights,
+            {column.name: column.edges for column in known if column.edges is not None},
+        )
+
+    def filled(self, frame: "pd.DataFrame", codes: NDArray[np.integer]) -> "pd.DataFrame":
+        """Return the frame with the values of codes in its missing cells.
+
+        Observed cells stay, unknown values too. A column that was left out because all its cells
+        are equal gets that value.
+
+        Parameters
+        ----------
+        frame
+            Rows, in the columns of the coding.
+        codes
+            State of each variable, shape (rows, variables), 0 or more where the cell is missing.
+        """
+        columns = [frame.iloc[:, j] for j in range(len(self.columns))]
+        states = np.zeros((len(frame), len(self.columns)), np.int64)
+        states[:, self.used] = codes
+        for j, coding in enumerate(self.columns):
+            missing = coding.is_missing(columns[j])
+            if missing.any() and len(coding.values):
+                alike = columns[j].dtype == coding.dtype
+                own = columns[j].copy() if alike else columns[j].astype(object)
+                own[missing] = coding.of_states(states[missing, j])
+                columns[j] = own if alike else own.infer_objects()
+        return _frame(columns, frame.columns)
+
+    def decoded(self, codes: NDArray[np.integer]) -> "pd.DataFrame":
+        """Return a frame of the values of codes, shape (rows, variables); see :meth:`filled`."""
+        import pandas as pd  # takes long
+
+        states = np.zeros((len(codes), len(self.columns)), np.int64)
+        states[:, self.used] = codes
+        columns = [
+            pd.Series(c.of_states(own) if len(c.values) else [None] * len(own), dtype=c.dtype)
+            for c, own in zip(self.columns, states.T, strict=True)
+        ]
+        return _frame(columns, [column.name for column in self.columns])
+
+
+def _frame(columns: "list[pd.Series[Any]]", names: Any) -> "pd.DataFrame":
+    import pandas as pd  # takes long
+
+    frame = pd.concat(columns, axis=1)
+    frame.columns = names
+    return frame
+
+
+def _column(name: str, series: "pd.Series[Any]") -> Column:
+    return tidy(labelled_column(name, series), MISSING_SYMBOLS)
+
+
+def _numbers(column: Column) -> NDArray[np.float64]:
+    """Return the number in each cell, NaN where there is none."""
+    for label in column.labels:
+        if label in ("inf", "-inf"):
+            raise DataError(
+                f"column {column.name!r}, row {column.first_row(label)}: expected finite numbers, "
+                f"found infinity ({label}); correct it, or make the cell missing"
+            )
+    numbers: NDArray[np.float64] = np.append(column.numbers(), np.nan)[column.codes]
+    return numbers
+
+
+def _edges(
+    numbers: NDArray[np.float64],
+    rule: str,
+    weights: NDArray[np.float64],
+    classes: NDArray[np.integer] | None,
+) -> tuple[float, ...]:
+    if rule == ENTROPY and classes is not None:
+        found = entropy_edges(numbers, classes, weights)
+        if found:
+            return found
+        rule = "frequency:2"  # alone it tells nothing of the class; with other columns it may
+    return discretise(numbers, *parse_rule(rule), weights=weights)[1]
+
+
+def _medians(
+    codes: NDArray[np.int16],
+    numbers: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    n_states: int,
+    series: "pd.Series[Any]",
+) -> NDArray[Any]:
+    """Return the median value of the rows of each state, the lower of two; of texts the first."""
+    values = np.empty(n_states, object)
+    order = np.argsort(numbers, kind="stable")
+    for state in range(n_states):
+        rows = order[codes[order] == state]
+        if not len(rows):  # a bin of equal width
+            values[state] = np.nan
+            continue
+        below = np.cumsum(weights[rows])
+        values[state] = series.iloc[rows[np.searchsorted(below, below[-1] / 2)]]
+    return values

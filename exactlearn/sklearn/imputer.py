@@ -1,0 +1,185 @@
+"""Missing cells of tables filled in by networks, and by what else ``exactlearn impute`` pools."""
+
+from typing import Any, Self, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.row_completion import draw_completions
+from exactlearn.data.column_coding import EMPTY
+from exactlearn.imputation.imputer import Imputer, Mode
+from exactlearn.imputation.learning import Learning
+from exactlearn.scoring.scores import BDeu
+from exactlearn.sklearn.estimator import TableEstimator
+
+
+class ExactImputer(TransformerMixin, TableEstimator):
+    """Fill missing cells by :class:`exactlearn.Imputer`.
+
+    Observed cells stay, also those with a value that no row had in training. A column without any
+    observed cell in training is dropped, with a warning.
+
+    Parameters
+    ----------
+    mode
+        ``stacked``, ``averaged``, ``posterior``, ``mpe``, ``multiple``, ``augmentation`` or
+        ``mode``, as for :class:`exactlearn.Imputer`.
+    ess
+        Equivalent sample size of the score BDeu.
+    max_parents
+        Most parents of a variable.
+    networks
+        How many networks ``stacked`` and ``averaged`` learn.
+    discretise
+        How numbers are cut into bins: ``frequency:BINS`` or ``width:BINS``. Integers with up to 20
+        values are not cut.
+    time_limit
+        Seconds for learning; the best so far is taken when they are over.
+    random_state
+        Seed of what is random.
+
+    Attributes
+    ----------
+    imputer_
+        The fitted :class:`exactlearn.Imputer`.
+    network_
+        Its network, of several the first.
+    coding_, left_out_, n_features_in_, feature_names_in_
+        As :class:`~exactlearn.sklearn.estimator.TableEstimator`.
+
+    Examples
+    --------
+    >>> rows = [["no", 1.5], ["yes", 9.5], ["no", 1.0], ["yes", 9.0]] * 10
+    >>> imputer = ExactImputer(mode="posterior").fit(rows)
+    >>> imputer.transform([["no", None], [None, 9.1]]).tolist()
+    [['no', 1.0], ['yes', 9.1]]
+    >>> imputer.probabilities([[None, 9.1]]).round(2)
+       row column value  probability
+    0    0     x0    no         0.03
+    1    0     x0   yes         0.97
+    """
+
+    def __init__(
+        self,
+        *,
+        mode: Mode = "stacked",
+        ess: float = 10.0,
+        max_parents: int = 2,
+        networks: int = 6,
+        discretise: str = "frequency:5",
+        time_limit: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.mode = mode
+        self.ess = ess
+        self.max_parents = max_parents
+        self.networks = networks
+        self.discretise = discretise
+        self.time_limit = time_limit
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from rows with or without missing cells.
+
+        Parameters
+        ----------
+        X
+            Array or frame, shape (rows, columns).
+        y
+            Ignored.
+        """
+        table = self._coded(self._frame(X, reset=True), self.discretise)
+        how = Learning(
+            score=BDeu(self.ess),
+            max_parents=self.max_parents,
+            networks=self.networks,
+            time_limit=self.time_limit,
+            seed=self._seed(),
+        )
+        self.imputer_ = Imputer(self.mode, how)
+        if table.n_variables:
+            self.imputer_.fit(table)
+        self.network_ = self.imputer_.network
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the table with its missing cells filled: a frame where X is one, else an array.
+
+        Numbers that were cut get the median of the bin.
+        """
+        check_is_fitted(self)
+        frame = self._frame(X)
+        table = self.coding_.dataset(frame)
+        filled = self.imputer_.transform(table).codes if table.n_variables else table.codes
+        return self._like(X, frame, filled)
+
+    def sample(self, X: Any, n_draws: int = 5, random_state: Any = None) -> list[Any]:
+        """Return completed tables, drawn from the joint posterior under ``network_``.
+
+        Parameters
+        ----------
+        X
+            Array or frame, shape (rows, columns).
+        n_draws
+            Number of tables.
+        random_state
+            Seed of the draws.
+        """
+        check_is_fitted(self)
+        frame = self._frame(X)
+        table = self.coding_.dataset(frame)
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+        if not table.n_variables:
+            return [self._like(X, frame, table.codes)] * n_draws
+        drawn = draw_completions(cast(BayesianNetwork, self.network_), table, n_draws, rng)
+        return [self._like(X, frame, table.complete(values).codes) for values in drawn]
+
+    def probabilities(self, X: Any) -> pd.DataFrame:
+        """Return the probability of each value of each missing cell.
+
+        Values that are unknown count as missing cells here. Of a number that was cut, each value is
+        the median of a bin.
+
+        Returns
+        -------
+        frame
+            Columns ``row`` (position, from 0), ``column``, ``value`` and ``probability``.
+        """
+        check_is_fitted(self)
+        table = self._rows(X)
+        found = cast(NDArray[Any], self.imputer_.imputed(table).probabilities)
+        used = [self.coding_.columns[j] for j in self.coding_.used]
+        known = [
+            pd.DataFrame(
+                {
+                    "row": row,
+                    "column": used[v].name,
+                    "value": used[v].values,
+                    "probability": shares[: len(used[v].states)],
+                }
+            )
+            for (row, v), shares in zip(table.missing_cells.tolist(), found, strict=True)
+        ]
+        columns = ["row", "column", "value", "probability"]
+        return pd.concat(known, ignore_index=True) if known else pd.DataFrame(columns=columns)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the columns that :meth:`transform` returns."""
+        check_is_fitted(self)
+        names: NDArray[Any] = _check_feature_names_in(self, input_features)
+        return names[self._kept]
+
+    @property
+    def _kept(self) -> list[int]:
+        columns = self.coding_.columns
+        return [j for j, column in enumerate(columns) if column.left_out != EMPTY]
+
+    def _like(self, X: Any, frame: pd.DataFrame, codes: NDArray[Any]) -> Any:
+        """Return a table as it was given, its missing cells filled by codes of the variables."""
+        filled = self.coding_.filled(frame, codes).iloc[:, self._kept]
+        return filled if isinstance(X, pd.DataFrame) else filled.to_numpy()

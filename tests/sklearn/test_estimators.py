@@ -1,0 +1,256 @@
+"""Estimators: exact posteriors, tables of all kinds, and work with the rest of scikit-learn."""
+
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import exactlearn as el
+from exactlearn.errors import LeftOutWarning
+from exactlearn.sklearn import (
+    BayesianNetworkClassifier,
+    BayesianNetworkDensity,
+    DecisionGraphClassifier,
+    ExactImputer,
+)
+
+CLASSIFIERS = [
+    BayesianNetworkClassifier(),
+    BayesianNetworkClassifier(structure="exact", max_parents=3),
+    BayesianNetworkClassifier(structure="naive-bayes"),
+    DecisionGraphClassifier(),
+]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Mixed columns, a tenth of the cells missing, and a class that depends on them."""
+    rng = np.random.default_rng(3)
+    n = 300
+    colour = rng.choice(["red", "green", "blue"], n)
+    size = rng.normal(size=n) + (colour == "red")
+    count = rng.integers(0, 4, n)
+    y = np.where((size + count + rng.normal(size=n) * 0.5) > 1.8, "high", "low")
+    frame = pd.DataFrame(
+        {"colour": colour, "size": size, "count": count, "wet": rng.random(n) < 0.5}
+    ).astype({"count": "Int64", "wet": "boolean"})
+    return frame.mask(rng.random(frame.shape) < 0.1), y
+
+
+def joint(network, codes):
+    """Return the probability of a row of codes, -1 summed out, by the plain sum."""
+    total = 0.0
+    ranges = [range(len(s)) if c < 0 else [c] for s, c in zip(network.states, codes, strict=True)]
+    for full in itertools.product(*ranges):
+        total += np.prod(
+            [
+                t[tuple(full[p] for p in (*family, v))]
+                for v, (family, t) in enumerate(zip(network.parents, network.tables, strict=True))
+            ]
+        )
+    return total
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS)
+def test_probabilities_are_those_of_the_joint_distribution(model, rows):
+    X, y = rows
+    model = clone(model).fit(X, y)
+    codes = model.coding_.dataset(X[:40]).codes
+    weights = [[joint(model.network_, [*row, k]) for k in range(2)] for row in codes]
+    expected = np.array(weights) / np.sum(weights, axis=1, keepdims=True)
+    assert model.predict_proba(X[:40]) == pytest.approx(expected, abs=1e-9)
+    assert model.classes_.tolist() == ["high", "low"]
+    assert (model.predict(X) == y).mean() > 0.8
+
+
+def test_structures_are_those_asked_for(rows):
+    X, y = rows
+    augmented = BayesianNetworkClassifier().fit(X, y)
+    assert all(4 in family for family in augmented.network_.parents[:4])
+    assert augmented.learned_.status == "optimal"
+    naive = BayesianNetworkClassifier(structure="naive-bayes").fit(X, y)
+    assert naive.network_.parents == ((4,),) * 4 + ((),)
+    exact = BayesianNetworkClassifier(structure="exact").fit(X, y)
+    assert exact.learned_.score >= augmented.learned_.score - 1e-9
+    with pytest.raises(ValueError, match="did you mean 'exact'"):
+        BayesianNetworkClassifier(structure="exakt").fit(X, y)
+    with pytest.raises(ValueError, match="smoothing is 0"):
+        BayesianNetworkClassifier(smoothing=0).fit(X, y)
+    with pytest.raises(ValueError, match="two classes or more"):
+        BayesianNetworkClassifier().fit(X, np.zeros(len(X)))
+
+
+def test_a_graph_is_learned_from_the_rows(rows):
+    X, y = rows
+    model = DecisionGraphClassifier(method="learned", smoothing=1.0, time_limit=60).fit(X, y)
+    assert isinstance(model.graph_, el.DecisionGraph)
+    assert (model.predict(X) == y).mean() > 0.75
+    with pytest.raises(ValueError, match="there is no method 'guessed'"):
+        DecisionGraphClassifier(method="guessed").fit(X, y)
+
+
+def test_unknown_values_count_as_missing(rows):
+    X, y = rows
+    model = BayesianNetworkClassifier().fit(X, y)
+    strange, missing = X[:5].copy(), X[:5].copy()
+    strange["colour"], missing["colour"] = "violet", None
+    assert model.predict_proba(strange) == pytest.approx(model.predict_proba(missing))
+
+
+def test_arrays_and_lists_of_values_are_taken(rows):
+    X, y = rows
+    frame, array = X.astype(object), X.astype(object).to_numpy()
+    model = BayesianNetworkClassifier(random_state=0)
+    expected = model.fit(frame, y).predict_proba(frame)
+    for table in (array, array.tolist()):
+        assert model.fit(table, y).predict_proba(table) == pytest.approx(expected)
+
+
+def test_a_column_may_have_the_name_of_the_class(rows):
+    X, y = rows
+    X = X.rename(columns={"colour": "class"})
+    model = BayesianNetworkClassifier().fit(X, y)
+    assert model.network_.names == ("class", "size", "count", "wet", "class_")
+    assert model.predict_proba(X).shape == (300, 2)
+
+
+@pytest.mark.parametrize("weights", ["class_weight", "sample_weight"])
+def test_weights_move_the_predictions(weights, rows):
+    X, y = rows
+    model = BayesianNetworkClassifier()
+    plain = clone(model).fit(X, y).predict_proba(X)[:, 0].mean()
+    if weights == "class_weight":
+        weighed = model.set_params(class_weight={"high": 9, "low": 1}).fit(X, y)
+    else:
+        weighed = model.fit(X, y, np.where(y == "high", 9, 1))
+    assert weighed.predict_proba(X)[:, 0].mean() > plain + 0.05
+
+
+def test_columns_without_two_values_are_kept_out_with_a_warning(rows):
+    X, y = rows
+    X = X.assign(same=1.0, none=np.nan)
+    with pytest.warns(LeftOutWarning, match="'same' .every cell is '1'.*'none' .every cell is mi"):
+        model = BayesianNetworkClassifier().fit(X, y)
+    assert set(model.left_out_) == {"same", "none"}
+    assert model.predict_proba(X).shape == (300, 2)
+    with pytest.warns(LeftOutWarning):
+        alone = BayesianNetworkClassifier().fit(X[["same"]], y)
+    assert alone.predict_proba(X[["same"]])[:, 0] == pytest.approx((y == "high").mean(), abs=0.01)
+    with pytest.warns(LeftOutWarning):
+        imputer = ExactImputer(mode="posterior").fit(X)
+    filled = imputer.transform(X.assign(same=np.nan))
+    assert list(filled) == imputer.get_feature_names_out().tolist() == [*X][:-1]
+    assert (filled["same"] == 1).all()
+    with pytest.warns(LeftOutWarning):
+        density = BayesianNetworkDensity(random_state=0).fit(X)
+    drawn = density.sample(3)
+    assert drawn["same"].tolist() == [1, 1, 1]
+    assert drawn["none"].isna().all()
+
+
+def test_classifiers_work_in_searches_and_pipelines(rows):
+    X, y = rows
+    search = GridSearchCV(
+        BayesianNetworkClassifier(),
+        {"structure": ["augmented", "naive-bayes"], "discretise": ["entropy", "width:3"]},
+        cv=3,
+        scoring="neg_log_loss",
+    ).fit(X, y)
+    assert search.best_estimator_.n_features_in_ == 4
+    assert cross_val_score(BayesianNetworkClassifier(), X, y, cv=3).mean() > 0.75
+    copy = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert (copy.predict_proba(X) == search.predict_proba(X)).all()
+
+
+def test_an_imputer_works_in_pipelines_and_column_transformers(rows):
+    X, y = rows
+    model = make_pipeline(
+        ExactImputer(mode="posterior"),
+        make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough"),
+        LogisticRegression(),
+    ).set_output(transform="default")
+    model[0].set_output(transform="pandas")
+    assert model.fit(X, y).score(X, y) > 0.8
+    parts = make_column_transformer((ExactImputer(mode="mode"), ["colour", "count"]))
+    parts.set_output(transform="pandas")
+    assert list(parts.fit_transform(X)) == ["exactimputer__colour", "exactimputer__count"]
+
+
+def test_an_imputer_fills_what_is_missing_only(rows):
+    X, _ = rows
+    imputer = ExactImputer(mode="posterior", random_state=0).fit(X)
+    filled = imputer.transform(X)
+    assert filled.dtypes.tolist() == X.dtypes.tolist()
+    assert filled.notna().all().all()
+    pd.testing.assert_frame_equal(filled.where(X.notna()), X)
+    numbers = imputer.coding_.columns[1]
+    assert set(filled["size"][X["size"].isna()]) <= set(numbers.values)
+    strange = X[:4].assign(colour=["violet", None, "red", "violet"])
+    assert imputer.transform(strange)["colour"].tolist()[::3] == ["violet", "violet"]
+
+
+def test_probabilities_of_cells_are_those_of_the_imputer(rows):
+    X, _ = rows
+    imputer = ExactImputer(mode="posterior", random_state=0).fit(X)
+    found = imputer.probabilities(X)
+    sums = found.groupby(["row", "column"])["probability"].sum()
+    assert len(sums) == X.isna().sum().sum()
+    assert sums.to_numpy() == pytest.approx(1.0)
+    best = found.loc[found.groupby(["row", "column"])["probability"].idxmax()]
+    filled = imputer.transform(X)
+    assert all(
+        filled.at[r, c] == v
+        for r, c, v in zip(best["row"], best["column"], best["value"], strict=True)
+    )
+    assert imputer.probabilities(filled).empty
+
+
+def test_draws_follow_the_posterior(rows):
+    X, _ = rows
+    imputer = ExactImputer(mode="posterior").fit(X)
+    row = X[X["wet"].isna()].iloc[:1]
+    found = imputer.probabilities(row).query("column == 'wet' and value == True")
+    drawn = imputer.sample(row, 2000, random_state=1)
+    share = np.mean([bool(table["wet"].iloc[0]) for table in drawn])
+    assert share == pytest.approx(found["probability"].item(), abs=0.04)
+    again = imputer.sample(row, 2000, random_state=1)
+    assert all(a.equals(b) for a, b in zip(drawn, again, strict=True))
+
+
+def test_density_sums_to_one_and_sums_missing_cells_out(rows):
+    X, _ = rows
+    X = X[["colour", "count", "wet"]]
+    density = BayesianNetworkDensity(random_state=0).fit(X)
+    full = pd.DataFrame(
+        itertools.product(["red", "green", "blue"], range(4), [False, True]), columns=X.columns
+    )
+    assert np.exp(density.score_samples(full)).sum() == pytest.approx(1.0)
+    codes = density.coding_.dataset(X).codes
+    expected = [np.log(joint(density.network_, row)) for row in codes]
+    assert density.score_samples(X) == pytest.approx(expected)
+    assert density.score(X) == pytest.approx(np.mean(expected))
+    drawn = density.sample(4000, random_state=2)
+    assert drawn.dtypes.tolist() == X.dtypes.tolist()
+    share = np.exp(
+        density.score_samples(pd.DataFrame({"colour": ["red"], "count": pd.NA, "wet": pd.NA}))
+    )
+    assert (drawn["colour"] == "red").mean() == pytest.approx(share[0], abs=0.03)
+    array = BayesianNetworkDensity().fit(np.arange(20).reshape(-1, 2) % 3)
+    assert array.sample(3, random_state=0).shape == (3, 2)
+
+
+def test_nothing_warns_without_reason(rows):
+    X, y = rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BayesianNetworkClassifier().fit(X, y).predict(X)
+        BayesianNetworkDensity().fit(X).sample(2)
