@@ -78,7 +78,7 @@ NETWORK_ITERATIONS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions(Declared):
+class RunOptions(OnCluster):
     """Run a run file, or a bundled one by its name, and write everything into a folder.
 
     The pipeline: read the table; learn the network (and the values of missing cells); fit its
@@ -90,13 +90,18 @@ class RunOptions(Declared):
     data/, truth/, test/ and inputs/ its tables, so that the folder can be moved and 'exactlearn run
     FOLDER/run.toml' repeats it.
 
+    A list in place of one value, as in 'ess = [1, 4]', or of lists in place of a list, is a sweep:
+    a run for each combination of values, each in a folder of its own; sweep.json and sweep.csv have
+    a row for each. A later call does the runs that are left. --cluster then does runs at once, and
+    else the parts of the one run.
+
     Examples
     --------
     exactlearn run asia
     exactlearn run cancer --seed 1 -o cancer
     """
 
-    groups: ClassVar = {"Limits and seed": "seed time_limit"}
+    groups: ClassVar = {"Limits and seed": "seed time_limit jobs"}
 
     source: str = argument("RUN.toml", reads=True)
     seed: int | None = option(None, least=0, help="Seed, in place of the run file's.")
@@ -106,6 +111,7 @@ class RunOptions(Declared):
         help="Seconds for the search of the network; EM and compilation come after it, without a "
         "limit.",
     )
+    jobs: int = option(1, least=1, help="Processes that do the runs of a sweep.")
 
 
 @dataclass(frozen=True, kw_only=True)

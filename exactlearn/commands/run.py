@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -35,7 +35,7 @@ from exactlearn.commands.pipeline import (
 )
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.provenance import current
-from exactlearn.commands.runs import Queries, Run, read_run
+from exactlearn.commands.runs import Queries, Run, read_runs
 from exactlearn.commands.search import exit_status, leave, print_message, run_search
 from exactlearn.commands.steps import taken
 from exactlearn.data.dataset import Dataset
@@ -68,16 +68,28 @@ Parents = tuple[tuple[int, ...], ...]
 def run(options: RunOptions, output: Output) -> None:
     """Run the command."""
     path = locate(options.source, ".toml")
-    run = _overridden(read_run(path), options)
+    folder = output.path or RESULTS / path.stem
+    runs = [(varied, _overridden(run, options)) for varied, run in read_runs(path)]
+    if runs[0][0]:
+        from exactlearn.commands.sweep import sweep  # which does runs by this module
+
+        sweep(runs, folder, options, output)
+    if options.jobs > 1:
+        raise OptionError("--jobs: the run file has no list of values to vary, so there is one run")
+    run = runs[0][1]
     if made_by := current():
         made_by.seed = run.search.seed
-    folder = output.path or RESULTS / path.stem
-    output = replace(output, path=folder)
-    record: dict[str, Any] = {}
+    do(run, path, replace(output, path=folder))
+
+
+def do(run: Run, path: Path, output: Output) -> NoReturn:
+    """Do a run of a file into the folder of the output, and leave."""
+    assert output.path is not None
+    folder, record = output.path, dict[str, Any]()
     if run.pipeline:
         record = _pipeline(run, path, folder, output)
     else:
-        _store(run, folder)
+        store(run, folder)
     if run.steps:
         record["steps"] = []
     write_json(record, folder / "result.json")
@@ -104,7 +116,7 @@ def _pipeline(run: Run, path: Path, folder: Path, output: Output) -> dict[str, A
     test = load_test(Path(run.data.test), run.data, data) if run.data.test else None
     for queries in run.queries:
         _check_names(queries, data)
-    _store(run, folder)
+    store(run, folder)
     require_table_names(output, data)
     output.note(run.title or f"Run {path}")
     output.note(size_in_words(data))
@@ -122,17 +134,17 @@ def _pipeline(run: Run, path: Path, folder: Path, output: Output) -> dict[str, A
 
 
 def _overridden(run: Run, options: RunOptions) -> Run:
-    chosen = {"seed": options.seed, "time_limit": options.time_limit}
+    chosen = {"seed": options.seed, "time_limit": options.time_limit, "cluster": options.cluster}
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
 
     def overridden(options: Any) -> Any:
         return replace(options, **{k: v for k, v in given.items() if hasattr(options, k)})
 
     steps = tuple(replace(step, options=overridden(step.options)) for step in run.steps)
-    return replace(run, search=overridden(run.search), steps=steps)
+    return replace(run, search=overridden(run.search), steps=steps, cluster=options.cluster)
 
 
-def _store(run: Run, folder: Path) -> None:
+def store(run: Run, folder: Path) -> None:
     """Make the folder of a run, and store the run in it with all that it reads."""
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"--output {folder}: expected a folder, found a file")
@@ -219,7 +231,7 @@ def _learn(
 
 def _searched(learning: Augment, data: Dataset, output: Output, artifacts: Any) -> Learned:
     if data.is_complete:
-        scored, left = scored_problem(data, learning)
+        scored, left = scored_problem(data, learning, cluster=learning.cluster)
 
         def solve(on_event: OnEvent) -> Learned:
             found = learn_complete(scored.problem, left, scored.listener(on_event))

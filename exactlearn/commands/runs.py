@@ -6,12 +6,15 @@ classes that the command line makes its options from, and a section for each fur
 :mod:`.steps`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
+from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
-from exactlearn.commands import COMMANDS
+from exactlearn.commands import COMMANDS, options_of
 from exactlearn.commands.declarations import Augment
 from exactlearn.commands.declare import Declared, option
 from exactlearn.commands.sections import (
@@ -24,7 +27,10 @@ from exactlearn.commands.sections import (
 )
 from exactlearn.commands.steps import Step, is_step, read_steps
 from exactlearn.errors import OptionError, did_you_mean
-from exactlearn.formats.run_file import from_table, literal, read_declared, to_toml
+from exactlearn.formats.run_file import from_table, literal, read_declared, swept, to_toml
+
+MOST_RUNS = 10_000
+"""Most runs of a sweep."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,12 +80,14 @@ class Run(Declared):
     queries: tuple[Queries, ...] = ()
     figures: Figures = field(default_factory=Figures)
     steps: tuple[Step, ...] = field(default=(), metadata={"apart": True})
+    cluster: str | None = field(default=None, metadata={"apart": True})
 
     @property
     def learning(self) -> Augment:
         """The sections on learning as the options of one command."""
         sections = (vars(section) for section in (self.score, self.search, self.network))
-        return Augment(source=self.data.file, **{k: v for own in sections for k, v in own.items()})
+        declared = {k: v for own in sections for k, v in own.items()}
+        return Augment(source=self.data.file, cluster=self.cluster, **declared)
 
     def to_toml(self) -> str:
         """Return the text of the run file, every default filled in."""
@@ -91,7 +99,7 @@ class Run(Declared):
 
 
 def read_run(path: Path) -> Run:
-    """Read a run file; the files that lie beside it become absolute paths.
+    """Read a run file without a sweep; the files that lie beside it become absolute paths.
 
     Raises
     ------
@@ -101,6 +109,52 @@ def read_run(path: Path) -> Run:
         When a key is unknown, missing, of the wrong type or out of range.
     """
     return read_declared(path, lambda table: run_from(table, path.resolve().parent))
+
+
+Varied = dict[str, Any]
+"""The keys of a run file that a sweep varies, with their values in one run."""
+
+
+def read_runs(path: Path) -> list[tuple[Varied, Run]]:
+    """Read the runs of a run file: one, or one for each combination of values in a sweep.
+
+    Raises
+    ------
+    FormatError, OptionError
+        As :func:`read_run`; an `OptionError` also when a list of values is empty, or there are too
+        many runs.
+    """
+    beside = path.resolve().parent
+    return read_declared(
+        path, lambda table: [(varied, run_from(one, beside)) for varied, one in _grid(table)]
+    )
+
+
+def _grid(table: Mapping[str, Any]) -> Iterator[tuple[Varied, Mapping[str, Any]]]:
+    """Yield the tables of a sweep, the last key varied fastest."""
+    lists = list(swept(table, Run))
+    for command in filter(is_step, table):
+        entries = table[command] if isinstance(table[command], list) else [table[command]]
+        for number, entry in enumerate(entries):
+            at: tuple[str, ...] = (command, str(number)) if len(entries) > 1 else (command,)
+            if isinstance(entry, dict):
+                lists += swept(entry, options_of(command), at)
+    for path, values in lists:
+        if not values:
+            raise OptionError(f"key '{'.'.join(path)}': expected a value, or several, found none")
+    if (runs := prod(len(values) for _, values in lists)) > MOST_RUNS:
+        raise OptionError(
+            f"a sweep over {', '.join('.'.join(path) for path, _ in lists)} has {runs:,} runs, "
+            f"more than {MOST_RUNS:,}; list fewer values"
+        )
+    for chosen in product(*(values for _, values in lists)):
+        one = deepcopy(dict(table))
+        for (path, _), value in zip(lists, chosen, strict=True):
+            place: Any = one
+            for part in path[:-1]:
+                place = place[int(part) if isinstance(place, list) else part]
+            place[path[-1]] = value
+        yield {".".join(path): v for (path, _), v in zip(lists, chosen, strict=True)}, one
 
 
 def run_from(table: Mapping[str, Any], beside: Path) -> Run:

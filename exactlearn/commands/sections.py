@@ -86,7 +86,7 @@ class Reading(Declared):
 class OnCluster(Declared):
     """What may be computed on a cluster."""
 
-    groups: ClassVar = {"Table": "*"}
+    groups: ClassVar = {"Limits and seed": "cluster"}
 
     cluster: str | None = option(
         None,

@@ -673,7 +673,7 @@ def test_compile_and_query(tmp_path):
         (("convert", "asia", "-o", "x.jkl"), "cannot write asia.bif as '.jkl'"),
         (("instances", "aisa"), "did you mean 'asia'"),
         (("solve", "nothing.csv"), "no such file here, and no bundled .csv instance"),
-        (("solve", str(ROOT)), "expected a file, found a folder"),
+        (("solve", str(ROOT)), "a folder without .parquet files"),
         (("compile", "asia", "-o", "no/where/x.json"), "there is no folder no/where"),
         (("compare",), "either a table or --network"),
         (("run", "aisa"), "did you mean 'asia'"),

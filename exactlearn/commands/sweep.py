@@ -1,0 +1,209 @@
+"""Sweeps: the runs of a run file with several values of some keys, and one table over them all.
+
+Each run has a folder of its own, with its ``run.toml``; what is done is kept in ``runs.json``, so
+that a later call does what is left.
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NoReturn
+from zlib import crc32
+
+import click
+
+from exactlearn import __version__
+from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.files import atomic_write
+from exactlearn._runtime.json_file import read_json
+from exactlearn.commands import provenance
+from exactlearn.commands.declarations import RunOptions
+from exactlearn.commands.output import Output, write_json
+from exactlearn.commands.run import do, store
+from exactlearn.commands.runs import Run, Varied, read_run
+from exactlearn.commands.search import leave
+from exactlearn.errors import ExitStatus
+from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
+from exactlearn.reporting.report import number, plain_table
+
+SHOWN = ("status", "score", "gap", "imputation_accuracy", "log_likelihood_per_row", "seconds")
+"""What the printed table has of each run, of the pipeline, its models and its steps."""
+
+SECTIONS = ("held_out", "decision_graph", "refinement")
+"""Parts of a run's record whose numbers are in the table, too."""
+
+LONGEST = 80
+"""Letters of a folder's name."""
+
+
+def sweep(
+    runs: Sequence[tuple[Varied, Run]], folder: Path, options: RunOptions, output: Output
+) -> NoReturn:
+    """Do the runs of a sweep that are left, write and print the table of all, and leave."""
+    names = _names([varied for varied, _ in runs])
+    planned = []
+    record = Record.open(folder / "runs.json", output.note, SearchControl())
+    for name, (_, run) in zip(names, runs, strict=True):
+        place = folder / name
+        store(replace(run, cluster=None), place)
+        if not (place / "result.json").exists():
+            record.done.get("sweep", {}).pop(name, None)
+        work = partial(_run_alone, place.resolve())
+        planned.append(PlannedRun("sweep", name, "run", work, _digest(place)))
+    study = Study(planned, record, options.jobs, cluster=options.cluster)
+    study.run()
+    rows = list(_rows(study, runs, names))
+    failures = [f"{planned.repetition}: {error}" for planned, error in study.failures()]
+    keys = list(runs[0][0])
+    found = {"varied": keys, "runs": rows, "failures": failures}
+    write_json(found, folder / "sweep.json")
+    atomic_write(folder / "sweep.csv", _as_csv(rows))
+    output.answer(found, _table(keys, rows), *failures)
+    output.note(f"Results lie in {folder.resolve()}")
+    if record.control.is_over:
+        done = sum(map(study.is_done, planned))
+        output.note(f"Interrupted: {done} of {len(runs)} runs are done; call again for the others")
+        leave("interrupted")
+    if failures:
+        raise click.exceptions.Exit(ExitStatus.FAILED)
+    raise click.exceptions.Exit(max(row["exit_status"] for row in rows))
+
+
+def _names(varied: Sequence[Varied]) -> list[str]:
+    """Return the names of folders for some values of the same keys, which say the values."""
+    short = _short(list(varied[0]))
+    names = []
+    for one in varied:
+        words = (f"{key}={_text(value)}" for key, value in zip(short, one.values(), strict=True))
+        names.append(re.sub(r"[^\w.,=+-]", "_", ",".join(words)))
+    return [
+        name
+        if len(name) <= LONGEST and names.count(name) == 1
+        else f"{name[:LONGEST]}-{crc32(repr(one).encode()):08x}"
+        for name, one in zip(names, varied, strict=True)
+    ]
+
+
+def _short(keys: Sequence[str]) -> list[str]:
+    """Return the keys without their sections, where that leaves them different."""
+    last = [key.rpartition(".")[2] for key in keys]
+    return [own if last.count(own) == 1 else key for key, own in zip(keys, last, strict=True)]
+
+
+def _text(value: Any) -> str:
+    """Return a value in a word."""
+    if isinstance(value, list):
+        return "+".join(map(_text, value)) or "none"
+    return Path(value).name if isinstance(value, str) else json.dumps(value)
+
+
+def _digest(folder: Path) -> str:
+    """Return a digest of all that a stored run depends on."""
+    text = (folder / "run.toml").read_text(encoding="utf-8")
+    run = read_run(folder / "run.toml")
+    files = [Path(file) for file in (run.data.file, run.data.truth, run.data.test) if file]
+    for step in run.steps:
+        files += provenance.files_read(step.options).values()
+    hashes = [provenance.sha256([path]) for path in files]
+    return sha256("\n".join([__version__, text, *map(str, hashes)]).encode()).hexdigest()[:16]
+
+
+class _Silent(Output):
+    """Prints nothing: the files of a run have all."""
+
+    def answer(self, record: Mapping[str, Any], *tables: Any) -> None:
+        """Print nothing."""
+
+
+def _run_alone(folder: Path) -> Found:
+    """Do the run that is stored in a folder; return its exit status, and numbers of its record."""
+    path = folder / "run.toml"
+    run = read_run(path)
+    made_by = provenance.Provenance(
+        ("run", str(path), "--output", str(folder)),
+        RunOptions(source=str(path)),
+        seed=run.search.seed,
+        output=folder,
+    )
+    status = 0
+    with provenance.running(made_by):
+        try:
+            do(run, path, _Silent(path=folder, as_json=True, quiet=True))
+        except click.exceptions.Exit as end:
+            status = end.exit_code
+    return {"exit_status": status, **_numbers(read_json(folder / "result.json"))}
+
+
+def _numbers(record: Mapping[str, Any]) -> Found:
+    """Return the single values of a record, those of some parts and of the steps, too."""
+    found = dict(_flat(record, ""))
+    for section in SECTIONS:
+        own = record.get(section, {})
+        found |= _flat(own, f"{section}.")
+        for key, value in own.items():
+            if isinstance(value, dict):
+                found |= _flat(value, f"{section}.{key}.")
+    for number_, step in enumerate(record.get("steps", ()), 1):
+        name = step["command"]
+        twice = sum(other["command"] == name for other in record["steps"]) > 1
+        found |= _flat(step, f"{name}{number_ if twice else ''}.")
+    return found
+
+
+def _flat(record: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
+    for key, value in record.items():
+        if isinstance(value, str | int | float) and key not in ("command", "output"):
+            yield before + key, value
+
+
+def _rows(
+    study: Study, runs: Sequence[tuple[Varied, Run]], names: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the runs that are done, or were cut short."""
+    for planned, (varied, _), name in zip(study.runs, runs, names, strict=True):
+        found = study.record.known(planned)
+        if found is not None and "error" not in found:
+            own = sorted((key for key in found if key != "learning"), key=_place)
+            yield {"run": name, **varied, **{key: found[key] for key in own}}
+
+
+def _place(key: str) -> tuple[bool, int, str]:
+    """Return where a value stands in a row: those of the pipeline first, and what matters most."""
+    last = key.rpartition(".")[2]
+    return "." in key, SHOWN.index(last) if last in SHOWN else len(SHOWN), key
+
+
+def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(
+        {k: json.dumps(v) if isinstance(v, list | bool) else v for k, v in row.items()}
+        for row in rows
+    )
+    return text.getvalue()
+
+
+def _table(keys: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return the table of the values and of what matters most of each run."""
+    known = dict.fromkeys(key for row in rows for key in row)
+    shown = [key for key in known if key.rpartition(".")[2] in SHOWN and key not in keys]
+    cells = [
+        [
+            *(_text(row[key]) for key in keys),
+            *(
+                number(value) if isinstance(value, float) else str(value)
+                for value in (row.get(key, "") for key in shown)
+            ),
+        ]
+        for row in rows
+    ]
+    head = [*_short(keys), *(key.removesuffix(".log_likelihood_per_row") for key in shown)]
+    return plain_table(head, cells, right=[key for key in head if not key.endswith("status")])

@@ -1,0 +1,183 @@
+"""Sweeps: each run as it is alone, one table over all, done once, in several processes alike."""
+
+import csv
+import json
+import shutil
+import signal
+import time
+from itertools import product
+
+import pytest
+
+from exactlearn.commands.runs import read_runs
+from exactlearn.errors import OptionError
+from exactlearn.instances import locate
+from tests.command_line import fails, run, run_json, started
+
+SWEEP = """
+[data]
+file = "table.csv"
+test = "table.csv"
+[score]
+ess = [1, 4, 16]
+max_parents = [1, 2]
+[figures]
+formats = []
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    shutil.copyfile(locate("asia-mnar-complete", ".csv"), tmp_path / "table.csv")
+    (tmp_path / "run.toml").write_text(SWEEP)
+    return tmp_path
+
+
+def written(folder, text):
+    path = folder / "other.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_list_in_place_of_a_value_is_a_run_for_each(folder):
+    runs = read_runs(folder / "run.toml")
+    assert [(r.score.ess, r.score.max_parents) for _, r in runs] == [*product((1, 4, 16), (1, 2))]
+    assert runs[1][0] == {"score.ess": 1, "score.max_parents": 2}
+
+
+def test_lists_of_lists_vary_what_is_a_list(folder):
+    text = """
+    [data]
+    file = "table.csv"
+    drop = ["asia"]
+    discretise.age = ["width:2", "width:3"]
+    states = {smoke = [["no", "yes"], ["yes", "no"]]}
+    [search]
+    forbidden = [["tub->asia"], []]
+    [[solve]]
+    best = 2
+    [[solve]]
+    output = "again"
+    best = [2, 3]
+    """
+    runs = read_runs(written(folder, text))
+    assert len(runs) == 16
+    assert all(one.data.drop == ("asia",) for _, one in runs)
+    assert [one.search.forbidden for _, one in runs[:4]] == [("tub->asia",)] * 2 + [()] * 2
+    assert [one.steps[1].options.best for _, one in runs[:2]] == [2, 3]
+    assert runs[-1][0] == {
+        "data.discretise.age": "width:3",
+        "data.states.smoke": ["yes", "no"],
+        "search.forbidden": [],
+        "solve.1.best": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[score]\ness = []", "key 'score.ess': expected a value, or several, found none"),
+        ("[score]\ness = [1, 'many']", "key 'score.ess': expected a number, found the text 'many'"),
+        ("[score]\ness = [1, [2]]", "key 'score.ess': expected a number, found a list"),
+        ("[score]\nness = [1]", "unknown key 'score.ness'"),
+        (f"[search]\nseed = {list(range(101))}\nt = {list(range(1, 101))}", "10,100 runs, more"),
+    ],
+)
+def test_all_runs_are_checked_before_the_first(folder, text, message):
+    path = written(folder, f'data.file = "table.csv"\n{text}')
+    with pytest.raises(OptionError, match=message):
+        read_runs(path)
+
+
+def test_each_run_is_that_of_its_own_file(folder):
+    found = run_json("run", folder / "run.toml", "-o", folder / "out")
+    assert found["varied"] == ["score.ess", "score.max_parents"]
+    assert len(found["runs"]) == 6
+    for row in found["runs"]:
+        text = SWEEP.replace("[1, 4, 16]", str(row["score.ess"]))
+        text = text.replace("[1, 2]", str(row["score.max_parents"]))
+        alone = run_json("run", written(folder, text), "-o", folder / "alone")
+        record = json.loads((folder / "out" / row["run"] / "result.json").read_text())
+        assert row["score"] == record["score"] == alone["score"]
+        assert record["parents"] == alone["parents"]
+        held_out = alone["held_out"]["network"]["log_likelihood_per_row"]
+        assert row["held_out.network.log_likelihood_per_row"] == held_out
+        assert record["made_by"]["command"][1] == "run"
+    with (folder / "out" / "sweep.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["score"]) for row in rows] == [row["score"] for row in found["runs"]]
+
+
+def test_what_is_done_is_not_repeated(folder):
+    out = folder / "out"
+    words = ("run", folder / "run.toml", "-o", out)
+    run(*words)
+    before = {path: path.stat().st_mtime_ns for path in out.glob("*/result.json")}
+    table = (out / "sweep.csv").read_bytes()
+    run(*words)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert (out / "sweep.csv").read_bytes() == table
+    (folder / "run.toml").write_text(SWEEP.replace("[1, 4, 16]", "[1, 4, 16, 64]"))
+    (out / "ess=4,max_parents=2" / "result.json").unlink()
+    run(*words)
+    again = {path: path.stat().st_mtime_ns for path in out.glob("*/result.json")}
+    assert len(again) == 8
+    assert sum(again[path] != before.get(path) for path in again) == 3
+    rows = (folder / "table.csv").read_text().splitlines(keepends=True)
+    (folder / "table.csv").write_text("".join(rows[:-1]))
+    run(*words)
+    assert all(path.stat().st_mtime_ns != again[path] for path in again)
+
+
+@pytest.mark.parametrize("place", [("--jobs", "2"), ("--cluster", "local:2")])
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+def test_several_processes_leave_the_same_files(folder, place):
+    if place[0] == "--cluster":
+        pytest.importorskip("distributed", reason="needs Dask: exactlearn[scale]")
+    alone = run_json("run", folder / "run.toml", "-o", folder / "alone")["runs"]
+    other = run_json("run", folder / "run.toml", "-o", folder / "other", *place)["runs"]
+    for one, two in zip(alone, other, strict=True):
+        assert {**one, "seconds": 0} == {**two, "seconds": 0}
+        for name in ("network.bif", "model.pdg.json", "run.toml"):
+            paths = [folder / place / one["run"] / name for place in ("alone", "other")]
+            assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_a_run_that_fails_leaves_the_others(folder):
+    text = SWEEP.replace("max_parents = [1, 2]", "max_parents = 1") + (
+        '[search]\nrequired = [["smoke->lung", "bronc->lung"], []]\n'
+    )
+    path = written(folder, text)
+    found = run_json("run", path, "-o", folder / "out", status=5)
+    assert len(found["runs"]) == len(found["failures"]) == 3
+    assert "may have at most 1" in found["failures"][0]
+
+
+def test_steps_alone_are_varied_too(folder):
+    text = 'pipeline = false\ndata.file = "table.csv"\n[solve]\ncriterion = ["bic", "aic"]\n'
+    rows = run_json("run", written(folder, text), "-o", folder / "out")["runs"]
+    assert [row["solve.criterion"] for row in rows] == ["bic", "aic"]
+    for row in rows:
+        alone = run_json("solve", folder / "table.csv", "--criterion", row["solve.criterion"])
+        assert row["solve.score"] == alone["score"]
+
+
+def test_ctrl_c_keeps_what_is_done(folder):
+    text = SWEEP.replace("[1, 4, 16]", str([1, *range(1000, 3000)]))
+    path, out = written(folder, text), folder / "out"
+    with started("run", path, "-o", out, "--json") as process:
+        while not (out / "ess=1,max_parents=2" / "network.bif").exists():
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        found, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert json.loads(found)["runs"][0]["score.ess"] == 1
+    assert "runs are done" in err
+
+
+def test_jobs_without_a_sweep_are_refused(folder):
+    path = written(folder, 'data.file = "table.csv"\n')
+    assert "no list of values" in fails("run", path, "--jobs", "2")
