@@ -293,6 +293,47 @@ def test_plain_names_are_written_as_they_are():
     )
 
 
+# What the files of the bnlearn repository are made of; bnlearn itself is not run here.
+NAME, STATE, NUMBER = r"[A-Za-z0-9_.-]+", r"[A-Za-z0-9_.<>=+/-]+", r"[0-9.e+-]+"
+NAMES, STATES, NUMBERS = (f"{each}(?:, {each})*" for each in (NAME, STATE, NUMBER))
+BNLEARN_LINE = re.compile(
+    "|".join(
+        (
+            r"network unknown \{",
+            r"\}",
+            rf"variable {NAME} \{{",
+            rf"  type discrete \[ [0-9]+ \] \{{ {STATES} \}};",
+            rf"probability \( {NAME}(?: \| {NAMES})? \) \{{",
+            rf"  (?:table|\({STATES}\)) {NUMBERS};",
+        )
+    )
+)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_lines_of_the_repository_are_as_described(data_dir, name):
+    text = gzip.decompress((data_dir / "bif" / f"{name}.bif.gz").read_bytes()).decode()
+    odd = [line for line in text.splitlines() if line and not BNLEARN_LINE.fullmatch(line)]
+    assert odd == []
+
+
+@given(st.lists(any_names, min_size=2, max_size=6, unique=True))
+@settings(max_examples=100, deadline=None)
+def test_our_lines_are_those_of_the_repository_but_for_properties(names):
+    network = BayesianNetwork(
+        tuple(names),
+        (tuple(names),) * len(names),
+        ((), *((v,) for v in range(len(names) - 1))),
+        (
+            np.full(len(names), 1 / len(names)),
+            *[np.full((len(names),) * 2, 1 / len(names))] * (len(names) - 1),
+        ),
+    )
+    for line in format_bif(network).splitlines():
+        is_property = re.fullmatch(r'  property exactlearn_(name|states) = "[^;{}=]*" ;', line)
+        assert is_property or BNLEARN_LINE.fullmatch(line)
+
+
 def test_other_names_are_written_as_words_and_stand_in_a_property():
     network = BayesianNetwork(
         ("a b", "a_b", "table"), (("<=1", "(1, 2]"),) * 3, ((),) * 3, (np.full(2, 0.5),) * 3
