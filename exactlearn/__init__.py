@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from exactlearn._runtime.ascent import EMResult
     from exactlearn.augmentation import Augmentation, augment, gadget_problem
+    from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
     from exactlearn.augmentation.profile import Profile, profile
     from exactlearn.augmentation.ranking import Ranking, best_solutions
     from exactlearn.bayesnet.complete_data import fit_complete
@@ -136,6 +137,7 @@ _HOME = {
     "best_solutions": "exactlearn.augmentation.ranking",
     "bootstrap": "exactlearn.evaluation.bootstrap",
     "candidate_parent_sets": "exactlearn.scoring.candidates",
+    "cell_losses": "exactlearn.augmentation.local_search.coordinate_ascent",
     "choose_ess": "exactlearn.structure.ess_choice",
     "choose_smoothing": "exactlearn.bayesnet.smoothing_choice",
     "classify": "exactlearn.queries.table_queries",
@@ -262,6 +264,7 @@ __all__ = [
     "best_solutions",
     "bootstrap",
     "candidate_parent_sets",
+    "cell_losses",
     "choose_ess",
     "choose_smoothing",
     "classify",

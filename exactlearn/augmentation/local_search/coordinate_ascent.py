@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.augmentation.local_search.set_families import (
     SetFamilies,
@@ -22,7 +23,9 @@ from exactlearn.augmentation.local_search.set_families import (
     with_forms,
 )
 from exactlearn.data.dataset import Dataset
+from exactlearn.errors import TooLargeError
 from exactlearn.scoring.incremental_tables import (
+    MOST_CELLS,
     Rows,
     Sets,
     change_cell,
@@ -30,8 +33,10 @@ from exactlearn.scoring.incremental_tables import (
     gains,
     holds,
     rows_of,
+    set_sizes,
     tabulate,
 )
+from exactlearn.scoring.scores import Score
 from exactlearn.scoring.terms import TermTables
 
 LEAST_RISE = 1e-8
@@ -57,17 +62,100 @@ def coordinate_ascent(
     tables
         The score, tabulated for the table.
     """
+    sets, rows, families = _of_network(dataset, values, parents, tables)
+    chosen, cells = np.arange(dataset.n_variables), dataset.missing_cells
+    scores = family_scores(sets, families)
+    while sweep(sets, rows, families, scores, chosen, cells):
+        pass
+    return rows.codes[cells[:, 0], cells[:, 1]].astype(np.int64)
+
+
+@checked_arguments()
+def cell_losses(
+    dataset: Dataset,
+    score: Score,
+    parents: Sequence[Sequence[int]],
+    values: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return what the score loses when a single missing cell is given another value.
+
+    The network and all other cells stay. Learning these again, as
+    :func:`~exactlearn.augmentation.profile.profile` does, loses as much at most.
+
+    Parameters
+    ----------
+    dataset
+        The incomplete table.
+    score
+        What was maximised.
+    parents
+        Parents of each variable.
+    values
+        The completion: state of each missing cell, in the order of ``dataset.missing_cells``.
+
+    Returns
+    -------
+    losses
+        Shape (cells, most states); 0 for a cell's own value, negative where another one scores
+        more, not a number for states that a variable does not have.
+
+    Examples
+    --------
+    >>> from exactlearn.scoring.scores import BDeu
+    >>> table = Dataset(np.array([[0, 0], [1, 1], [1, -1]]), ("a", "b"), (("no", "yes"),) * 2)
+    >>> cell_losses(table, BDeu(1.0), ((), (0,)), np.array([1])).round(3).tolist()
+    [[1.609, 0.0]]
+    """
+    tables = TermTables(score, dataset.cardinalities, dataset.row_weights)
+    sets, rows, families = _of_network(dataset, np.asarray(values, np.int64), parents, tables)
+    cells, most = dataset.missing_cells, int(dataset.cardinalities.max(initial=0))
+    losses = np.full((len(cells), most), np.nan)
+    _single_changes(sets, rows, families, cells, losses)
+    return losses
+
+
+def _of_network(
+    dataset: Dataset,
+    values: NDArray[np.int64],
+    parents: Sequence[Sequence[int]],
+    tables: TermTables,
+) -> tuple[Sets, Rows, SetFamilies]:
+    """Return the tables of a network's families, and the completed rows."""
     n, rows = dataset.n_variables, rows_of(dataset, values)
     padded = np.full((n, 1 + max(map(len, parents))), -1, np.int32)
     for child, own in enumerate(parents):
         padded[child, : len(own)] = sorted(own)
     listed = listed_families(np.arange(n), padded, n)
     members, forms, terms, families = with_forms(*listed, rows.cardinalities, tables)
-    sets = tabulate(rows, members, forms, terms)
-    scores, chosen, cells = family_scores(sets, families), np.arange(n), dataset.missing_cells
-    while sweep(sets, rows, families, scores, chosen, cells):
-        pass
-    return rows.codes[cells[:, 0], cells[:, 1]].astype(np.int64)
+    if (cells := set_sizes(rows.cardinalities, members).sum()) > MOST_CELLS:
+        raise TooLargeError(
+            f"the tables of the network's families have {cells:.3g} cells, more than {MOST_CELLS}: "
+            "allow fewer parents"
+        )
+    return tabulate(rows, members, forms, terms), rows, families
+
+
+@kernel
+def _single_changes(
+    sets: Sets,
+    rows: Rows,
+    families: SetFamilies,
+    cells: NDArray[np.int64],
+    losses: NDArray[np.float64],
+) -> None:
+    """Fill in what each state of each cell loses, shape (cells, most states)."""
+    change = np.zeros(len(sets.values))
+    for c in range(len(cells)):
+        u, v = cells[c, 0], cells[c, 1]
+        losses[c, rows.codes[u, v]] = 0.0
+        for state in range(rows.cardinalities[v]):
+            if state != rows.codes[u, v]:
+                gains(sets, rows, u, v, state, change)
+                losses[c, state] = 0.0
+                for at in range(families.holding_first[v], families.holding_first[v + 1]):
+                    f = families.holding[at]
+                    losses[c, state] -= change[families.family[f]] - change[families.parents[f]]
+        forget(sets, v, change)
 
 
 @kernel
