@@ -122,19 +122,29 @@ class Augmentation(ByValue, shown="status score bound method t values seconds"):
         return dataset.complete(self.values)
 
     @checked_arguments()
-    def to_frame(self, dataset: Dataset) -> "pd.DataFrame":
+    def to_frame(self, dataset: Dataset, score: Score | None = None) -> "pd.DataFrame":
         """Return the values of the missing cells as a pandas frame: row, variable, value.
+
+        With the score that was maximised, ``next_best`` and ``loss_of_next_best`` say what each
+        cell's next best value loses while network and other cells stay
+        (:func:`~exactlearn.augmentation.local_search.coordinate_ascent.cell_losses`).
 
         Examples
         --------
         >>> import exactlearn as el
         >>> table = el.read_dataset("cancer-mcar").part(slice(20))
-        >>> el.augment(table, "bdeu", max_parents=1).to_frame(table).head(2)
-           row  variable  value
-        0    2  Dyspnoea  False
-        1    3    Cancer  False
+        >>> found = el.augment(table, "bdeu", max_parents=1)
+        >>> found.to_frame(table, "bdeu").round(3).head(2)
+           row  variable  value next_best  loss_of_next_best
+        0    2  Dyspnoea  False      True              1.466
+        1    3    Cancer  False      True              3.611
         """
-        return dataset.completion_frame(self.values)
+        if score is None or self.parents is None:
+            return dataset.completion_frame(self.values)
+        from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
+
+        losses = cell_losses(dataset, score, self.parents, self.values)
+        return dataset.completion_frame(self.values, losses=losses)
 
     def check_score(self, dataset: Dataset, score: Score, rules: FamilyRules) -> None:
         """Recompute the score from the incomplete table.

@@ -1,6 +1,6 @@
 """``exactlearn augment``: network and completion of incomplete data, learned together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,11 @@ from rich.table import Table
 
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.augmentation import gadget_problem
+from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
 from exactlearn.augmentation.result import Augmentation
+from exactlearn.bayesnet.em import fit_em
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.row_completion import posterior_cells
 from exactlearn.commands.artifacts import Artifacts, require_table_names, writable, write_records
 from exactlearn.commands.declarations import Augment
 from exactlearn.commands.output import Output, require_records
@@ -28,7 +32,7 @@ from exactlearn.commands.pipeline import (
 from exactlearn.commands.search import conclude, run_search
 from exactlearn.commands.sections import Reading
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError
+from exactlearn.errors import DataError, TooLargeError
 from exactlearn.graphs.dag import named_parents
 from exactlearn.instances import locate
 from exactlearn.reporting.report import (
@@ -43,6 +47,7 @@ from exactlearn.reporting.report import (
     size_in_words,
 )
 from exactlearn.reporting.trace import write_trace
+from exactlearn.scoring.scores import Score
 
 if TYPE_CHECKING:
     from exactlearn.augmentation.profile import Profile
@@ -58,6 +63,7 @@ def run(options: Augment, output: Output) -> None:
     output.detail(size_in_words(data))
     _note_few_cells(output, data, options)
     options, more = with_chosen_ess(data, options, output.note)
+    certainty: dict[str, Any] = {}
     reduction = partial(
         gadget_problem,
         data,
@@ -70,7 +76,7 @@ def run(options: Augment, output: Output) -> None:
         assert learned.parents is not None
         known = directions(options, data.names)
         record = {**learning_record(data.names, learned, known), **more}
-        record["completion"] = completion_record(data, learned.values)
+        record["completion"] = completion_record(data, learned.values, **certainty)
         completed = data.complete(learned.values)
         return Artifacts(
             data.names, learned.parents, record, completed, reduction, options.smoothing
@@ -86,6 +92,17 @@ def run(options: Augment, output: Output) -> None:
     if result.unproven is not None:
         more["unproven"] = asdict(result.unproven)
     if result.parents is not None and result.status != "interrupted":
+        parents, limit, alpha = result.parents, options.time_limit, options.smoothing
+        with output.progress_display("posteriors of the cells"):
+            certainty = cell_certainty(
+                data,
+                score_of(options),
+                parents,
+                result.values,
+                lambda: fit_em(data, parents, alpha=alpha, time_limit=limit).model,
+                output,
+            )
+        more |= MEANINGS if certainty else {}
         with output.progress_display("alternatives") as display:
             more |= _alternatives_record(options, data, result, display)
     conclude(
@@ -97,6 +114,37 @@ def run(options: Augment, output: Output) -> None:
         also=[partial(write_records, partial(write_trace, result), options.trace, output)],
         ended=_worst_end(result.status, more),
     )
+
+
+MEANINGS = {
+    "loss_of_next_best": "score of the completed table; the network and all other cells stay",
+    "posterior": "given the row's observed cells, under the network with parameters by EM",
+}
+"""What the figures of completed cells are, for the record."""
+
+
+def cell_certainty(
+    data: Dataset,
+    score: Score,
+    parents: Sequence[Sequence[int]],
+    values: NDArray[np.int64],
+    network: Callable[[], BayesianNetwork],
+    output: Output,
+) -> dict[str, Any]:
+    """Return how certain completed cells are, as keywords of :func:`completion_record`.
+
+    What is too large is left out with a note.
+    """
+    found: dict[str, Any] = {}
+    if data.is_complete:
+        return found
+    try:
+        found["losses"] = cell_losses(data, score, parents, values)
+        found["probabilities"] = posterior_cells(network(), data)
+    except (TooLargeError, DataError) as error:
+        what = "posterior" if "losses" in found else "loss or posterior"
+        output.note(f"No {what} of the completed cells: {error}")
+    return found
 
 
 def _note_few_cells(output: Output, data: Dataset, search: Augment) -> None:

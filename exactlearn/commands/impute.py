@@ -24,12 +24,14 @@ from exactlearn.imputation.methods import METHODS
 from exactlearn.instances import locate
 from exactlearn.reporting.report import (
     completion_record,
+    completion_table,
     facts,
     number,
-    plain_table,
     shown_cells,
     size_in_words,
 )
+
+LOG_RATIO = "logarithm of the ratio of the probabilities of the value and the next best one, nats"
 
 
 def run(options: Impute, output: Output) -> None:
@@ -172,11 +174,14 @@ def _check_method(options: Impute) -> None:
 
 def _record(mode: str, data: Dataset, found: Imputed, begun: float) -> dict[str, Any]:
     assert found.values is not None
-    completion = completion_record(data, found.values.tolist())
-    if found.probabilities is not None:
-        likely = found.probabilities[range(len(completion)), found.values].tolist()
-        for cell, probability in zip(completion, likely, strict=True):
-            cell["probability"] = probability
+    completion = completion_record(
+        data,
+        found.values.tolist(),
+        losses=found.losses,
+        probabilities=found.probabilities,
+        probability="probability",
+    )
+    told = {"loss_of_next_best": LOG_RATIO} if found.probabilities is not None else {}
     weights = {"weights": found.weights} if found.weights else {}
     return {
         "mode": mode,
@@ -186,6 +191,7 @@ def _record(mode: str, data: Dataset, found: Imputed, begun: float) -> dict[str,
         "seconds": monotonic() - begun,
         "parents": found.parents and named_parents(data.names, found.parents),
         "completion": completion,
+        **told,
     }
 
 
@@ -208,5 +214,4 @@ def _tables(record: Mapping[str, Any]) -> list[Any]:
     cells, left = shown_cells(record["completion"])
     if not cells:
         return [summary]
-    rows = ([number(x) if isinstance(x, float) else str(x) for x in c.values()] for c in cells)
-    return [summary, "", plain_table(tuple(cells[0]), rows, right=("row", "probability")), *left]
+    return [summary, "", completion_table(cells), *left]

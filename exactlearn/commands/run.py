@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+import numpy as np
 
 from exactlearn._runtime.control import OnEvent
 from exactlearn._runtime.files import atomic_write
@@ -19,6 +20,7 @@ from exactlearn.commands.artifacts import (
     write_artifacts,
     write_figures,
 )
+from exactlearn.commands.augment import MEANINGS, cell_certainty
 from exactlearn.commands.declarations import Augment, RunOptions
 from exactlearn.commands.declare import About
 from exactlearn.commands.em_runs import em_record, fitted_network, refined
@@ -30,6 +32,7 @@ from exactlearn.commands.pipeline import (
     load,
     load_test,
     load_truth,
+    score_of,
     scored_problem,
     with_chosen_ess,
 )
@@ -120,9 +123,10 @@ def _pipeline(run: Run, path: Path, folder: Path, output: Output) -> dict[str, A
     require_table_names(output, data)
     output.note(run.title or f"Run {path}")
     output.note(size_in_words(data))
-    parents, record = _learn(run, data, truth, output)
+    parents, record, learning = _learn(run, data, truth, output)
     if record["status"] != "interrupted":
         network = _network(run, data, parents, record, output)
+        _add_certainty(record, data, parents, learning, network, output)
     if record["status"] == "interrupted":
         output.note(f"Interrupted: the best so far lies in {folder}")
         raise click.exceptions.Exit(ExitStatus.INTERRUPTED)
@@ -201,8 +205,8 @@ def _check_names(queries: Queries, data: Dataset) -> None:
 
 def _learn(
     run: Run, data: Dataset, truth: Dataset | None, output: Output
-) -> tuple[Parents, dict[str, Any]]:
-    """Learn the network, write it with the completed table, and return its DAG and record."""
+) -> tuple[Parents, dict[str, Any], Augment]:
+    """Learn the network, write it with the completed table; return DAG, record and options."""
     smoothing = run.network.smoothing
     learning, choice = with_chosen_ess(data, run.learning, output.note)
 
@@ -226,7 +230,25 @@ def _learn(
     print_message(learned, output)
     found = artifacts(learned)
     write_artifacts(found, output)
-    return found.parents, dict(found.record)
+    return found.parents, dict(found.record), learning
+
+
+def _add_certainty(
+    record: dict[str, Any],
+    data: Dataset,
+    parents: Parents,
+    learning: Augment,
+    network: BayesianNetwork,
+    output: Output,
+) -> None:
+    """Add to the record how certain completed cells are."""
+    if data.is_complete:
+        return
+    cells = zip(data.missing_cells[:, 1].tolist(), record["completion"], strict=True)
+    values = np.array([data.states[v].index(cell["value"]) for v, cell in cells])
+    found = cell_certainty(data, score_of(learning), parents, values, lambda: network, output)
+    record["completion"] = completion_record(data, values.tolist(), **found)
+    record |= MEANINGS if found else {}
 
 
 def _searched(learning: Augment, data: Dataset, output: Output, artifacts: Any) -> Learned:

@@ -295,10 +295,39 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         )
         return frame if weights is None else frame.assign(**{weights: self.row_weights})
 
+    def next_best(
+        self, values: Sequence[int] | NDArray[np.integer], losses: NDArray[np.float64]
+    ) -> tuple[list[str], NDArray[np.float64]]:
+        """Return the other state of each missing cell that loses least, and what it loses.
+
+        Parameters
+        ----------
+        values
+            A state index for each missing cell, in the order of ``missing_cells``.
+        losses
+            What each state loses, shape (cells, most states); the first of equal ones is taken.
+
+        Examples
+        --------
+        >>> table = Dataset(np.array([[0], [1], [-1]]), ("a",), (("no", "yes"),))
+        >>> table.next_best([1], np.array([[2.5, 0.0]]))
+        (['no'], array([2.5]))
+        """
+        if not len(losses):
+            return [], np.zeros(0)
+        cells, columns = np.arange(len(losses)), self.missing_cells[:, 1]
+        others = np.minimum(losses, np.finfo(np.float64).max)  # an infinite loss is one, too
+        others[np.arange(losses.shape[1]) >= self.cardinalities[columns, None]] = np.inf
+        others[cells, np.asarray(values)] = np.inf
+        best = others.argmin(axis=1)
+        names = [self.states[v][s] for v, s in zip(columns.tolist(), best.tolist(), strict=True)]
+        return names, losses[cells, best]
+
     def completion_frame(
         self,
         values: Sequence[int] | NDArray[np.integer],
         probabilities: NDArray[np.float64] | None = None,
+        losses: NDArray[np.float64] | None = None,
     ) -> "pd.DataFrame":
         """Return the values of the missing cells as a pandas frame: row, variable, value.
 
@@ -309,6 +338,9 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         probabilities
             The distribution of each missing cell, shape (cells, most states), for a column with the
             probability of the value.
+        losses
+            What each state loses, shape (cells, most states), for the columns ``next_best`` and
+            ``loss_of_next_best``.
 
         Raises
         ------
@@ -339,6 +371,8 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         )
         if probabilities is not None:
             frame["probability"] = probabilities[np.arange(len(cells)), np.asarray(values)]
+        if losses is not None:
+            frame["next_best"], frame["loss_of_next_best"] = self.next_best(values, losses)
         return frame
 
     @property

@@ -70,12 +70,26 @@ class Imputed(ByValue, shown="status values score bound network"):
         Returns
         -------
         frame
-            Columns row, variable, value, and probability where the method has one; no rows without
-            values.
+            Columns row, variable, value; where the method has probabilities, also that of the
+            value, the next best value and its loss, see :attr:`losses`; no rows without values.
         """
         if self.values is None:
             return dataset.part(slice(0)).completion_frame([])
-        return dataset.completion_frame(self.values, self.probabilities)
+        return dataset.completion_frame(self.values, self.probabilities, self.losses)
+
+    @property
+    def losses(self) -> NDArray[np.float64] | None:
+        """By how much each state's logarithm of the probability is below the value's, in nats.
+
+        Shape (cells, most states); infinite for states of probability zero, negative where a method
+        did not take the most probable one; ``None`` without probabilities.
+        """
+        if self.probabilities is None or self.values is None:
+            return None
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.probabilities)
+        own = logs[np.arange(len(logs)), self.values][:, None]
+        return np.where(np.isneginf(logs), np.inf, own - logs)
 
     @property
     def ended(self) -> str:

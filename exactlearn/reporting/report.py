@@ -166,18 +166,50 @@ def size_in_words(dataset: "Dataset") -> str:
     return f"{dataset.n_rows} rows, {dataset.n_variables} variables, {missing} missing cells"
 
 
-def completion_record(dataset: "Dataset", values: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the value of each missing cell by name, in row-major order; rows count from 0."""
-    return [
+def completion_record(
+    dataset: "Dataset",
+    values: Sequence[int],
+    *,
+    losses: NDArray[np.float64] | None = None,
+    probabilities: NDArray[np.float64] | None = None,
+    probability: str = "posterior",
+) -> list[dict[str, Any]]:
+    """Return the value of each missing cell by name, in row-major order; rows count from 0.
+
+    Parameters
+    ----------
+    dataset, values
+        The table, and the state of each missing cell.
+    losses, probabilities
+        What each state loses, and its probability, shape (cells, most states).
+    probability
+        What the probability of the value is called.
+    """
+    cells: list[dict[str, Any]] = [
         {"row": int(row), "variable": dataset.names[v], "value": dataset.states[v][int(value)]}
         for (row, v), value in zip(dataset.missing_cells, values, strict=True)
     ]
+    if probabilities is not None:
+        likely = probabilities[range(len(cells)), np.asarray(values, np.int64)].tolist()
+        for cell, p in zip(cells, likely, strict=True):
+            cell[probability] = p
+    if losses is not None:
+        for cell, name, loss in zip(cells, *dataset.next_best(values, losses), strict=True):
+            cell["next_best"] = name
+            cell["loss_of_next_best"] = float(loss) if isfinite(loss) else None
+    return cells
 
 
 def completion_table(completion: Sequence[Mapping[str, Any]]) -> Table:
     """Return the table of the values of missing cells."""
-    rows = ((str(c["row"]), c["variable"], c["value"]) for c in completion)
-    return plain_table(("row", "variable", "value"), rows, right=("row",))
+    heads = {"loss_of_next_best": "loses"}
+    columns = [heads.get(key, key).replace("_", " ") for key in completion[0]]
+    rows = ([_cell_text(x) for x in c.values()] for c in completion)
+    return plain_table(columns, rows, right=("row", "posterior", "probability", "loses"))
+
+
+def _cell_text(value: Any) -> str:
+    return "inf" if value is None else number(value) if isinstance(value, float) else str(value)
 
 
 def shown_cells(cells: Sequence[Any]) -> tuple[Sequence[Any], list[str]]:
