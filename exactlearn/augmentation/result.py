@@ -136,8 +136,8 @@ class Augmentation(ByValue, shown="status score bound method t values seconds"):
         >>> found = el.augment(table, "bdeu", max_parents=1)
         >>> found.to_frame(table, "bdeu").round(3).head(2)
            row  variable  value next_best  loss_of_next_best
-        0    2  Dyspnoea  False      True              1.466
-        1    3    Cancer  False      True              3.611
+        0    2  Dyspnoea  False      True              0.511
+        1    3    Cancer  False      True              3.664
         """
         if score is None or self.parents is None:
             return dataset.completion_frame(self.values)

@@ -99,7 +99,7 @@ def run(options: Augment, output: Output) -> None:
                 score_of(options),
                 parents,
                 result.values,
-                lambda: fit_em(data, parents, alpha=alpha, time_limit=limit).model,
+                lambda: fit_em(data, parents, smoothing=alpha, time_limit=limit).model,
                 output,
             )
         more |= MEANINGS if certainty else {}
