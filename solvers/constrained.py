@@ -95,6 +95,7 @@ def answer(search: Partition, status: Status, bound: float | None = None) -> Res
     if found.parents is None:
         said.append("nothing was found yet")
     return Result(
+        names=search.problem.names,
         parents=found.parents,
         score=found.score,
         bound=bound,

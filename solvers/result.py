@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.display import Displayed
 from exactlearn.errors import CheckError
+from exactlearn.graphs.dag import arcs_by_name
 
 from .problem import Problem
 
@@ -65,6 +66,8 @@ class Result(Displayed, shown="status score bound gap solver seconds nodes"):
     certificate
         The proof of the bound, which :mod:`exactlearn.solvers.certificates.checker` verifies with
         exact fractions; ``None`` unless it was asked for.
+    names
+        Names of the problem's variables.
 
     Examples
     --------
@@ -74,6 +77,8 @@ class Result(Displayed, shown="status score bound gap solver seconds nodes"):
     >>> result = el.solve(problem)
     >>> result.status, round(result.score, 3), result.gap
     ('optimal', -229.985, 0.0)
+    >>> result.arcs[:2]
+    (('lung', 'tub'), ('either', 'tub'))
     >>> result.parents
     ((), (3, 5), (7,), (2, 5), (), (), (3,), (4, 5))
     >>> result.check(problem)
@@ -91,6 +96,12 @@ class Result(Displayed, shown="status score bound gap solver seconds nodes"):
     message: str = ""
     gap_limit: float = 0.0
     certificate: "Certificate | None" = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def arcs(self) -> tuple[tuple[str, str], ...]:
+        """The arcs as pairs of names (parent, child), by child; none where nothing was found."""
+        return arcs_by_name(self.names, self.parents or ())
 
     @property
     def gap(self) -> float:

@@ -313,6 +313,7 @@ def _answer(
     progress = strategy.progress
     progress.control.record()
     return Result(
+        names=progress.problem.names,
         parents=progress.parents,
         score=progress.score,
         bound=progress.bound,

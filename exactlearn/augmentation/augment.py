@@ -1,6 +1,7 @@
 """The one entry to all augmentation methods, and the check of what they return."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -147,7 +148,7 @@ def augment(
         Incumbent(time_limit, on_event).running() as incumbent,
         clusters.running(cluster) as incumbent.client,
     ):
-        result = METHODS[method](task, incumbent)
+        result = replace(METHODS[method](task, incumbent), names=dataset.names)
     result.check_score(dataset, score, rules)
     return result
 

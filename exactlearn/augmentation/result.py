@@ -14,7 +14,7 @@ from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import Incumbent, Unproven, total_score
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError
-from exactlearn.graphs.dag import topological_order
+from exactlearn.graphs.dag import arcs_by_name, topological_order
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers.result import relative_gap
 
@@ -59,14 +59,16 @@ class Augmentation(ByValue, shown="status score bound method t values seconds"):
         What a user should know beyond the status.
     unproven
         What a proof of t-local optimality that was stopped has left open, if it had begun.
+    names
+        Names of the table's variables.
 
     Examples
     --------
     >>> import exactlearn as el
     >>> table = el.read_dataset("cancer-mcar").part(slice(20))
     >>> found = el.augment(table, "bdeu", max_parents=1)
-    >>> found.status, found.method, found.gap
-    ('optimal', 'branching', 0.0)
+    >>> found.status, found.method, found.gap, found.arcs
+    ('optimal', 'branching', 0.0, ())
     >>> found.completed(table).is_complete
     True
     """
@@ -83,6 +85,7 @@ class Augmentation(ByValue, shown="status score bound method t values seconds"):
     trace: tuple[tuple[float, float, float], ...] = ()
     message: str = ""
     unproven: Unproven | None = None
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -110,6 +113,11 @@ class Augmentation(ByValue, shown="status score bound method t values seconds"):
             message=message,
             unproven=unproven,
         )
+
+    @property
+    def arcs(self) -> tuple[tuple[str, str], ...]:
+        """The arcs as pairs of names (parent, child), by child; none where nothing was found."""
+        return arcs_by_name(self.names, self.parents or ())
 
     @property
     def gap(self) -> float:

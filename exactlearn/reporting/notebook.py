@@ -5,7 +5,8 @@ figures of the object's ``repr``, the picture of its graph and what :func:`_deta
 class. Colours are those of the notebook, mixed with grey, so that they fit light and dark themes.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, singledispatch
 from html import escape
 from typing import Any
@@ -23,8 +24,9 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import MissingExtraError, OptionError, TooLargeError
 from exactlearn.evaluation.bootstrap import ArcStrengths
-from exactlearn.graphs.equivalence import PartiallyDirectedGraph
+from exactlearn.graphs.equivalence import Arc, PartiallyDirectedGraph
 from exactlearn.graphs.named_graph import NamedGraph
+from exactlearn.graphs.orientation import reversible_arcs
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import Answer
@@ -56,7 +58,7 @@ STYLE = """
 .exactlearn .xl-head b{font-size:14px;margin-right:.7em}
 .exactlearn .xl-head span{white-space:nowrap;margin-right:1.1em}
 .exactlearn i,.exactlearn summary{font-style:normal;color:#808890}
-.exactlearn .xl-wide{overflow:auto;max-height:60em;margin:.5em 0}
+.exactlearn .xl-wide{overflow:auto;max-height:90em;margin:.5em 0}
 .exactlearn table{border-collapse:collapse;margin:0;font-size:12px;background:none}
 .exactlearn th,.exactlearn td{text-align:left!important;padding:.18em .8em .18em 0;border:0;
 border-bottom:1px solid rgba(128,128,128,.25);white-space:nowrap;background:none;color:inherit}
@@ -103,7 +105,10 @@ def svg(value: Displayed) -> str | None:
 @lru_cache(maxsize=8)
 def _drawn(drawing: Drawing) -> str:
     text = draw(drawing, ".svg").decode()
-    return text[text.index("<svg") :]
+    own = text[text.index("<svg") :]
+    width = re.search(r'width="(\d+)', own)
+    least = f"min-width:{SMALLEST * int(width[1]):.0f}px;" if width else ""
+    return own.replace("<svg", f'<svg style="{least}max-width:100%;height:auto"', 1)
 
 
 @singledispatch
@@ -112,19 +117,32 @@ def _drawing(value: Any) -> Drawing | None:
     return None
 
 
-@_drawing.register(BayesianNetwork)
-@_drawing.register(LearnedNetwork)
-def _network(value: BayesianNetwork | LearnedNetwork) -> Drawing:
+@_drawing.register
+def _network(value: BayesianNetwork) -> Drawing:
     return network_drawing(value.names, value.parents)
 
 
+@_drawing.register(LearnedNetwork)
 @_drawing.register(Result)
 @_drawing.register(Augmentation)
 @_drawing.register(EquivalenceSearch)
-def _numbered(value: Result | Augmentation | EquivalenceSearch) -> Drawing | None:
+def _learned(value: LearnedNetwork | Result | Augmentation | EquivalenceSearch) -> Drawing | None:
     if value.parents is None:
         return None
-    return network_drawing([str(v) for v in range(len(value.parents))], value.parents)
+    return _learned_drawing(value.names or _numbers(len(value.parents)), value.parents)
+
+
+def _numbers(n: int) -> tuple[str, ...]:
+    return tuple(map(str, range(n)))
+
+
+def _learned_drawing(
+    names: Sequence[str],
+    parents: Sequence[Sequence[int]],
+    strengths: Mapping[Arc, float] | None = None,
+) -> Drawing:
+    reversible = [(names[a], names[b]) for a, b in reversible_arcs(parents)]
+    return network_drawing(names, parents, reversible, strengths)
 
 
 @_drawing.register(EMResult)
@@ -135,8 +153,9 @@ def _fitted(value: EMResult[Any] | DeletionFit) -> Drawing | None:
 
 @_drawing.register(StructuralEM)
 @_drawing.register(Imputed)
-def _learnt(value: StructuralEM | Imputed) -> Drawing | None:
-    return _drawing(value.network)
+def _completing(value: StructuralEM | Imputed) -> Drawing | None:
+    found = value.network
+    return None if found is None else _learned_drawing(found.names, found.parents)
 
 
 @_drawing.register
@@ -151,7 +170,7 @@ def _named(value: NamedGraph) -> Drawing:
 
 @_drawing.register
 def _partially_directed(value: PartiallyDirectedGraph) -> Drawing | None:
-    names = [str(v) for v in range(value.n_variables)]
+    names = _numbers(value.n_variables)
     arcs, edges = (
         [(names[a], names[b]) for a, b in links] for links in (value.directed, value.undirected)
     )
@@ -163,7 +182,7 @@ def _partially_directed(value: PartiallyDirectedGraph) -> Drawing | None:
 
 @_drawing.register
 def _certified(value: Certificate) -> Drawing:
-    return network_drawing(value.variables, value.parents)
+    return _learned_drawing(value.variables, value.parents)
 
 
 @_drawing.register
@@ -184,6 +203,13 @@ def _picture(value: Displayed) -> Iterable[str]:
         yield _wide(_table(["from", "to"], arcs))
         return
     yield _wide(drawn)
+    said = [
+        *["dashed: a Markov equivalent network has the arc the other way"]
+        * bool(drawing.reversible),
+        *["width: the share of samples with an arc between the two"] * bool(drawing.strengths),
+    ]
+    if said:
+        yield f"<p><i>{'; '.join(said)}</i></p>"
 
 
 @singledispatch

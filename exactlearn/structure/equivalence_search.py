@@ -130,6 +130,8 @@ class EquivalenceSearch(ByValue, shown="status method score optima starts=scores
         Improvements over time as ``(seconds, score, inf)``.
     message
         What a user should know beyond the status.
+    names
+        Names of the table's variables.
 
     Examples
     --------
@@ -152,6 +154,7 @@ class EquivalenceSearch(ByValue, shown="status method score optima starts=scores
     seconds: float = 0.0
     trace: tuple[tuple[float, float, float], ...] = field(default=(), repr=False)
     message: str = ""
+    names: tuple[str, ...] = ()
 
     bound = inf
     """No bound on any score is proven."""
@@ -285,7 +288,9 @@ def equivalence_search(
     )
     starts = 1 if method == "ges" else restarts
     with workers_of(cluster, search.control) as workers:
-        found = search.run(method, starts, n_threads(threads), workers)
+        found = replace(
+            search.run(method, starts, n_threads(threads), workers), names=dataset.names
+        )
     found.check(dataset, score)
     return found
 
