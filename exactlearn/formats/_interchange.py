@@ -207,7 +207,10 @@ def _true(own: Declared, key: str, words: Sequence[str]) -> Sequence[str]:
     """Return the names that a property holds, else the words."""
     if key not in own.properties:
         return words
-    names = [unquote(n, errors="surrogatepass") for n in own.properties[key].strip().split("|")]
+    try:
+        names = [unquote(n, errors="surrogatepass") for n in own.properties[key].strip().split("|")]
+    except UnicodeDecodeError:
+        names = []
     if len(names) != len(words) or repeated(names):
         raise DataError(
             f"expected {len(words)} different names in the property {key!r} of {words[0]!r}, "

@@ -44,7 +44,7 @@ def read_graph(path: str | os.PathLike[str], names: Sequence[str] | None = None)
     ----------
     path
         A graph (``.json``, ``.dot``, ``.gv``, ``.txt``), the record of a learner (``.json``) or a
-        network (``.bif``); ``.gz`` may follow.
+        network (``.bif``, ``.net``, ...); ``.gz`` may follow.
     names
         The variables that it must have, in the order that they are to have; else that of the file.
 

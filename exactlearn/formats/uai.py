@@ -67,6 +67,8 @@ def read_uai(path: Path) -> BayesianNetwork:
 
     (n,) = numbers(1)
     cardinalities = numbers(n)
+    if max(cardinalities, default=0) > len(words):
+        raise FormatError(f"{path}: a variable of {max(cardinalities)} states, and fewer numbers")
     scopes = [numbers(numbers(1)[0]) for _ in range(numbers(1)[0])]
     comments = _COMMENT.findall(text)
     is_pyagrum = len(comments) == len(scopes) > 0

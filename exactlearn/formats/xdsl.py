@@ -41,6 +41,8 @@ def read_xdsl(path: Path) -> BayesianNetwork:
     """
     variables: dict[str, Declared] = {}
     root = parsed(path)
+    if root.find("dynamic") is not None:
+        raise FormatError(f"{path}: a dynamic network; expected one without <dynamic>: unroll it")
     genie = root.find("extensions/genie")
     is_reversed = genie is not None and genie.get("app", "").startswith("aGrUM")
     for node in root.iterfind("nodes/*"):

@@ -205,6 +205,7 @@ def test_deterministic_nodes_of_genie_are_read(tmp_path):
         (".xmlbif", "0.25 0.75", "0.25 0.65", "'a': expected probabilities >= 0 that sum to one"),
         (".xmlbif", "<GIVEN>c</GIVEN>", "<GIVEN>d</GIVEN>", "the parent 'd', which is not"),
         (".xmlbif", "position = (1, 2)", "exactlearn_states = x", "expected 2 different names"),
+        (".xmlbif", "position = (1, 2)", "exactlearn_name = %ff", "expected 1 different names"),
         (".net", "discrete node", "continuous node", "line 3, .* found 'continuous'; only"),
         (".net", "= (0.25 0.75);", "= ;", "line 7, .*expected a name, found ';'"),
         (".net", "(0.25 0.75);", "(0.25 0.75)", "expected"),
@@ -212,6 +213,8 @@ def test_deterministic_nodes_of_genie_are_read(tmp_path):
         (".net", "potential (a)", "potential (z)", "the potential of 'z' has no node"),
         (".xdsl", '<cpt id="a">', '<noisymax id="a">', "expected XML"),
         (".xdsl", 'id="c"', 'id="a"', "the variable 'a' stands twice"),
+        (".xdsl", "</nodes>", "</nodes><dynamic />", "a dynamic network"),
+        (".uai", "2 2 3", "2 2 999999999", "a variable of 999999999 states, and fewer numbers"),
         (".uai", "BAYES", "MARKOV", "expected 'BAYES' first"),
         (".uai", "3 0 2 1", "3 0 9 1", "expected tables of variables 0 to 2"),
         (".uai", "3 0 2 1", "3 0 2 x", "expected 3 whole numbers from word 10 on"),
@@ -237,6 +240,22 @@ def test_rounded_rows_are_rescaled_and_wrong_ones_refused(tmp_path):
     text = BY_HAND[".uai"].replace("0.5 2.5e-1 0.25", "0.333 0.333 0.333")
     (tmp_path / "n.uai").write_text(text)
     assert read_network(tmp_path / "n.uai").tables[2].tolist() == [1 / 3] * 3
+
+
+@pytest.mark.parametrize("name", ["child", "insurance", "hailfinder", "mildew"])
+def test_public_networks_come_back_and_reach_pyagrum(pyagrum, data_dir, name, tmp_path):
+    network = read_bif(data_dir / "bif" / f"{name}.bif.gz")
+    for suffix in NAMED:
+        write_network(network, tmp_path / f"n{suffix}.gz")
+        assert_same(read_network(tmp_path / f"n{suffix}.gz"), network)
+    for suffix, tolerance in ((".bif", 1e-7), (".bifxml", 0), (".net", 1e-7)):
+        write_network(network, tmp_path / f"n{suffix}")
+        peer = from_pyagrum(pyagrum.loadBN(str(tmp_path / f"n{suffix}")))
+        for own, parents, a, b in zip(
+            peer.parents, network.parents, peer.tables, network.tables, strict=True
+        ):
+            axes = [own.index(parent) for parent in parents]  # its reader reverses some
+            assert abs(a.transpose(*axes, -1) - b).max() <= tolerance
 
 
 # Files that pgmpy and pyAgrum read, and files they write.
