@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from exactlearn.data.missingness_graph import MissingnessGraph
     from exactlearn.errors import ExactlearnError, LeftOutWarning
     from exactlearn.evaluation.bootstrap import ArcStrengths, bootstrap
+    from exactlearn.evaluation.cross_validation import CrossValidation, cross_validate
     from exactlearn.evaluation.random_queries import random_queries
     from exactlearn.evaluation.sl_curves import sl_curves
     from exactlearn.formats.bif import read_bif, write_bif
@@ -109,6 +110,7 @@ _HOME = {
     "Blocks": "exactlearn.data.blocks",
     "Budget": "exactlearn.scoring.candidate_identification",
     "Certificate": "exactlearn.solvers.certificates.certificate",
+    "CrossValidation": "exactlearn.evaluation.cross_validation",
     "Dataset": "exactlearn.data.dataset",
     "DecisionGraph": "exactlearn.pdg.model.decision_graph",
     "DeletionFit": "exactlearn.bayesnet.deletion",
@@ -147,6 +149,7 @@ _HOME = {
     "consistent_extension": "exactlearn.graphs.consistent_extension",
     "covered_edges": "exactlearn.graphs.equivalence",
     "cpdag": "exactlearn.graphs.equivalence",
+    "cross_validate": "exactlearn.evaluation.cross_validation",
     "d_separated": "exactlearn.graphs.d_separation",
     "discretise": "exactlearn.data.discretisation",
     "draw_completions": "exactlearn.bayesnet.row_completion",
@@ -236,6 +239,7 @@ __all__ = [
     "Blocks",
     "Budget",
     "Certificate",
+    "CrossValidation",
     "Dataset",
     "DecisionGraph",
     "DeletionFit",
@@ -274,6 +278,7 @@ __all__ = [
     "consistent_extension",
     "covered_edges",
     "cpdag",
+    "cross_validate",
     "d_separated",
     "discretise",
     "draw_completions",

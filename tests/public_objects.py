@@ -49,6 +49,7 @@ def public_objects():
         el.enumerate_networks(problem, k=3),
         el.learn_hybrid(network, complete, size_weights=[0.1]),
         ArcStrengths.of(network.names, [el.cpdag(network.parents)]),
+        el.cross_validate(complete, ["independent"], 2),
         Imputed.of(np.full((len(table.missing_cells), 2), 0.5)),
     ]
     return {type(each).__name__: each for each in found}

@@ -12,7 +12,7 @@ import numpy as np
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.commands import compare_languages
+from exactlearn.commands import compare_languages, compare_learners
 from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
 from exactlearn.commands.pipeline import learning, load, load_truth, with_chosen_ess
@@ -58,6 +58,9 @@ _SAME = ("data", "hidden")
 
 def run(options: Compare, output: Output) -> None:
     """Run the command; what is done at an interrupt is kept and shown."""
+    if options.learners is not None:
+        compare_learners.run(options, output)
+        return
     if options.languages is not None:
         compare_languages.run(options, output)
         return

@@ -441,7 +441,7 @@ class Impute(Imputing):
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(Imputing, OnCluster):
-    """Compare methods of completing missing cells, or, with --languages, languages of models.
+    """Compare methods of completing missing cells, languages of models, or learners.
 
     Methods: give an incomplete table, with --truth if it is known; or one or several with --hide,
     where cells that are missing anyway are not judged; or a --network to draw from. Prints for each
@@ -462,8 +462,13 @@ class Compare(Imputing, OnCluster):
     folder, where a later call goes on. Of the options, --size-weights to --jobs, --repeat, --seed,
     --time-limit and those on reading tables hold.
 
+    Learners: with --learners one table, complete or not, is divided into --folds; each learner's
+    models are judged by rows that they were not learned from: log-likelihood per row, and with
+    --class log-loss and accuracy of that variable, with paired differences from the best learner.
+
     Examples
     --------
+    exactlearn compare cancer-mcar-complete --learners exact,chow-liu --folds 3 --class Cancer
     exactlearn compare asia-mnar --methods t-local,mode --truth asia-mnar-complete
     exactlearn compare --network cancer --hide mcar:0.1 --methods t-local,mode --repeat 2
     """
@@ -471,6 +476,7 @@ class Compare(Imputing, OnCluster):
     groups: ClassVar = {
         "Methods": "methods truth network rows hide repeat class_ reference",
         "Languages": "languages size_weights test queries",
+        "Learners": "learners folds",
         "Limits and seed": "jobs",
     }
 
@@ -494,6 +500,15 @@ class Compare(Imputing, OnCluster):
         help="With --languages: weights of the size in (1-lambda) log-likelihood - lambda size, "
         "between 0 and 1.  [default: that of BIC, and 0.89, 0.8, 0.67, 0.5, 0.33]",
     )
+    learners: tuple[str, ...] | None = option(
+        None,
+        metavar="A,B,...",
+        read=names_by_commas,
+        once=True,
+        names=RegistryNames("evaluation.learners", "LEARNERS"),
+        help="Compare learners, of {names}, by cross-validation.",
+    )
+    folds: int = option(10, least=2, help="With --learners: parts that the rows are divided into.")
     test: str | None = option(
         None, reads=True, metavar="TEST.csv", help="With --languages: rows to judge by."
     )
@@ -541,7 +556,7 @@ class Compare(Imputing, OnCluster):
         None,
         metavar="NAME",
         help="With --hide or --network: hide cells of this variable only, as the svm and label "
-        "methods need.",
+        "methods need. With --learners: predict this variable from the others.",
     )
     reference: str | None = option(
         None,

@@ -302,7 +302,7 @@ def bootstrap(
     control = SearchControl.within(time_limit)
     with control.running():
         chosen = _chosen(learner, dataset, seed, control) if isinstance(learner, str) else learner
-    settings = f"{described(chosen)} {_digest(dataset)} seed {seed}"
+    settings = f"{described(chosen)} {digest(dataset)} seed {seed}"
     runs = [
         PlannedRun(
             "bootstrap", str(k), "network", partial(_run, dataset, chosen, seed, k), settings
@@ -379,7 +379,7 @@ def _class(found: Found, n_variables: int) -> PartiallyDirectedGraph:
     )
 
 
-def _digest(dataset: Dataset) -> str:
+def digest(dataset: Dataset) -> str:
     """Return a number of the contents, by which a changed table is recognised."""
     told = repr((dataset.names, dataset.states)).encode()
     return f"{crc32(told + dataset.codes.tobytes() + dataset.row_weights.tobytes()):08x}"

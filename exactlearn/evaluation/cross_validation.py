@@ -1,0 +1,258 @@
+"""Learners side by side by cross-validation: what their models predict of rows not learnt from.
+
+The rows are divided into folds. Each learner learns from all folds but one, for each fold, and is
+judged by that one. Differences of two learners are taken fold by fold, so that what makes a fold
+hard does not count; their standard error is that of the folds' mean. As the tables that are learnt
+from overlap, it is too small rather than too large, and no unbiased one exists (Bengio and
+Grandvalet 2004, "No unbiased estimator of the variance of k-fold cross-validation").
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf, isfinite
+from pathlib import Path
+from time import process_time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.display import ByValue
+from exactlearn.bayesnet.smoothing_choice import divided
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.labels import variable_index
+from exactlearn.errors import OptionError
+from exactlearn.evaluation.bootstrap import digest
+from exactlearn.evaluation.learners import Learner, described, named_learner
+from exactlearn.evaluation.metrics import LEAST_PROBABILITY, Mean
+from exactlearn.evaluation.models import log_likelihoods
+from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
+from exactlearn.queries.evidence import Model
+from exactlearn.queries.table_queries import classify
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RECORD = "cross-validation.json"
+"""The file, in its folder, of the folds that are done."""
+
+MEASURES = ("log_likelihood", "log_loss", "accuracy")
+"""Of each fold: log-likelihood per row; log-loss and accuracy of the class, if there is one."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValidation(ByValue, shown="learners folds best"):
+    """What the models of some learners predict of each fold.
+
+    Parameters
+    ----------
+    learners
+        Their names.
+    folds
+        Number of folds.
+    found
+        By learner and measure (see `MEASURES`, and ``seconds`` of CPU time), the number of each
+        fold, in nats and as a share; NaN of a fold that is not done, or failed.
+    failures
+        By learner, why models could not be learnt, each reason once.
+    """
+
+    learners: tuple[str, ...]
+    folds: int
+    found: Mapping[str, Mapping[str, tuple[float, ...]]]
+    failures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """What there is of `MEASURES`."""
+        of = next(iter(self.found.values()), {})
+        return tuple(measure for measure in MEASURES if measure in of)
+
+    @property
+    def best(self) -> str:
+        """The learner of the highest mean log-likelihood per row, the first of equal ones."""
+        means = {name: self.mean(name).value for name in self.learners}
+        return max(means, key=lambda name: -inf if np.isnan(means[name]) else means[name])
+
+    def mean(self, learner: str, measure: str = "log_likelihood") -> Mean:
+        """Return the mean over the folds with its standard error; -inf if of any fold."""
+        return _mean(self._of(learner, measure))
+
+    def difference(self, first: str, second: str, measure: str = "log_likelihood") -> Mean:
+        """Return the mean of the folds' differences with its standard error."""
+        own, other = self._of(first, measure), self._of(second, measure)
+        return _mean([a - b for a, b in zip(own, other, strict=True)])
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one record for each learner, with the differences from the best one.
+
+        Of each measure ``NAME``: its mean, ``NAME_error``, ``NAME_difference`` and
+        ``NAME_difference_error``; also ``seconds``, ``folds`` (those done) and ``failures``.
+        """
+        best, rows = self.best, []
+        for name in self.learners:
+            row: dict[str, Any] = {"learner": name}
+            for measure in self.measures:
+                mean, apart = self.mean(name, measure), self.difference(name, best, measure)
+                row |= {measure: mean.value, f"{measure}_error": mean.error}
+                row |= {
+                    f"{measure}_difference": apart.value,
+                    f"{measure}_difference_error": apart.error,
+                }
+            seconds = self._of(name, "seconds")
+            row["seconds"] = Mean.of(seconds).value
+            row["folds"] = sum(map(isfinite, seconds))
+            rows.append(row | {"failures": "; ".join(self.failures.get(name, ()))})
+        return rows
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a table with one row for each learner, with the columns of `to_records`."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_records())
+
+    def _of(self, learner: str, measure: str) -> tuple[float, ...]:
+        if learner not in self.found or measure not in self.found[learner]:
+            raise OptionError(
+                f"no {measure!r} of {learner!r}: expected one of {', '.join(self.measures)} of one "
+                f"of {', '.join(self.learners)}"
+            )
+        return self.found[learner][measure]
+
+
+@checked_arguments()
+def cross_validate(
+    dataset: Dataset,
+    learners: Sequence[str] | Mapping[str, Learner],
+    folds: int = 10,
+    *,
+    class_: str | None = None,
+    seed: int = 0,
+    jobs: int = 1,
+    folder: str | Path | None = None,
+    time_limit: float | None = None,
+    cluster: Any = None,
+    on_begin: Callable[[str], None] = lambda title: None,
+) -> CrossValidation:
+    """Compare learners by what their models predict of rows not learnt from.
+
+    Parameters
+    ----------
+    dataset
+        Rows, with or without missing cells; of a row judged by, missing cells are summed out.
+    learners
+        Names in :data:`exactlearn.evaluation.learners.LEARNERS`, or functions by name that make a
+        network, a decision graph or a naive Bayes model, or what has a ``network``, of a table.
+    folds
+        Number of folds, at least 2; fewer for fewer rows.
+    class_
+        A variable to predict from the others' observed cells: log-loss and accuracy are those of
+        the rows that have it.
+    seed
+        Of the division into folds, which is the same for all learners.
+    jobs, folder, time_limit, cluster, on_begin
+        As for :func:`~exactlearn.evaluation.bootstrap.bootstrap`.
+
+    Raises
+    ------
+    OptionError
+        When there is no learner of a name, no such variable, or there are too few folds.
+    DataError
+        When there are fewer than two rows.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("cancer-mcar-complete")
+    >>> found = cross_validate(table, ["exact", "independent"], folds=3)
+    >>> found.best, found.difference("exact", "independent").value > 0
+    ('exact', True)
+    """
+    named = (
+        dict(learners)
+        if isinstance(learners, Mapping)
+        else {name: named_learner(name) for name in dict.fromkeys(learners)}
+    )
+    if not named:
+        raise OptionError("no learner: give the names of some, as in learners=['exact', 'bic']")
+    if class_ is not None:
+        variable_index(class_, {name: v for v, name in enumerate(dataset.names)})
+    folds = divided(dataset.row_weights, folds, seed).n
+    told = f"{digest(dataset)} folds {folds} seed {seed} class {class_}"
+    runs = {
+        (name, k): PlannedRun(
+            "cross-validation",
+            f"fold {k + 1}",
+            name,
+            partial(_run, dataset, learner, folds, k, seed, class_),
+            f"{described(learner)} {told}",
+        )
+        for k in range(folds)
+        for name, learner in named.items()
+    }
+    path = None if folder is None else Path(folder) / RECORD
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    record = Record.open(path, on_begin, SearchControl.within(time_limit))
+    study = Study(list(runs.values()), record, jobs, cluster=cluster)
+    study.run()
+    failures: dict[str, tuple[str, ...]] = {}
+    for planned, why in study.failures():
+        failures[planned.method] = tuple(dict.fromkeys((*failures.get(planned.method, ()), why)))
+    measures = [*(MEASURES if class_ is not None else MEASURES[:1]), "seconds"]
+    done = {key: record.known(planned) or {} for key, planned in runs.items()}
+    found = {
+        name: {
+            measure: tuple(_number(done[name, k], measure) for k in range(folds))
+            for measure in measures
+        }
+        for name in named
+    }
+    return CrossValidation(tuple(named), folds, found, failures)
+
+
+def _run(
+    dataset: Dataset, learner: Learner, folds: int, fold: int, seed: int, class_: str | None
+) -> Found:
+    """Learn from all folds but one, and judge by that one."""
+    parts = divided(dataset.row_weights, folds, seed)
+    begun = process_time()
+    found = learner(parts.part(dataset, parts.fold != fold))
+    seconds = process_time() - begun
+    model: Model = found.network if hasattr(found, "network") else found
+    test = parts.part(dataset, parts.fold == fold)
+    if left_out := set(dataset.names) - set(model.names):
+        raise OptionError(
+            f"the model lacks {', '.join(sorted(left_out))}, constant or missing in all rows of a "
+            "training table: leave that column out, or take fewer folds"
+        )
+    total = test.total(log_likelihoods(model, test)) / float(test.row_weights.sum())
+    record = {"log_likelihood": total if isfinite(total) else "-inf", "seconds": seconds}
+    if class_ is None:
+        return record
+    judged = classify(model, test, class_)
+    known = np.flatnonzero(judged.labels >= 0)
+    labels, weights = judged.labels[known], test.row_weights[known]
+    likely = np.nan_to_num(judged.posterior[known, labels])
+    losses = -np.log(np.maximum(likely, LEAST_PROBABILITY))
+    right = judged.predicted[known] == labels
+    if not len(known):  # no row of the fold has the class
+        return record
+    return record | {
+        "log_loss": float(np.average(losses, weights=weights)),
+        "accuracy": float(np.average(right, weights=weights)),
+    }
+
+
+def _number(found: Found, measure: str) -> float:
+    """Return a number of a record, which has no infinities."""
+    value = np.nan if "error" in found or found.get("unfinished") else found.get(measure, np.nan)
+    return -inf if value == "-inf" else float(value)
+
+
+def _mean(numbers: Sequence[float]) -> Mean:
+    """Return the mean of what is done; infinite if any of it is."""
+    infinite = [x for x in numbers if np.isinf(x)]
+    return Mean(infinite[0], np.nan) if infinite else Mean.of(numbers)
