@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.checkpoint import NOWHERE, Checkpoint
 from exactlearn._runtime.control import Event, SearchControl
 
 from .components import Component, bits_to_matrix, split
@@ -302,6 +303,11 @@ class ComponentControl(SearchControl):
         """Whether score and bound differ by no more than the absolute gap, or by rounding."""
         gap = max(self.options.absolute_gap, ROUNDING * max(1.0, abs(self.score)))
         return self.bound <= self.score + gap
+
+    @property
+    def states(self) -> Checkpoint:
+        """Where the search keeps its state, to go on from there."""
+        return self.checkpoint or NOWHERE
 
     def improve(self, chosen: NDArray[np.int64], values: NDArray[np.int64] | None = None) -> bool:
         """Take a selection as the incumbent if it is better; return whether it is.

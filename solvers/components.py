@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.kernel import kernel
 from exactlearn.errors import OptionError
 
@@ -107,6 +108,11 @@ class Component:
     def literals(self) -> NDArray[np.int64]:
         """Literals of all candidates, one after the other, shape (total,)."""
         return bits_of(self.reads, self.literal_first)
+
+    @cached_property
+    def digest(self) -> str:
+        """Names what a search in the component depends on, for the states that it keeps."""
+        return digest(self.first, self.scores, self.parents, self.reads, self.options)
 
     def total(self, chosen: NDArray[np.int64]) -> float:
         """Return the score of one chosen candidate for each variable."""

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from math import inf, isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
@@ -45,6 +47,7 @@ def solve(
     certify: bool = False,
     scores: str | None = None,
     parameters: SolverParameters = DEFAULTS,
+    checkpoint: str | Path | None = None,
 ) -> Result:
     """Choose one candidate parent set for each variable, acyclic and of maximal total score.
 
@@ -88,6 +91,11 @@ def solve(
     parameters
         Tuning constants of all algorithms (:mod:`exactlearn.solvers.parameters`); the defaults
         serve well.
+    checkpoint
+        Folder that keeps the state of the search, saved every ten seconds or so, and at its end: a
+        search that was interrupted, or killed, goes on when it is called again with the same
+        problem. It holds proofs of components, the relaxation's clusters, the states of the order
+        graph, and the open nodes of branch and cut of components without choices.
 
     Returns
     -------
@@ -130,6 +138,7 @@ def solve(
             threads=threads,
             memory_limit=memory_limit,
             parameters=parameters,
+            checkpoint=checkpoint,
         )
     try:
         problem.require_feasible()
@@ -139,7 +148,8 @@ def solve(
     if solver != "auto":
         for component in components:
             COMPONENT_SOLVERS[solver].require_suitable(component)
-    with SearchControl(time_limit, on_event).running() as control:
+    states = None if checkpoint is None else Checkpoint(Path(checkpoint))
+    with SearchControl(time_limit, on_event, checkpoint=states).running() as control:
         solving = control.part(0.5) if certify else control
         strategy = Strategy(
             progress=Progress(problem, components, solving),

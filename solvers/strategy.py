@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.checkpoint import NOWHERE, Checkpoint
+
 from . import dynamic
 from .component_solver import (
     ComponentControl,
@@ -72,6 +74,9 @@ COMPONENT_SOLVERS: dict[str, ComponentSolver] = {
     "ordering": ComponentSolver(solve=ordering.solve_component, is_exact=False, shares_time=True),
 }
 """The component solvers by name, as :func:`exactlearn.solvers.solve` takes them."""
+
+LONG = 1.0
+"""Seconds of a proof that is kept, where a search keeps its state."""
 
 SINGLE = "a single variable takes its best candidate"
 """Why a component needs no component solver."""
@@ -206,11 +211,36 @@ class Strategy:
         if method == "single":
             progress.prove(k, progress.scores[k])
             return "optimal"
+        if self._was_proven(k):
+            return "optimal"
         if progress.control.is_over:
             return progress.control.status
-        if method == "root" and self.solver != "root":
-            return self._relax(k, None)
-        return self._solve(method, k)
+        begun, relaxed_first = progress.control.seconds, method == "root" and self.solver != "root"
+        status = self._relax(k, None) if relaxed_first else self._solve(method, k)
+        if status == "optimal" and progress.control.seconds - begun >= LONG:
+            self._keep_proof(k)
+        return status
+
+    @property
+    def _states(self) -> Checkpoint:
+        return self.progress.control.checkpoint or NOWHERE
+
+    def _keep_proof(self, k: int) -> None:
+        """Keep the best selection of a component that is proven."""
+        progress, component = self.progress, self.progress.components[k]
+        if self.gap == 0.0:
+            best = progress.chosen[component.variables]
+            chosen = np.flatnonzero(np.isin(component.candidate, best))
+            values = progress.values[component.choices]
+            self._states.save(f"proof-{component.digest}", {"chosen": chosen, "values": values})
+
+    def _was_proven(self, k: int) -> bool:
+        """Take over the best selection of a component from an earlier search that proved it."""
+        found = self._states.load(f"proof-{self.progress.components[k].digest}")
+        if found:
+            self.progress.improve(k, found["chosen"], found["values"])
+            self.progress.prove(k, self.progress.scores[k])
+        return bool(found)
 
     def _solve(
         self,
@@ -223,7 +253,10 @@ class Strategy:
         self._count(name, k)
         options = self._options(k, multipliers, kept)
         share = self._share(k) if COMPONENT_SOLVERS[name].shares_time else None
-        return solve_component(COMPONENT_SOLVERS[name], self.progress, k, options, share)
+        status = solve_component(COMPONENT_SOLVERS[name], self.progress, k, options, share)
+        if status == "optimal":
+            self._states.drop(f"{name}-{self.progress.components[k].digest}")
+        return status
 
     def _options(
         self, k: int, multipliers: Multipliers | None, kept: NDArray[np.bool_] | None = None
@@ -257,27 +290,48 @@ class Strategy:
     def _relax(self, k: int, multipliers: Multipliers | None) -> Status:
         """Solve the relaxation of a component and search what it leaves."""
         progress, component = self.progress, self.progress.components[k]
-        options = self._options(k, multipliers)
-        control = ComponentControl(progress, k, options)
-        root = lp.relax(component, control.incumbent, control)
-        self._clusters.append(root.pool.widened(component.variables, progress.problem.n_variables))
-        closed = root.bound <= progress.scores[k] + options.absolute_gap
-        progress.prove(k, root.bound, 1, closed=closed)
+        key = f"left-{component.digest}"
+        left = self._states.load(key)
+        if left:
+            progress.improve(k, left["chosen"])
+            multipliers = Multipliers.of_state(left)
+            pool, bound = multipliers.counted, multipliers.bound(component)
+        else:
+            control = ComponentControl(progress, k, self._options(k, multipliers))
+            root = lp.relax(component, control.incumbent, control)
+            multipliers, pool, bound = root.multipliers, root.pool, root.bound
+        self._clusters.append(pool.widened(component.variables, progress.problem.n_variables))
+        progress.prove(k, bound, 1, closed=bound <= progress.scores[k] + self.absolute_gap)
         if progress.closed[k]:
             self._count("root", k)
-            return "optimal"
-        if progress.control.is_over:
+        elif progress.control.is_over:
             return progress.control.status
-        lp.climb_from(root, component, control)
-        kept = root.may_reach(progress.scores[k])
+        elif not left:
+            lp.climb_from(root, component, control)
+            kept = root.may_reach(progress.scores[k])
+            chosen = progress.selected[k]
+            kept[chosen] = True
+            left = {**multipliers.state, "chosen": chosen, "kept": kept}
+            self._states.save(key, left)  # what follows depends on it
+        status = (
+            "optimal" if progress.closed[k] else self._search_left(k, left["kept"], multipliers)
+        )
+        if status == "optimal":
+            self._states.drop(key)
+            self._states.drop(f"relaxation-{component.digest}")
+        return status
+
+    def _search_left(self, k: int, kept: NDArray[np.bool_], multipliers: Multipliers) -> Status:
+        """Search what the relaxation of a component has left of its candidates."""
+        progress, component = self.progress, self.progress.components[k]
         if (
             self._searched_by(component) == "order-graph"
             and len(split(progress.problem, component.candidate[kept])) == 1
         ):
             # whole: excluded candidates still exclude worse ones
-            return self._search(k, k, root.multipliers, kept)
+            return self._search(k, k, multipliers, kept)
         parts = progress.refine(k, np.flatnonzero(kept))
-        return _worst([self._search(k, part, root.multipliers) for part in parts])
+        return _worst([self._search(k, part, multipliers) for part in parts])
 
     def _searched_by(self, component: Component) -> str:
         """Return which solver searches what the relaxation leaves of a component."""

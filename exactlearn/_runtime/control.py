@@ -17,9 +17,12 @@ from math import inf
 from pathlib import Path
 from time import monotonic
 from types import FrameType
-from typing import Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from exactlearn.errors import ExitStatus
+
+if TYPE_CHECKING:
+    from exactlearn._runtime.checkpoint import Checkpoint
 
 STEADY = 0.4
 """Seconds between two reports of a search that does not improve."""
@@ -72,6 +75,9 @@ class SearchControl:
     outer
         The control of the search that this one is a part of: it ends no later. A control that runs
         while another one does is stopped with that one.
+    checkpoint
+        Where the states of searches are kept; without it, where the control keeps them that this
+        one stands under or runs within.
 
     Attributes
     ----------
@@ -98,12 +104,14 @@ class SearchControl:
         on_event: OnEvent | None = None,
         *,
         outer: "SearchControl | None" = None,
+        checkpoint: "Checkpoint | None" = None,
     ) -> None:
         self.begun = monotonic()
         own = inf if time_limit is None else self.begun + time_limit
         self.deadline: float = own if outer is None else min(own, outer.deadline)
         self.on_event = on_event
         self.outer = outer
+        self._checkpoint = checkpoint
         self.state: Callable[[], Event] = lambda: Event(self.seconds, -inf, inf, 0, None)
         self.trace: list[tuple[float, float, float]] = []
         self._reported_at = self.begun
@@ -140,6 +148,14 @@ class SearchControl:
     def is_over(self) -> bool:
         """Whether the search is to end now: the time is up, or it was stopped."""
         return self.is_stopped or monotonic() >= self.deadline
+
+    @property
+    def checkpoint(self) -> "Checkpoint | None":
+        """Where the states of searches are kept, if anywhere."""
+        above = self.outer or self._enclosing
+        if self._checkpoint is not None or above is None:
+            return self._checkpoint
+        return above.checkpoint
 
     @property
     def outermost(self) -> "SearchControl":

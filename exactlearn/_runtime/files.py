@@ -12,7 +12,7 @@ import re
 import secrets
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -257,7 +257,9 @@ def _limit(usual: int) -> int:
     return int(given) << 20
 
 
-def atomic_write(path: str | os.PathLike[str], content: str | bytes) -> None:
+def atomic_write(
+    path: str | os.PathLike[str], content: str | bytes | Callable[[BinaryIO], object]
+) -> None:
     """Write a file in one step, compressed when its suffix is ``.gz``.
 
     Parameters
@@ -266,7 +268,8 @@ def atomic_write(path: str | os.PathLike[str], content: str | bytes) -> None:
         File to write or replace; its folder must exist. A symbolic link is followed.
     content
         The whole content; text is encoded as UTF-8, line ends are kept as they are. The same
-        content gives the same bytes, compressed or not.
+        content gives the same bytes, compressed or not. Content too large to be held twice is
+        written by a function, which is given the file.
 
     Raises
     ------
@@ -275,11 +278,8 @@ def atomic_write(path: str | os.PathLike[str], content: str | bytes) -> None:
     """
     target = Path(path)
     _check_target(target)
-    data = content.encode() if isinstance(content, str) else content
-    if target.suffix.lower() == ".gz":
-        data = gzip.compress(data, mtime=0)
     try:
-        _write(target, data)
+        _write(target, content if callable(content) else _writer(target, content))
     except OSError as error:
         raise OptionError(f"cannot write {path}: {error.strerror}; choose another file") from error
 
@@ -293,26 +293,30 @@ def _check_target(target: Path) -> None:
         )
 
 
-def _write(target: Path, data: bytes) -> None:
+def _writer(target: Path, content: str | bytes) -> Callable[[BinaryIO], object]:
+    data = content.encode() if isinstance(content, str) else content
+    if target.suffix.lower() == ".gz":
+        data = gzip.compress(data, mtime=0)
+    return lambda file: file.write(data)
+
+
+def _write(target: Path, write: Callable[[BinaryIO], object]) -> None:
     if target.exists() and not target.is_file():
         # A pipe or device, such as /dev/stdout, cannot be replaced, only written to.
-        target.write_bytes(data)
+        with target.open("wb") as file:
+            write(file)
         return
     target = target.resolve()
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
     UNFINISHED.add(temporary)
     try:
-        _write_through(temporary, data)
+        with temporary.open("xb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
         if target.exists():
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
         UNFINISHED.discard(temporary)
-
-
-def _write_through(path: Path, data: bytes) -> None:
-    with path.open("xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..component_solver import ComponentControl, Outcome, Selection
 from ..components import Component
 from ..ordering.solver import OrderSearch, search_budget
+from .multipliers import Multipliers
 from .root import Root, solve_root
 
 
@@ -35,20 +36,32 @@ def solve_component(
 def relax(component: Component, incumbent: Selection | None, control: ComponentControl) -> Root:
     """Solve the relaxation by cutting planes; clusters of the options' multipliers help.
 
-    The bounds go to the control on the way. The rounds end when the absolute gap is reached.
+    The bounds go to the control on the way, and the clusters are kept with the states. The rounds
+    end when the absolute gap is reached.
     """
-    options = control.options
+    options, key = control.options, f"relaxation-{component.digest}"
+    known, kept = options.multipliers, control.states.load(key)
+    if known is None and kept:
+        known = Multipliers.of_state(kept)
+        control.prove(known.bound(component))
+
+    def on_bound(bound: float, multipliers: Multipliers) -> None:
+        control.prove(bound)
+        control.states.offer(key, lambda: multipliers.state)
+
     root = solve_root(
         component,
         control.score,
         chosen=None if incumbent is None else incumbent.chosen,
-        clusters=None if options.multipliers is None else options.multipliers.counted,
+        clusters=None if known is None else known.counted,
         enough=control.score + options.absolute_gap,
         control=control,
-        on_bound=lambda bound, _: control.prove(bound),
+        on_bound=on_bound,
         parameters=options.cutting_planes,
     )
     control.prove(root.bound, 1)
+    if control.is_over:
+        control.states.offer(key, lambda: root.multipliers.state, last=True)
     return root
 
 

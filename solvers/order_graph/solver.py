@@ -15,6 +15,7 @@ from math import inf, log
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.checkpoint import State, digest
 from exactlearn.errors import OptionError, TooLargeError
 
 from ..component_solver import ComponentControl, Outcome, Selection
@@ -22,6 +23,7 @@ from ..components import Component
 from ..lp.multipliers import Multipliers
 from .bounds import Scratch, propagate, quick_bound, scratch_for
 from .patterns import (
+    Patterns,
     coupling,
     no_patterns,
     partition,
@@ -52,6 +54,9 @@ from .search import (
 MEMORY = 4 * 2**30
 """Bytes for states when no limit is given."""
 
+
+COLUMNS = ("placed", "cost", "before", "following")
+"""The columns of a table of states."""
 
 ROUNDING = 1e-10
 """Relative error of a cost, which is a sum of up to some hundred numbers."""
@@ -121,6 +126,11 @@ class _Sweeps:
         self.position = np.arange(n)
         self.numbered = Numbered.of(component, self.rows, self.position)
         self.patterns = no_patterns(n)
+        self.key = f"order-graph-{component.digest}"
+        self.depends_on = digest(self.keep, self.rows.clusters, self.rows.values, self.rows.counts)
+        self.threshold = 0.0
+        self.before: tuple[float, int] | None = None
+        self.table: Table | None = None
 
     @property
     def light(self) -> bool:
@@ -141,13 +151,17 @@ class _Sweeps:
         goal = self.gap - self.control.options.absolute_gap
         tolerance = ROUNDING * (1.0 + abs(self.priced.loss))
         first_share = self.parameters.first_share
-        threshold = first_share * goal if goal < inf else max(1.0, 0.01 * self.priced.loss)
-        before: tuple[float, int] | None = None
+        self.threshold = first_share * goal if goal < inf else max(1.0, 0.01 * self.priced.loss)
+        self._restore()
         while goal > tolerance:
-            threshold = min(threshold, goal - tolerance)
-            swept = self._sweep(threshold)
+            if self.table is None:
+                self.threshold = min(self.threshold, goal - tolerance)
+            threshold, swept = self.threshold, self._sweep()
             if swept is None:
+                if self.table is not None:
+                    self.control.states.offer(self.key, self._state, last=True)
                 return self.control.outcome(proven=False, nodes=self.nodes)
+            self.table = None
             if swept.chosen is not None:
                 self.control.improve(swept.chosen)
                 break
@@ -156,7 +170,7 @@ class _Sweeps:
             self._prove(threshold)
             if threshold >= goal - tolerance:
                 break
-            threshold, before = self._next(threshold, swept.expanded, before, goal)
+            self._raise_threshold(swept.expanded, goal)
         bound = self._score_at(min(goal, self.gap))
         return self.control.outcome(proven=True, bound=bound, nodes=self.nodes)
 
@@ -169,10 +183,9 @@ class _Sweeps:
         bound += ROUNDING * (1.0 + abs(bound))
         self.control.prove(bound, self.nodes)
 
-    def _next(
-        self, threshold: float, expanded: int, before: tuple[float, int] | None, goal: float
-    ) -> tuple[float, tuple[float, int]]:
+    def _raise_threshold(self, expanded: int, goal: float) -> None:
         """Choose the next threshold such that some times more states are expected."""
+        threshold, before = self.threshold, self.before
         if before is None:
             step = threshold
         else:
@@ -181,10 +194,46 @@ class _Sweeps:
         following = threshold + step
         if following > 0.8 * goal:
             following = inf if goal == inf else goal
-        return following, (threshold, max(1, expanded))
+        self.threshold, self.before = following, (threshold, max(1, expanded))
 
-    def _sweep(self, threshold: float) -> _Swept | None:
+    def _state(self) -> State:
+        """Return the search with the current threshold, to be kept."""
+        assert self.table is not None
+        count = int(self.table.at[COUNT])
+        columns = {name: getattr(self.table, name)[:count] for name in COLUMNS}
+        return {
+            "depends_on": self.depends_on,
+            "threshold": self.threshold,
+            "swept": self.before or (),
+            "nodes": self.nodes,
+            "keep": self.keep,
+            "position": self.position,
+            "heads": self.table.heads,
+            "at": self.table.at,
+            "costs": self.table.costs,
+            **columns,
+            **self.patterns._asdict(),
+        }
+
+    def _restore(self) -> None:
+        """Go on with the search that was kept, if one was."""
+        found = self.control.states.load(self.key)
+        if not found or str(found["depends_on"]) != self.depends_on:
+            return
+        self.threshold, self.nodes = float(found["threshold"]), int(found["nodes"])
+        self.keep, self.position = found["keep"], found["position"]
+        if len(found["swept"]):
+            self.before = (float(found["swept"][0]), int(found["swept"][1]))
+            self._prove(self.before[0])
+        self.numbered = Numbered.of(self.component, self.rows, self.position)
+        self.patterns = Patterns(*(found[name] for name in Patterns._fields))
+        kept = {name: found[name] for name in (*COLUMNS, "heads", "at", "costs")}
+        table = Table(**kept, slots=np.zeros(0, np.int32))
+        self.table = grown(table, 2 * max(len(table.placed), self.parameters.first_states))
+
+    def _sweep(self) -> _Swept | None:
         """Search all paths below the threshold; ``None`` when a limit ends that."""
+        threshold = self.threshold
         if self.nodes > self.parameters.easy and not self.light and not self._build_patterns():
             return None
         useful = self.keep & (self.priced.reduced < threshold)
@@ -194,14 +243,15 @@ class _Sweeps:
         keep = self._order(useful)
         graph = self.numbered.graph(costs, keep)
         scratch = scratch_for(graph)
-        table = new_table(self.component.n_variables, self.parameters.first_states, threshold)
+        first = self.parameters.first_states
+        table = self.table or new_table(self.component.n_variables, first, threshold)
         while self.control.goes_on():
             expanded = int(table.at[EXPANDED])
             ascents = 0 if self.light else self.parameters.ascents
             why = expand(graph, self.patterns, scratch, table, ascents, self.parameters.block)
             self.nodes += int(table.at[EXPANDED]) - expanded
             if self.nodes > self.parameters.easy and not self.light:
-                return self._sweep(threshold)  # with patterns, which leave far fewer states
+                return self._sweep()  # with patterns, which leave far fewer states
             if self.nodes > self.most_states:
                 self._give_up(f"{self.nodes} states of the order graph did not suffice")
                 return None
@@ -212,6 +262,9 @@ class _Sweeps:
             elif why != WORKED:
                 chosen = self._selection(graph, scratch, table, keep)
                 return _Swept(int(table.at[EXPANDED]), chosen)
+            if self.light:  # before that, a search takes no time
+                self.table = table
+                self.control.states.offer(self.key, self._state)
         return None
 
     def _give_up(self, why: str) -> None:
