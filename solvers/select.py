@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.checkpoint import Checkpoint
+from exactlearn._runtime.checkpoint import checkpoint_in
 from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
@@ -148,7 +148,7 @@ def solve(
     if solver != "auto":
         for component in components:
             COMPONENT_SOLVERS[solver].require_suitable(component)
-    states = None if checkpoint is None else Checkpoint(Path(checkpoint))
+    states = checkpoint_in(checkpoint)
     with SearchControl(time_limit, on_event, checkpoint=states).running() as control:
         solving = control.part(0.5) if certify else control
         strategy = Strategy(

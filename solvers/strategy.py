@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.checkpoint import NOWHERE, Checkpoint
+from exactlearn._runtime.checkpoint import Checkpoint, states_of
 
 from . import dynamic
 from .component_solver import (
@@ -223,7 +223,7 @@ class Strategy:
 
     @property
     def _states(self) -> Checkpoint:
-        return self.progress.control.checkpoint or NOWHERE
+        return states_of(self.progress.control)
 
     def _keep_proof(self, k: int) -> None:
         """Keep the best selection of a component that is proven."""
@@ -312,7 +312,7 @@ class Strategy:
             chosen = progress.selected[k]
             kept[chosen] = True
             left = {**multipliers.state, "chosen": chosen, "kept": kept}
-            self._states.save(key, left)  # what follows depends on it
+            self._states.defer(key, left)
         status = (
             "optimal" if progress.closed[k] else self._search_left(k, left["kept"], multipliers)
         )

@@ -6,6 +6,7 @@ searches, and a search that finds no state under its key begins at the beginning
 """
 
 import hashlib
+import os
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from time import monotonic
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import atomic_write
 from exactlearn.errors import FormatError, OptionError
 
@@ -43,6 +45,7 @@ class Checkpoint:
         self, folder: Path | None = None, *, pause: float = 10.0, share: float = 0.05
     ) -> None:
         self.folder, self.pause, self.share = folder, pause, share
+        self._waiting: dict[str, State] = {}
         self._due: dict[str, float] = {}
         self._took: dict[str, float] = {}
         if folder is not None:
@@ -94,8 +97,15 @@ class Checkpoint:
             self._took[key] = took
             self._due[key] = monotonic() + max(self.pause, took / self.share)
 
+    def defer(self, key: str, state: State) -> None:
+        """Save a state together with the next one: a later search depends on it."""
+        self._waiting[key] = state
+
     def save(self, key: str, state: State) -> None:
         """Save a state; a state under that key is replaced at once, or not at all."""
+        waiting, self._waiting = self._waiting, {}
+        for earlier, deferred in waiting.items():
+            self.save(earlier, deferred)
         path = self._path(key)
         if path is not None:
             arrays = {name: np.asarray(array) for name, array in state.items()}
@@ -103,6 +113,7 @@ class Checkpoint:
 
     def drop(self, key: str) -> None:
         """Remove the state under a key: the search that it belongs to has ended."""
+        self._waiting.pop(key, None)
         path = self._path(key)
         if path is not None:
             path.unlink(missing_ok=True)
@@ -111,8 +122,17 @@ class Checkpoint:
         return None if self.folder is None else self.folder / f"{key}.npz"
 
 
-NOWHERE = Checkpoint()
-"""Keeps nothing."""
+_NOWHERE = Checkpoint()
+
+
+def states_of(control: SearchControl) -> Checkpoint:
+    """Return where a search keeps its state: nowhere, unless it was given a folder."""
+    return control.checkpoint or _NOWHERE
+
+
+def checkpoint_in(folder: str | os.PathLike[str] | None) -> Checkpoint | None:
+    """Return the checkpoint in a folder, none without one."""
+    return None if folder is None else Checkpoint(Path(folder))
 
 
 def digest(*parts: ArrayLike) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.checkpoint import checkpoint_in
 from exactlearn._runtime.control import OnEvent
 from exactlearn.augmentation.exact import (
     augment_branching,
@@ -61,6 +63,7 @@ def augment(
     branching: BranchingParameters | None = None,
     on_event: OnEvent | None = None,
     cluster: Any = None,
+    checkpoint: str | Path | None = None,
 ) -> Augmentation:
     """Find a DAG and a completion of the missing cells with the highest score together.
 
@@ -102,6 +105,9 @@ def augment(
     cluster
         A Dask cluster whose workers climb, a start each, as for
         :func:`~exactlearn.candidate_parent_sets`.
+    checkpoint
+        Folder that keeps the state of ``branching``, as for :func:`exactlearn.solve`: its solution,
+        and its open nodes. ``exact`` and ``gadget`` keep the clusters of the relaxation, if any.
 
     Returns
     -------
@@ -145,7 +151,7 @@ def augment(
         branching or BranchingParameters(),
     )
     with (
-        Incumbent(time_limit, on_event).running() as incumbent,
+        Incumbent(time_limit, on_event, checkpoint_in(checkpoint)).running() as incumbent,
         clusters.running(cluster) as incumbent.client,
     ):
         result = replace(METHODS[method](task, incumbent), names=dataset.names)

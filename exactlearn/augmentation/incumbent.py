@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.data.dataset import Dataset
@@ -149,8 +150,13 @@ class Incumbent(SearchControl):
         ``None`` where they are the same.
     """
 
-    def __init__(self, time_limit: float | None = None, on_event: OnEvent | None = None) -> None:
-        super().__init__(time_limit, on_event)
+    def __init__(
+        self,
+        time_limit: float | None = None,
+        on_event: OnEvent | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        super().__init__(time_limit, on_event, checkpoint=checkpoint)
         self.state = self._event
         self.restore: NDArray[np.int64] | None = None
         self.parents: tuple[tuple[int, ...], ...] | None = None

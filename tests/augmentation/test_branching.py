@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn.augmentation import FamilyRules, augment
 from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, place_rows
 from exactlearn.augmentation.branch_and_bound.incomplete_families import IncompleteFamilies
@@ -19,9 +20,11 @@ from exactlearn.augmentation.branch_and_bound.restricted_master import Restricte
 from exactlearn.augmentation.task import Task, merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
+from exactlearn.formats.table import read_dataset
 from exactlearn.scoring.scores import BIC, BDeu, score_family
 from exactlearn.solvers.lp.multipliers import Multipliers, reaching
 from tests.augmentation_oracle import allowed_dags, best_per_completion, random_table
+from tests.killing import KilledError, killing
 
 SCORES = [BDeu(1.0), BIC(), BDeu(8.0)]
 
@@ -223,3 +226,33 @@ def test_too_many_families_are_refused():
     data = Dataset(codes, tuple(f"v{i}" for i in range(40)), (("no", "yes"),) * 40)
     with pytest.raises(TooLargeError, match="families of up to 6 parents"):
         augment(data, BDeu(1.0), method="branching", max_parents=6)
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_a_killed_search_goes_on(every, tmp_path, monkeypatch):
+    kills = killing(monkeypatch)
+    table = read_dataset("asia-mnar").part(slice(40))
+    expected = augment(table, BDeu(1.0), max_parents=2)
+    kills |= {"search": "branching", "most": 6}
+    found = None
+    while found is None:
+        kills["left"] = every
+        try:
+            found = augment(table, BDeu(1.0), max_parents=2, checkpoint=tmp_path)
+        except KilledError:
+            continue
+    assert kills["kills"] > 1
+    assert found.status == expected.status == "optimal"
+    assert found.score == pytest.approx(expected.score, abs=1e-9)
+    assert not list(tmp_path.glob("branching-*"))
+
+
+def test_open_nodes_are_those_of_one_table_score_and_rules(tmp_path, monkeypatch):
+    loaded = []
+    monkeypatch.setattr(Checkpoint, "load", lambda self, key: loaded.append(key) or {})
+    table = read_dataset("asia-mnar").part(slice(12))
+    for score, most in ((BDeu(1.0), 2), (BDeu(2.0), 2), (BDeu(1.0), 1), (BIC(), 2)):
+        augment(table, score, max_parents=most, checkpoint=tmp_path)
+        augment(table.part(slice(11)), score, max_parents=most, checkpoint=tmp_path)
+    keys = [key for key in loaded if key.startswith("branching-")]
+    assert len(keys) == len(set(keys)) == 8

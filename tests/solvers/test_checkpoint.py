@@ -16,6 +16,7 @@ from exactlearn.solvers.parameters import (
     OrderGraphParameters,
     SolverParameters,
 )
+from tests.killing import KilledError, killing
 
 SMALL_BLOCKS = SolverParameters(
     cutting_planes=CuttingPlaneParameters(most_rounds=1),  # leaves more to the order graph
@@ -24,10 +25,6 @@ SMALL_BLOCKS = SolverParameters(
 
 
 PARAMETERS = {"order-graph": SMALL_BLOCKS, "auto": SMALL_BLOCKS, "scip": DEFAULTS}
-
-
-class KilledError(BaseException):
-    """Ends a search as a kill does: nothing that follows is done."""
 
 
 def random_problem(seed, n, most_parents=2):
@@ -43,20 +40,7 @@ def random_problem(seed, n, most_parents=2):
 
 @pytest.fixture
 def kills(monkeypatch):
-    """Kill after each so many states that the searches of a name offer; every state is saved."""
-    offered = {"left": 0, "kills": 0, "most": 100, "search": ""}
-    real = Checkpoint.offer
-
-    def offer(self, key, state, *, last=False):
-        self.pause = 0.0
-        real(self, key, state, last=last)
-        offered["left"] -= key.startswith(offered["search"])
-        if offered["left"] == 0 and offered["kills"] < offered["most"]:
-            offered["kills"] += 1
-            raise KilledError
-
-    monkeypatch.setattr(Checkpoint, "offer", offer)
-    return offered
+    return killing(monkeypatch)
 
 
 def solve_with_kills(problem, folder, kills, every, solver="auto"):
