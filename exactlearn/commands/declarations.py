@@ -116,15 +116,22 @@ class RunOptions(OnCluster):
 
 @dataclass(frozen=True, kw_only=True)
 class Traced(Declared):
-    """A search whose score and bound over time can be written."""
+    """A search whose score and bound over time can be written, and its state."""
 
-    groups: ClassVar = {"Output": "*"}
+    groups: ClassVar = {"Output": "trace", "Limits and seed": "checkpoint"}
 
     trace: Path | None = option(
         None,
         writes=True,
         metavar="FILE",
         help="Write score and bound over time (.csv, .json), or draw them (.svg, .png, .pdf).",
+    )
+    checkpoint: Path | None = option(
+        None,
+        writes=True,
+        metavar="FOLDER",
+        help="Keep the state of the exact search in this folder; called again, the command goes on "
+        "there, also after a kill.",
     )
 
 
@@ -297,7 +304,17 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
 _CLASS_SEARCH_OPTIONS = {"ges": ("phases",), "kes": ("greediness", "restarts")}
 
 _NOT_OF_CLASSES = {
-    *("start", "counts", "gap", "memory_limit", "certificate", "best", "best_classes", "within"),
+    *(
+        "start",
+        "counts",
+        "gap",
+        "memory_limit",
+        "checkpoint",
+        "certificate",
+        "best",
+        "best_classes",
+        "within",
+    ),
     "runner_up",
     *(
         "local_models",

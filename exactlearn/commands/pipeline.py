@@ -358,6 +358,7 @@ def learn_incomplete(
         start=start,
         on_event=on_event,
         cluster=options.cluster,
+        checkpoint=options.checkpoint,
         **how,
     )
 

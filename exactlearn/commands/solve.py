@@ -224,6 +224,8 @@ def solver_keywords(options: Solve, names: Sequence[str]) -> dict[str, Any]:
     keywords: dict[str, Any] = {"gap": options.gap}
     if options.start is not None:
         keywords["start"] = read_graph(locate(options.start, ".bif"), names).parents
+    if options.checkpoint is not None:
+        keywords["checkpoint"] = options.checkpoint
     if options.memory_limit is not None:
         keywords["memory_limit"] = size(options.memory_limit)
     if options.threads is not None:
