@@ -48,7 +48,7 @@ RECORD = "bootstrap.json"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ArcStrengths(ByValue):
+class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished threshold"):
     """Shares of bootstrap samples whose networks have each arc.
 
     Parameters
@@ -125,14 +125,6 @@ class ArcStrengths(ByValue):
         every = len(graphs) if wanted is None else wanted
         shares = compelled / n, reversible / n
         return cls(tuple(names), *shares, len(graphs), every, unfinished, tuple(failures))
-
-    def __repr__(self) -> str:
-        """Return the size of the result."""
-        of = "" if self.wanted == self.replicates else f" of {self.wanted}"
-        return (
-            f"ArcStrengths({len(self.names)} variables, {self.replicates}{of} replicates, "
-            f"threshold {self.threshold:.3f})"
-        )
 
     @property
     def strengths(self) -> NDArray[np.float64]:

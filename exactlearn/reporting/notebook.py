@@ -65,8 +65,9 @@ border-bottom:1px solid rgba(128,128,128,.25);white-space:nowrap;background:none
 .exactlearn th{font-weight:600}
 .exactlearn td.xl-none{color:#b0662a;background:rgba(200,120,40,.13)}
 .exactlearn .xl-bar{display:inline-block;width:5em;height:.75em;vertical-align:-.05em;
-margin-right:.6em;background:rgba(128,128,128,.18)}
+background:rgba(128,128,128,.18)}
 .exactlearn .xl-bar b{display:block;height:100%;background:#5a87bd}
+.exactlearn .xl-number{display:inline-block;min-width:4.2em}
 .exactlearn summary{cursor:pointer}
 .exactlearn p{margin:.35em 0}
 """
@@ -290,9 +291,23 @@ def _arc_count(found: Any) -> str:
 
 
 @_details.register
+def _of_strengths(value: ArcStrengths) -> list[str]:
+    rows = [
+        [
+            escape(arc["parent"]),
+            escape(arc["child"]),
+            *map(_share, (arc["strength"], arc["edge_strength"])),
+        ]
+        for arc in value.to_records()[:MOST_VARIABLES]
+    ]
+    columns = ["parent", "child", "strength", "in either direction"]
+    return [_folded("Strongest arcs", _wide(_table(columns, rows, escaped=True)))]
+
+
+@_details.register
 def _of_answer(value: Answer) -> list[str]:
     rows = [
-        [escape(name) if k == 0 else "", escape(state), _bar(p, f"{p:.4g}")]
+        [escape(name) if k == 0 else "", escape(state), _share(p)]
         for name, states in value.posterior.items()
         for k, (state, p) in enumerate(states.items())
     ]
@@ -352,5 +367,10 @@ def _folded(title: str, content: str) -> str:
     return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
 
+def _share(p: float) -> str:
+    return _bar(p, f"{p:.4g}")
+
+
 def _bar(share: float, text: str) -> str:
-    return f'<span class="xl-bar"><b style="width:{100 * share:.1f}%"></b></span>{text}'
+    bar = f'<span class="xl-bar"><b style="width:{100 * share:.1f}%"></b></span>'
+    return f'<span class="xl-number">{text}</span>{bar}'

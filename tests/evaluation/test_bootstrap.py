@@ -183,7 +183,7 @@ def test_missing_cells_and_the_frame() -> None:
     first = frame.iloc[0]
     assert found.strength(first.parent, first.child) == first.strength
     assert (frame.significant == (frame.edge_strength > found.threshold)).all()
-    assert repr(found).startswith("ArcStrengths(5 variables, 10 replicates")
+    assert repr(found).startswith("ArcStrengths(variables=5, replicates=10")
     record = found.to_dict()
     assert record["averaged"].keys() == set(incomplete.names)
 
