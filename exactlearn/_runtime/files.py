@@ -56,7 +56,7 @@ def read_text(path: Path) -> str:
         When it is no text in UTF-8, or damaged, or larger than :data:`LIMIT` allows (usually 1 GiB,
         128 MiB when unpacked from gzip); names line and byte.
     """
-    return _utf8(path, _unpacked(path)).decode()
+    return _utf8(path, read_bytes(path)).decode()
 
 
 def read_lines(path: Path) -> bytes:
@@ -67,7 +67,7 @@ def read_lines(path: Path) -> bytes:
     OptionError, FormatError
         As :func:`read_text`; also when there is a zero byte.
     """
-    return _lines(path, _unpacked(path), 0)
+    return _lines(path, read_bytes(path), 0)
 
 
 def line_blocks(
@@ -198,7 +198,8 @@ def _check_utf8(path: Path, data: bytes, before: int) -> None:
         ) from error
 
 
-def _unpacked(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file, unpacked; raises what :func:`read_text` raises but for text."""
     with _readable(path):
         data = _read(path)
         if data.startswith(b"\x1f\x8b"):

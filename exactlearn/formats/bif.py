@@ -178,10 +178,11 @@ def _statement(network: BayesianNetwork, i: int, names: list[str], states: list[
     if not family:
         return f"probability ( {names[i]} ) {{\n  table {_numbers(table)};\n}}\n"
     given = ", ".join(names[j] for j in family)
+    # The first parent counts fastest, as in the bnlearn repository: not all go by the states.
     rows = "".join(
-        f"  ({', '.join(states[j][s] for j, s in zip(family, where, strict=True))}) "
-        f"{_numbers(table[where])};\n"
-        for where in np.ndindex(table.shape[:-1])
+        f"  ({', '.join(states[j][s] for j, s in zip(family, where[::-1], strict=True))}) "
+        f"{_numbers(table[where[::-1]])};\n"
+        for where in np.ndindex(table.shape[-2::-1])
     )
     return f"probability ( {names[i]} | {given} ) {{\n{rows}}}\n"
 

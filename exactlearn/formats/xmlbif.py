@@ -19,7 +19,7 @@ from xml.etree import ElementTree as Xml
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.files import atomic_write, read_text
+from exactlearn._runtime.files import atomic_write, read_bytes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import FormatError
 from exactlearn.formats._interchange import Declared, Words, network_of, require_new
@@ -101,11 +101,11 @@ def parsed(path: Path) -> Xml.Element:
     FormatError
         When it is no XML.
     """
-    text = read_text(path)
+    content = read_bytes(path)
     try:
-        return Xml.fromstring(text)
-    except Xml.ParseError as error:
-        raise FormatError(f"{path}: expected XML in UTF-8 ({error})") from error
+        return Xml.fromstring(content)  # in the encoding that it declares
+    except (Xml.ParseError, ValueError, LookupError) as error:
+        raise FormatError(f"{path}: expected XML ({error})") from error
 
 
 def write_xml(root: Xml.Element, path: Path) -> None:

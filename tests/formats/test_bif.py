@@ -315,6 +315,11 @@ def test_the_lines_of_the_repository_are_as_described(data_dir, name):
     text = gzip.decompress((data_dir / "bif" / f"{name}.bif.gz").read_bytes()).decode()
     odd = [line for line in text.splitlines() if line and not BNLEARN_LINE.fullmatch(line)]
     assert odd == []
+    network = parse_bif(text)
+    if not any("property" in line for line in format_bif(network).splitlines()):
+        without_numbers = [re.sub(f" {NUMBERS};", "", line).rstrip() for line in text.splitlines()]
+        ours = [re.sub(f" {NUMBERS};", "", line) for line in format_bif(network).splitlines()]
+        assert ours == without_numbers
 
 
 @given(st.lists(any_names, min_size=2, max_size=6, unique=True))

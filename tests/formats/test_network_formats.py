@@ -194,7 +194,7 @@ def test_deterministic_nodes_of_genie_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("suffix", "old", "new", "message"),
     [
-        (".xmlbif", "</BIF>", "", "expected XML in UTF-8"),
+        (".xmlbif", "</BIF>", "", "expected XML"),
         (".xmlbif", "<NAME>a</NAME>", "", "expected <NAME> with text in each <VARIABLE>"),
         (".xmlbif", "<NAME>a</NAME>", "<NAME>c</NAME>", "the variable 'c' stands twice"),
         (".xmlbif", "<FOR>a</FOR>", "<FOR>z</FOR>", "probabilities of 'z', which is no VARIABLE"),
@@ -227,6 +227,15 @@ def test_errors_name_the_file_and_what_is_wrong(suffix, old, new, message, tmp_p
     (tmp_path / f"n{suffix}").write_text(BY_HAND[suffix].replace(old, new, 1))
     with pytest.raises(FormatError, match=rf"n\{suffix}.*{message}"):
         read_network(tmp_path / f"n{suffix}")
+
+
+def test_xml_is_read_in_its_encoding(tmp_path):
+    text = BY_HAND[".xdsl"].replace("UTF-8", "ISO-8859-1").replace('id="n"', 'id="é"')
+    (tmp_path / "n.xdsl").write_bytes(text.encode("latin-1"))
+    assert read_network(tmp_path / "n.xdsl").states[0] == ("é", "y")
+    (tmp_path / "n.xdsl").write_text(text.replace("ISO-8859-1", "klingon"))
+    with pytest.raises(FormatError, match=r"n\.xdsl: expected XML"):
+        read_network(tmp_path / "n.xdsl")
 
 
 def test_other_nodes_of_genie_are_refused(tmp_path):
