@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from exactlearn.scoring.candidates import candidate_parent_sets
     from exactlearn.scoring.local_models import LocalModels
     from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, Score, score_family
+    from exactlearn.scoring.sparse_candidates import sparse_candidates
     from exactlearn.solvers import Problem, Result, solve
     from exactlearn.solvers.certificates.certificate import Certificate
     from exactlearn.solvers.enumeration.networks import enumerate_classes, enumerate_networks
@@ -210,6 +211,7 @@ _HOME = {
     "sl_curves": "exactlearn.evaluation.sl_curves",
     "smallest_as_likely": "exactlearn.pdg.learn.hybrid",
     "solve": "exactlearn.solvers",
+    "sparse_candidates": "exactlearn.scoring.sparse_candidates",
     "structural_em": "exactlearn.structure.structural_em",
     "structural_em_graph": "exactlearn.pdg.learn.structural_em",
     "structural_em_rounds": "exactlearn.pdg.learn.network_starts",
@@ -339,6 +341,7 @@ __all__ = [
     "sl_curves",
     "smallest_as_likely",
     "solve",
+    "sparse_candidates",
     "structural_em",
     "structural_em_graph",
     "structural_em_rounds",

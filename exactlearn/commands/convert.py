@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import ended_by_signal
@@ -11,9 +12,15 @@ from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Convert
-from exactlearn.commands.large_tables import is_in_blocks, load_merged
+from exactlearn.commands.large_tables import blocks_of, is_in_blocks, load_merged
 from exactlearn.commands.output import Output, is_folder, require_parent
-from exactlearn.commands.pipeline import learning_problem, load, with_chosen_ess
+from exactlearn.commands.pipeline import (
+    constraints,
+    learning_problem,
+    load,
+    score_of,
+    with_chosen_ess,
+)
 from exactlearn.errors import OptionError
 from exactlearn.formats import written_suffixes
 from exactlearn.formats.models import FORMATS as MODELS
@@ -29,6 +36,9 @@ from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import as_graph
 from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
 from exactlearn.reporting.plot import FIGURES, write_figure
+from exactlearn.scoring.sparse_candidates import sparse_candidates
+from exactlearn.solvers import Problem
+from exactlearn.structure.selection import single_arcs
 
 
 @ended_by_signal()
@@ -94,12 +104,36 @@ def _rewrite_scores(source: Path, target: Path) -> None:
     write_scores(read_scores(source), target)
 
 
+def _sparse_problem(options: Convert, client: Any) -> Problem:
+    """Score parent sets among few variables each, block by block."""
+    if options.ess == "auto" or options.scoring_time is not None:
+        raise OptionError(
+            "--candidate-parents: rows are counted block by block, without --ess auto and "
+            "--scoring-time; leave them out"
+        )
+    blocks = blocks_of(options.source, options).with_states(client)
+    names = blocks.variables or ()
+    required, forbidden = single_arcs(names, **constraints(options, names))
+    return sparse_candidates(
+        blocks,
+        score_of(options),
+        candidate_parents=options.candidate_parents or 1,
+        max_parents=options.most_parents_among(len(names)),
+        required=required,
+        forbidden=forbidden,
+        cluster=client,
+    )
+
+
 def _table_writers(options: Convert, output: Output) -> dict[str, Writer]:
     def write_score_file(source: Path, target: Path) -> None:
         with clusters.running(options.cluster) as client:
-            data = load_merged(options.source, options, client)
-            chosen, _ = with_chosen_ess(data, options, output.note)
-            problem = learning_problem(data, chosen, client)
+            if options.candidate_parents is not None:
+                problem = _sparse_problem(options, client)
+            else:
+                data = load_merged(options.source, options, client)
+                chosen, _ = with_chosen_ess(data, options, output.note)
+                problem = learning_problem(data, chosen, client)
         write_scores(problem, target)
 
     def write_table(source: Path, target: Path) -> None:

@@ -1113,7 +1113,16 @@ class Convert(CompleteLearning, Clustered):
     exactlearn convert asia-mnar-complete --max-parents 2 -o scores.jkl
     """
 
+    groups: ClassVar = {"Score": "candidate_parents"}
+
     source: str = argument("FILE", reads=True)
+    candidate_parents: int | None = option(
+        None,
+        least=1,
+        metavar="K",
+        help="Score only parents among the K variables with the highest mutual information, block "
+        "by block: for tables of any length, and of many variables.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

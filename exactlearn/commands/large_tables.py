@@ -28,6 +28,11 @@ from exactlearn.queries.table_queries import classify
 LARGE = 2**26
 """Bytes of a text from which on it is read in blocks."""
 
+_NO_BINS = (
+    "a table that is read in blocks is read without --discretise; declare the bins with --states, "
+    "as in --states 'age=<=30,>30'"
+)
+
 LARGE_PACKED = 2**22
 """The same for a compressed file."""
 
@@ -69,10 +74,7 @@ def load_merged(source: str, options: Clustered, cluster: Any = None) -> Dataset
     if not is_split or (options.discretise and path.is_file()):
         return load(path, options)
     if options.discretise:
-        raise OptionError(
-            f"{source}: several files are read in blocks, without --discretise; declare the bins "
-            "with --states, as in --states 'age=<=30,>30'"
-        )
+        raise OptionError(f"{source}: {_NO_BINS}")
     counted = _Counted()
     table = merge_rows(replace(_blocks(path, options), on_rows=counted), cluster=cluster)
     _note(path, counted.rows, table)
@@ -90,6 +92,19 @@ def blocks_for(source: str, options: Clustered, model: Model) -> Blocks:
     states = {**options.states, **dict(zip(model.names, model.states, strict=True))}
     check_options(states, options.missing, options.discretise)
     return _blocks(place(source, options), options, states=states, variables=model.names)
+
+
+def blocks_of(source: str, options: Clustered) -> Blocks:
+    """Return the blocks of a table, read as declared.
+
+    Raises
+    ------
+    OptionError
+        When there is no such table, or numbers are to be cut into bins.
+    """
+    if options.discretise:
+        raise OptionError(f"{source}: {_NO_BINS}")
+    return _blocks(place(source, options), options)
 
 
 def _blocks(path: Path, options: Clustered, **more: Any) -> Blocks:

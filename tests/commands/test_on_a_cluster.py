@@ -17,10 +17,12 @@ from exactlearn import (
     read_blocks,
     read_dataset,
     solve,
+    sparse_candidates,
 )
 from exactlearn._runtime import cluster
 from exactlearn._runtime.control import SearchControl
 from exactlearn.errors import ArgumentError
+from exactlearn.formats.scores import read_scores
 from exactlearn.formats.table import write_dataset
 from exactlearn.instances import locate
 from tests.command_line import fails, run, run_json, started
@@ -85,6 +87,25 @@ def test_scores_of_a_folder_have_the_same_bytes(folder, tmp_path, client):
     }.items():
         run("convert", *words, "-o", tmp_path / f"{name}.jkl")
     assert (tmp_path / "whole.jkl").read_bytes() == (tmp_path / "parts.jkl").read_bytes()
+
+
+def test_scores_among_few_parents_are_those_of_the_whole_table(folder, tmp_path, client):
+    more = ("--candidate-parents", "3", "--require", "tub->either")
+    for name, words in {
+        "whole": (COMPLETE,),
+        "parts": (folder, "--cluster", client.scheduler.address),
+    }.items():
+        run("convert", *words, *more, "-o", tmp_path / f"{name}.jkl")
+    assert (tmp_path / "whole.jkl").read_bytes() == (tmp_path / "parts.jkl").read_bytes()
+    data = read_dataset(COMPLETE)
+    either = data.names.index("either")
+    problem = sparse_candidates(
+        data, "bdeu", candidate_parents=3, required=[(data.names.index("tub"), either)]
+    )
+    written = read_scores(tmp_path / "parts.jkl")
+    assert written.members.tolist() == problem.members.tolist()
+    np.testing.assert_allclose(written.scores, problem.scores, rtol=1e-9)
+    assert "--ess auto" in fails("convert", COMPLETE, *more, "--ess", "auto", "-o", "a.jkl")
 
 
 def test_learn_takes_blocks_and_dask_frames(client, folder):
