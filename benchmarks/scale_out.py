@@ -112,9 +112,8 @@ def main(
 ) -> None:
     """Print the table."""
     print(f"{machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
-    print(
-        "| rows | variables | command | cluster | wall s | CPU s | of workers | client GB | worker GB |"
-    )
+    head = ("rows", "variables", "command", "cluster", "wall s", "CPU s", "of workers")
+    print(f"| {' | '.join(head)} | client GB | worker GB |")
     print("| ---: | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |")
     for n in variables:
         for count in rows:
