@@ -6,9 +6,11 @@ class. Colours are those of the notebook, mixed with grey, so that they fit ligh
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache, singledispatch
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from html import escape
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -19,12 +21,11 @@ from exactlearn.augmentation.ranking import Ranking
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.bayesnet.deletion import DeletionFit
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import MissingExtraError, OptionError, TooLargeError
 from exactlearn.evaluation.bootstrap import ArcStrengths
-from exactlearn.graphs.equivalence import Arc, PartiallyDirectedGraph
+from exactlearn.graphs.equivalence import PartiallyDirectedGraph
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.graphs.orientation import reversible_arcs
 from exactlearn.imputation.imputed import Imputed
@@ -67,7 +68,7 @@ border-bottom:1px solid rgba(128,128,128,.25);white-space:nowrap;background:none
 .exactlearn .xl-bar{display:inline-block;width:5em;height:.75em;vertical-align:-.05em;
 background:rgba(128,128,128,.18)}
 .exactlearn .xl-bar b{display:block;height:100%;background:#5a87bd}
-.exactlearn .xl-number{display:inline-block;min-width:4.2em}
+.exactlearn .xl-number{display:inline-block;min-width:5em}
 .exactlearn summary{cursor:pointer}
 .exactlearn p{margin:.35em 0}
 """
@@ -112,85 +113,44 @@ def _drawn(drawing: Drawing) -> str:
     return own.replace("<svg", f'<svg style="{least}max-width:100%;height:auto"', 1)
 
 
-@singledispatch
 def _drawing(value: Any) -> Drawing | None:
     """Return the drawing of an object's graph, if it has one."""
+    match value:
+        case NamedGraph():
+            return structure_drawing(value)
+        case DecisionGraph():
+            return decision_graph_drawing(value)
+        case BayesianNetwork():
+            return network_drawing(value.names, value.parents)
+        case EMResult() | DeletionFit():
+            return _drawing(value.model)
+        case Certificate():
+            return _learned_drawing(value.variables, value.parents)
+        case StructuralEM() | Imputed() if value.network is not None:
+            return _learned_drawing(value.network.names, value.network.parents)
+        case LearnedNetwork() | Result() | Augmentation() | EquivalenceSearch() if value.parents:
+            return _learned_drawing(value.names or _numbers(len(value.parents)), value.parents)
+        case ArcStrengths():
+            parents = value.averaged()
+            shares = {
+                (p, v): float(value.edges[p, v]) for v, own in enumerate(parents) for p in own
+            }
+            return network_drawing(value.names, parents, strengths=shares)
+        case PartiallyDirectedGraph():
+            names, both = _numbers(value.n_variables), (value.directed, value.undirected)
+            arcs, edges = ([(names[a], names[b]) for a, b in links] for links in both)
+            with suppress(OptionError):  # a graph that is neither a pattern nor a CPDAG
+                return structure_drawing(NamedGraph.linked(names, arcs, edges))
     return None
-
-
-@_drawing.register
-def _network(value: BayesianNetwork) -> Drawing:
-    return network_drawing(value.names, value.parents)
-
-
-@_drawing.register(LearnedNetwork)
-@_drawing.register(Result)
-@_drawing.register(Augmentation)
-@_drawing.register(EquivalenceSearch)
-def _learned(value: LearnedNetwork | Result | Augmentation | EquivalenceSearch) -> Drawing | None:
-    if value.parents is None:
-        return None
-    return _learned_drawing(value.names or _numbers(len(value.parents)), value.parents)
 
 
 def _numbers(n: int) -> tuple[str, ...]:
     return tuple(map(str, range(n)))
 
 
-def _learned_drawing(
-    names: Sequence[str],
-    parents: Sequence[Sequence[int]],
-    strengths: Mapping[Arc, float] | None = None,
-) -> Drawing:
+def _learned_drawing(names: Sequence[str], parents: Sequence[Sequence[int]]) -> Drawing:
     reversible = [(names[a], names[b]) for a, b in reversible_arcs(parents)]
-    return network_drawing(names, parents, reversible, strengths)
-
-
-@_drawing.register(EMResult)
-@_drawing.register(DeletionFit)
-def _fitted(value: EMResult[Any] | DeletionFit) -> Drawing | None:
-    return _drawing(value.model)
-
-
-@_drawing.register(StructuralEM)
-@_drawing.register(Imputed)
-def _completing(value: StructuralEM | Imputed) -> Drawing | None:
-    found = value.network
-    return None if found is None else _learned_drawing(found.names, found.parents)
-
-
-@_drawing.register
-def _decision_graph(value: DecisionGraph) -> Drawing:
-    return decision_graph_drawing(value)
-
-
-@_drawing.register
-def _named(value: NamedGraph) -> Drawing:
-    return structure_drawing(value)
-
-
-@_drawing.register
-def _partially_directed(value: PartiallyDirectedGraph) -> Drawing | None:
-    names = _numbers(value.n_variables)
-    arcs, edges = (
-        [(names[a], names[b]) for a, b in links] for links in (value.directed, value.undirected)
-    )
-    try:
-        return structure_drawing(NamedGraph.linked(names, arcs, edges))
-    except OptionError:  # a graph that is neither a pattern nor a CPDAG
-        return None
-
-
-@_drawing.register
-def _certified(value: Certificate) -> Drawing:
-    return _learned_drawing(value.variables, value.parents)
-
-
-@_drawing.register
-def _strengths(value: ArcStrengths) -> Drawing:
-    parents, edges = value.averaged(), value.edges
-    shares = {(p, v): float(edges[p, v]) for v, family in enumerate(parents) for p in family}
-    return network_drawing(value.names, parents, strengths=shares)
+    return network_drawing(names, parents, reversible)
 
 
 def _picture(value: Displayed) -> Iterable[str]:
@@ -213,53 +173,47 @@ def _picture(value: Displayed) -> Iterable[str]:
         yield f"<p><i>{'; '.join(said)}</i></p>"
 
 
-@singledispatch
 def _details(value: Any) -> list[str]:
     """Return what is shown of an object beside figures and picture."""
+    match value:
+        case Dataset():
+            return _of_dataset(value)
+        case BayesianNetwork():
+            return _of_network(value)
+        case EMResult() | DeletionFit():
+            return _details(value.model)
+        case Certificate():
+            return _of_certificate(value)
+        case MissingnessGraph():
+            return [f"<p><code>{escape(line)}</code></p>" for line in value.statements]
+        case Ranking():
+            return [_of_ranking(value.solutions)]
+        case Enumeration():
+            return [_of_ranking(value.networks)]
+        case ArcStrengths():
+            return _of_strengths(value)
+        case Answer():
+            return _of_answer(value)
+        case LearnedNetwork():
+            left = [f"{name}: {why}" for name, why in value.left_out.items()]
+            return [
+                *(f"<p>{escape(line)}</p>" for line in (value.reason, *left)),
+                _folded(repr(value.dataset), "".join(_of_dataset(value.dataset))),
+                *_of_network(value.network),
+            ]
     said = getattr(value, "reason", "") or getattr(value, "message", "")
     return [f"<p>{escape(said)}</p>"] if said else []
 
 
-@_details.register
-def _of_learned(value: LearnedNetwork) -> list[str]:
-    left = [f"{name}: {why}" for name, why in value.left_out.items()]
-    return [
-        *(f"<p>{escape(line)}</p>" for line in (value.reason, *left)),
-        _folded(repr(value.dataset), "".join(_of_dataset(value.dataset))),
-        *_of_network(value.network),
-    ]
-
-
-@_details.register
 def _of_network(value: BayesianNetwork) -> list[str]:
-    if value.n_variables > MOST_TABLES:
+    small = [own.size <= MOST_CONFIGURATIONS * own.shape[-1] for own in value.tables]
+    if value.n_variables > MOST_TABLES or not any(small):
         return []
-    shown = []
-    for name, own in zip(value.names, value.tables, strict=True):
-        if own.size <= MOST_CONFIGURATIONS * own.shape[-1]:
-            frame = value.table(name)
-            above = [] if frame.index.names == [None] else frame.index.names
-            keys = [key if isinstance(key, tuple) else (key,) for key in frame.index]
-            rows = [
-                [*(map(str, key) if above else ()), *(f"{p:.4g}" for p in row)]
-                for key, row in zip(keys, frame.to_numpy(), strict=True)
-            ]
-            head = [*map(str, above), *(f"{name} = {state}" for state in frame.columns)]
-            shown.append(_wide(_table(head, rows)))
+    frames = (value.table(name) for name in compress(value.names, small))
+    shown = (_wide(frame.to_html(float_format="{:.4g}".format, border=0)) for frame in frames)
     return [_folded("Conditional probability tables", "".join(shown))]
 
 
-@_details.register
-def _of_fitted(value: DeletionFit) -> list[str]:
-    return _details(value.model)
-
-
-@_details.register
-def _of_em(value: EMResult) -> list[str]:  # type: ignore[type-arg]  # what dispatches has none
-    return _details(value.model)
-
-
-@_details.register
 def _of_certificate(value: Certificate) -> list[str]:
     rules = ", ".join(value.described_restrictions())
     return [
@@ -270,27 +224,18 @@ def _of_certificate(value: Certificate) -> list[str]:
     ]
 
 
-@_details.register
-def _of_missingness(value: MissingnessGraph) -> list[str]:
-    return ["".join(f"<p><code>{escape(line)}</code></p>" for line in value.statements)]
-
-
-@_details.register(Ranking)
-@_details.register(Enumeration)
-def _of_ranking(value: Ranking | Enumeration) -> list[str]:
-    found: Sequence[Any] = value.solutions if isinstance(value, Ranking) else value.networks
+def _of_ranking(found: Sequence[Any]) -> str:
     rows = [
         [str(k), f"{each.score:.6g}", f"{found[0].score - each.score:.4g}", _arc_count(each)]
         for k, each in enumerate(found[:MOST_VARIABLES], 1)
     ]
-    return [_wide(_table(["rank", "score", "below the best", "arcs"], rows))]
+    return _wide(_table(["rank", "score", "below the best", "arcs"], rows))
 
 
 def _arc_count(found: Any) -> str:
     return str(sum(map(len, found.parents)))
 
 
-@_details.register
 def _of_strengths(value: ArcStrengths) -> list[str]:
     rows = [
         [
@@ -304,7 +249,6 @@ def _of_strengths(value: ArcStrengths) -> list[str]:
     return [_folded("Strongest arcs", _wide(_table(columns, rows, escaped=True)))]
 
 
-@_details.register
 def _of_answer(value: Answer) -> list[str]:
     rows = [
         [escape(name) if k == 0 else "", escape(state), _share(p)]
@@ -315,7 +259,6 @@ def _of_answer(value: Answer) -> list[str]:
     return [_wide(_table(["variable", "state", "posterior"], rows, escaped=True)), evidence]
 
 
-@_details.register
 def _of_dataset(value: Dataset) -> list[str]:
     weights, total = value.row_weights, max(float(value.row_weights.sum()), 1e-300)
     rows = []
@@ -338,18 +281,9 @@ def _of_dataset(value: Dataset) -> list[str]:
 
 
 def _first_rows(value: Dataset) -> str:
-    part = value.codes[:HEAD, :MOST_VARIABLES].tolist()
-    cells = (
-        "".join(
-            '<td class="xl-none">missing</td>'
-            if code == MISSING
-            else f"<td>{escape(value.states[v][code])}</td>"
-            for v, code in enumerate(row)
-        )
-        for row in part
-    )
-    head = "".join(f"<th>{escape(name)}</th>" for name in value.names[:MOST_VARIABLES])
-    return _wide(f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
+    frame = value.part(slice(HEAD)).to_frame().iloc[:, :MOST_VARIABLES]
+    table = frame.to_html(index=False, border=0, na_rep="\0")
+    return _wide(table.replace("<td>\0", '<td class="xl-none">missing'))
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], escaped: bool = False) -> str:
