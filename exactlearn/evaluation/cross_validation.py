@@ -165,7 +165,7 @@ def cross_validate(
     Examples
     --------
     >>> import exactlearn as el
-    >>> table = el.read_dataset("cancer-mcar-complete")
+    >>> table = el.read_dataset("asia-mnar-complete")
     >>> found = cross_validate(table, ["exact", "independent"], folds=3)
     >>> found.best, found.difference("exact", "independent").value > 0
     ('exact', True)
