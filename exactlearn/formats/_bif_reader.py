@@ -19,7 +19,7 @@ from exactlearn._runtime.files import place
 from exactlearn.bayesnet.network import LARGEST_TABLE, ROW_TOLERANCE, BayesianNetwork
 from exactlearn.data.codes import repeated
 from exactlearn.errors import FormatError, did_you_mean
-from exactlearn.formats._interchange import STATES_KEY, VARIABLE_KEY
+from exactlearn.formats._interchange import STATES_KEY, VARIABLE_KEY, rescaled
 
 _WORD = r'(?:[^\s{}()\[\],;|"/]|/(?![/*]))+'
 _STRING = r'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"'
@@ -268,7 +268,8 @@ class TableReader:
         )
 
     def _check(self) -> None:
-        """Verify that each row is a distribution."""
+        """Verify that each row is a distribution, once rounded ones are rescaled."""
+        self.rows = rescaled(self.rows)
         sums = self.rows.sum(axis=1)
         wrong = (abs(sums - 1) > ROW_TOLERANCE) | (self.rows < 0).any(axis=1)
         if wrong.any():

@@ -231,7 +231,12 @@ def _table(name: str, words: Sequence[str], shape: Sequence[int]) -> NDArray[np.
         table = np.array(list(map(float, words))).reshape(shape)
     except ValueError as error:
         raise DataError(f"variable {name!r}: expected probabilities ({error})") from None
+    return rescaled(table)
+
+
+def rescaled(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a table whose rows of rounded numbers, and no others, are divided by their sums."""
     sums = table.sum(axis=-1, keepdims=True)
     off = abs(sums - 1)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         return np.where((off > ROW_TOLERANCE) & (off <= ROUNDED), table / sums, table)

@@ -26,7 +26,8 @@ Rows ``(states of the parents) probabilities`` may come in any order; ``default`
 gives the rows that are not listed. A ``table`` of a variable with parents counts through the
 parents fastest and through the variable's own states slowest, as the format's definition has it.
 Probabilities are kept as written: rows that sum to one within 1e-6 are not rescaled, so that
-writing and reading again gives the same bits.
+writing and reading again gives the same bits. A row that was rounded, and sums to one within 0.001
+only, is divided by its sum.
 """
 
 import json

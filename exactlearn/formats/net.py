@@ -6,10 +6,10 @@
     node smoke { states = ( "yes" "no" ); }
     potential ( lung | smoke ) { data = (( 0.1 0.9 )( 0.01 0.99 )); }
 
-``%`` begins a comment. Data count through the states of the variable fastest and through those of
-the first parent slowest; their inner brackets say nothing more. Names of nodes are letters, digits
-and underscores, those of states strings. Continuous nodes, decisions, utilities, functions and
-classes are refused, other attributes dropped.
+Comments are ``%``, ``//`` (GeNIe's) and ``/* */``. Data count through the states of the variable
+fastest and through those of the first parent slowest; their inner brackets say nothing more. Names
+of nodes are letters, digits and underscores, those of states strings. Continuous nodes, decisions,
+utilities, functions and classes are refused, other attributes dropped.
 """
 
 import re
@@ -32,7 +32,10 @@ _NAME = re.compile(rf"(?!(?:{_KEYWORDS})\Z)(?!.*node\Z)[A-Za-z_][A-Za-z0-9_]*", 
 # pgmpy parts states at blanks, commas and brackets; '/' may begin a comment.
 _STATE = re.compile(r"[A-Za-z0-9_.<>=+:*!?&'#@^~$-]+")
 _WORDS = Words(_NAME, _STATE)
-_TOKEN = re.compile(r'\s+|%[^\n]*|("(?:[^"\\]|\\.)*+"|[{}()=;|"]|[^\s{}()=;|"%]+)', re.DOTALL)
+_COMMENT = r"%[^\n]*|//[^\n]*|/\*.*?\*/"
+_TOKEN = re.compile(
+    rf"\s+|{_COMMENT}|" r'("(?:[^"\\]|\\.)*+"|(?:[^\s{}()=;|"%/]|/(?![/*]))+|.)', re.DOTALL
+)
 _GUARDED = re.compile(r'\\(["\\])')
 
 

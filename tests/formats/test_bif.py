@@ -153,6 +153,13 @@ def test_statements_may_precede_declarations_and_rows_their_order():
     assert_same(parse_bif(rows), network)
 
 
+def test_rounded_rows_are_rescaled():
+    text = "variable a { type discrete [3] { x y z }; } probability (a) { table .333 .333 .333; }"
+    assert parse_bif(text).tables[0].tolist() == [1 / 3] * 3
+    with pytest.raises(FormatError, match="sum to one"):
+        parse_bif(text.replace(".333", ".33"))
+
+
 def test_rows_are_not_rescaled():
     text = (
         "variable a { type discrete [3] { x, y, z }; }"

@@ -142,8 +142,9 @@ BY_HAND = {
         <DEFINITION><FOR>a</FOR><TABLE>0.25 0.75</TABLE></DEFINITION>
         <DEFINITION><FOR>c</FOR><TABLE>0.5 2.5e-1 0.25</TABLE></DEFINITION>
         </NETWORK></BIF>""",
-    ".net": """net { name = "x"; node_size = (80 40); } % a comment
-        node a { label = "the {first}"; position = (1 2); states = ("n" "y"); }
+    ".net": """/// Produced by Genie Software, as its files say
+        net { name = "x"; node_size = (80 40); } % a comment
+        node a { label = "the // {first}"; position = (1 -2); states = ("n" "y"); }
         discrete node b { states = ("0" "1"); }
         node c { states = ("p" "q" "r"); }
         potential (b | a c) { data = ((( .1 .9 )( .2 .8 )( .3 .7 ))  % a=n
@@ -206,8 +207,8 @@ def test_deterministic_nodes_of_genie_are_read(tmp_path):
         (".xmlbif", "<GIVEN>c</GIVEN>", "<GIVEN>d</GIVEN>", "the parent 'd', which is not"),
         (".xmlbif", "position = (1, 2)", "exactlearn_states = x", "expected 2 different names"),
         (".xmlbif", "position = (1, 2)", "exactlearn_name = %ff", "expected 1 different names"),
-        (".net", "discrete node", "continuous node", "line 3, .* found 'continuous'; only"),
-        (".net", "= (0.25 0.75);", "= ;", "line 7, .*expected a name, found ';'"),
+        (".net", "discrete node", "continuous node", "line 4, .* found 'continuous'; only"),
+        (".net", "= (0.25 0.75);", "= ;", "line 8, .*expected a name, found ';'"),
         (".net", "(0.25 0.75);", "(0.25 0.75)", "expected"),
         (".net", "data = (0.25 0.75);", "", "'a': expected 2 probabilities .* found 0"),
         (".net", "potential (a)", "potential (z)", "the potential of 'z' has no node"),
