@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         posterior_cells,
     )
     from exactlearn.bayesnet.smoothing_choice import SmoothingChoice, choose_smoothing
+    from exactlearn.commands.report import report
     from exactlearn.data.blocks import Blocks, merge_rows
     from exactlearn.data.dataset import Dataset
     from exactlearn.data.discretisation import discretise
@@ -204,6 +205,7 @@ _HOME = {
     "read_scores": "exactlearn.formats.scores",
     "recoverability": "exactlearn.bayesnet.recoverability",
     "refine": "exactlearn.pdg.learn.refine",
+    "report": "exactlearn.commands.report",
     "sample_rows": "exactlearn.pdg.inference.complete_rows",
     "score_family": "exactlearn.scoring.scores",
     "sensitivity": "exactlearn.queries.sensitivity",
@@ -334,6 +336,7 @@ __all__ = [
     "read_scores",
     "recoverability",
     "refine",
+    "report",
     "sample_rows",
     "score_family",
     "sensitivity",

@@ -114,6 +114,9 @@ COMMANDS = {
     "verify": Command(
         "Check the proof of an optimum, with exact numbers.", "declarations.Verify", group="Judge"
     ),
+    "report": Command(
+        "Write one HTML page on the results in a folder.", "declarations.Report", group="Judge"
+    ),
     "reproduce": Command(
         "Repeat the experiments of a paper.", "declarations.Reproduce", group="Judge"
     ),

@@ -1126,6 +1126,24 @@ class Convert(CompleteLearning, Clustered):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Report(Declared):
+    """Write one HTML page on results: data, network, decision graph, search and how it was made.
+
+    RESULT is the folder that a command wrote with -o, its record (.json) or a model. The page is
+    one file that loads nothing; sections that the result has nothing for are left out. -o names the
+    page; without it the page is report.html in the folder, or lies beside the file.
+
+    Examples
+    --------
+    exactlearn solve asia-mnar-complete --best 3 -o asia
+    exactlearn report asia
+    exactlearn report asia/network.bif -o network.html
+    """
+
+    source: Path = argument("RESULT")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verify(Declared):
     """Check that no network scores more than a certificate claims.
 

@@ -33,8 +33,8 @@ def run(options: Rerun, output: Output) -> None:
     path = options.record / "result.json" if options.record.is_dir() else options.record
     recorded = read_json(path)
     made_by: Any = recorded.get("made_by") if isinstance(recorded, dict) else None
-    name, declared = _declared(made_by, path)
-    again = _with_tables(declared, made_by, options.data)
+    name, options_then = declared(made_by, path)
+    again = _with_tables(options_then, made_by, options.data)
     with TemporaryDirectory() as scratch:
         places = _Places(Path(scratch), made_by, output.path)
         again = places.without_files_written(again)
@@ -68,7 +68,7 @@ def run(options: Rerun, output: Output) -> None:
     raise click.exceptions.Exit(ExitStatus.FAILED if differences else ExitStatus.DONE)
 
 
-def _declared(made_by: Any, path: Path) -> tuple[str, Declared]:
+def declared(made_by: Any, path: Path) -> tuple[str, Declared]:
     """Return the command that made a record, and its options."""
     found = made_by if isinstance(made_by, dict) else {}
     words, options = found.get("command"), found.get("options")

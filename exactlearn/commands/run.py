@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,6 +20,7 @@ from exactlearn.commands.artifacts import (
     require_table_names,
     write_artifacts,
     write_figures,
+    write_records_in,
 )
 from exactlearn.commands.augment import MEANINGS, cell_certainty
 from exactlearn.commands.declarations import Augment, RunOptions
@@ -38,6 +40,7 @@ from exactlearn.commands.pipeline import (
 )
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.provenance import current
+from exactlearn.commands.report import write_page
 from exactlearn.commands.runs import Queries, Run, read_runs
 from exactlearn.commands.search import exit_status, leave, print_message, run_search
 from exactlearn.commands.steps import taken
@@ -61,6 +64,7 @@ from exactlearn.reporting.report import (
     run_tables,
     size_in_words,
 )
+from exactlearn.reporting.trace import write_trace
 
 RESULTS = Path("results")
 
@@ -106,6 +110,7 @@ def do(run: Run, path: Path, output: Output) -> NoReturn:
         write_json(record, folder / "result.json")
         if status == ExitStatus.INTERRUPTED:
             break
+    write_page(folder, output)
     if output.as_json:
         output.answer(record)
     output.note(f"Results lie in {folder.resolve()}")
@@ -230,6 +235,9 @@ def _learn(
     print_message(learned, output)
     found = artifacts(learned)
     write_artifacts(found, output)
+    result: Any = learned
+    if getattr(result, "trace", ()):  # not all methods have one
+        write_records_in(partial(write_trace, result), "trace", output)
     return found.parents, dict(found.record), learning
 
 

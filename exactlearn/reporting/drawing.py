@@ -19,7 +19,7 @@ SHADE, FULL = (0.6, 0.72, 0.88), 0.03
 """Colour of a node that every row reaches, and the reach that a network's boxes are shaded as;
 fewer rows, less colour."""
 
-ARC_WIDTH, STRONGEST = 1.0, 4.0
+ARC_WIDTH, STRONGEST = 1.0, 3.2
 """Width of an arc of unknown strength, and of one of strength 1, in points."""
 
 

@@ -137,7 +137,7 @@ def learning_tables(record: Mapping[str, Any]) -> list[Any]:
     left = record.get("unproven")
     tables: list[Any] = [
         facts(
-            status=_STATUS.get(record["status"], record["status"]),
+            status=STATUS.get(record["status"], record["status"]),
             score=number(record["score"]),
             bound=number(record["bound"]),
             gap=percent(record["gap"]),
@@ -360,7 +360,7 @@ def percent(share: float | None) -> str:
     return "" if share is None or not isfinite(share) else f"{100 * share:.2f} %"
 
 
-_STATUS = {
+STATUS = {
     "optimal": "optimal (proven)",
     "t-local": "t-local optimal (proven)",
     "heuristic": "heuristic (nothing is proven)",

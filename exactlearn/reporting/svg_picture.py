@@ -17,7 +17,7 @@ PIXELS = 96
 BOLD = ' font-weight="600"'
 
 HEAD = 7.5, 3.2
-"""Length and half the width of an arrow's head, in pixels."""
+"""Length and half the width of an arrow's head, in pixels; thick arcs have larger ones."""
 
 
 def svg_file(placed: PlacedDrawing) -> str:
@@ -54,11 +54,11 @@ def _arc(drawing: Drawing, number: int, curve: list[Point]) -> str:
     along, across = (x1 - x0) / far, (y1 - y0) / far
     head = ""
     if arc not in drawing.undirected:
-        back = x1 - HEAD[0] * along, y1 - HEAD[0] * across
+        long, half = (size * max(1.0, drawing.width_of(arc) / 2) for size in HEAD)
+        back = x1 - long * along, y1 - long * across
         points[-1] = back
         sides = [
-            (back[0] - sign * HEAD[1] * across, back[1] + sign * HEAD[1] * along)
-            for sign in (1, -1)
+            (back[0] - sign * half * across, back[1] + sign * half * along) for sign in (1, -1)
         ]
         corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in ((x1, y1), *sides))
         head = f'<polygon points="{corners}" fill="#6b7280"/>'

@@ -1,0 +1,179 @@
+"""``exactlearn report``: one HTML page on the results in a folder, a record or a model."""
+
+import csv
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from exactlearn._runtime.files import atomic_write, suffix_of
+from exactlearn._runtime.json_file import read_json
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.declarations import Report
+from exactlearn.commands.output import Output, require_suffix
+from exactlearn.commands.pipeline import load
+from exactlearn.commands.provenance import files_read, sha256
+from exactlearn.commands.rerun import declared
+from exactlearn.commands.runs import read_run
+from exactlearn.commands.sections import Reading
+from exactlearn.errors import ExactlearnError, FormatError, OptionError
+from exactlearn.formats.models import FORMATS, NETWORKS, read_model
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.reporting.findings import Findings
+from exactlearn.reporting.page import page
+from exactlearn.structure.learning import LearnedNetwork
+
+RECORD, PAGE = "result.json", "report.html"
+"""Names of a folder's record and page."""
+
+
+def run(options: Report, output: Output) -> None:
+    """Run the command."""
+    source = options.source
+    if not source.exists():
+        raise OptionError(f"{source}: no such file or folder; give what a command wrote with -o")
+    beside = source / PAGE if source.is_dir() else source.parent / f"{source.stem}.html"
+    path = output.path or beside
+    require_suffix(path, (".html",))
+    found = findings(source)
+    atomic_write(path, page(found))
+    output.wrote(path)
+    output.answer({"page": str(path), "notes": list(found.notes)}, *found.notes)
+
+
+def report(
+    result: LearnedNetwork | BayesianNetwork | DecisionGraph | Path | str, path: Path | str
+) -> None:
+    """Write one HTML page on a result.
+
+    Parameters
+    ----------
+    result
+        What :func:`exactlearn.learn` returned, a model, or the folder, record or model file that a
+        command wrote.
+    path
+        The page to write, ``.html``.
+
+    Raises
+    ------
+    OptionError
+        When there is no such file or folder, or the page cannot be written.
+    FormatError
+        When a record or model does not follow its format.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> from tempfile import TemporaryDirectory
+    >>> table = el.Dataset([[0, 0], [1, 1], [1, -1]], ("smoke", "lung"), (("no", "yes"),) * 2)
+    >>> with TemporaryDirectory() as folder:
+    ...     el.report(el.learn(table), Path(folder) / "smoke.html")
+    """
+    if isinstance(result, Path | str):
+        run(Report(source=Path(result)), Output(path=Path(path), quiet=True))
+        return
+    require_suffix(Path(path), (".html",))
+    atomic_write(Path(path), page(_of_object(result)))
+
+
+def _of_object(result: LearnedNetwork | BayesianNetwork | DecisionGraph) -> Findings:
+    if isinstance(result, DecisionGraph):
+        return Findings("Decision graph", graph=result)
+    if isinstance(result, BayesianNetwork):
+        return Findings("Bayesian network", network=result)
+    return Findings("Learned network", result.to_dict(), result.dataset, result.network)
+
+
+def write_page(folder: Path, output: Output) -> None:
+    """Write the page of a folder's results into it, or say why there is none."""
+    atomic_write(folder / PAGE, page(findings(folder)))
+    output.detail(f"Wrote {folder / PAGE}")
+
+
+def findings(source: Path) -> Findings:
+    """Return what a folder, a record or a model file holds.
+
+    Raises
+    ------
+    FormatError
+        When a record or model does not follow its format.
+    """
+    if source.is_dir():
+        return _of_folder(source)
+    if suffix_of(source) in FORMATS:
+        return _models(Findings(source.name), read_model(source))
+    return _of_record(source)
+
+
+def _of_folder(folder: Path) -> Findings:
+    if not (folder / RECORD).is_file() and not (folder / "run.toml").is_file():
+        raise OptionError(
+            f"{folder}: expected {RECORD} in it, as commands write it into a folder with "
+            "--output FOLDER; name the record or the model itself"
+        )
+    found = _of_record(folder / RECORD) if (folder / RECORD).is_file() else Findings(folder.name)
+    names = [f"network{suffix}" for suffix in NETWORKS] + ["model.pdg.json"]
+    for path in (folder / name for name in names):
+        if path.is_file():
+            found = _models(found, read_model(path))
+    if (folder / "trace.csv").is_file():
+        found = replace(found, trace=_read_trace(folder / "trace.csv"))
+    return _with_run(found, folder / "run.toml") if (folder / "run.toml").is_file() else found
+
+
+def _with_run(found: Findings, path: Path) -> Findings:
+    """Add the title and the table of a run, of which the folder has a copy."""
+    try:
+        run = read_run(path)
+    except ExactlearnError as error:  # that of a sweep
+        return replace(found, notes=(*found.notes, f"No table is shown: {error}"))
+    found = replace(found, title=run.title or found.title)
+    return _with_table(found, Path(run.data.file), run.data) if run.pipeline else found
+
+
+def _of_record(path: Path) -> Findings:
+    """Return what a record tells, with the table that it names, where that is unchanged."""
+    record = read_json(path)
+    if not isinstance(record, dict):
+        raise FormatError(f"{path}: expected the record of a command, an object, found a list")
+    made_by = record.get("made_by") or {}
+    words = made_by.get("command") or []
+    found = Findings(shlex.join(words[:3]) if words else path.stem, record)
+    if not words:
+        note = "The record does not say how it was made: an older version wrote it."
+        return replace(found, notes=(note,))
+    try:
+        options = declared(made_by, path)[1]
+    except ExactlearnError as error:
+        return replace(found, notes=(f"No table is shown: {error}.",))
+    files = files_read(options)
+    for table in made_by.get("data", ()):
+        if table.get("option") != "data" and table.get("option") != "source":
+            continue
+        file = files.get(table["option"])
+        if file is None or sha256([file]) != table["sha256"]:
+            note = f"No table is shown: {table['name']} is not there any more, or has changed."
+            return replace(found, notes=(note,))
+        return _with_table(found, file, options) if isinstance(options, Reading) else found
+    return found
+
+
+def _with_table(found: Findings, path: Path, reading: Reading) -> Findings:
+    try:
+        return replace(found, data=load(path, reading))
+    except ExactlearnError as error:
+        return replace(found, notes=(*found.notes, f"No table is shown: {error}"))
+
+
+def _models(found: Findings, model: Any) -> Findings:
+    if isinstance(model, DecisionGraph):
+        return replace(found, graph=model)
+    return replace(found, network=model)
+
+
+def _read_trace(path: Path) -> list[tuple[float, float, float]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            (float(row["seconds"]), float(row["score"]), float(row["bound"]))
+            for row in csv.DictReader(file)
+        ]

@@ -1,0 +1,80 @@
+"""What a page of results tells of, gathered from a record, a table, models and a trace."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.dataset import Dataset
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+
+STRENGTHS = {
+    "edge_strength": "share of bootstrap samples with the edge",
+    "adjacency_weight": "weight of the listed networks with the edge",
+}
+"""Keys of an arc's support that its width may show, and what they are."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a page tells of; what is ``None`` or empty is left out.
+
+    Parameters
+    ----------
+    title
+        Heading of the page.
+    record
+        The JSON record of a command.
+    data
+        The table as it was read.
+    network, graph
+        The models.
+    trace
+        Seconds, score and bound at each improvement.
+    notes
+        What could not be read, and why.
+    """
+
+    title: str
+    record: Mapping[str, Any] = field(default_factory=dict)
+    data: Dataset | None = None
+    network: BayesianNetwork | None = None
+    graph: DecisionGraph | None = None
+    trace: Sequence[tuple[float, float, float]] = ()
+    notes: Sequence[str] = ()
+
+    def entries(self, key: str) -> list[Mapping[str, Any]]:
+        """Return a list of objects in the record; nothing where the key is another command's."""
+        found = self.record.get(key)
+        listed = isinstance(found, list) and all(isinstance(one, dict) for one in found)
+        return found if listed and found else []
+
+    @cached_property
+    def parents(self) -> dict[str, list[str]]:
+        """Parents of each variable by name: those of the record, or else of the network."""
+        own = self.record.get("parents")
+        own = own if isinstance(own, dict) else {}
+        if own or self.network is None:
+            return {name: list(family) for name, family in own.items()}
+        names = self.network.names
+        families = zip(names, self.network.parents, strict=True)
+        return {name: [names[p] for p in family] for name, family in families}
+
+    @cached_property
+    def support(self) -> dict[tuple[str, str], Mapping[str, float]]:
+        """What is known of each arc's support, by parent and child."""
+        known = {(one["parent"], one["child"]): one for one in self.entries("support")}
+        return {**{arc[::-1]: one for arc, one in known.items()}, **known}
+
+    @property
+    def strength_key(self) -> str | None:
+        """The key of the support that arcs are drawn by: the same in both directions."""
+        one = next(iter(self.support.values()), {})
+        return next((key for key in STRENGTHS if key in one), None)
+
+    @property
+    def table_rows(self) -> str:
+        """What the rows of the table are, in a phrase."""
+        data = self.data
+        return "" if data is None else f"{data.n_rows} rows of {data.n_variables} variables"

@@ -1,0 +1,101 @@
+"use strict";
+// Pictures: zoom, drag, the details of a box on hover, focus, click and tap.
+for (const picture of document.querySelectorAll(".picture")) {
+  const canvas = picture.querySelector(".canvas"), svg = picture.querySelector("svg");
+  const panel = picture.querySelector(".panel"), boxes = [...picture.querySelectorAll(".box")];
+  if (!svg) continue;
+  const [width, height] = [svg.viewBox.baseVal.width, svg.viewBox.baseVal.height];
+  let scale = 1;
+  const zoom = (wanted) => {
+    const [x, y] = [canvas.scrollLeft + canvas.clientWidth / 2, canvas.scrollTop + canvas.clientHeight / 2];
+    const before = scale;
+    scale = Math.min(4, Math.max(0.1, wanted));
+    svg.setAttribute("width", width * scale);
+    svg.setAttribute("height", height * scale);
+    canvas.scrollLeft = x * scale / before - canvas.clientWidth / 2;
+    canvas.scrollTop = y * scale / before - canvas.clientHeight / 2;
+  };
+  const fit = () => Math.min(1.15, canvas.clientWidth / width);
+  for (const button of picture.querySelectorAll("[data-zoom]"))
+    button.addEventListener("click", () => zoom(+button.dataset.zoom ? scale * +button.dataset.zoom : fit()));
+  zoom(Math.max(0.55, fit())); // smaller letters cannot be read: a large picture scrolls
+  canvas.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return;
+    event.preventDefault();
+    zoom(scale * (event.deltaY < 0 ? 1.1 : 0.9));
+  }, { passive: false });
+
+  let grabbed = null;
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.pointerType === "mouse" && event.button === 0)
+      grabbed = [event.clientX + canvas.scrollLeft, event.clientY + canvas.scrollTop];
+  });
+  addEventListener("pointermove", (event) => {
+    if (grabbed) canvas.scrollTo(grabbed[0] - event.clientX, grabbed[1] - event.clientY);
+  });
+  addEventListener("pointerup", () => { grabbed = null; });
+
+  const show = (box) => {
+    const own = picture.querySelector(`template[data-for="${box.dataset.box}"]`);
+    for (const other of boxes) other.classList.toggle("on", other === box);
+    for (const arc of picture.querySelectorAll(".arc"))
+      arc.classList.toggle("on", arc.dataset.arc.split(" ").includes(box.dataset.box));
+    svg.classList.add("dim");
+    if (!own) return;
+    panel.hidden = false;
+    panel.replaceChildren(own.content.cloneNode(true));
+  };
+  for (const box of boxes) {
+    box.setAttribute("tabindex", "0");
+    box.setAttribute("role", "button");
+    box.setAttribute("aria-label", box.textContent);
+    box.addEventListener("focus", () => show(box));
+    box.addEventListener("click", () => show(box));
+    box.addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse" && !grabbed) show(box); });
+  }
+  svg.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    svg.classList.remove("dim");
+    for (const one of picture.querySelectorAll(".on")) one.classList.remove("on");
+    panel.hidden = true;
+  });
+  picture.querySelector(".find").addEventListener("change", (event) => {
+    const wanted = event.target.value.toLowerCase();
+    const box = boxes.find((one) => one.querySelector("tspan").textContent.toLowerCase() === wanted);
+    if (!box) return;
+    box.scrollIntoView({ block: "center", inline: "center" });
+    box.focus();
+  });
+}
+
+// Tables: sorted by a click on a head, filtered by text.
+for (const table of document.querySelectorAll("table.sortable")) {
+  const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = head.textContent;
+    head.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") === "ascending";
+      for (const other of heads) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const text = (row) => row.cells[column].textContent;
+      const numbers = [...body.rows].every((row) => text(row) === "" || !isNaN(parseFloat(text(row))));
+      const order = (a, b) => numbers
+        ? (parseFloat(text(a)) || 0) - (parseFloat(text(b)) || 0) : text(a).localeCompare(text(b));
+      body.append(...[...body.rows].sort((a, b) => (down ? -1 : 1) * order(a, b)));
+    });
+  });
+  if (body.rows.length < 12) continue;
+  const filter = document.createElement("input");
+  filter.type = "search";
+  filter.className = "filter";
+  filter.placeholder = "Filter rows";
+  filter.setAttribute("aria-label", "Filter rows");
+  filter.addEventListener("input", () => {
+    const wanted = filter.value.toLowerCase();
+    for (const row of body.rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  });
+  table.parentElement.before(filter);
+}

@@ -1,0 +1,86 @@
+"""The page's section on the data: types, states, rare states and missing cells."""
+
+from typing import Any
+
+import numpy as np
+
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.missingness_patterns import missingness_patterns
+from exactlearn.reporting.findings import Findings
+from exactlearn.reporting.markup import MOST_ROWS, Markup, bar, count, table, tag
+
+MOST_PATTERNS, MOST_COLUMNS = 20, 40
+"""Most patterns of missing cells, and most variables of their picture."""
+
+
+def data_section(found: Findings) -> Markup | None:
+    """Return types, states, rare states and missing cells of the table."""
+    data = found.data
+    if data is None:
+        return None
+    rates = _missing_rates(data)
+    rows = [_variable_row(data, v, rates[v]) for v in range(min(data.n_variables, MOST_ROWS))]
+    columns = ("variable", "type", "states", "most frequent", "rarest", "missing")
+    variables = table(columns, rows, right=("states",), total=data.n_variables, sortable=True)
+    return Markup(variables + (_patterns(data) if rates.any() else ""))
+
+
+def _missing_rates(data: Dataset) -> Any:
+    return data.row_weights @ (data.codes < 0) / max(float(data.row_weights.sum()), 1e-300)
+
+
+def _variable_row(data: Dataset, v: int, missing: float) -> list[Any]:
+    """Return name, type, number of states, the most frequent and the rarest state, missing."""
+    states = data.states[v]
+    counts = np.bincount(data.codes[:, v] + 1, data.row_weights, len(states) + 1)[1:]
+    total = max(float(counts.sum()), 1e-300)
+    most, least = int(np.argmax(counts)), int(np.argmin(counts))
+    kind = "bins of a number" if data.names[v] in data.edges else "states"
+    rare = f"{states[least]}: {count(counts[least])}"
+    return [
+        data.names[v],
+        "constant" if len(states) < 2 else kind,
+        len(states),
+        bar(counts[most] / total, f"{states[most]}: {100 * counts[most] / total:.3g} %"),
+        tag("span", rare, class_="warn") if counts[least] < 5 else rare,
+        bar(missing, f"{100 * missing:.3g} %") if missing else "none",
+    ]
+
+
+def _patterns(data: Dataset) -> Markup:
+    """Return the picture of the most frequent patterns of missing cells."""
+    found = missingness_patterns(data)
+    shown = np.sort(np.argsort(-found.rates, kind="stable")[:MOST_COLUMNS])
+    missing, weights = found.missing[:MOST_PATTERNS][:, shown], found.weights[:MOST_PATTERNS]
+    names = [tag("th", tag("span", found.names[v]), scope="col") for v in shown]
+    rows = [
+        tag(
+            "tr",
+            [
+                tag(
+                    "td",
+                    class_="gone" if gone else "there",
+                    title="missing" if gone else "observed",
+                )
+                for gone in row
+            ],
+            tag(
+                "td",
+                bar(weight / found.total, f"{count(weight)} ({100 * weight / found.total:.3g} %)"),
+            ),
+        )
+        for row, weight in zip(missing.tolist(), weights.tolist(), strict=True)
+    ]
+    head = tag("tr", names, tag("th", "rows", scope="col"))
+    grid = tag("table", tag("thead", head), tag("tbody", rows), class_="patterns")
+    text = (
+        f"{len(found.weights)} patterns of missing cells; {count(found.complete)} of "
+        f"{count(found.total)} rows are complete. Filled: missing."
+    )
+    if len(found.weights) > len(rows) or len(found.names) > len(names):
+        text += f" Shown: the {len(rows)} most frequent, {len(names)} variables."
+    return Markup(
+        tag("h3", "Which cells are missing together")
+        + tag("p", text, class_="quiet")
+        + tag("div", grid, class_="wide", tabindex=0)
+    )

@@ -1,0 +1,270 @@
+"""The page's sections on results: summary, answers, cells, alternatives, search, proof."""
+
+from collections.abc import Mapping, Sequence
+from math import exp, isfinite
+from shlex import join
+from typing import Any
+
+from exactlearn.reporting.findings import Findings
+from exactlearn.reporting.markup import MOST_ROWS, Markup, bar, decimals, facts, table, tag
+from exactlearn.reporting.report import STATUS, percent
+
+MOST_CELLS = 500
+"""Most completed cells."""
+
+
+CELL_KEYS = {
+    "row": "row",
+    "line": "line",
+    "variable": "variable",
+    "value": "value",
+    "posterior": "posterior",
+    "probability": "posterior",
+    "next_best": "next best value",
+    "loss_of_next_best": "its loss",
+    "at_least": "at least",
+}
+"""Columns of the table of completed cells by the keys of a cell."""
+
+PROOFS = {
+    "optimal": "The network is proven optimal for the score and the constraints.",
+    "t-local": "No change of so many cells improves the solution; a better one is not ruled out.",
+    "heuristic": "Nothing is proven.",
+}
+"""What the status of a search proves."""
+
+
+def summary_section(found: Findings) -> Markup | None:
+    """Return how the search ended, and sizes."""
+    record = found.record
+    status = record.get("status")
+    missing = None if found.data is None else len(found.data.missing_cells)
+    told = facts(
+        status=tag("strong", STATUS.get(status, status), class_=f"status {status}")
+        if status
+        else "",
+        score=decimals(record.get("score")),
+        bound=decimals(record.get("bound")),
+        gap=percent(record.get("gap")),
+        seconds=decimals(record.get("seconds"), 2),
+        table=found.table_rows,
+        missing_cells=missing,
+        completed_rightly=percent(record.get("imputation_accuracy")),
+        arcs=sum(map(len, found.parents.values())) if found.parents else "",
+        reversible_arcs=len(record["reversible"]) if "reversible" in record else "",
+    )
+    reason = record.get("reason")
+    return Markup(told + (tag("p", reason) if reason else "")) if told else None
+
+
+def answers_section(found: Findings) -> Markup | None:
+    """Return the posteriors."""
+    parts = []
+    own = [found.record] if isinstance(found.record.get("posterior"), dict) else []
+    for answer in found.entries("queries") or own:
+        given = answer.get("evidence") or {}
+        told = ", ".join(f"{name} = {state}" for name, state in given.items())
+        rows = [
+            [name if k == 0 else "", state, bar(p, f"{p:.4f}")]
+            for name, states in answer["posterior"].items()
+            for k, (state, p) in enumerate(states.items())
+        ]
+        parts.append(tag("h3", f"Given {told}" if told else "Marginals"))
+        parts.append(table(("variable", "state", "probability"), rows[:MOST_ROWS], total=len(rows)))
+    return Markup("".join(parts)) if parts else None
+
+
+def cells_section(found: Findings) -> Markup | None:
+    """Return the completed cells; numbered from 1, with losses and posteriors where known."""
+    cells = found.entries("profile") or found.entries("completion")
+    if not cells:
+        return None
+    shown = [_cell(cell) for cell in cells[:MOST_CELLS]]
+    keys = [key for key in CELL_KEYS if any(cell.get(key) is not None for cell in shown)]
+    rows = [[_told(cell.get(key)) for key in keys] for cell in shown]
+    head = [CELL_KEYS[key] for key in keys]
+    right = ("row", "line", "posterior", "its loss", "at least")
+    listed = table(head, rows, right=right, total=len(cells), sortable=True)
+    meanings = [
+        tag("p", f"{CELL_KEYS[key].capitalize()}: {told}.", class_="quiet")
+        for key in keys
+        if isinstance(told := found.record.get(key), str)
+    ]
+    return Markup(listed + "".join(meanings))
+
+
+def _cell(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a cell as the page's table has it, with the next best value of a profile."""
+    own = {**cell, "row": cell["row"] + 1}
+    if others := cell.get("others"):
+        own |= {"next_best": others[0]["value"], "loss_of_next_best": others[0]["loss"]}
+        own["at_least"] = others[0].get("at_least")
+    return own
+
+
+def _told(value: Any) -> str:
+    return decimals(value) if isinstance(value, float) else "" if value is None else str(value)
+
+
+def alternatives_section(found: Findings) -> Markup | None:
+    """Return the best networks, and how each differs from the first."""
+    listed = found.entries("networks") or found.entries("best")
+    if second := found.record.get("runner_up"):
+        listed = [{"score": found.record["score"], "parents": found.record["parents"]}, second]
+    if len(listed) < 2:
+        return None
+    arcs = [
+        {(p, v) for v, family in one.get("parents", {}).items() for p in family} for one in listed
+    ]
+    rows = [
+        [
+            rank,
+            decimals(one["score"]),
+            decimals(one["score"] - listed[0]["score"]),
+            f"{exp(min(0.0, one['score'] - listed[0]['score'])):.3g}",
+            _arcs_told(own - arcs[0]),
+            _arcs_told(arcs[0] - own),
+        ]
+        for rank, (one, own) in enumerate(zip(listed[:MOST_ROWS], arcs, strict=False), 1)
+    ]
+    head = ("rank", "score", "difference", "relative weight", "arcs more", "arcs fewer")
+    note = found.record.get("bayes_factor")
+    return Markup(
+        (tag("p", f"Difference: {note}.", class_="quiet") if note else "")
+        + table(head, rows, right=head[:4], total=len(listed), sortable=True)
+    )
+
+
+def _arcs_told(arcs: set[tuple[str, str]]) -> str:
+    return ", ".join(f"{p} → {v}" for p, v in sorted(arcs))
+
+
+def search_section(found: Findings) -> Markup | None:
+    """Return score and bound over time."""
+    points = [point for point in found.trace if isfinite(point[1]) or isfinite(point[2])]
+    return _trace_picture(points, found.record) if points else None
+
+
+def _trace_picture(
+    points: Sequence[tuple[float, float, float]], record: Mapping[str, Any]
+) -> Markup:
+    """Return score and bound over time as a step line each, the gap between them shaded."""
+    end = max(points[-1][0], float(record.get("seconds") or 0.0))
+    drawn = [*points, (end, *points[-1][1:])]
+    finite = [y for p in drawn for y in p[1:] if isfinite(y)]
+    low, high = min(finite), max(finite)
+    spread, last = high - low or 1.0, end or 1.0
+    left, right, top, bottom = 10.0, 630.0, 16.0, 220.0
+
+    def line(k: int) -> str:
+        steps, before = [], None
+        for p in drawn:
+            if isfinite(p[k]):
+                x = left + (right - left) * p[0] / last
+                y = bottom - (bottom - top) * (p[k] - low) / spread
+                steps.append(f"H{x:.1f}V{y:.1f}" if before else f"M{x:.1f},{y:.1f}")
+                before = p
+        return "".join(steps)
+
+    texts = [
+        (left, top - 4, "start", f"{high:.6g}"),
+        (left, bottom + 16, "start", "0 s"),
+        (right, bottom + 16, "end", f"{last:.3g} s"),
+        (left, bottom - 4, "start", f"{low:.6g}"),
+    ]
+    parts = [tag("path", d=f"M{left},{bottom}H{right}M{left},{top}H{right}", class_="axis")]
+    parts += [tag("path", d=line(2), class_="bound"), tag("path", d=line(1), class_="score")]
+    parts += [tag("text", text, x=x, y=y, text_anchor=anchor) for x, y, anchor, text in texts]
+    label = f"Score and bound over {last:.3g} seconds"
+    svg = tag("svg", parts, viewBox="0 0 640 240", class_="trace", role="img", aria_label=label)
+    legend = tag(
+        "p",
+        tag("span", "score of the best network so far", class_="key score"),
+        tag("span", "proven bound", class_="key bound"),
+        class_="quiet",
+    )
+    rows = [
+        [decimals(t, 2), decimals(score), decimals(bound)] for t, score, bound in points[:MOST_ROWS]
+    ]
+    head = ("seconds", "score", "bound")
+    listed = tag(
+        "details", tag("summary", "As a table"), table(head, rows, right=head, total=len(points))
+    )
+    return Markup(svg + legend + listed)
+
+
+def proof_section(found: Findings) -> Markup | None:
+    """Return what is proven, and where the proof is."""
+    record, made_by = found.record, found.record.get("made_by") or {}
+    if record.get("bound") is None and "certificate" not in record:
+        return None
+    gap = record.get("gap")
+    text = PROOFS.get(str(record.get("status")), "Nothing is proven but the bound.")
+    if gap:
+        text = f"{text} No network scores more than the bound; the gap is {percent(gap)}."
+    written = record.get("certificate") or (made_by.get("options") or {}).get("certificate")
+    line = (
+        [
+            tag("code", f"exactlearn verify {written} SCORES"),
+            " checks it with exact numbers, apart from the search.",
+        ]
+        if written
+        else [
+            "No certificate was written; ",
+            tag("code", "exactlearn solve --certificate FILE"),
+            " writes one.",
+        ]
+    )
+    return Markup(tag("p", text) + tag("p", f"Certificate: {written}. " if written else None, line))
+
+
+def held_out_section(found: Findings) -> Markup | None:
+    """Return the log-likelihood of rows that the models were not learned from."""
+    rows = [
+        [
+            name.replace("_", " "),
+            one["rows"],
+            decimals(one["log_likelihood_per_row"]) or "minus infinity",
+        ]
+        for name, one in (found.record.get("held_out") or {}).items()
+    ]
+    head = ("model", "rows", "log-likelihood per row")
+    return table(head, rows, right=head[1:]) if rows else None
+
+
+def made_section(found: Findings) -> Markup | None:
+    """Return version, command, options and files that the result was made by."""
+    made_by = found.record.get("made_by")
+    if not made_by:
+        return None
+    command = join(made_by.get("command", ()))
+    told = facts(
+        version=f"exactlearn {made_by.get('version')}",
+        seed=made_by.get("seed"),
+        time=made_by.get("time"),
+        python=made_by.get("python"),
+        platform=made_by.get("platform"),
+    )
+    files_read = [
+        [
+            one.get("name"),
+            one.get("rows", ""),
+            one.get("columns", ""),
+            tag("code", (one.get("sha256") or "")[:16], title=one.get("sha256")),
+        ]
+        for one in (*made_by.get("data", ()), *made_by.get("inputs", ()))
+    ]
+    options = [[key, tag("code", str(value))] for key, value in made_by.get("options", {}).items()]
+    return Markup(
+        tag("pre", tag("code", command))
+        + told
+        + (table(("file", "rows", "columns", "SHA-256"), files_read) if files_read else "")
+        + tag("details", tag("summary", "All options"), table(("option", "value"), options))
+        + tag(
+            "p",
+            "The command ",
+            tag("code", "exactlearn rerun"),
+            " repeats it and compares the answers.",
+            class_="quiet",
+        )
+    )

@@ -1,0 +1,390 @@
+"""The page of results: whole, escaped, bounded, and used in a browser as a reader would."""
+
+import json
+import os
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import exactlearn as el
+from exactlearn import BayesianNetwork, Dataset
+from exactlearn.errors import FormatError, OptionError
+from exactlearn.reporting.findings import Findings
+from exactlearn.reporting.markup import Markup, table, tag
+from exactlearn.reporting.page import SECTIONS, page
+from tests.command_line import run, run_json
+
+EVIL = "<script>alert('1')</script>\"&"
+
+
+class _Outline(HTMLParser):
+    """Elements that are left open, ids, section titles and all text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.titles, self.text, self.tags = [], [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.ids += [value for key, value in attrs if key == "id"]
+        if tag not in ("meta", "link", "input"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+        if self.open[-1:] == ["h2"]:
+            self.titles.append(data)
+
+
+def outline(text):
+    found = _Outline(text)
+    assert found.open == []
+    assert len(set(found.ids)) == len(found.ids)
+    return found
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Results of some commands, by name."""
+    at = tmp_path_factory.mktemp("results")
+    run("run", "cancer", "-o", at / "run")
+    run("solve", "asia-mnar-complete", "--best", 4, "-o", at / "solve")
+    run("augment", "cancer-mcar", "--profile", "--best", 2, "-o", at / "augment")
+    run("impute", "cancer-mcar", "-o", at / "impute")
+    return at
+
+
+def test_a_run_writes_its_page_with_every_section_it_has(folders):
+    text = (folders / "run" / "report.html").read_text(encoding="utf-8")
+    assert outline(text).titles == [
+        *("Summary", "Data", "Network", "Decision graph", "Answers", "Completed cells"),
+        *("Search", "Proof", "How it was made"),
+    ]
+    record = json.loads((folders / "run" / "result.json").read_text())
+    for told in (record["made_by"]["data"][0]["sha256"], "exactlearn run cancer", "300 rows"):
+        assert told in text
+    rows = re.findall(r"<tr><td class=\"n\">(\d+)</td><td>(\w+)</td><td>(\w+)</td>(.*?)</tr>", text)
+    assert [row[:3] for row in rows] == [
+        (str(c["row"] + 1), c["variable"], c["value"]) for c in record["completion"]
+    ]
+    for cell, (*_, more) in zip(record["completion"], rows, strict=True):
+        figures = (
+            f"{cell['posterior']:.4f}",
+            cell["next_best"],
+            f"{cell['loss_of_next_best']:.4f}",
+        )
+        assert re.findall(">([^<>]+)</td>", more) == [*figures]
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "lacking"),
+    [
+        ("solve", {"Data", "Network", "Alternatives", "Search"}, {"Completed cells", "Answers"}),
+        ("augment", {"Data", "Network", "Alternatives", "Completed cells"}, {"Decision graph"}),
+        ("impute", {"Data", "Completed cells"}, {"Network", "Proof", "Search"}),
+    ],
+)
+def test_sections_are_those_of_the_folder(folders, name, there, lacking):
+    run("report", folders / name)
+    titles = set(outline((folders / name / "report.html").read_text(encoding="utf-8")).titles)
+    assert there <= titles <= set(SECTIONS)
+    assert not lacking & titles
+
+
+def test_the_support_of_arcs_is_in_picture_and_table(folders):
+    text = (folders / "solve" / "report.html").read_text(encoding="utf-8")
+    record = json.loads((folders / "solve" / "result.json").read_text())
+    assert "Width: weight of the listed networks with the edge." in text
+    assert f"{record['support'][0]['adjacency_weight']:.3f}" in text
+    assert "strength 1.00</title>" in text
+
+
+def test_losses_and_posteriors_of_completed_cells(folders):
+    augment = (folders / "augment" / "report.html").read_text(encoding="utf-8")
+    cell = json.loads((folders / "augment" / "result.json").read_text())["profile"][0]
+    other = cell["others"][0]
+    row = [other["value"], f"{other['loss']:.4f}", f"{other['at_least']:.4f}"]
+    assert re.search("</td><td[^>]*>".join(map(re.escape, row)), augment)
+    impute = (folders / "impute" / "report.html").read_text(encoding="utf-8")
+    cell = json.loads((folders / "impute" / "result.json").read_text())["completion"][0]
+    assert f"{cell['probability']:.4f}" in impute
+
+
+def test_a_lone_record_and_models_give_what_they_hold(folders, tmp_path):
+    shutil.copy(folders / "run" / "model.pdg.json", tmp_path / "model.pdg.json")
+    shutil.copy(folders / "run" / "network.bif", tmp_path / "network.bif")
+    shutil.copy(folders / "solve" / "result.json", tmp_path / "own.json")
+    found = {}
+    for name in ("model.pdg.json", "network.bif", "own.json"):
+        path = run_json("report", tmp_path / name)["page"]
+        found[name] = outline(Path(path).read_text(encoding="utf-8")).titles
+    assert found["model.pdg.json"] == ["Decision graph"]
+    assert found["network.bif"] == ["Summary", "Network"]
+    assert found["own.json"][:3] == ["Summary", "Data", "Network"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("solve", "cancer-mcar-complete", "--solver", "ges"),
+        ("query", "asia", "--evidence", "smoke=yes"),
+        ("graph", "asia"),
+        ("compile", "asia"),
+        ("evaluate", "asia", "asia-mnar-complete"),
+        ("compare", "cancer-mcar", "--methods", "mode,t-local"),
+        ("missingness", "cancer-mcar"),
+    ],
+)
+def test_records_of_all_kinds_are_told(words, tmp_path):
+    record = tmp_path / "own.json"
+    record.write_text(run(*words, "--json"))
+    found = outline((tmp_path / run_json("report", record)["page"]).read_text(encoding="utf-8"))
+    assert "How it was made" in found.titles
+
+
+def test_a_table_that_has_changed_is_not_shown(tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("a,b\n0,1\n1,0\n1,1\n")
+    run("solve", table, "-o", tmp_path / "own")
+    table.write_text("a,b\n0,1\n")
+    notes = run_json("report", tmp_path / "own")["notes"]
+    assert notes == ["No table is shown: table.csv is not there any more, or has changed."]
+    assert notes[0] in (tmp_path / "own" / "report.html").read_text(encoding="utf-8")
+
+
+def test_what_cannot_be_told_is_refused(tmp_path):
+    network = tmp_path / "network.bif"
+    el.write_bif(el.fit_complete(Dataset(np.zeros((1, 1), int), ["a"], ["xy"]), [()]), network)
+    (tmp_path / "list.json").write_text("[]")
+    for source, error in (("none", OptionError), (".", OptionError), ("list.json", FormatError)):
+        with pytest.raises(error):
+            el.report(tmp_path / source, tmp_path / "page.html")
+    with pytest.raises(OptionError, match=r"\.html"):
+        el.report(network, tmp_path / "page.pdf")
+
+
+def test_a_learned_network_has_a_page(tmp_path):
+    data = Dataset(np.array([[0, 0], [1, 1], [1, -1], [0, 0]]), ("a", "b"), (("no", "yes"),) * 2)
+    el.report(el.learn(data), tmp_path / "page.html")
+    titles = outline((tmp_path / "page.html").read_text(encoding="utf-8")).titles
+    assert titles[:3] == ["Summary", "Data", "Network"]
+
+
+def evil_findings():
+    """Every text that comes from outside is hostile."""
+    names, states = (EVIL, "b"), ((EVIL, "x"), ("y", EVIL))
+    data = Dataset(np.array([[0, 0], [1, -1], [0, 1]]), names, states)
+    network = BayesianNetwork(names, states, ((), (0,)), (np.full(2, 0.5), np.full((2, 2), 0.5)))
+    parents = {EVIL: [], "b": [EVIL]}
+    record = {
+        "status": EVIL, "reason": EVIL, "score": -1.0, "bound": -1.0, "parents": parents,
+        "reversible": [[EVIL, "b"]], "bayes_factor": EVIL, "certificate": EVIL,
+        "support": [{"parent": EVIL, "child": "b", "support": 1.0, "adjacency_weight": 1.0}],
+        "completion": [{"row": 1, "variable": EVIL, "value": EVIL, "probability": 0.5}],
+        "networks": [{"score": -1.0, "parents": parents}, {"score": -2.0, "parents": {"b": []}}],
+        "queries": [{"evidence": {EVIL: EVIL}, "posterior": {EVIL: {EVIL: 1.0}}}],
+        "held_out": {EVIL: {"rows": 1, "log_likelihood_per_row": -1.0}},
+        "made_by": {"command": [EVIL], "version": EVIL, "options": {EVIL: EVIL},
+                    "data": [{"name": EVIL, "sha256": EVIL}]},
+    }  # fmt: skip
+    graph = el.compile_network(network)
+    return Findings(
+        EVIL, record, data, network, graph, [(0.1, -2.0, -1.0), (0.2, -1.0, -1.0)], [EVIL]
+    )
+
+
+def test_names_and_states_are_escaped_everywhere():
+    text = page(evil_findings())
+    found = outline(text)
+    assert set(found.titles) == set(SECTIONS)
+    assert "<script>alert" not in text
+    assert found.tags.count("script") == 1  # the page's own
+    assert sum(EVIL in part for part in found.text) > 20
+
+
+def test_large_tables_and_networks_keep_the_page_small():
+    n, rows = 300, 2000
+    draws = np.random.default_rng(0)
+    codes = draws.integers(-1, 4, (rows, n))
+    names = tuple(f"variable {v}" for v in range(n))
+    states = tuple(tuple(f"state {s}" for s in range(4)) for _ in range(n))
+    data = Dataset(codes, names, states)
+    parents = tuple(tuple(range(max(0, v - 4), v)) for v in range(n))
+    tables = tuple(np.full((4,) * (len(family) + 1), 0.25) for family in parents)
+    network = BayesianNetwork(names, states, parents, tables)
+    completion = [
+        {"row": int(row), "variable": names[v], "value": "state 0"} for row, v in data.missing_cells
+    ]
+    text = page(Findings("large", {"completion": completion}, data, network))
+    assert len(text) < 3_000_000
+    assert f"First 200 of {n}." in text
+    assert f"First 500 of {len(completion)}." in text
+    assert "First 48 of 256 rows, 4 of 4 states." in text
+
+
+def test_markup_is_the_only_way_past_escaping():
+    assert (
+        tag("p", Markup("<b>x</b>"), "<i>", title='"', lang=None)
+        == '<p title="&quot;"><b>x</b>&lt;i&gt;</p>'
+    )
+    assert tag("td", tabindex=0) == '<td tabindex="0"></td>'
+    assert tag("input", hidden=True, class_=None) == "<input hidden>"
+    assert "First 1 of 3." in table(("a",), [["x"]], total=3)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium: that of CHROMIUM, or the one on the path."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright drives the browser: pip install playwright"
+    )
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        pytest.skip(f"no browser: none of {', '.join(names)} is installed, and CHROMIUM is not set")
+    quiet = ("background-networking", "component-update", "sync")
+    arguments = [
+        "--no-sandbox",
+        "--headless",
+        "--disable-gpu",
+        *(f"--disable-{one}" for one in quiet),
+    ]
+    with playwright.sync_playwright() as driver:
+        launched = driver.chromium.launch(executable_path=found, args=arguments)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Opens a page; at the end nothing was complained about, and nothing was loaded."""
+    complaints, loaded = [], []
+
+    def open_page(text, width=1280, **options):
+        path = tmp_path / "page.html"
+        path.write_text(text, encoding="utf-8")
+        view = browser.new_page(viewport={"width": width, "height": 900}, **options)
+        view.on("console", lambda message: complaints.append(message.text))
+        view.on("pageerror", lambda error: complaints.append(str(error)))
+        view.on("dialog", lambda dialog: complaints.append(dialog.message))
+        view.on("request", lambda request: loaded.append(request.url))
+        view.goto(path.as_uri())
+        return view
+
+    yield open_page
+    assert complaints == []
+    assert len(loaded) == 1
+
+
+def the_run(folders):
+    return (folders / "run" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_variable_shows_its_table_on_hover_focus_and_tap(opened, folders):
+    view = opened(the_run(folders))
+    panel, box = view.locator("#network .panel"), view.locator("#network .box")
+    assert panel.is_hidden()
+    box.filter(has_text="Xray").hover()
+    assert panel.locator("h4").inner_text() == "P(Xray | Cancer)"
+    box.filter(has_text="Pollution").focus()
+    assert panel.locator("h4").inner_text() == "P(Pollution)"
+    assert view.locator("#network .arc.on").count() == 0
+    box.filter(has_text="Cancer").click()
+    assert panel.locator("h4").inner_text().startswith("P(Cancer")
+    assert view.locator("#network .arc.on").count() == 3
+    view.keyboard.press("Escape")
+    assert panel.is_hidden()
+
+
+def test_zoom_find_sort_and_filter(opened, folders):
+    view = opened(the_run(folders))
+    svg = view.locator("#network svg")
+    width = float(svg.get_attribute("width"))
+    view.locator("#network").get_by_label("Zoom in").click()
+    assert float(svg.get_attribute("width")) == pytest.approx(1.25 * width)
+    view.locator("#network").get_by_text("Fit").click()
+    view.locator("#network .find").fill("smoker")
+    view.locator("#network .find").press("Enter")
+    assert view.locator("#network .panel h4").inner_text().startswith("P(Smoker")
+    cells = view.locator("#completed-cells")
+    cells.get_by_role("button", name="variable").click()
+    column = cells.locator("tbody td:nth-child(2)").all_inner_texts()
+    assert column == sorted(column)
+    cells.get_by_role("button", name="variable").click()
+    assert cells.locator("tbody td:nth-child(2)").all_inner_texts() == sorted(column)[::-1]
+    cells.get_by_label("Filter rows").fill("xray")
+    assert set(cells.locator("tbody tr:visible td:nth-child(2)").all_inner_texts()) == {"Xray"}
+
+
+def test_the_keyboard_reaches_sections_and_boxes(opened, folders):
+    view = opened(the_run(folders))
+    view.keyboard.press("Tab")
+    assert view.evaluate("document.activeElement.className") == "skip"
+    for _ in range(3):
+        view.keyboard.press("Tab")
+    assert view.evaluate("document.activeElement.textContent") == "Network"
+    view.keyboard.press("Enter")
+    assert view.url.endswith("#network")
+    for _ in range(20):
+        view.keyboard.press("Tab")
+        if view.evaluate("document.activeElement.matches('#network .box')"):
+            break
+    assert view.locator("#network .panel").is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_scrolls_down_only_and_text_has_contrast(opened, folders, scheme):
+    view = opened(the_run(folders), width=390, color_scheme=scheme, has_touch=True)
+    assert view.evaluate("document.documentElement.scrollWidth") <= 390
+    view.locator("#network .box").nth(1).tap()
+    assert view.locator("#network .panel").is_visible()
+    assert view.evaluate("document.documentElement.scrollWidth") <= 390
+    assert view.evaluate(CONTRASTS) >= 4.5
+
+
+CONTRASTS = """() => {
+  const light = (text) => {
+    const [r, g, b] = text.match(/[\\d.]+/g).slice(0, 3).map((x) => {
+      const part = x / 255;
+      return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (one) => {
+    for (let at = one; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if (!colour.endsWith(", 0)")) return colour;
+    }
+  };
+  const kinds = "p, a, dt, dd, h1, h2, h3, h4, td, th, code, summary, strong";
+  const texts = [...document.querySelectorAll(kinds)];
+  return Math.min(...texts.filter((one) => one.checkVisibility() && one.textContent).map((one) => {
+    const [a, b] = [light(getComputedStyle(one).color), light(ground(one))].sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05);
+  }));
+}"""
+"""Least ratio of contrast of texts and their grounds (WCAG 2.1, 1.4.3)."""
+
+
+def test_hostile_names_do_nothing_in_a_browser(opened):
+    view = opened(page(evil_findings()))
+    for box in view.locator(".box").all():
+        box.focus()
+    assert view.locator("script").count() == 1
+
+
+def test_everything_is_there_without_the_script(opened, folders):
+    view = opened(the_run(folders), java_script_enabled=False)
+    assert view.locator("#network .box").count() == 5
+    assert view.locator("#completed-cells tbody tr").count() == 30
