@@ -57,6 +57,18 @@ class CrossValidation(ByValue, shown="learners folds best"):
         fold, in nats and as a share; NaN of a fold that is not done, or failed.
     failures
         By learner, why models could not be learnt, each reason once.
+
+    Examples
+    --------
+    >>> of_exact = {"log_likelihood": (-2.1, -2.3), "seconds": (0.2, 0.2)}
+    >>> of_tree = {"log_likelihood": (-2.2, -2.5), "seconds": (0.1, 0.1)}
+    >>> found = CrossValidation(("exact", "tree"), 2, {"exact": of_exact, "tree": of_tree})
+    >>> found.best, found.measures, found.mean("tree").value
+    ('exact', ('log_likelihood',), -2.35)
+    >>> round(found.difference("tree", "exact").value, 3)
+    -0.15
+    >>> found.to_records()[1]["folds"], found.to_frame()["learner"].tolist()
+    (2, ['exact', 'tree'])
     """
 
     learners: tuple[str, ...]
