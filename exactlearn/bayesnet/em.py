@@ -262,7 +262,8 @@ class NetworkEM:
         if np.isneginf(logs).any():
             rows, variables = next(self._cells_of(np.isneginf(logs)))
             row, variable = rows[0], variables[0]
-            where = f"row {row}, around the missing cell of {names[variable]!r}"
+            place = self.dataset.row_place(int(row))
+            where = f"{place}, around the missing cell of {names[variable]!r}"
         else:
             impossible = np.flatnonzero((self.available > 0) & (parameters == 0))
             family = int(np.searchsorted(self._ends, impossible[0], side="right"))

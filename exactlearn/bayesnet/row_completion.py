@@ -517,9 +517,9 @@ class _IncompleteRows:
         if len(cells):
             row, variable = self.dataset.missing_cells[cells[0]].tolist()
             raise DataError(
-                f"row {row}, missing cell of {self.dataset.names[variable]!r}: the row's observed "
-                "cells have probability zero under the network, so the cell has no posterior; "
-                "correct the row, or use a network with smoothed parameters (smoothing > 0)"
+                f"{self.dataset.row_place(row)}, missing cell of {self.dataset.names[variable]!r}: "
+                "the row's observed cells have probability zero under the network, so the cell has "
+                "no posterior; correct the row, or use smoothed parameters (smoothing > 0)"
             )
 
 

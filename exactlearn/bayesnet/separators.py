@@ -89,7 +89,10 @@ def _index(dataset: Dataset, separator: str | int) -> int:
 
 def _lacking(dataset: Dataset, v: int) -> str:
     missing = dataset.codes[:, v] == MISSING
-    return f"has {missing.sum()} missing cells, the first in row {int(np.argmax(missing))}"
+    return (
+        f"has {missing.sum()} missing cells, the first in "
+        f"{dataset.row_place(int(np.argmax(missing)))}"
+    )
 
 
 def _causes(

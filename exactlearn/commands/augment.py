@@ -42,6 +42,8 @@ from exactlearn.reporting.report import (
     learning_record,
     learning_tables,
     number,
+    place_heads,
+    place_texts,
     plain_table,
     shown_cells,
     size_in_words,
@@ -182,8 +184,8 @@ def _starting_values(
     if len(other):
         row, variable = other[0]
         raise DataError(
-            f"--start {start}, row {row}, column {data.names[variable]!r}: the cell is "
-            "missing, or differs from the table's own; give the same table, completed"
+            f"--start {start}, {table.row_place(int(row))}, column {data.names[variable]!r}: "
+            "the cell is missing, or differs from the table's own; give the same table, completed"
         )
     rows, variables = data.missing_cells.T
     values: NDArray[np.int64] = table.codes[rows, variables].astype(np.int64)
@@ -309,10 +311,10 @@ def _ranking_table(pairs: Sequence[Mapping[str, Any]]) -> Table:
 
 def _profile_table(cells: Sequence[Mapping[str, Any]]) -> Table:
     """Return the next best value of each cell, and what it loses."""
-    heads = ("row", "variable", "value", "next", "loses", "at least")
+    heads = (*place_heads(cells), "variable", "value", "next", "loses", "at least")
     rows = (
         (
-            str(cell["row"]),
+            *place_texts(cell),
             cell["variable"],
             cell["value"],
             cell["others"][0]["value"],
@@ -321,7 +323,7 @@ def _profile_table(cells: Sequence[Mapping[str, Any]]) -> Table:
         )
         for cell in cells
     )
-    return plain_table(heads, rows, right=("row", "loses", "at least"))
+    return plain_table(heads, rows, right=("row", "line", "loses", "at least"))
 
 
 def _claim(what: str, status: str | None) -> list[str]:
@@ -330,7 +332,7 @@ def _claim(what: str, status: str | None) -> list[str]:
 
 
 def _differences(cells: Sequence[Mapping[str, Any]]) -> str:
-    texts = [f"row {c['row']} {c['variable']} = {c['value']}" for c in cells[:3]]
+    texts = [f"row {c['row'] + 1} {c['variable']} = {c['value']}" for c in cells[:3]]
     return ", ".join(texts) + (f" and {len(cells) - 3} more" if len(cells) > 3 else "") or "-"
 
 

@@ -62,6 +62,7 @@ def _by_rows(model: Model, source: str, options: Evaluate, output: Output) -> li
         "rows": sums.rows,
         "log_likelihood_per_row": sums.log_likelihood / sums.weight,
         "impossible_rows": sums.impossible,
+        **({"impossible_lines": sums.lines} if sums.lines else {}),
     }
     answers: list[Answered] = [(found, held_out_table({kind: found}))]
     if options.class_ is not None:

@@ -200,7 +200,9 @@ class Judged:
     log_likelihood
         Of their observed cells, rows counted by weight.
     impossible
-        The rows of probability zero, by number.
+        The rows of probability zero, by number from 0.
+    lines
+        The lines of these in their file, where they are known.
     labelled, labelled_weight, right
         The number and weight of the rows with a class, and the weight of those whose class is
         predicted right.
@@ -210,6 +212,7 @@ class Judged:
     weight: float = 0.0
     log_likelihood: float = 0.0
     impossible: list[int] = field(default_factory=list)
+    lines: list[int] | None = None
     labelled: int = 0
     labelled_weight: float = 0.0
     right: float = 0.0
@@ -217,6 +220,7 @@ class Judged:
     def add(self, other: "Judged") -> None:
         """Add the sums over rows that follow."""
         self.impossible += [self.rows + row for row in other.impossible]
+        self.lines = other.lines if not self.rows else None
         self.rows += other.rows
         self.weight += other.weight
         self.log_likelihood += other.log_likelihood
@@ -246,11 +250,13 @@ class Judge:
 
     def _judged(self, rows: Dataset) -> Judged:
         weights, logs = rows.row_weights, log_likelihoods(self.model, rows)
+        impossible = np.flatnonzero(np.isneginf(logs))
         found = Judged(
             rows.n_rows,
             float(weights.sum()),
             rows.total(logs),
-            np.flatnonzero(np.isneginf(logs)).tolist(),
+            impossible.tolist(),
+            None if rows.lines is None else rows.lines[impossible].tolist(),
         )
         if self.class_ is not None:
             classes = classify(self.model, rows, self.class_)

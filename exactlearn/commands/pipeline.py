@@ -88,7 +88,7 @@ def load_for(path: Path, reading: Reading, model: Model | Dataset) -> Dataset:
     states = dict(zip(model.names, model.states, strict=True))
     dataset = load(path, replace(reading, states={**reading.states, **states}))
     codes = aligned_codes(dataset, model.names, model.states)
-    return Dataset(codes, model.names, model.states, dataset.weights)
+    return Dataset(codes, model.names, model.states, dataset.weights, lines=dataset.lines)
 
 
 def load_test(path: Path, reading: Reading, model: Model | Dataset) -> Dataset:

@@ -1,7 +1,7 @@
 """What ``exactlearn query --data`` does: posteriors for each row of a table, and a class."""
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from io import StringIO
 from math import isfinite
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.table import Table
 
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands.output import Output, write_json
@@ -67,7 +68,7 @@ def answer_rows(
     head = ["log_probability_of_evidence", *_columns(found.names, found.states)]
     values = np.column_stack((logs, *found.posteriors))
     rows = [[_digits(x) for x in row] for row in values.tolist()]
-    _note_impossible(np.isneginf(logs), "observed cells", output)
+    _note_impossible(np.isneginf(logs), table, "observed cells", output)
     record = {
         "log_likelihood": float(logs.sum()),
         "rows": list(_records(found.names, found.states, found.posteriors, logs)),
@@ -75,7 +76,7 @@ def answer_rows(
     _hand_over(head, rows, record, output)
     output.answer(
         record,
-        plain_table(head, ([_short(x) for x in row] for row in values[:SHOWN].tolist())),
+        _shown_rows(head, ([_short(x) for x in row] for row in values[:SHOWN].tolist()), table),
         _more(len(rows)),
         facts(log_likelihood=number(record["log_likelihood"])),  # type: ignore[arg-type]
     )
@@ -88,13 +89,13 @@ def answer_classes(model: Model, table: Dataset, name: str, output: Output) -> N
     head = ["predicted", *_columns([name], [found.states])]
     shares = found.posterior.tolist()
     rows = [[k, *map(_digits, row)] for k, row in zip(predicted, shares, strict=True)]
-    _note_impossible(found.predicted < 0, "cells without the class", output)
+    _note_impossible(found.predicted < 0, table, "cells without the class", output)
     record = _class_record(found, predicted)
     _hand_over(head, rows, record, output)
     shown = zip(predicted[:SHOWN], shares[:SHOWN], strict=True)
     output.answer(
         record,
-        plain_table(head, ([k, *map(_short, row)] for k, row in shown)),
+        _shown_rows(head, ([k, *map(_short, row)] for k, row in shown), table),
         _more(len(rows)),
         facts(
             rows=str(len(rows)),
@@ -105,12 +106,22 @@ def answer_classes(model: Model, table: Dataset, name: str, output: Output) -> N
     )
 
 
-def _note_impossible(impossible: NDArray[np.bool_], cells: str, output: Output) -> None:
+def _shown_rows(head: Sequence[str], rows: Iterable[Sequence[str]], table: Dataset) -> Table:
+    """Return the table of the first rows, each with its number from 1 and its line, if known."""
+    lines = () if table.lines is None else table.lines.tolist()
+    texts = [(str(k + 1), *map(str, lines[k : k + 1]), *row) for k, row in enumerate(rows)]
+    return plain_table(("row", *(["line"] if lines else []), *head), texts, right=("row", "line"))
+
+
+def _note_impossible(
+    impossible: NDArray[np.bool_], table: Dataset, cells: str, output: Output
+) -> None:
     """Report rows that have no posterior."""
     rows = np.flatnonzero(impossible)
     if len(rows):
+        place = table.row_place(int(rows[0])).capitalize()
         output.note(
-            f"Row {rows[0]} ({len(rows)} in all): the {cells} have probability zero under the"
+            f"{place}, one of {len(rows)}: the {cells} have probability zero under the"
             " model, so there is no posterior; correct them, or use a model with smoothed"
             " parameters"
         )

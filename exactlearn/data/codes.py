@@ -93,9 +93,27 @@ def _check_range(
         column = codes[:, variable].astype(np.int64)
         row = int(np.flatnonzero((column < MISSING) | (column >= cardinalities[variable]))[0])
         raise DataError(
-            f"variable {names[variable]!r}, row {row}: code {column[row]}, expected 0 to "
+            f"variable {names[variable]!r}, {row_place(row)}: code {column[row]}, expected 0 to "
             f"{cardinalities[variable] - 1}, or {MISSING} for a missing cell"
         )
+
+
+def row_place(row: int, lines: NDArray[np.int64] | None = None) -> str:
+    """Return the place of a row for messages: rows count from 1, and so do the lines of a file.
+
+    Parameters
+    ----------
+    row
+        Index of the row, from 0.
+    lines
+        The line of each row in its file, shape (rows,), where that is known.
+
+    Examples
+    --------
+    >>> row_place(2), row_place(2, np.array([2, 3, 5]))
+    ('row 3 (index 2)', 'row 3 (line 5)')
+    """
+    return f"row {row + 1} ({f'index {row}' if lines is None else f'line {lines[row]}'})"
 
 
 def checked_weights(weights: NDArray[Any], rows: int) -> NDArray[np.float64]:
@@ -106,12 +124,13 @@ def checked_weights(weights: NDArray[Any], rows: int) -> NDArray[np.float64]:
     bad = np.flatnonzero(~(np.isfinite(checked) & (checked >= 0)))
     if len(bad):
         raise DataError(
-            f"row {bad[0]}: weight {checked[bad[0]]}, expected a finite number, 0 or more"
+            f"{row_place(int(bad[0]))}: weight {checked[bad[0]]}, expected a finite number, 0 or "
+            "more"
         )
     if rows and checked.max() > LARGEST_WEIGHT / rows:
         raise DataError(
-            f"row {checked.argmax()}: weight {checked.max():g}, but {rows} rows may weigh at most "
-            f"{LARGEST_WEIGHT:g} together: divide the weights"
+            f"{row_place(int(checked.argmax()))}: weight {checked.max():g}, but {rows} rows may "
+            f"weigh at most {LARGEST_WEIGHT:g} together: divide the weights"
         )
     return checked
 

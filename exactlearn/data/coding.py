@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.data import MANY
-from exactlearn.data.codes import MISSING, code_type, repeated
+from exactlearn.data.codes import MISSING, code_type, repeated, row_place
 from exactlearn.data.discretisation import discretise, parse_rule
 from exactlearn.data.labels import (
     Column,
@@ -296,4 +296,4 @@ def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
 
 
 def _place(name: str, row: int | None) -> str:
-    return f"column {name!r}" if row is None else f"column {name!r}, row {row}"
+    return f"column {name!r}" if row is None else f"column {name!r}, {row_place(row)}"

@@ -35,7 +35,7 @@ def require_complete(
         row, variable = dataset.missing_cells[0].tolist()
         raise DataError(
             f"{what} complete data, but {len(dataset.missing_cells)} cells are missing, the "
-            f"first at row {row}, variable {dataset.names[variable]!r}; {instead}"
+            f"first at {dataset.row_place(row)}, variable {dataset.names[variable]!r}; {instead}"
         )
 
 

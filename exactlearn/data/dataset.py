@@ -27,6 +27,7 @@ from exactlearn.data.codes import (
     checked_codes,
     checked_edges,
     checked_weights,
+    row_place,
 )
 from exactlearn.data.labels import Column, constant_reason, find_states
 from exactlearn.errors import DataError, OptionError, did_you_mean
@@ -67,6 +68,9 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         counts once.
     edges
         For discretised variables, by name: the increasing inner bin edges.
+    lines
+        The line of each row in the file that it was read from, shape (rows,), for messages; it does
+        not count when tables are compared.
 
     Raises
     ------
@@ -99,6 +103,7 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
     states: tuple[tuple[str, ...], ...]
     weights: NDArray[np.float64] | None = None
     edges: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    lines: NDArray[np.int64] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Check every field, and keep the codes in their smallest type."""
@@ -112,6 +117,8 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         if self.weights is not None:
             object.__setattr__(self, "weights", checked_weights(self.weights, self.n_rows))
         object.__setattr__(self, "edges", checked_edges(self.edges, names, states))
+        if self.lines is not None and len(self.lines) != self.n_rows:
+            object.__setattr__(self, "lines", None)  # of a table that this one is made of
 
     @classmethod
     @checked_arguments(frame=_as_frame, states=as_states, missing=as_names, discretise=as_rules)
@@ -197,6 +204,10 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         from exactlearn.data.coding import code_array  # pandas takes long to import
 
         return cls(*code_array(np.asarray(array), names, states, missing))
+
+    def row_place(self, row: int) -> str:
+        """Return the place of a row for messages, given its index: ``row 3 (line 4)``."""
+        return row_place(row, self.lines)
 
     @property
     def n_rows(self) -> int:
@@ -389,7 +400,8 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
             Whether each row is one of them, shape (rows,); or a slice of the rows.
         """
         weights = None if self.weights is None else self.weights[chosen]
-        return replace(self, codes=self.codes[chosen], weights=weights)
+        lines = None if self.lines is None else self.lines[chosen]
+        return replace(self, codes=self.codes[chosen], weights=weights, lines=lines)
 
     def drawn(self, most: int, rng: np.random.Generator) -> "Dataset":
         """Return the table, or so many of its rows, drawn without replacement, where it has more.
@@ -431,7 +443,8 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         else:
             weights = rng.multinomial(int(own.sum()), own / own.sum()).astype(np.float64)
         kept = weights > 0
-        return replace(self, codes=self.codes[kept], weights=weights[kept])
+        lines = None if self.lines is None else self.lines[kept]
+        return replace(self, codes=self.codes[kept], weights=weights[kept], lines=lines)
 
     def total(self, rows: NDArray[np.float64]) -> float:
         """Return the sum of a number of each row, shape (rows,), rows counted by weight.
@@ -503,6 +516,7 @@ def usable_columns(value: Any, name: str = "data") -> tuple[Dataset, dict[str, s
             tuple(dataset.states[v] for v in kept),
             dataset.weights,
             {own: edges for own, edges in dataset.edges.items() if own not in left_out},
+            dataset.lines,
         )
     return dataset, left_out
 
@@ -572,7 +586,7 @@ def aligned_codes(
                 f"{did_you_mean(name, dataset.names)}"
             )
         j = column[name]
-        codes[:, i] = _translate(dataset.codes[:, j], name, dataset.states[j], states[i], first)
+        codes[:, i] = _translate(dataset, j, states[i], first)
     return codes
 
 
@@ -597,15 +611,20 @@ def check_complete(codes: NDArray[np.integer], names: Sequence[str], why: str) -
     if len(missing):
         row, variable = (int(k) for k in missing[0])
         raise DataError(
-            f"column {names[variable]!r}, row {row}: the cell is missing "
+            f"column {names[variable]!r}, {row_place(row)}: the cell is missing "
             f"({len(missing)} missing cells in all), {why}"
         )
 
 
 def _translate(
-    codes: NDArray[np.integer], name: str, states: Sequence[str], known: Sequence[str], first: int
+    dataset: Dataset, variable: int, known: Sequence[str], first: int
 ) -> NDArray[np.int16]:
     """Return one column's codes for the states of ``known``, numbers by the bins that hold them."""
+    codes, name, states = (
+        dataset.codes[:, variable],
+        dataset.names[variable],
+        dataset.states[variable],
+    )
     places = find_states(states, known)
     # The code -1 reads the extra last entry: missing stays missing.
     table = np.array([*(_UNKNOWN if k is None else k for k in places), MISSING], np.int16)
@@ -614,8 +633,9 @@ def _translate(
     if len(strange):
         row = int(strange[0])
         state = states[codes[row]]
+        place = row_place(first + row) if dataset.lines is None else dataset.row_place(row)
         raise DataError(
-            f"column {name!r}, row {first + row}: the model knows no state {state!r}"
+            f"column {name!r}, {place}: the model knows no state {state!r}"
             f"{did_you_mean(state, known)}"
         )
     return translated

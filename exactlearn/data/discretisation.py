@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.data.codes import row_place
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
 Method = Literal["frequency", "width"]
@@ -89,7 +90,8 @@ def discretise(
     known, bins = _checked(method, bins)
     numbers = np.asarray(values, np.float64)
     if np.isinf(numbers).any():
-        raise DataError(f"row {np.flatnonzero(np.isinf(numbers))[0]}: cannot bin an infinite value")
+        where = row_place(int(np.flatnonzero(np.isinf(numbers))[0]))
+        raise DataError(f"{where}: cannot bin an infinite value")
     known_cells = ~np.isnan(numbers)
     distinct, place = np.unique(numbers[known_cells], return_inverse=True)
     own = None if weights is None else np.asarray(weights, np.float64)[known_cells]

@@ -221,9 +221,10 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         self.check(dataset.names)
         for name, column in zip(dataset.names, dataset.codes.T, strict=True):
             if name not in self.causes and (column == MISSING).any():
+                place = dataset.row_place(int(np.argmax(column == MISSING)))
                 raise DataError(
-                    f"column {name!r}, row {int(np.argmax(column == MISSING))}: a missing cell, "
-                    "but the missingness graph says that this variable has none; add the "
+                    f"column {name!r}, {place}: a missing cell, but the missingness graph says "
+                    "that this variable has none; add the "
                     f"statement '{_quoted(name)} <- ...' with what its missing cells depend on"
                 )
 

@@ -87,7 +87,7 @@ class StudyTable:
 
 def _rows(dataset: Dataset, rows: np.ndarray[Any, Any]) -> Dataset:
     weights = None if dataset.weights is None else dataset.weights[rows]
-    return replace(dataset, codes=dataset.codes[rows], weights=weights)
+    return replace(dataset, codes=dataset.codes[rows], weights=weights, lines=None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -393,6 +393,6 @@ def _require_same_cells(incomplete: Dataset, true: NDArray[np.int16]) -> None:
     differs = (true != incomplete.codes) & (incomplete.codes != MISSING)
     for row, v in np.argwhere(differs).tolist():
         raise DataError(
-            f"row {row}, column {incomplete.names[v]!r}: the true table differs from an observed "
-            "cell of the incomplete one; expected the same rows in the same order"
+            f"{incomplete.row_place(row)}, column {incomplete.names[v]!r}: the true table differs "
+            "from an observed cell of the incomplete one; expected the same rows in the same order"
         )

@@ -63,7 +63,7 @@ def read_parquet_scores(path: str | os.PathLike[str]) -> Problem:
     if faults:
         fault = min(faults)
         column = "parents" if fault.field else "score"
-        raise FormatError(f"{source}, row {fault.row}, column {column!r}: {fault.message}")
+        raise FormatError(f"{source}, row {fault.row + 1}, column {column!r}: {fault.message}")
     return table.by_variable().problem()
 
 
@@ -148,7 +148,7 @@ def _whole(source: Path, name: str, column: Any) -> Any:
     inner = whole.flatten() if name == "parents" else whole
     if whole.null_count or inner.null_count:
         row = int(np.flatnonzero(whole.is_null().to_numpy(zero_copy_only=False))[:1].sum())
-        where = f"row {row}, column {name!r}" if whole.null_count else f"column {name!r}"
+        where = f"row {row + 1}, column {name!r}" if whole.null_count else f"column {name!r}"
         none = "; write an empty list for no parents" if name == "parents" else "; fill it in"
         raise FormatError(f"{source}, {where}: expected {_EXPECTED[name]}, found null{none}")
     return whole

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.data.codes import row_place
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import Column
 
@@ -27,7 +28,7 @@ class RawTable:
     lines
         Where each row stands in the file, shape (rows,).
     unit
-        What ``lines`` counts.
+        What ``lines`` counts: lines from 1, or rows from 0.
     states
         States that the file itself declares of its columns.
     """
@@ -41,8 +42,11 @@ class RawTable:
 
     def place(self, name: str, row: int | None) -> str:
         """Return the place of a column, or of one of its cells, for messages."""
-        where = f"{self.path}" if row is None else f"{self.path}, {self.unit} {self.lines[row]}"
-        return f"{where}, column {name!r}"
+        if row is None:
+            return f"{self.path}, column {name!r}"
+        line = int(self.lines[row])
+        where = f"line {line}" if self.unit == "line" else row_place(line)
+        return f"{self.path}, {where}, column {name!r}"
 
 
 WHOLE = (0, None, 0)

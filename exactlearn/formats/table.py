@@ -127,7 +127,7 @@ def read_dataset(
         place=rows.place,
         weights=rows.weights,
     )
-    return Dataset(*coded)
+    return Dataset(*coded, lines=text.lines if text.unit == "line" else None)
 
 
 def labelled_rows(

@@ -174,7 +174,9 @@ def completion_record(
     probabilities: NDArray[np.float64] | None = None,
     probability: str = "posterior",
 ) -> list[dict[str, Any]]:
-    """Return the value of each missing cell by name, in row-major order; rows count from 0.
+    """Return the value of each missing cell by name, in row-major order.
+
+    Rows count from 0; the line of a row in its file counts from 1, where it is known.
 
     Parameters
     ----------
@@ -186,7 +188,12 @@ def completion_record(
         What the probability of the value is called.
     """
     cells: list[dict[str, Any]] = [
-        {"row": int(row), "variable": dataset.names[v], "value": dataset.states[v][int(value)]}
+        {
+            "row": int(row),
+            **({} if dataset.lines is None else {"line": int(dataset.lines[row])}),
+            "variable": dataset.names[v],
+            "value": dataset.states[v][int(value)],
+        }
         for (row, v), value in zip(dataset.missing_cells, values, strict=True)
     ]
     if probabilities is not None:
@@ -200,12 +207,23 @@ def completion_record(
     return cells
 
 
+def place_heads(cells: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the heads of the columns that say where cells stand."""
+    return ("row", "line") if cells and "line" in cells[0] else ("row",)
+
+
+def place_texts(cell: Mapping[str, Any]) -> list[str]:
+    """Return where a cell of a record stands: its row, from 1, and its line, if known."""
+    return [str(cell["row"] + 1), *([str(cell["line"])] if "line" in cell else [])]
+
+
 def completion_table(completion: Sequence[Mapping[str, Any]]) -> Table:
     """Return the table of the values of missing cells."""
     heads = {"loss_of_next_best": "loses"}
     columns = [heads.get(key, key).replace("_", " ") for key in completion[0]]
-    rows = ([_cell_text(x) for x in c.values()] for c in completion)
-    return plain_table(columns, rows, right=("row", "posterior", "probability", "loses"))
+    counted = ({**cell, "row": cell["row"] + 1} for cell in completion)
+    rows = ([_cell_text(x) for x in cell.values()] for cell in counted)
+    return plain_table(columns, rows, right=("row", "line", "posterior", "probability", "loses"))
 
 
 def _cell_text(value: Any) -> str:
@@ -228,10 +246,13 @@ def held_out_record(rows: NDArray[np.float64], dataset: "Dataset") -> dict[str, 
     rows
         Log-likelihood of each row of the table, natural logarithm, shape (rows,).
     """
+    impossible = np.flatnonzero(np.isneginf(rows))
+    lines = dataset.lines if len(impossible) else None
     return {
         "rows": len(rows),
         "log_likelihood_per_row": dataset.total(rows) / float(dataset.row_weights.sum()),
-        "impossible_rows": np.flatnonzero(np.isneginf(rows)).tolist(),
+        "impossible_rows": impossible.tolist(),
+        **({} if lines is None else {"impossible_lines": lines[impossible].tolist()}),
     }
 
 
@@ -242,7 +263,7 @@ def held_out_table(record: Mapping[str, Any]) -> Table:
             name.replace("_", " "),
             str(found["rows"]),
             number(found["log_likelihood_per_row"]) or "-inf",
-            _some(found["impossible_rows"]),
+            _some(found["impossible_rows"], found.get("impossible_lines")),
         )
         for name, found in record.items()
     )
@@ -250,10 +271,13 @@ def held_out_table(record: Mapping[str, Any]) -> Table:
     return plain_table(columns, rows, right=columns[1:3])
 
 
-def _some(numbers: Sequence[int]) -> str:
-    """Return how many numbers there are, and the first ones."""
-    shown = ", ".join(map(str, numbers[:SHOWN_ROWS])) + ", ..." * (len(numbers) > SHOWN_ROWS)
-    return f"{len(numbers)}: {shown}" if numbers else "none"
+def _some(rows: Sequence[int], lines: Sequence[int] | None) -> str:
+    """Return how many rows there are, and the first ones, counted from 1, with their lines."""
+    texts = [str(row + 1) for row in rows[:SHOWN_ROWS]]
+    if lines is not None:
+        texts = [f"{row} (line {line})" for row, line in zip(texts, lines, strict=False)]
+    shown = ", ".join(texts) + ", ..." * (len(rows) > SHOWN_ROWS)
+    return f"{len(rows)}: {shown}" if rows else "none"
 
 
 def compilation_record(compiled: "Compilation") -> dict[str, Any]:

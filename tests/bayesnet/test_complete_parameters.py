@@ -106,7 +106,7 @@ def test_counts_keep_the_order_of_the_parents():
 @pytest.mark.parametrize(
     ("rows", "parents", "smoothing", "kind", "message"),
     [
-        (data([[0, -1]]), [(), ()], 1.0, DataError, "'b', row 0: .* missing .* by EM"),
+        (data([[0, -1]]), [(), ()], 1.0, DataError, r"'b', row 1 \(index 0\): .* missing .* by EM"),
         (data([[0, 1]]), [(), ()], -1.0, OptionError, "smoothing is -1.0"),
         (data([[0, 1]]), [(), ()], float("nan"), OptionError, "smoothing is nan"),
         (data([[0, 1]]), [()], 1.0, OptionError, "1 parent sets for 2 variables"),

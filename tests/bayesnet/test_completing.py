@@ -146,9 +146,11 @@ def test_impossible_rows_strange_columns_and_numbers_are_refused():
         (np.array([0.5, 0.5]), np.array([[1.0, 0.0], [1.0, 0.0]])),
     )
     table = Dataset(np.array([[0, 0], [-1, 1]]), ("a", "b"), network.states)
-    with pytest.raises(DataError, match=r"row 1, missing cell of 'a': .* probability zero"):
+    with pytest.raises(
+        DataError, match=r"row 2 \(index 1\), missing cell of 'a': .* probability zero"
+    ):
         posterior_cells(network, table)
-    with pytest.raises(DataError, match="row 1"):
+    with pytest.raises(DataError, match=r"row 2 \(index 1\)"):
         most_probable_completion(network, table)
     strange = Dataset(np.array([[0, 0, -1]]), ("a", "b", "c"), (("n", "y"),) * 3)
     with pytest.raises(DataError, match="column 'c' has missing cells"):

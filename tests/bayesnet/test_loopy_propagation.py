@@ -125,5 +125,5 @@ def test_an_impossible_row_is_refused():
     half = np.array([0.5, 0.5])
     network = BayesianNetwork(names, states, ((), (0,), (1,)), (half, same, same))
     table = Dataset(np.array([[0, -1, 0], [0, -1, 1]]), names, states)
-    with pytest.raises(DataError, match="row 1, around the missing cell of 'b'"):
+    with pytest.raises(DataError, match=r"row 2 \(index 1\), around the missing cell of 'b'"):
         fit_em(table, network.parents, start=network, loopy=ALWAYS)

@@ -124,13 +124,17 @@ def test_mismatched_data_is_refused():
         network.log_likelihood(Dataset(np.zeros((1, 1), np.int8), ("a",), (STATES[0],)))
     states = (STATES[0], ("low", "hihg"))
     data = Dataset(np.array([[0, 0], [0, 1]], np.int8), network.names, states)
-    with pytest.raises(DataError, match=r"'b', row 1: .* no state 'hihg'; did you mean 'high'"):
+    with pytest.raises(
+        DataError, match=r"'b', row 2 \(index 1\): .* no state 'hihg'; did you mean 'high'"
+    ):
         network.log_likelihood(data)
     unused = Dataset(data.codes[:1], data.names, states)
     assert network.log_likelihood(unused) == pytest.approx(np.log(0.125))
     hole = Dataset(np.array([[0, -1]], np.int8), network.names, STATES)
     assert network.aligned_codes(hole).tolist() == [[0, -1]]
-    with pytest.raises(DataError, match=r"'b', row 0: the cell is missing .* decision graph"):
+    with pytest.raises(
+        DataError, match=r"'b', row 1 \(index 0\): the cell is missing .* decision graph"
+    ):
         network.log_likelihood(hole)
 
 

@@ -854,7 +854,7 @@ class TestRun:
         file.write_text(file.read_text() + "[decision_graph]\nsmoothing = 0\n")
         printed = run("run", file, "-o", tmp_path / "out")
         assert (tmp_path / "out" / "test" / "fresh.csv").is_file()
-        assert re.search(r"decision graph +2000 +-inf +\d+: \d+, ", printed)
+        assert re.search(r"decision graph +2000 +-inf +\d+: \d+ \(line \d+\), ", printed)
 
     def test_queries_are_checked_before_the_work(self, tables, tmp_path):
         file = tmp_path / "x.toml"

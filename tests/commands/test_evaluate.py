@@ -1,6 +1,5 @@
 """``exactlearn evaluate`` against the full joint distribution."""
 
-import json
 import time
 
 import numpy as np
@@ -12,7 +11,7 @@ from exactlearn.formats.models import read_model, write_model
 from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
-from tests.command_line import fails, run, run_json
+from tests.command_line import fails, read_record, run, run_json
 from tests.interrupts import press_ctrl_c
 from tests.network_oracle import joint
 
@@ -122,7 +121,7 @@ def test_an_infinite_divergence_is_reported(folder, tmp_path):
     assert found["impossible_rows"] == [1]
     assert found["log_likelihood_per_row"] is None
     assert found["kl_divergence"] is None
-    assert json.loads((tmp_path / "out.json").read_text()) == found
+    assert read_record(tmp_path / "out.json") == found
     assert "infinite" in run(*words, *reference)
 
 

@@ -81,7 +81,7 @@ def test_rows_without_posterior_are_reported(table, tmp_path, asked):
     words = ["query", path, "--data", table, *asked]
     done = CliRunner().invoke(main, [str(word) for word in words])
     assert done.exit_code == 0
-    assert "Row 2 (1 in all)" in done.stderr
+    assert "Row 3 (line 4), one of 1" in done.stderr
 
 
 @pytest.mark.parametrize(

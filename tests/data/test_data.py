@@ -64,8 +64,8 @@ def test_bad_completions():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"codes": CODES * 2}, "variable 'a', row 1: code 2, expected 0 to 1, or -1"),
-        ({"codes": CODES - 1}, "variable 'a', row 2: code -2"),
+        ({"codes": CODES * 2}, r"variable 'a', row 2 \(index 1\): code 2, expected 0 to 1, or -1"),
+        ({"codes": CODES - 1}, r"variable 'a', row 3 \(index 2\): code -2"),
         ({"codes": CODES.astype(float)}, "type float64, expected integers"),
         ({"codes": CODES[:, :1]}, r"shape \(3, 1\), expected \(rows, 2\)"),
         ({"codes": CODES[0]}, r"shape \(2,\)"),
@@ -76,8 +76,8 @@ def test_bad_completions():
         ({"states": ((), STATES[1])}, "'a' has 0 states"),
         ({"states": ((0, 1), STATES[1])}, "must be text"),
         ({"weights": np.ones(2)}, r"weights have the shape \(2,\)"),
-        ({"weights": np.array([1, -1, 1])}, "row 1: weight -1.0"),
-        ({"weights": np.array([1, 1, np.nan])}, "row 2: weight nan"),
+        ({"weights": np.array([1, -1, 1])}, r"row 2 \(index 1\): weight -1.0"),
+        ({"weights": np.array([1, 1, np.nan])}, r"row 3 \(index 2\): weight nan"),
         ({"edges": {"c": (1.0,)}}, "'c', which is no variable"),
         ({"edges": {"b": (1.0,)}}, "'b': edges .* expected 2 increasing"),
         ({"edges": {"b": (2.0, 1.0)}}, "increasing"),
@@ -145,7 +145,9 @@ def test_numeric_frames_are_discretised():
 
 def test_frames_tell_the_row():
     frame = pd.DataFrame({"smoke": ["no", "yes", "maybe"]})
-    with pytest.raises(DataError, match="column 'smoke', row 2: the state 'maybe' is not declared"):
+    with pytest.raises(
+        DataError, match=r"column 'smoke', row 3 \(index 2\): the state 'maybe' is not declared"
+    ):
         Dataset.from_frame(frame, states={"smoke": ["no", "yes"]})
     with pytest.raises(DataError, match="two columns have the name 'a'"):
         Dataset.from_frame(pd.DataFrame([[1, 2]], columns=["a", "a"]))

@@ -150,5 +150,5 @@ def test_unusable_values():
         discretise([3.0, 3.0, np.nan], "width", 2)
     with pytest.raises(DataError, match="0 different values"):
         discretise([np.nan], "frequency", 2)
-    with pytest.raises(DataError, match="row 1: cannot bin an infinite value"):
+    with pytest.raises(DataError, match=r"row 2 \(index 1\): cannot bin an infinite value"):
         discretise([3.0, np.inf], "width", 2)

@@ -90,7 +90,7 @@ def test_a_graph_is_checked_against_a_table():
     MissingnessGraph.parse("a <- b; b <- a").check_table(table)
     with pytest.raises(OptionError, match="'c' is no variable of the table"):
         MissingnessGraph.parse("a <- c; b <-").check_table(table)
-    with pytest.raises(DataError, match="column 'b', row 0: a missing cell"):
+    with pytest.raises(DataError, match=r"column 'b', row 1 \(index 0\): a missing cell"):
         MissingnessGraph.parse("a <- b").check_table(table)
 
 

@@ -177,7 +177,7 @@ def test_causes_must_have_their_values():
     full = table(rows=10)
     codes = full.codes.copy()
     codes[3, 1] = -1
-    with pytest.raises(DataError, match="column 'b', row 3"):
+    with pytest.raises(DataError, match=r"column 'b', row 4 \(index 3\)"):
         simulate_graph(
             Dataset(codes, full.names, full.states),
             MissingnessGraph.parse("a <- b"),

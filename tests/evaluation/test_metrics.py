@@ -65,8 +65,8 @@ def test_a_true_state_that_no_observed_cell_has_counts_as_wrong():
     ("truth", "message"),
     [
         (table([[0, 0]]), "has 1 rows, the incomplete one 2"),
-        (table([[0, 0], [0, 1]]), "row 1, column 'b': the true table differs"),
-        (table([[0, -1], [0, 0]]), "row 0, column 'b': the true table differs"),
+        (table([[0, 0], [0, 1]]), r"row 2 \(index 1\), column 'b': the true table differs"),
+        (table([[0, -1], [0, 0]]), r"row 1 \(index 0\), column 'b': the true table differs"),
         (table([[0], [0]], ("b",), (("x",),)), "has no column 'a'"),
         (table([[0, 0], [0, 0]], edges={"a": (1.0,)}), "other bins"),
     ],

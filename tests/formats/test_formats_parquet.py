@@ -82,8 +82,8 @@ def test_errors_name_the_column(read, columns, error, printed):
     assert printed in str(caught.value)
 
 
-def test_rows_are_named_from_0(read):
-    with pytest.raises(DataError, match="row 1, column 'w': '-2' is no weight"):
+def test_rows_are_named_from_1(read):
+    with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'w': '-2' is no weight"):
         read({"a": ["x", "y"], "w": [1, -2]}, weights="w")
 
 

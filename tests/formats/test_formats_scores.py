@@ -121,16 +121,16 @@ def test_other_suffixes_are_refused(tmp_path):
         ({"score": ["x", "y", "z"]}, "column 'score': expected numbers, found the type string"),
         ({"variable": [1, 2, 3]}, "column 'variable': expected texts, found the type int64"),
         ({"parents": ["b", "", ""]}, "column 'parents': expected lists of texts"),
-        ({"score": [-1.0, None, -3.0]}, "row 1, column 'score': expected numbers, found null"),
-        ({"parents": [["b"], None, []]}, "row 1, column 'parents'"),
+        ({"score": [-1.0, None, -3.0]}, "row 2, column 'score': expected numbers, found null"),
+        ({"parents": [["b"], None, []]}, "row 2, column 'parents'"),
         ({"parents": [["b"], [None], []]}, "column 'parents': expected lists of texts, found null"),
-        ({"score": [-1.0, float("nan"), -3.0]}, "row 1, column 'score': expected a finite score"),
-        ({"score": [-1.0, -3.0, float("inf")]}, "row 2, column 'score': expected a finite score"),
-        ({"parents": [["b"], ["z"], []]}, "row 1, column 'parents': parent 'z' is no variable"),
-        ({"parents": [["b"], ["a"], []]}, "row 1, column 'parents': variable 'a' is its own"),
-        ({"parents": [["b", "b"], [], []]}, "row 0, column 'parents': parent 'b' stands here"),
-        ({"parents": [[], [], []]}, "row 1, column 'parents': this parent set stood before"),
-        ({"variable": ["a", "b", "a"]}, "row 1, column 'parents': variable 'b' is its own"),
+        ({"score": [-1.0, float("nan"), -3.0]}, "row 2, column 'score': expected a finite score"),
+        ({"score": [-1.0, -3.0, float("inf")]}, "row 3, column 'score': expected a finite score"),
+        ({"parents": [["b"], ["z"], []]}, "row 2, column 'parents': parent 'z' is no variable"),
+        ({"parents": [["b"], ["a"], []]}, "row 2, column 'parents': variable 'a' is its own"),
+        ({"parents": [["b", "b"], [], []]}, "row 1, column 'parents': parent 'b' stands here"),
+        ({"parents": [[], [], []]}, "row 2, column 'parents': this parent set stood before"),
+        ({"variable": ["a", "b", "a"]}, "row 2, column 'parents': variable 'b' is its own"),
     ],
 )
 def test_parquet_errors_name_column_and_row(parquet, change, printed):
@@ -148,7 +148,7 @@ def test_the_first_fault_in_the_file_is_reported(parquet):
     path = parquet(
         variable=["a", "b", "a"], score=[1.0, float("nan"), float("nan")], parents=[[], [], ["b"]]
     )
-    with pytest.raises(FormatError, match="row 1, column 'score'"):
+    with pytest.raises(FormatError, match="row 2, column 'score'"):
         read_scores(path)
 
 

@@ -191,7 +191,7 @@ def test_a_wide_table_is_read_as_a_narrow_one(read, monkeypatch):
 
 
 def test_weights_whose_scores_overflow_are_refused(read):
-    with pytest.raises(DataError, match=r"row 0: weight 1e.308, .*divide the weights"):
+    with pytest.raises(DataError, match=r"row 1 \(index 0\): weight 1e.308, .*divide the weights"):
         read("a,w\n0,1e308\n1,1e308\n", weights="w")
 
 

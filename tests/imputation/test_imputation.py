@@ -459,7 +459,7 @@ class TestCommand:
         words = ("impute", tables / "holes.csv", "--mode", "own")
         record = run_json(*words, "--time-limit", 9, "-o", tmp_path / "x.csv", status=3)
         assert (record["mode"], record["status"], record["score"]) == ("own", "feasible", None)
-        assert all(set(c) == {"row", "variable", "value"} for c in record["completion"])
+        assert all(set(c) == {"row", "line", "variable", "value"} for c in record["completion"])
         assert read_dataset(tmp_path / "x.csv").is_complete
         run(*words, "-o", tmp_path / "all")
         assert {p.name for p in (tmp_path / "all").iterdir()} == {"completed.csv", "result.json"}

@@ -206,7 +206,7 @@ def test_impossible_rows_are_minus_infinity_and_have_no_posterior(kernel):
     codes = np.array([[0], [1], [-1]], np.int16)
     assert flows.log_likelihood_rows(graph, codes).tolist() == [0, -np.inf, 0]
     for function in (posteriors, expected_counts):
-        with pytest.raises(DataError, match=r"row 1 \(1 in all\).*probability zero"):
+        with pytest.raises(DataError, match=r"row 2 \(index 1\), one of 1: .*probability zero"):
             function(graph, codes)
 
 
@@ -230,8 +230,11 @@ def test_no_rows_give_no_results():
     ("codes", "message"),
     [
         (np.zeros((2, 3)), r"shape \(rows, 4\)"),
-        (np.array([[0, 0, 0, 0], [0, 2, 0, 0]]), "row 1, variable 'X1': state 2 is not in -1..1"),
-        (np.array([[0, 0, -2, 0]]), "row 0, variable 'X2': state -2"),
+        (
+            np.array([[0, 0, 0, 0], [0, 2, 0, 0]]),
+            r"row 2 \(index 1\), variable 'X1': state 2 is not in -1..1",
+        ),
+        (np.array([[0, 0, -2, 0]]), r"row 1 \(index 0\), variable 'X2': state -2"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused(codes, message):

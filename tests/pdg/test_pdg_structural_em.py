@@ -325,5 +325,5 @@ def test_a_row_that_a_start_excludes_is_named():
     clear = np.where(start.parameters > 0.8, 1.0, start.parameters)
     sure = start.with_parameters(np.where(clear < 0.2, 0.0, clear))
     rows = Dataset(np.array([[-1, -1], [0, 0], [0, 0], [0, 0], [0, 1]]), names, states)
-    with pytest.raises(DataError, match="row 4"):
+    with pytest.raises(DataError, match=r"row 5 \(index 4\)"):
         structural_em_graph(rows, start=sure)

@@ -206,7 +206,7 @@ def test_impossible_rows_are_named():
     parameters[:2] = 1, 0
     codes = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]], np.int8)
     data = Dataset(codes, graph.names, graph.states)
-    with pytest.raises(DataError, match="row 2 "):
+    with pytest.raises(DataError, match=r"row 3 \(index 2\)"):
         refine(graph.with_parameters(parameters), data)
 
 

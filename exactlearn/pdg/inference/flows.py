@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exactlearn.bayesnet.bucket_elimination import NO_COUNTS, NO_POSTERIOR
+from exactlearn.data.codes import row_place
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError
 from exactlearn.pdg.inference.passes import expect, posterior_marginals
@@ -177,14 +178,16 @@ def expect_counts(
     return Expectation(counts, logs)
 
 
-def refuse_impossible(log_likelihoods: NDArray[np.float64]) -> None:
-    """Raise a `DataError` naming the first row whose log-likelihood is ``-inf``."""
+def refuse_impossible(
+    log_likelihoods: NDArray[np.float64], lines: NDArray[np.int64] | None = None
+) -> None:
+    """Raise a `DataError` naming the first row whose log-likelihood is ``-inf``, and its line."""
     if len(log_likelihoods) and log_likelihoods.min() == -np.inf:
         impossible = np.flatnonzero(np.isneginf(log_likelihoods))
         raise DataError(
-            f"row {impossible[0]} ({len(impossible)} in all): its observed cells have probability"
-            " zero under the model, so nothing can be inferred from them; correct the row or use"
-            " a model with smoothed parameters"
+            f"{row_place(int(impossible[0]), lines)}, one of {len(impossible)}: its observed cells"
+            " have probability zero under the model, so nothing can be inferred from them; correct"
+            " the row or use a model with smoothed parameters"
         )
 
 
@@ -209,7 +212,7 @@ def _checked_rows(graph: DecisionGraph, codes: ArrayLike) -> tuple[NDArray[np.in
         row, variable = divmod(wrong, graph.n_variables)
         found = np.asarray(codes)[row, variable]
         raise DataError(
-            f"row {row}, variable {graph.names[variable]!r}: state {found} is not in"
+            f"{row_place(row)}, variable {graph.names[variable]!r}: state {found} is not in"
             f" -1..{graph.cardinalities[variable] - 1}"
         )
     return rows, missing

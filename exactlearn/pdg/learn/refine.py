@@ -64,6 +64,7 @@ class ParameterEM:
         self._layout: Layout = graph.layout
         codes = aligned_codes(dataset, graph.names, graph.states)
         self._codes, self._weights, self._first = distinct_weighted(codes, dataset.weights)
+        self._lines = dataset.lines
         self.total_weight = float(self._weights.sum())
         if self.total_weight <= 0:
             raise DataError("the table has no rows of positive weight: nothing to refine on")
@@ -91,7 +92,7 @@ class ParameterEM:
         if np.isneginf(rows).any():
             spread = np.zeros(int(self._first.max()) + 1)
             spread[self._first] = rows
-            refuse_impossible(spread)
+            refuse_impossible(spread, self._lines)
         log_likelihood = float(np.dot(self._weights, rows))
         penalty = float(xlogy(self.pseudo_counts, parameters).sum())
         return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + penalty)

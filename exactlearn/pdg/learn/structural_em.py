@@ -209,7 +209,7 @@ def structural_em_graph(
     elif (start.names, start.states) != (used.names, used.states):
         raise DataError("the start has other variables or states than the table: align them")
     else:
-        refuse_impossible(log_likelihood_rows(start, used.codes))
+        refuse_impossible(log_likelihood_rows(start, used.codes), used.lines)
     kind = _AvailableCases if cases == "available" else _ExpectedCases
     with SearchControl.within(time_limit).running() as control:
         counted = kind(merged, codes, weights, control)
