@@ -55,7 +55,8 @@ def test_a_start_is_a_completed_table(tables, tmp_path):
     assert augment(tables, "--start", tables / "full.csv")["status"] == "optimal"
     printed = fails("augment", tables / "holes.csv", "--start", tables / "holes.csv")
     row, variable = holes.missing_cells[0]
-    assert f"row {row}, column '{holes.names[variable]}'" in printed
+    place = f"row {row + 1} (line {row + 2}), column '{holes.names[variable]}'"
+    assert place in printed
     write_dataset(Dataset(full.codes[:5], full.names, full.states), tmp_path / "short.csv")
     assert "5 rows" in fails("augment", tables / "holes.csv", "--start", tmp_path / "short.csv")
 

@@ -20,7 +20,7 @@ QUICK = {
     "impute": ["cancer-mcar", "--mode", "posterior"],
     "missingness": ["cancer-mcar"],
     "compile": ["cancer"],
-    "learn-pdg": ["cancer-mcar-complete", "--lambda", "0.3"],
+    "learn-pdg": ["cancer-mcar-complete", "--size-weight", "0.3"],
     "query": ["cancer", "-t", "Cancer", "--draws", "3"],
     "graph": ["cancer"],
     "compare": ["cancer-mcar", "--methods", "mode,t-local", "--starts", "1", "--hide", "mcar:0.1"],
