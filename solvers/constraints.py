@@ -12,9 +12,10 @@ tests are needed when few of many constraints matter.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeVar
 
+from exactlearn._runtime.arguments import Names, variable_index
 from exactlearn.errors import OptionError
 from exactlearn.graphs.d_separation import active_trail, ancestors, directed_path
 from exactlearn.graphs.dag import children
@@ -445,3 +446,33 @@ def _needed(
     late = _needed([*given, *first], first, second, is_feasible)
     early = _needed([*given, *late], late, first, is_feasible)
     return [*early, *late]
+
+
+def constraints_by_index(
+    constraints: Iterable[Constraint], name: str, names: Names
+) -> tuple[Constraint, ...]:
+    """Return constraints whose variables were given by name with their indices.
+
+    Raises
+    ------
+    OptionError
+        When there is no such variable.
+
+    Examples
+    --------
+    >>> constraints_by_index([RequiredAncestor("a", "b")], "constraints", ["a", "b"])
+    (RequiredAncestor(ancestor=0, descendant=1),)
+    """
+
+    def told(value: Any) -> Any:
+        if isinstance(value, str):
+            return variable_index(value, name, names)
+        if isinstance(value, tuple | list | set | frozenset):
+            kind = frozenset if isinstance(value, set | frozenset) else tuple
+            return kind(map(told, value))
+        return value
+
+    return tuple(
+        replace(one, **{part.name: told(getattr(one, part.name)) for part in fields(one)})
+        for one in constraints
+    )

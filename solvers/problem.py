@@ -16,11 +16,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import instance_of, register
+from exactlearn._runtime.arguments import (
+    checked_arguments,
+    instance_of,
+    register,
+    variables_by_index,
+)
 from exactlearn._runtime.display import ByValue
 from exactlearn.errors import InfeasibleError, OptionError
 
-from .constraints import Constraint, MaxParents, minimal_conflict, validate
+from .constraints import Constraint, MaxParents, constraints_by_index, minimal_conflict, validate
 
 Arc = tuple[int, int]
 """An arc ``(parent, child)`` of variable indices."""
@@ -276,6 +281,7 @@ class Problem(
         )
 
     @classmethod
+    @checked_arguments()
     def from_candidates(
         cls,
         names: Sequence[str],
@@ -287,12 +293,18 @@ class Problem(
     ) -> "Problem":
         """Build a problem from one mapping of parent set to score for each variable.
 
+        Variables are given by their names or their indices.
+
         Examples
         --------
         >>> Problem.from_candidates(["a", "b"], [{(): -2.0, (1,): -1.0}, {(): -3.0}]).n_candidates
         3
         """
-        sets = [tuple(sorted(parents)) for table in candidates for parents in table]
+        sets = [
+            tuple(sorted(variables_by_index(parents, "candidates", names)))
+            for table in candidates
+            for parents in table
+        ]
         return cls(
             names=tuple(names),
             first=offsets([len(table) for table in candidates]),
@@ -301,7 +313,7 @@ class Problem(
             members=np.array([p for parents in sets for p in parents], np.int32),
             required=frozenset(required),
             forbidden=frozenset(forbidden),
-            constraints=tuple(constraints),
+            constraints=constraints_by_index(constraints, "constraints", names),
         )
 
     def require_feasible(self) -> None:

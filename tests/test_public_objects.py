@@ -155,7 +155,7 @@ def test_posteriors_go_to_pandas(objects):
 @pytest.mark.parametrize("name", ["asia", "cancer", "earthquake", "survey", "lucas"])
 def test_tables_and_arcs_of_a_network_go_to_pandas_and_networkx(name):
     network = el.read_bif(name)
-    arcs = {(network.names[a], network.names[b]) for a, b in network.arcs}
+    arcs = {*network.arcs}
     assert {*network.to_frame().itertuples(index=False, name=None)} == arcs
     graph = network.to_networkx()
     assert [*graph] == [*network.names]

@@ -1,12 +1,14 @@
 """Checks of the arguments of public functions, by the names of their parameters.
 
-A pandas frame stands for a table, the name of a score for the score, and a single string for a list
-of one name. Anything else of the wrong kind raises an error that says what to pass instead.
+A pandas frame or an array stands for a table, the name of a score for the score, a single string
+for a list of one name, and a name or an index for a variable. Anything else of the wrong kind
+raises an error that says what to pass instead.
 """
 
 import inspect
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from numbers import Real
 from operator import index
@@ -22,8 +24,26 @@ R = TypeVar("R")
 Check = Callable[[Any, str], Any]
 """Returns the argument of a name as the function wants it."""
 
+Names = Sequence[str] | None
+"""The names of the variables, where they are known."""
 
-def checked_arguments(**special: Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
+
+@dataclass(frozen=True)
+class ByName:
+    """A check of variables, which are told by their names or by their indices.
+
+    The names are those of the first argument that has ``names``, such as a table or a model.
+
+    Parameters
+    ----------
+    check
+        Called with the argument, the name of its parameter and the names of the variables.
+    """
+
+    check: Callable[[Any, str, Names], Any]
+
+
+def checked_arguments(**special: Check | ByName) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let a function have each argument as :data:`CHECKS` returns it, by the parameter's name.
 
     Parameters
@@ -33,23 +53,33 @@ def checked_arguments(**special: Check) -> Callable[[Callable[P, R]], Callable[P
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = list(inspect.signature(function).parameters.values())
         checks = {**CHECKS, **special}
         checked = [
             (place, parameter.name, parameter.default, checks[parameter.name])
             for place, parameter in enumerate(parameters)
             if parameter.name in checks
         ]
+        places = {parameter.name: place for place, parameter in enumerate(parameters)}
+        by_name = [one for one in checked if isinstance(one[-1], ByName)]
+        by_kind = [one for one in checked if not isinstance(one[-1], ByName)]
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             given: list[Any] = list(args)
-            for place, name, default, check in checked:
-                if place < len(given):
-                    if given[place] is not default:
-                        given[place] = check(given[place], name)
-                elif name in kwargs and kwargs[name] is not default:
-                    kwargs[name] = check(kwargs[name], name)
+
+            def put(some: Sequence[tuple[int, str, Any, Any]], *names: Names) -> None:
+                for place, name, default, check in some:
+                    check = check.check if isinstance(check, ByName) else check
+                    if place < len(given):
+                        if given[place] is not default:
+                            given[place] = check(given[place], name, *names)
+                    elif name in kwargs and kwargs[name] is not default:
+                        kwargs[name] = check(kwargs[name], name, *names)
+
+            put(by_kind)
+            if by_name:  # these need what the others make of the arguments
+                put(by_name, _names(given, kwargs, places))
             return function(*given, **kwargs)
 
         return call
@@ -57,7 +87,19 @@ def checked_arguments(**special: Check) -> Callable[[Callable[P, R]], Callable[P
     return decorate
 
 
-def register(**checks: Check) -> None:
+def _names(given: Sequence[Any], others: Mapping[str, Any], places: Mapping[str, int]) -> Names:
+    """Return the names of the variables that the arguments are about."""
+    if "names" in places:
+        place = places["names"]
+        return as_names(given[place] if place < len(given) else others["names"])
+    for value in (*given, *others.values()):
+        found = getattr(value, "names", None)
+        if isinstance(found, tuple | list) and found:
+            return found
+    return None
+
+
+def register(**checks: Check | ByName) -> None:
     """Add checks by the names of parameters: where a class is defined, for its instances."""
     CHECKS.update(checks)
 
@@ -155,12 +197,6 @@ def instance_of(kinds: type | tuple[type, ...], expected: str, instead: str) -> 
     return check
 
 
-def _pair(value: Any, name: str) -> tuple[str, str]:
-    if isinstance(value, tuple | list) and len(value) == 2:
-        return _name(value[0], name), _name(value[1], name)
-    raise refusal(name, "a variable and its state", value, "pass ('lung', 'yes'), say")
-
-
 def number_or_none(value: Any, name: str) -> Any:
     """Return a number, or nothing.
 
@@ -172,15 +208,7 @@ def number_or_none(value: Any, name: str) -> Any:
     return None if value is None else _number(value, name)
 
 
-def _arcs(value: Any, name: str) -> tuple[tuple[int, int], ...]:
-    try:
-        return tuple((index(tail), index(head)) for tail, head in value)
-    except (TypeError, ValueError):
-        instead = "pass [(0, 1)] for the arc 0 -> 1"
-        raise refusal(name, "arcs as pairs of indices", value, instead) from None
-
-
-def arcs_by_index(value: Any, name: str, names: Sequence[str]) -> tuple[tuple[int, int], ...]:
+def arcs_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, int], ...]:
     """Return arcs as pairs of indices: each end is the name or the index of a variable.
 
     Raises
@@ -212,13 +240,13 @@ def _no_arcs(value: Any, name: str) -> ArgumentError:
     )
 
 
-def variable_index(value: Any, name: str, names: Sequence[str]) -> int:
+def variable_index(value: Any, name: str, names: Names) -> int:
     """Return the index of a variable, given by its name or its index.
 
     Raises
     ------
     ArgumentError
-        When it is neither a name nor a whole number.
+        When it is neither a name nor a whole number, or names are not known.
     OptionError
         When there is no such variable.
 
@@ -227,50 +255,154 @@ def variable_index(value: Any, name: str, names: Sequence[str]) -> int:
     >>> variable_index("b", "child", ["a", "b"]), variable_index(1, "child", ["a", "b"])
     (1, 1)
     """
-    if isinstance(value, str):
+    if isinstance(value, str) and names is not None:
         if value not in names:
             raise OptionError(f"{name}: no variable {value!r}{did_you_mean(value, names)}")
         return list(names).index(value)
     try:
         found = index(value)
     except TypeError:
-        instead = "pass 'smoke' or 0, say"
-        raise refusal(name, "the name or the index of a variable", value, instead) from None
-    if not 0 <= found < len(names):
+        expected = "the index of a variable" if names is None else "the name or the index of one"
+        raise refusal(name, expected, value, "pass 0 for the first variable, say") from None
+    if names is not None and not 0 <= found < len(names):
         raise OptionError(
             f"{name}: no variable {found}; expected a name, or an index from 0 to {len(names) - 1}"
         )
     return found
 
 
-def _parents(value: Any, name: str) -> tuple[tuple[int, ...], ...]:
+def variables_by_index(value: Any, name: str, names: Names) -> tuple[int, ...]:
+    """Return the indices of variables; a single name stands for a list of it.
+
+    Raises
+    ------
+    ArgumentError, OptionError
+        As :func:`variable_index`.
+
+    Examples
+    --------
+    >>> variables_by_index("b", "given", ["a", "b"])
+    (1,)
+    """
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        value = (value,)
+    return tuple(variable_index(one, name, names) for one in value)
+
+
+def _names_of(value: Any, name: str, names: Names) -> list[str]:
+    """Return the names of variables; a single name stands for a list of it."""
+    if names is None or isinstance(value, str) or value is None:
+        return as_names(value, name)
+    value = value if isinstance(value, Iterable) else (value,)
+    told = [one if isinstance(one, str) else variable_index(one, name, names) for one in value]
+    return [one if isinstance(one, str) else names[one] for one in told]
+
+
+def name_of(value: Any, name: str, names: Names) -> str:
+    """Return the name of a variable, given by its name or its index."""
+    if isinstance(value, str) or names is None:
+        return str(_name(value, name))
+    return names[variable_index(value, name, names)]
+
+
+def _state_of_one(value: Any, name: str, names: Names) -> tuple[str, str]:
+    if isinstance(value, tuple | list) and len(value) == 2:
+        return name_of(value[0], name, names), _name(value[1], name)
+    raise refusal(name, "a variable and its state", value, "pass ('lung', 'yes'), say")
+
+
+def _evidence(value: Any, name: str, names: Names) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        instead = "pass {'smoke': 'yes'}, say"
+        raise refusal(name, "a mapping of variables to states", value, instead)
+    if all(isinstance(key, str) for key in value):
+        return value
+    return {name_of(key, name, names): state for key, state in value.items()}
+
+
+def parents_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, ...], ...]:
+    """Return the parents of each variable, by index.
+
+    Parameters
+    ----------
+    value
+        The parents of each variable by name or index, in order; a mapping from variables to their
+        parents, where the others have none; or what has ``parents``, such as a result or a network,
+        whose variables are matched by name.
+    name, names
+        The parameter; the names of the variables, where they are known.
+
+    Raises
+    ------
+    ArgumentError
+        When it is none of these, or names are used but not known.
+    OptionError
+        When there is no such variable.
+
+    Examples
+    --------
+    >>> parents_by_index({"b": "a"}, "parents", ["a", "b"])
+    ((), (0,))
+    """
+    found, own = getattr(value, "parents", value), getattr(value, "names", None)
+    if own and names is not None and tuple(own) != tuple(names) and found is not value:
+        strange = sorted({*own} ^ {*names})
+        if strange:
+            raise OptionError(f"{name}: expected the same variables; only one has {strange[0]!r}")
+        pairs = zip(own, found, strict=True)
+        found = {child: [own[p] for p in family] for child, family in pairs}
     try:
-        return tuple(tuple(index(parent) for parent in family) for family in value)
+        if isinstance(found, Mapping) and names is not None:
+            families: list[tuple[int, ...]] = [()] * len(names)
+            for child, family in found.items():
+                families[variable_index(child, name, names)] = _members(family, name, names)
+            return tuple(families)
+        return tuple(_members(family, name, names) for family in found)
     except TypeError:
+        expected = "the parents of each variable" + ", by index" * (names is None)
         instead = "pass the .parents of a result, or [(), (0,)] for the arc 0 -> 1"
-        raise refusal(name, "the parents of each variable, by index", value, instead) from None
+        raise refusal(name, expected, value, instead) from None
 
 
-def family(value: Any, name: str) -> tuple[int, ...]:
+def _members(family: Any, name: str, names: Names) -> tuple[int, ...]:
+    # That an index is one of a variable is for the function to check.
+    return tuple(
+        variable_index(one, name, names) if isinstance(one, str) else index(one)
+        for one in listed(family)
+    )
+
+
+def family(value: Any, name: str, names: Names) -> tuple[int, ...]:
     """Return the parents of one variable."""
-    return _parents([value], name)[0]
+    return parents_by_index([value], name, names)[0]
+
+
+def _forest(value: Any, name: str, names: Names) -> Any:
+    """Return the parent of each variable, -1 for a root; a word and an array stay as they are."""
+    if isinstance(value, Mapping) and names is not None:
+        found = [-1] * len(names)
+        for child, parent in value.items():
+            place = variable_index(child, name, names)
+            found[place] = -1 if parent is None else variable_index(parent, name, names)
+        return found
+    if isinstance(value, list | tuple):
+        return [variable_index(one, name, names) if isinstance(one, str) else one for one in value]
+    return value
 
 
 as_text = instance_of(str, "a text", "pass a string")
 _name = instance_of(str, "the name of a variable", "pass a string")
 _number = instance_of(Real, "a number", "pass an int or a float")
 
-_TEXTS = "method solver variant size cases root state comment separator"
+_TEXTS = "method solver variant size cases state comment separator"
 _NAMES = "targets variables first second given"
 _NUMBERS = (
     "t starts k seed draws rows smoothing gap tolerance size_weight factor least iterations bins "
-    "threads node_limit max_size steps rounds node child completions"
+    "threads node_limit max_size steps rounds node completions"
 )
 
-CHECKS: dict[str, Check] = {
-    "evidence": instance_of(
-        Mapping, "a mapping of variables to states", "pass {'smoke': 'yes'}, say"
-    ),
+CHECKS: dict[str, Check | ByName] = {
+    "evidence": ByName(_evidence),
     "path": instance_of(
         (str, os.PathLike), "the path of a file", "pass a string or a pathlib.Path"
     ),
@@ -278,13 +410,16 @@ CHECKS: dict[str, Check] = {
         np.random.Generator, "a numpy Generator", "pass numpy.random.default_rng(seed)"
     ),
     "name": _name,
-    "target": _pair,
-    "parents": _parents,
-    "required": _arcs,
-    "forbidden": _arcs,
+    "target": ByName(_state_of_one),
+    "parents": ByName(parents_by_index),
+    "child": ByName(variable_index),
+    "root": ByName(name_of),
+    "forest": ByName(_forest),
+    "required": ByName(arcs_by_index),
+    "forbidden": ByName(arcs_by_index),
     "max_parents": number_or_none,
     "time_limit": number_or_none,
-    **dict.fromkeys(_NAMES.split(), as_names),
+    **dict.fromkeys(_NAMES.split(), ByName(_names_of)),
     **dict.fromkeys(_TEXTS.split(), as_text),
     **dict.fromkeys(_NUMBERS.split(), _number),
 }

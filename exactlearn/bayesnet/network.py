@@ -19,7 +19,7 @@ from exactlearn.data.codes import repeated
 from exactlearn.data.dataset import Dataset, aligned_codes, check_complete
 from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import DataError, OptionError
-from exactlearn.graphs.dag import topological_order
+from exactlearn.graphs.dag import arcs_by_name, topological_order
 from exactlearn.graphs.named_graph import NamedGraph
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ class BayesianNetwork(
     >>> network = el.read_bif("asia")
     >>> network
     BayesianNetwork(variables=8, arcs=8, parameters=18)
-    >>> network.arcs[:3], network.representational_size, network.order
-    (((0, 1), (2, 3), (2, 4)), 18, (0, 1, 2, 3, 4, 5, 6, 7))
+    >>> network.arcs[:2], network.representational_size, network.order
+    ((('asia', 'tub'), ('smoke', 'lung')), 18, (0, 1, 2, 3, 4, 5, 6, 7))
     >>> network == el.read_bif("asia")
     True
     >>> network.check()
@@ -95,9 +95,9 @@ class BayesianNetwork(
         return topological_order(self.parents, self.names)
 
     @property
-    def arcs(self) -> tuple[tuple[int, int], ...]:
-        """All arcs as (parent, child), sorted by child, parents in table order."""
-        return tuple((p, child) for child, family in enumerate(self.parents) for p in family)
+    def arcs(self) -> tuple[tuple[str, str], ...]:
+        """All arcs by name, (parent, child), sorted by child, parents in table order."""
+        return arcs_by_name(self.names, self.parents)
 
     @property
     def representational_size(self) -> int:

@@ -545,7 +545,11 @@ def _coded(value: Any, name: str, left_out: dict[str, str] | None) -> Dataset:
     )
 
 
-register(dataset=as_dataset)
+def _as_optional(value: Any, name: str) -> Dataset | None:
+    return None if value is None else as_dataset(value, name)
+
+
+register(dataset=as_dataset, train=as_dataset, test=as_dataset, validation=_as_optional)
 
 
 _UNKNOWN = np.iinfo(np.int16).min

@@ -14,6 +14,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.labels import label_of
 from exactlearn.errors import ArgumentError, DataError, MissingExtraError
+from exactlearn.graphs.dag import arcs_by_name
 
 _UNKEPT = re.compile("[\0\ud800-\udfff]")
 
@@ -85,7 +86,7 @@ def to_pgmpy(network: BayesianNetwork) -> Any:
     model = _library("pgmpy.models").DiscreteBayesianNetwork()
     names, states = network.names, network.states
     model.add_nodes_from(names)
-    model.add_edges_from([(names[parent], names[child]) for parent, child in network.arcs])
+    model.add_edges_from(arcs_by_name(names, network.parents))
     for v, (parents, table) in enumerate(zip(network.parents, network.tables, strict=True)):
         cpd = factors.TabularCPD(
             names[v],

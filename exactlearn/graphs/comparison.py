@@ -8,12 +8,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import nan
 
+from exactlearn._runtime.arguments import ByName, checked_arguments
 from exactlearn._runtime.display import Displayed
 from exactlearn.graphs.consistent_extension import completed_pattern
 from exactlearn.graphs.equivalence import (
     Arc,
     PartiallyDirectedGraph,
     as_partially_directed,
+    as_structure,
     structural_hamming_distance,
 )
 
@@ -59,6 +61,7 @@ class StructureComparison(
     edge_f1: float
 
 
+@checked_arguments(learnt=ByName(as_structure), reference=ByName(as_structure))
 def compare_structures(
     learnt: Sequence[Collection[int]] | PartiallyDirectedGraph,
     reference: Sequence[Collection[int]] | PartiallyDirectedGraph,

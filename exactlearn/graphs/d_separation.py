@@ -11,6 +11,7 @@ algorithms"; THESIS Alg. 3.1-3.2).
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 
+from exactlearn._runtime.arguments import ByName, checked_arguments, variables_by_index
 from exactlearn.errors import OptionError
 from exactlearn.graphs.dag import children
 
@@ -54,6 +55,7 @@ def active_trail(
     return None if end is None else _arcs_of(came, end, children(parents), given)
 
 
+@checked_arguments(variables=ByName(variables_by_index), given=ByName(variables_by_index))
 def d_separated(
     parents: Sequence[Collection[int]], variables: Collection[int], given: Collection[int]
 ) -> frozenset[int]:

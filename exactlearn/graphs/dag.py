@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import combinations
 
+from exactlearn._runtime.arguments import ByName, checked_arguments, variable_index
 from exactlearn.errors import OptionError
 
 
@@ -40,14 +41,14 @@ def named_parents(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dic
 def arcs_by_name(
     names: Sequence[str], parents: Sequence[Sequence[int]]
 ) -> tuple[tuple[str, str], ...]:
-    """Return the arcs as pairs of names (parent, child), by child.
+    """Return the arcs as pairs of names (parent, child), by child; without names, of indices.
 
     Examples
     --------
-    >>> arcs_by_name(["a", "b"], [(), (0,)])
-    (('a', 'b'),)
+    >>> arcs_by_name(["a", "b"], [(), (0,)]), arcs_by_name([], [(), (0,)])
+    ((('a', 'b'),), (('0', '1'),))
     """
-    found = named_parents(names, parents).items()
+    found = named_parents(names or [str(v) for v in range(len(parents))], parents).items()
     return tuple((parent, child) for child, family in found for parent in family)
 
 
@@ -120,6 +121,7 @@ def moral_graph(parents: Sequence[Collection[int]]) -> tuple[frozenset[int], ...
     return tuple(map(frozenset, neighbours))
 
 
+@checked_arguments(variable=ByName(variable_index))
 def markov_blanket(parents: Sequence[Collection[int]], variable: int) -> frozenset[int]:
     """Return the parents, children and children's other parents of a variable.
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, product
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from exactlearn._runtime.arguments import ByName, Names, checked_arguments, parents_by_index
 from exactlearn._runtime.display import Displayed
 from exactlearn.errors import MissingExtraError, OptionError
 from exactlearn.graphs.dag import topological_order
@@ -169,6 +170,7 @@ def v_structures(parents: Sequence[Collection[int]]) -> frozenset[tuple[int, int
     )
 
 
+@checked_arguments()
 def covered_edges(parents: Sequence[Collection[int]]) -> tuple[Arc, ...]:
     """Return the arcs ``(a, b)`` where b has no other parents than a and those of a, sorted.
 
@@ -190,6 +192,7 @@ def covered_edges(parents: Sequence[Collection[int]]) -> tuple[Arc, ...]:
     )
 
 
+@checked_arguments()
 def pattern(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
     """Return the pattern of a directed acyclic graph's class: only its v-structures are directed.
 
@@ -214,6 +217,7 @@ def pattern(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
     return PartiallyDirectedGraph(len(parents), frozenset(directed), rest)
 
 
+@checked_arguments()
 def cpdag(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
     """Return the completed pattern (CPDAG) of a directed acyclic graph's class.
 
@@ -244,6 +248,22 @@ def cpdag(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
     return PartiallyDirectedGraph(len(parents), directed, rest)
 
 
+def as_structure(value: Any, name: str, names: Names) -> Any:
+    """Return a graph, or the parents of each variable, also of a result or of a named graph.
+
+    Raises
+    ------
+    ArgumentError, OptionError
+        As :func:`~exactlearn._runtime.arguments.parents_by_index`.
+    """
+    if isinstance(value, PartiallyDirectedGraph):
+        return value
+    if isinstance(getattr(value, "graph", None), PartiallyDirectedGraph):  # a NamedGraph
+        return value.graph if names is None else value.reordered(names).graph
+    return parents_by_index(value, name, names)
+
+
+@checked_arguments(first=ByName(as_structure), second=ByName(as_structure))
 def structural_hamming_distance(
     first: Sequence[Collection[int]] | PartiallyDirectedGraph,
     second: Sequence[Collection[int]] | PartiallyDirectedGraph,

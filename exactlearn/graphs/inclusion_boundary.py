@@ -26,8 +26,15 @@ the first is listed.
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from exactlearn._runtime.arguments import ByName, checked_arguments
 from exactlearn.graphs.consistent_extension import check_cpdag, consistent_extension
-from exactlearn.graphs.equivalence import Parents, PartiallyDirectedGraph, cpdag, unordered
+from exactlearn.graphs.equivalence import (
+    Parents,
+    PartiallyDirectedGraph,
+    as_structure,
+    cpdag,
+    unordered,
+)
 
 
 class Operator(NamedTuple):
@@ -64,6 +71,7 @@ class BoundarySize(NamedTuple):
         return self.upper + self.lower
 
 
+@checked_arguments(parents=ByName(as_structure))
 def inclusion_boundary(
     parents: Sequence[Collection[int]] | PartiallyDirectedGraph,
 ) -> Iterator[Parents]:
@@ -91,6 +99,7 @@ def inclusion_boundary(
         yield consistent_extension(deleted(own, operator))
 
 
+@checked_arguments(parents=ByName(as_structure))
 def inclusion_boundary_size(
     parents: Sequence[Collection[int]] | PartiallyDirectedGraph,
 ) -> BoundarySize:

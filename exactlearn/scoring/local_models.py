@@ -30,7 +30,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ByName, checked_arguments
+from exactlearn._runtime.arguments import family as as_family
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.row_table import group_rows
@@ -118,6 +119,7 @@ class LocalModels(Displayed, shown="score models"):
     """
 
     @checked_arguments()
+    @checked_arguments()
     def __init__(
         self,
         dataset: Dataset,
@@ -153,6 +155,12 @@ class LocalModels(Displayed, shown="score models"):
         self._varies = np.array([len(np.unique(column[column >= 0])) > 1 for column in used])
         self._scores: dict[tuple[int, tuple[int, ...]], tuple[float, float]] = {}
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return self.dataset.names
+
+    @checked_arguments(parents=ByName(as_family))
     def family(self, child: int, parents: Sequence[int]) -> float:
         """Return the score of a family with the better of its local models.
 
@@ -163,11 +171,13 @@ class LocalModels(Displayed, shown="score models"):
         """
         return max(self._both(child, parents))
 
+    @checked_arguments(parents=ByName(as_family))
     def is_log_linear(self, child: int, parents: Sequence[int]) -> bool:
         """Return whether the log-linear distribution of a family is better than its table."""
         table, log_linear = self._both(child, parents)
         return log_linear > table
 
+    @checked_arguments()
     def problem(
         self,
         tables: Problem | None = None,
@@ -213,13 +223,14 @@ class LocalModels(Displayed, shown="score models"):
                     stopped = stopped or f"the families of {child} of {n} variables were searched"
                     break
                 if self.models == "best" or self._both(child, parents)[1] > -inf:
-                    found[parents] = self.family(child, parents)
+                    found[parents] = max(self._both(child, parents))
             candidates.append(_sorted(_undominated(found) if prune else found))
         found_problem = Problem.from_candidates(
             self.dataset.names, candidates, required=required, forbidden=forbidden
         )
         return replace(found_problem, complete=False, stopped=stopped)
 
+    @checked_arguments()
     def fit(
         self, parents: Sequence[Sequence[int]], *, smoothing: float = SMOOTHING
     ) -> BayesianNetwork:

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
-from exactlearn._runtime.arguments import checked_arguments, family, refusal, register
+from exactlearn._runtime.arguments import ByName, checked_arguments, family, refusal, register
 from exactlearn.data.counts import family_counts, n_configurations, total_weight
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.trade_off import check_size_weight
@@ -371,7 +371,7 @@ def family_score(counts: Counts, q: float, score: Score, rows: float) -> float:
     return float(cells - configurations) - size_penalty(score, r, q, rows)
 
 
-@checked_arguments(parents=family)
+@checked_arguments(parents=ByName(family))
 def score_family(dataset: Dataset, child: int, parents: Sequence[int], score: Score) -> float:
     """Score one family of complete data, in plain numpy.
 

@@ -35,7 +35,7 @@ from exactlearn.augmentation.incumbent import total_score
 from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, OptionError
-from exactlearn.graphs.dag import topological_order
+from exactlearn.graphs.dag import arcs_by_name, topological_order
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
 from exactlearn.scoring.properties import Domain, is_equivalent
 from exactlearn.scoring.scores import Score
@@ -160,6 +160,11 @@ class EquivalenceSearch(ByValue, shown="status method score optima starts=scores
     """No bound on any score is proven."""
     gap = inf
     values = ()
+
+    @property
+    def arcs(self) -> tuple[tuple[str, str], ...]:
+        """The arcs of ``parents`` by name, by child; none where nothing was found."""
+        return arcs_by_name(self.names, self.parents or ())
 
     @property
     def cpdag(self) -> PartiallyDirectedGraph | None:

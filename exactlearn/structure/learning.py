@@ -37,7 +37,7 @@ from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.properties import Domain, properties
 from exactlearn.scoring.scores import BDeu, Score, as_score, parse_score
 from exactlearn.solvers import Result, solve
-from exactlearn.solvers.constraints import Constraint
+from exactlearn.solvers.constraints import Constraint, constraints_by_index
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import relative_gap
 from exactlearn.structure.selection import (
@@ -197,7 +197,7 @@ def learn(
     required, forbidden
         Arcs (parent, child) that the network must, or must not, have, by name or by index.
     constraints
-        What else it must satisfy (:mod:`exactlearn.solvers.constraints`), by index.
+        What else it must satisfy (:mod:`exactlearn.solvers.constraints`), by name or by index.
     missing
         How missing cells are dealt with. ``expected``: the counts are those expected under a
         network that structural EM learns; ``augment``: network and completion that score best
@@ -274,7 +274,7 @@ def learn(
             max_parents=max_parents,
             required=frozenset(arcs_by_index(required, "required", dataset.names)),
             forbidden=frozenset(arcs_by_index(forbidden, "forbidden", dataset.names)),
-            constraints=tuple(constraints),
+            constraints=constraints_by_index(constraints, "constraints", dataset.names),
             counts=None if missing == "augment" else missing,
             scoring_time=scoring_time,
             seed=seed,

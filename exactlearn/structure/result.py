@@ -21,7 +21,7 @@ from exactlearn.bayesnet.row_completion import most_probable_completion
 from exactlearn.data.counts import total_weight
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError
-from exactlearn.graphs.dag import topological_order
+from exactlearn.graphs.dag import arcs_by_name, topological_order
 from exactlearn.scoring.scores import Score, family_score
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ StructuralStatus = Literal["converged", "feasible", "interrupted"]
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class StructuralEM(
     ByValue,
-    shown="status variant score observed_score values iterations seconds",
+    shown="status variant arcs score observed_score values iterations seconds",
 ):
     """The best network that structural EM met, with its most probable completion.
 
@@ -157,6 +157,16 @@ class StructuralEM(
     trace: tuple[tuple[float, float, float], ...] = ()
     drawn_rows: int = 0
     message: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables; none where there is no network."""
+        return () if self.network is None else self.network.names
+
+    @property
+    def arcs(self) -> tuple[tuple[str, str], ...]:
+        """The arcs by name, (parent, child), by child; none where nothing was found."""
+        return arcs_by_name(self.names, self.parents or ())
 
     @property
     def bound(self) -> float:

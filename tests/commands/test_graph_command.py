@@ -28,7 +28,7 @@ def test_the_record_is_a_graph_with_its_class(tmp_path) -> None:
     found = run_json("graph", "asia")
     assert found["kind"] == "dag"
     assert found["variables"] == list(ASIA.names)
-    assert found["arcs"] == by_name(*sorted(ASIA.arcs))
+    assert sorted(found["arcs"]) == sorted(map(list, ASIA.arcs))
     assert found["edges"] == []
     assert found["class_size"] == own.size == 6
     assert found["reversible"] == by_name(*sorted(own.undirected))

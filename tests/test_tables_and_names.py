@@ -1,0 +1,255 @@
+"""Public functions take a table as a Dataset, a frame or an array; variables by name or index."""
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import exactlearn as el
+from exactlearn.solvers.constraints import Independence, RequiredAncestor, Tiers
+from exactlearn.structure.learned_counts import LearnedCounts
+
+NAMES = ("X0", "X1", "X2")
+
+
+def rows(missing):
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 2, (60, 3))
+    codes[:, 1] = np.where(rng.random(60) < 0.9, codes[:, 0], codes[:, 1])
+    codes[:, 2] = np.where(rng.random(60) < 0.8, codes[:, 1], codes[:, 2])
+    if missing:
+        codes[[3, 8], [1, 2]] = -1
+    return codes
+
+
+ARRAYS = {missing: rows(missing) for missing in (False, True)}
+DATASETS = {
+    missing: el.Dataset(array, NAMES, (("0", "1"),) * 3) for missing, array in ARRAYS.items()
+}
+FRAMES = {
+    missing: pd.DataFrame(array, columns=list(NAMES)).replace(-1, None)
+    for missing, array in ARRAYS.items()
+}
+FORMS = {"dataset": DATASETS, "frame": FRAMES, "array": ARRAYS}
+WHOLE, HOLED = DATASETS[False], DATASETS[True]
+NETWORK = el.fit_complete(WHOLE, [(), (0,), (1,)])
+GRAPH = el.compile_network(NETWORK, steps=0)
+BAYES = el.learn_naive_bayes(WHOLE, components=2).model
+FEW = {"max_parents": 1}
+BEST = el.augment(HOLED, "bdeu", forbidden=[(0, 1)], **FEW)
+
+
+def rng():
+    return np.random.default_rng(2)
+
+
+def told(found):
+    """Return what a result is, without its seconds."""
+    if isinstance(found, el.Problem):
+        return [list(found.candidates(v)) for v in range(found.n_variables)]
+    if isinstance(found, LearnedCounts):
+        return told(found.network)
+    if isinstance(found, el.Imputer):
+        return told(found.network)
+    if isinstance(found, tuple) and not hasattr(found, "_fields"):
+        return [told(part) for part in found]
+    skipped = {"seconds", "trace", "nodes", "starts", "names"}
+    fields = getattr(found, "__dict__", None) or getattr(found, "_asdict", dict)()
+    if not fields or isinstance(found, el.Dataset | el.BayesianNetwork):
+        return repr(found), [repr(part) for part in getattr(found, "tables", ())]
+    return {key: repr(value) for key, value in fields.items() if key not in skipped}
+
+
+TABLES = {
+    "augment": lambda t: el.augment(t(True), "bdeu", **FEW),
+    "best_solutions": lambda t: el.best_solutions(t(True), "bdeu", 2, **FEW),
+    "bootstrap": lambda t: el.bootstrap(t(False), 2).strengths,
+    "candidate_parent_sets": lambda t: el.candidate_parent_sets(t(False), "bic"),
+    "cell_losses": lambda t: el.cell_losses(t(True), "bdeu", NETWORK.parents, [0, 1]),
+    "choose_ess": lambda t: el.choose_ess(t(True)),
+    "choose_smoothing": lambda t: el.choose_smoothing(t(False), NETWORK.parents),
+    "classify": lambda t: el.classify(NETWORK, t(False), "X2"),
+    "cross_validate": lambda t: (
+        el.cross_validate(t(False), ["chow-liu"], 2).to_frame()["log_likelihood"].tolist()
+    ),
+    "draw_completions": lambda t: el.draw_completions(NETWORK, t(True), 2, rng()),
+    "equivalence_search": lambda t: el.equivalence_search(t(False), "bic"),
+    "fit_by_missingness_graph": lambda t: (
+        el.fit_by_missingness_graph(t(True), NETWORK.parents, "X1 <- X0; X2 <-").model
+    ),
+    "fit_complete": lambda t: el.fit_complete(t(False), NETWORK.parents),
+    "fit_deletion": lambda t: el.fit_deletion(t(True), NETWORK.parents).model,
+    "fit_em": lambda t: el.fit_em(t(True), NETWORK.parents).model,
+    "fit_naive_bayes": lambda t: el.fit_naive_bayes(BAYES, t(True), iterations=2).model,
+    "fit_with_indicators": lambda t: (
+        el.fit_with_indicators(t(True), NETWORK.parents, "X1 <- X1; X2 <-").model
+    ),
+    "gadget_problem": lambda t: el.gadget_problem(t(True), "bdeu", **FEW),
+    "hide": lambda t: el.hide(t(False), "mcar:0.1", rng()),
+    "learn": lambda t: el.learn(t(True), ess=1).network,
+    "learn_hybrid": lambda t: el.learn_hybrid(NETWORK, t(False), smoothing=1.0).models[0].graph,
+    "learn_naive_bayes": lambda t: (
+        el.learn_naive_bayes(t(False), validation=t(False), components=2).model
+    ),
+    "learn_on_forest": lambda t: el.learn_on_forest(t(False), [-1, 0, 1]).graph,
+    "learn_pdg": lambda t: el.learn_pdg(t(False), smoothing=1.0, starts=()).models[0].graph,
+    "learned_counts": lambda t: el.learned_counts(t(True)),
+    "most_probable_completion": lambda t: el.most_probable_completion(NETWORK, t(True)),
+    "posterior_cells": lambda t: el.posterior_cells(NETWORK, t(True)),
+    "profile": lambda t: el.profile(t(True), "bdeu", BEST, **FEW),
+    "query_rows": lambda t: el.query_rows(NETWORK, t(True), "X2"),
+    "random_queries": lambda t: (
+        el.random_queries(t(False), 3, query_variables=1, evidence_variables=1).evidence
+    ),
+    "refine": lambda t: el.refine(GRAPH, t(True), iterations=2).model,
+    "score_family": lambda t: el.score_family(t(False), 1, [0], "bdeu"),
+    "simulate_missingness": lambda t: el.simulate_missingness(t(False), "mcar:0.1", rng()),
+    "sl_curves": lambda t: (
+        el.sl_curves(t(False), t(False), languages=["bn"], size_weights=[0.9]).points
+    ),
+    "smallest_as_likely": lambda t: el.smallest_as_likely(NETWORK, t(False), -1e9),
+    "structural_em": lambda t: el.structural_em(t(True), "bdeu").network,
+    "structural_em_graph": lambda t: el.structural_em_graph(t(True), iterations=1).graph,
+    "structural_em_rounds": lambda t: el.structural_em_rounds(t(True), rounds=1).graph,
+}
+
+VARIABLES = {
+    "augment": lambda v: el.augment(HOLED, "bdeu", required=[(v(2), v(0))], **FEW),
+    "best_solutions": lambda v: el.best_solutions(
+        HOLED, "bdeu", 2, forbidden=[(v(0), v(1))], **FEW
+    ),
+    "candidate_parent_sets": lambda v: el.candidate_parent_sets(
+        WHOLE, "bic", required=[(v(2), v(0))]
+    ),
+    "cell_losses": lambda v: el.cell_losses(HOLED, "bdeu", [(), (v(0),), (v(1),)], [0, 1]),
+    "choose_smoothing": lambda v: el.choose_smoothing(WHOLE, [(), (v(0),), [v(1)]]),
+    "classify": lambda v: el.classify(NETWORK, WHOLE, v(2)),
+    "compare_structures": lambda v: el.compare_structures(NETWORK, NETWORK.parents),
+    "compile_network": lambda v: el.compile_network(NETWORK, root=v(1), steps=0),
+    "covered_edges": lambda v: el.covered_edges(NETWORK),
+    "cpdag": lambda v: el.cpdag(NETWORK),
+    "d_separated": lambda v: el.d_separated(NETWORK, [v(0)], [v(1)]),
+    "entropy": lambda v: el.entropy(NETWORK, [v(2)], {v(0): "1"}),
+    "fit_by_missingness_graph": lambda v: (
+        el.fit_by_missingness_graph(HOLED, [(), (v(0),), ()], "X1 <- X0; X2 <-").model
+    ),
+    "fit_complete": lambda v: el.fit_complete(WHOLE, {v(1): [v(0)], v(2): [v(1)]}),
+    "fit_deletion": lambda v: el.fit_deletion(HOLED, [(), (v(0),), ()]).model,
+    "fit_em": lambda v: el.fit_em(HOLED, [(), (v(0),), (v(0), v(1))]).model,
+    "fit_with_indicators": lambda v: (
+        el.fit_with_indicators(HOLED, [(), (v(0),), ()], "X1 <- X1; X2 <-").model
+    ),
+    "gadget_problem": lambda v: el.gadget_problem(HOLED, "bdeu", forbidden=[(v(0), v(1))], **FEW),
+    "inclusion_boundary": lambda v: list(el.inclusion_boundary(NETWORK)),
+    "inclusion_boundary_size": lambda v: el.inclusion_boundary_size(NETWORK),
+    "independences": lambda v: el.independences(GRAPH, [v(2)]),
+    "joint_posterior": lambda v: el.joint_posterior(NETWORK, [v(2), v(0)]),
+    "learn": lambda v: (
+        el.learn(
+            WHOLE,
+            required=[(v(2), v(1))],
+            constraints=[Tiers([[v(2), v(1)], [v(0)]]), RequiredAncestor(v(2), v(0))],
+        ).network
+    ),
+    "learn_on_forest": lambda v: el.learn_on_forest(WHOLE, {v(1): v(0), v(2): v(1)}).graph,
+    "learned_counts": lambda v: el.learned_counts(HOLED, required=[(v(2), v(0))]),
+    "markov_blanket": lambda v: el.markov_blanket(NETWORK, v(2)),
+    "most_probable_explanations": lambda v: el.most_probable_explanations(NETWORK, {v(0): "1"}),
+    "most_probable_states": lambda v: el.most_probable_states(NETWORK, [v(2)]),
+    "mutual_information": lambda v: el.mutual_information(NETWORK, [v(0)], v(2), [v(1)]),
+    "pattern": lambda v: el.pattern(NETWORK),
+    "profile": lambda v: el.profile(HOLED, "bdeu", BEST, forbidden=[(v(0), v(1))], **FEW),
+    "query": lambda v: el.query(NETWORK, {v(0): "1"}, [v(2)]),
+    "query_rows": lambda v: el.query_rows(NETWORK, WHOLE, [v(2)]),
+    "recoverability": lambda v: el.recoverability([(), (v(0),), ()], NAMES, "X1 <- X0; X2 <-"),
+    "score_family": lambda v: el.score_family(WHOLE, v(1), [v(0)], "bdeu"),
+    "sensitivity": lambda v: el.sensitivity(GRAPH, 0, "1", (v(2), "1")),
+    "simulate_missingness": lambda v: el.simulate_missingness(
+        WHOLE, "random-mar:0.3:1:1:0.5", rng(), [(), (v(0),), (v(1),)]
+    ),
+    "structural_em": lambda v: el.structural_em(HOLED, "bdeu", required=[(v(2), v(0))]).network,
+    "structural_em_graph": lambda v: (
+        el.structural_em_graph(HOLED, forest={v(1): v(0), v(2): v(1)}, iterations=1).graph
+    ),
+    "structural_hamming_distance": lambda v: el.structural_hamming_distance(NETWORK, NETWORK),
+}
+
+TABLE_PARAMETERS = {"dataset", "data", "train"}
+VARIABLE_PARAMETERS = {
+    *("parents", "required", "forbidden", "variables", "targets", "first", "child", "variable"),
+    *("target", "learnt", "root", "evidence"),
+}
+FUNCTIONS = {
+    name: set(inspect.signature(getattr(el, name)).parameters)
+    for name in el.__all__
+    if inspect.isfunction(getattr(el, name))
+}
+FILES = {name for name in FUNCTIONS if name.startswith(("read_", "write_"))}
+
+
+def test_every_public_function_is_tried():
+    wanted = {name for name, own in FUNCTIONS.items() if own & TABLE_PARAMETERS} - FILES
+    assert wanted - {*TABLES} == set()
+    wanted = {name for name, own in FUNCTIONS.items() if own & VARIABLE_PARAMETERS} - FILES
+    assert wanted - {*VARIABLES} == set()
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_a_frame_and_an_array_are_taken_for_a_dataset(name):
+    expected, *others = (
+        told(TABLES[name](lambda missing, own=own: own[missing])) for own in FORMS.values()
+    )
+    for found in others:
+        assert found == expected
+
+
+@pytest.mark.parametrize("name", sorted(VARIABLES))
+def test_names_and_indices_name_the_same_variables(name):
+    by_index, by_name = (told(VARIABLES[name](of)) for of in (lambda v: v, lambda v: NAMES[v]))
+    assert by_name == by_index
+
+
+@pytest.mark.parametrize("name", sorted(VARIABLES))
+def test_an_unknown_name_is_refused_with_those_near(name):
+    if "v(" not in inspect.getsource(VARIABLES[name]).partition("lambda v:")[2]:
+        pytest.skip("it is told no variable by itself")
+    with pytest.raises(el.ExactlearnError, match="X"):
+        VARIABLES[name](lambda v: f"X{v}X")
+
+
+def test_graphs_are_those_of_whatever_has_parents():
+    found = el.learn(WHOLE)
+    graph = el.NamedGraph.of(NAMES[::-1], [(), (0,), (1,)])  # X2 -> X1 -> X0
+    turned = [(1,), (2,), ()]
+    for given in (graph, {"X0": "X1", "X1": "X2"}, turned):
+        assert el.fit_complete(WHOLE, given).parents == tuple(map(tuple, turned))
+    assert el.compare_structures(NETWORK, graph).shd == 2
+    assert el.compare_structures(NETWORK, graph).cpdag_shd == 0
+    assert el.cpdag(found) == el.cpdag(found.parents) == el.cpdag(found.network)
+    with pytest.raises(el.ExactlearnError, match="expected the same variables; only one has"):
+        el.fit_complete(WHOLE, el.NamedGraph.of((*NAMES[:2], "other"), [(), (), ()]))
+    with pytest.raises(el.ExactlearnError, match="by index"):
+        el.cpdag([(), ("X0",)])
+
+
+def test_results_name_their_arcs():
+    score, wanted = el.BDeu(), (("X2", "X0"),)
+    problem = el.candidate_parent_sets(WHOLE, score, required=wanted)
+    assert wanted[0] in el.solve(problem).arcs
+    assert wanted[0] in el.augment(HOLED, score, required=wanted, **FEW).arcs
+    assert wanted[0] in el.structural_em(HOLED, score, required=wanted).arcs
+    assert wanted[0] in el.learn(WHOLE, required=wanted).network.arcs
+    searched = el.equivalence_search(WHOLE, score)
+    assert set(searched.arcs) == {
+        (NAMES[p], NAMES[c]) for c, own in enumerate(searched.parents) for p in own
+    }
+
+
+def test_problems_and_constraints_are_told_by_name():
+    tables = [{(): -3.0, ("X1",): -1.0, (2,): -2.0}, {(): -2.0}, {(): -2.0, "X0": -1.0}]
+    apart = Independence(frozenset({"X1"}), frozenset({"X2"}), frozenset({"X0"}))
+    problem = el.Problem.from_candidates(
+        NAMES, tables, forbidden=[("X2", "X0")], constraints=[apart]
+    )
+    assert el.solve(problem).arcs == (("X1", "X0"), ("X0", "X2"))
