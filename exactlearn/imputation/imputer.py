@@ -142,7 +142,7 @@ class Imputer(Displayed, shown="mode learning network draws"):
     >>> import exactlearn as el
     >>> table = el.read_dataset("asia-mnar")
     >>> imputer = el.Imputer("posterior", network=el.read_bif("asia")).fit(table)
-    >>> imputer.imputed(table).to_frame(table).head(2).round(4)
+    >>> imputer.imputed(table).to_frame(table).iloc[:2, :4].round(4)
        row variable value  probability
     0    2     dysp   yes          0.9
     1   12     dysp    no          0.8
