@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.bayesnet.network import LARGEST_TABLE, ROW_TOLERANCE, BayesianNetwork
+from exactlearn.bayesnet.network import ROW_TOLERANCE, BayesianNetwork
 from exactlearn.data.codes import repeated
 from exactlearn.errors import DataError, FormatError, OptionError, did_you_mean
 
@@ -93,16 +93,14 @@ class Words:
 
     def of(self, network: BayesianNetwork) -> "list[Written]":
         """Return each variable as the format writes it."""
-        plain = [name if self.variable.fullmatch(name) else "" for name in network.names]
-        names = distinct(plain, network.names, str, lambda name: _like(name, self.variable))
+        names = _words(self.variable, network.names)
+        states = [_words(self.state, own) for own in network.states]
         return [
-            Written(name, self._states(own), _changed(name, true, self._states(own), own))
-            for name, true, own in zip(names, network.names, network.states, strict=True)
+            Written(name, own, _changed(name, true, own, true_states))
+            for name, true, own, true_states in zip(
+                names, network.names, states, network.states, strict=True
+            )
         ]
-
-    def _states(self, names: Sequence[str]) -> list[str]:
-        plain = [name if self.state.fullmatch(name) else "" for name in names]
-        return distinct(plain, names, str, lambda name: _like(name, self.state))
 
 
 @dataclass(frozen=True)
@@ -184,9 +182,15 @@ def require_new(source: object, name: str, known: Mapping[str, object]) -> None:
         raise FormatError(f"{source}: the variable {name!r} stands twice; rename or remove one")
 
 
-def _like(name: str, pattern: re.Pattern[str]) -> str:
-    near = spelt(name)
-    return near if pattern.fullmatch(near) else "_" + near
+def _words(pattern: re.Pattern[str], names: Sequence[str]) -> list[str]:
+    """Return each name that fits a pattern, and a word that does for each other."""
+
+    def like(name: str) -> str:
+        near = spelt(name)
+        return near if pattern.fullmatch(near) else "_" + near
+
+    plain = [name if pattern.fullmatch(name) else "" for name in names]
+    return distinct(plain, names, str, like)
 
 
 def _changed(
@@ -222,10 +226,10 @@ def _true(own: Declared, key: str, words: Sequence[str]) -> Sequence[str]:
 def _table(name: str, words: Sequence[str], shape: Sequence[int]) -> NDArray[np.float64]:
     """Return a table of probabilities; rows of rounded numbers are rescaled."""
     size = math.prod(shape)
-    if len(words) != size or size > LARGEST_TABLE:
+    if len(words) != size:
         raise DataError(
-            f"variable {name!r}: expected {size} probabilities (at most {LARGEST_TABLE}), one for "
-            f"each state and combination of its parents' states, found {len(words)}"
+            f"variable {name!r}: expected {size} probabilities, one for each state and combination "
+            f"of its parents' states, found {len(words)}"
         )
     try:
         table = np.array(list(map(float, words))).reshape(shape)
