@@ -88,8 +88,9 @@ def _exit_status(read: Callable[[], Any], debug: bool) -> int:
             raise
         except (Exception, KeyboardInterrupt) as error:
             return _status_of(error, debug)
-    except (BrokenPipeError, SystemExit):  # into which click and rich turn a broken pipe
-        return ExitStatus.UNREAD
+    except (BrokenPipeError, SystemExit) as ended:  # into which click and rich turn a broken pipe
+        # Click ends by 0 when it has answered what the shell asked for completion.
+        return ExitStatus.DONE if getattr(ended, "code", 1) == 0 else ExitStatus.UNREAD
     except OSError as error:
         with suppress(OSError):
             click.echo(f"Error: {_message(error)[0]}", err=True)

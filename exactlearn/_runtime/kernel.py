@@ -104,6 +104,17 @@ def is_compiled(function: Callable[..., Any]) -> bool:
     return Path(cast(Any, function)._cache._cache_file._index_path).is_file()
 
 
+def is_kernel(value: object) -> bool:
+    """Return whether a value is a kernel."""
+    return isinstance(value, _Kernel)
+
+
+def cache_folder() -> tuple[Path, bool]:
+    """Return the folder in which the kernels of this module's package lie, and whether it stays."""
+    root = Path(_settings.CACHE_DIR) if _settings.CACHE_DIR else _cache_root(__file__)
+    return root / "kernels", not root.name.startswith(_LOST)
+
+
 class _Compilations(event.Listener):
     """Counts the kernels that lie neither in memory nor on the disk."""
 
@@ -273,6 +284,10 @@ def _cache_folder(function: Callable[..., Any], fingerprint: str) -> Iterator[Pa
         _settings.CACHE_DIR = before
 
 
+_LOST = "exactlearn-"
+"""Beginning of the name of a folder that no later process finds."""
+
+
 @cache
 def _cache_root(source: str) -> Path:
     """Return the folder for the kernels of a source file: beside it, or among the user's files."""
@@ -290,7 +305,7 @@ def _first_writable(*folders: Path) -> Path:
                 return folder
         except OSError:
             continue
-    return Path(tempfile.mkdtemp(prefix="exactlearn-"))
+    return Path(tempfile.mkdtemp(prefix=_LOST))
 
 
 _DIGEST = 32

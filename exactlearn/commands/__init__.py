@@ -128,5 +128,10 @@ COMMANDS = {
         "Repeat the command that made a record, and compare the answers.", "declarations.Rerun"
     ),
     "instances": Command("List, show or copy the bundled instances.", "declarations.Instances"),
+    "doctor": Command("Show what is installed, and whether it works.", "declarations.Doctor"),
+    "warm-up": Command(
+        "Compile the kernels of all commands, so that first runs are fast.", "declarations.WarmUp"
+    ),
+    "completion": Command("Print a script for completion by the shell.", "declarations.Completion"),
 }
 """Each command with its line in the overview and the class of its options."""

@@ -13,10 +13,11 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import click
+from click.shell_completion import CompletionItem
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn.commands import body_of, options_of
-from exactlearn.commands.declare import About, Declared, about_of, group_of
+from exactlearn.commands.declare import About, Declared, RegistryNames, about_of, group_of
 from exactlearn.commands.output import Output
 from exactlearn.commands.provenance import Provenance, running
 
@@ -180,6 +181,7 @@ def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
             type=_click_type(kind, about),
             required=required,
             nargs=-1 if get_origin(kind) is tuple else 1,
+            shell_complete=partial(_completions, about) if about.reads else None,
         )
     several = get_origin(kind) in (tuple, Mapping) and not about.once
     default = None if several or about.read or one.default in (MISSING, None) else one.default
@@ -195,7 +197,36 @@ def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
         metavar=about.metavar,
         envvar=about.envvar,
         help=about.text,
+        shell_complete=partial(_completions, about) if about.reads else None,
     )
+
+
+SUFFIXES = tuple(
+    RegistryNames(f"formats.{module}", registry)
+    for module, registry in (
+        ("table", "FORMATS"),
+        ("scores", "FORMATS"),
+        ("models", "NETWORKS"),
+        ("models", "GRAPHS"),
+        ("models", "NAIVE_BAYES"),
+    )
+)
+"""The suffixes of files that commands read."""
+
+
+def _completions(
+    about: About, context: click.Context, parameter: click.Parameter, begun: str
+) -> list[CompletionItem]:
+    """Return the bundled instances and the files here that begin so; else let the shell look."""
+    from exactlearn.instances import SUFFIXES as BUNDLED
+    from exactlearn.instances import names
+
+    kinds = [suffix for suffix in BUNDLED if suffix in (about.metavar or "")]
+    instances = [name.removesuffix(kind) for kind in kinds for name in names(kind)]
+    known = (*(s for registry in SUFFIXES for s in registry()), ".toml", ".json")
+    files = sorted(p.name for p in Path().iterdir() if p.name.removesuffix(".gz").endswith(known))
+    found = [name for name in dict.fromkeys([*instances, *files]) if name.startswith(begun)]
+    return [CompletionItem(name) for name in found] or [CompletionItem(begun, type="file")]
 
 
 def _click_type(kind: Any, about: About) -> Any:

@@ -1462,3 +1462,50 @@ class Instances(Declared):
     """
 
     names: tuple[str, ...] = argument("[NAME]...", ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doctor(Declared):
+    """Show versions, solvers, extras, compiled kernels, cores and memory, and what does not work.
+
+    Each solver is tried on a small instance. The exit status is 5 when something does not work.
+
+    Examples
+    --------
+    exactlearn doctor
+    exactlearn doctor --json
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarmUp(Declared):
+    """Compile the kernels of all commands, or of those named, so that first runs are fast.
+
+    It takes some minutes, once for each environment and version; again it takes seconds.
+
+    Examples
+    --------
+    exactlearn warm-up graph query
+    exactlearn warm-up compile --json
+    """
+
+    names: tuple[str, ...] = argument("[COMMAND]...", ())
+
+
+ShellName = Literal["bash", "zsh", "fish"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Completion(Declared):
+    """Print the script by which a shell completes commands, options, instances and files.
+
+    For bash, add  eval "$(exactlearn completion bash)"  to ~/.bashrc; for zsh the same with zsh to
+    ~/.zshrc; for fish, write the script to ~/.config/fish/completions/exactlearn.fish.
+
+    Examples
+    --------
+    exactlearn completion bash
+    exactlearn completion zsh
+    """
+
+    shell: ShellName = argument("[bash|zsh|fish]", "bash")

@@ -66,12 +66,12 @@ class Output(Declared):
             click.echo(text, err=True)
 
     def show_compiling(self) -> None:
-        """Say on a terminal, or when verbose, why a command does not begin at once.
+        """Say why a command does not begin at once.
 
         A line on the terminal counts the kernels, unless a progress display does.
         """
         text, on_terminal = COMPILATIONS.text, sys.stderr.isatty()
-        if text and COMPILATIONS.started == 1 and (self.verbose or on_terminal):
+        if text and COMPILATIONS.started == 1:
             self.note(
                 "Compiling the numerical kernels that this command needs, once per environment: "
                 "up to some minutes, counted in the seconds"

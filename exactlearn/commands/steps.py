@@ -64,9 +64,13 @@ class Step:
         return replace(self, options=replace(self.options, **changed))  # type: ignore[type-var]
 
 
+NO_STEPS = ("run", "reproduce", "rerun", "instances", "doctor", "warm-up", "completion")
+"""Commands that are no steps of a run."""
+
+
 def is_step(name: str) -> bool:
     """Return whether a key of a run file is a command that can be a step."""
-    return name in COMMANDS and name not in ("run", "reproduce", "rerun", "instances")
+    return name in COMMANDS and name not in NO_STEPS
 
 
 def read_steps(table: Mapping[str, Any], beside: Path) -> tuple[Step, ...]:

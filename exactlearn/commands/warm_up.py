@@ -1,0 +1,85 @@
+"""``exactlearn warm-up``: compile the kernels of the commands on small bundled instances."""
+
+import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
+from tempfile import TemporaryDirectory
+from time import monotonic
+
+import click
+
+from exactlearn._runtime.compilation_notice import COMPILATIONS
+from exactlearn.commands.declarations import WarmUp
+from exactlearn.commands.output import Output
+from exactlearn.errors import ExitStatus, OptionError, did_you_mean
+from exactlearn.reporting.report import plain_table
+
+RUNS: dict[str, tuple[str, ...]] = {
+    "solve": (
+        "asia-mnar-complete",
+        "asia-mnar-complete --solver scip",
+        "asia-mnar-complete --solver order-graph",
+        "asia-mnar-complete --solver ordering",
+        "cancer-mcar",
+    ),
+    "augment": ("cancer-mcar --method t-local", "cancer-mcar --method branching"),
+    "impute": ("cancer-mcar", "cancer-mcar --mode mpe", "cancer-mcar --mode multiple -o drawn"),
+    "fit": ("cancer cancer-mcar", "cancer cancer-mcar --method d-mcar"),
+    "learn-nb": ("cancer-mcar -o model.nb.json",),
+    "compile": ("asia -o model.pdg.json",),
+    "learn-pdg": ("cancer-mcar-complete -o direct.pdg.json", "cancer-mcar -o em.pdg.json"),
+    "query": ("asia --evidence smoke=yes --target lung",),
+    "simulate": ("asia --rows 50 --hide mcar:0.1 -o drawn.csv",),
+    "evaluate": ("cancer cancer-mcar",),
+    "graph": ("asia",),
+    "missingness": ("cancer-mcar",),
+    "compare": ("cancer-mcar --methods mode,structural-em",),
+}
+"""The words after each command that has kernels, of the runs that compile them."""
+
+
+def run(options: WarmUp, output: Output) -> None:
+    """Run the command."""
+    for name in options.names:
+        if name not in RUNS:
+            raise OptionError(f"no command {name!r} has kernels{did_you_mean(name, RUNS)}")
+    chosen = options.names or tuple(RUNS)
+    rows, begun = [], monotonic()
+    with TemporaryDirectory() as folder, chdir(folder):
+        for place, name in enumerate(chosen, 1):
+            output.note(f"{place} of {len(chosen)}: {name} ...")
+            started, before = monotonic(), COMPILATIONS.started
+            for words in RUNS[name]:
+                _run(name, words.split())
+            rows.append((name, monotonic() - started, COMPILATIONS.started - before))
+    seconds, kernels = monotonic() - begun, sum(row[2] for row in rows)
+    record = {
+        "seconds": seconds,
+        "kernels": kernels,
+        "commands": [{"name": n, "seconds": s, "kernels": k} for n, s, k in rows],
+    }
+    shown = plain_table(
+        ("command", "seconds", "kernels compiled"), ((n, f"{s:.1f}", str(k)) for n, s, k in rows)
+    )
+    total = (
+        f"{kernels} kernels compiled in {seconds:.1f} s"
+        if kernels
+        else (f"All kernels were compiled before; looked in {seconds:.1f} s")
+    )
+    output.answer(record, shown, total)
+
+
+def _run(name: str, words: list[str]) -> None:
+    """Run a command without a word, but for that of an error."""
+    from exactlearn.commands.click_options import command
+
+    listener, said = COMPILATIONS.listener, StringIO()
+    work = command(name).main([*words, "-q"], standalone_mode=False)
+    COMPILATIONS.listener = listener
+    try:
+        with redirect_stdout(said), redirect_stderr(said):
+            work()
+    except click.exceptions.Exit as ended:
+        if ended.exit_code not in (ExitStatus.DONE, ExitStatus.LIMITED):
+            sys.stderr.write(said.getvalue())
+            raise
