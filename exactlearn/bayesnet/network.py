@@ -44,6 +44,9 @@ class BayesianNetwork(
 ):
     """A discrete Bayesian network, checked when made.
 
+    Networks are equal when all of the following are, bit for bit; the order of variables and states
+    counts, so that one in another order is compared by ``other.reordered(network) == network``.
+
     Parameters
     ----------
     names

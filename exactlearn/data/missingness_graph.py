@@ -79,7 +79,10 @@ class MissingnessGraph(Displayed, shown="kind variables"):
     indicator_causes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check the graph."""
+        """Check the graph, and leave out empty lists of indicators: equal graphs compare equal."""
+        for name, causes in (("causes", self.causes), ("indicator_causes", self.indicator_causes)):
+            kept = {v: tuple(own) for v, own in causes.items() if own or name == "causes"}
+            object.__setattr__(self, name, kept)
         incomplete = self.variables
         for name, others in self.indicator_causes.items():
             for other in (name, *others):
