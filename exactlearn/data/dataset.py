@@ -206,7 +206,14 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         return cls(*code_array(np.asarray(array), names, states, missing))
 
     def row_place(self, row: int) -> str:
-        """Return the place of a row for messages, given its index: ``row 3 (line 4)``."""
+        """Return the place of a row for messages, given its index: ``row 3 (line 4)``.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.read_dataset("asia-mnar").row_place(0)
+        'row 1 (line 2)'
+        """
         return row_place(row, self.lines)
 
     @property

@@ -157,7 +157,14 @@ class LocalModels(Displayed, shown="score models"):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the variables."""
+        """Names of the variables.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.LocalModels(el.read_dataset("cancer-mcar-complete"), "bic").names[:2]
+        ('Pollution', 'Smoker')
+        """
         return self.dataset.names
 
     @checked_arguments(parents=ByName(as_family))

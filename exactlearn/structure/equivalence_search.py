@@ -163,7 +163,14 @@ class EquivalenceSearch(ByValue, shown="status method score optima starts=scores
 
     @property
     def arcs(self) -> tuple[tuple[str, str], ...]:
-        """The arcs of ``parents`` by name, by child; none where nothing was found."""
+        """The arcs of ``parents`` by name, by child; none where nothing was found.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.equivalence_search(el.read_dataset("cancer-mcar-complete"), "bdeu").arcs
+        (('Smoker', 'Cancer'), ('Cancer', 'Xray'), ('Cancer', 'Dyspnoea'))
+        """
         return arcs_by_name(self.names, self.parents or ())
 
     @property

@@ -160,12 +160,26 @@ class StructuralEM(
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the variables; none where there is no network."""
+        """Names of the variables; none where there is no network.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.structural_em(el.read_dataset("cancer-mcar"), "bdeu", max_parents=1).names[:2]
+        ('Pollution', 'Smoker')
+        """
         return () if self.network is None else self.network.names
 
     @property
     def arcs(self) -> tuple[tuple[str, str], ...]:
-        """The arcs by name, (parent, child), by child; none where nothing was found."""
+        """The arcs by name, (parent, child), by child; none where nothing was found.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.structural_em(el.read_dataset("cancer-mcar"), "bdeu", max_parents=1).arcs[:2]
+        (('Xray', 'Cancer'),)
+        """
         return arcs_by_name(self.names, self.parents or ())
 
     @property
