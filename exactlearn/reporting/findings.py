@@ -7,7 +7,9 @@ from typing import Any
 
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
+from exactlearn.graphs.orientation import reversible_arcs
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.reporting.report import named_arcs
 
 STRENGTHS = {
     "edge_strength": "share of bootstrap samples with the edge",
@@ -60,6 +62,16 @@ class Findings:
         names = self.network.names
         families = zip(names, self.network.parents, strict=True)
         return {name: [names[p] for p in family] for name, family in families}
+
+    @cached_property
+    def reversible(self) -> list[tuple[str, str]]:
+        """The arcs that equivalent networks reverse: those of the record, or else all of them."""
+        names = list(self.parents)
+        known = self.record.get("reversible")
+        if known is None:
+            parents = [[names.index(p) for p in family] for family in self.parents.values()]
+            known = named_arcs(names, reversible_arcs(parents))
+        return [(a, b) for a, b in known]
 
     @cached_property
     def support(self) -> dict[tuple[str, str], Mapping[str, float]]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-STARTS, STALLED = 8, 6
+STARTS, STALLED = 16, 6
 """Starts of the order's search, and the rounds without fewer crossings that end one."""
 
 STRAIGHT = 1.0, 2.0, 8.0

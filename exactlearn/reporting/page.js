@@ -18,7 +18,8 @@ for (const picture of document.querySelectorAll(".picture")) {
   const fit = () => Math.min(1.15, canvas.clientWidth / width);
   for (const button of picture.querySelectorAll("[data-zoom]"))
     button.addEventListener("click", () => zoom(+button.dataset.zoom ? scale * +button.dataset.zoom : fit()));
-  zoom(Math.max(0.55, fit())); // smaller letters cannot be read: a large picture scrolls
+  zoom(Math.max(0.7, fit())); // smaller letters cannot be read: a large picture scrolls
+  canvas.scrollTo((canvas.scrollWidth - canvas.clientWidth) / 2, 0);
   canvas.addEventListener("wheel", (event) => {
     if (!event.ctrlKey) return;
     event.preventDefault();
@@ -53,6 +54,7 @@ for (const picture of document.querySelectorAll(".picture")) {
     box.addEventListener("click", () => show(box));
     box.addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse" && !grabbed) show(box); });
   }
+  canvas.addEventListener("pointerleave", () => svg.classList.remove("dim"));
   svg.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     svg.classList.remove("dim");

@@ -1,7 +1,6 @@
 """The page's sections on the network and the decision graph: pictures with details of each box."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -40,10 +39,9 @@ def network_section(found: Findings) -> Markup | None:
         for p, v in arcs
         if key is not None and (names[p], names[v]) in found.support
     }
-    reversible = [tuple(arc) for arc in found.record.get("reversible", ())]
-    drawing = network_drawing(names, parents, reversible, strengths)
+    drawing = network_drawing(names, parents, found.reversible, strengths)
     legend = ["Arrow: the parent points at the child."]
-    if reversible:
+    if found.reversible:
         legend.append("Dashed: an equivalent network has the arc the other way.")
     if strengths and key is not None:
         legend.append(f"Width: {STRENGTHS[key]}.")
@@ -51,22 +49,23 @@ def network_section(found: Findings) -> Markup | None:
         legend.append("Hover, focus or tap a variable for its conditional probabilities.")
     details = [] if found.network is None else list(_conditional_tables(found.network, names))
     picture = _picture(drawing, "network", " ".join(legend), details)
-    return Markup(picture + _arc_table(found, names, arcs, set(reversible)))
+    return Markup(picture + _arc_table(found, names, arcs))
 
 
-def _arc_table(
-    found: Findings, names: Sequence[str], arcs: Sequence[tuple[int, int]], reversible: set[Any]
-) -> Markup:
+def _arc_table(found: Findings, names: Sequence[str], arcs: Sequence[tuple[int, int]]) -> Markup:
     if not arcs:
         return tag("p", "The network has no arcs.")
     keys = [key for key in SUPPORT if any(key in one for one in found.support.values())]
     rows = []
     for p, v in arcs[:MOST_ROWS]:
         pair = names[p], names[v]
-        either = next(({pair, pair[::-1]} & reversible).__iter__(), None)
         own = found.support.get(pair, {})
         rows.append(
-            [*pair, "reversible" if either else "", *(decimals(own.get(key), 3) for key in keys)]
+            [
+                *pair,
+                "reversible" if pair in found.reversible else "",
+                *(decimals(own.get(key), 3) for key in keys),
+            ]
         )
     head = ["parent", "child", "direction", *(SUPPORT[key] for key in keys)]
     listed = table(head, rows, right=head[3:], total=len(arcs), sortable=True)
@@ -197,8 +196,11 @@ def _picture(drawing: Drawing, name: str, legend: str, details: Sequence[Markup]
             aria_label=f"Picture: {name}; scroll with the arrow keys",
             role="region",
         ),
-        tag("div", class_="panel", aria_live="polite", hidden=True),
-        tag("p", legend, class_="quiet"),
+        tag(
+            "aside",
+            tag("p", legend, class_="quiet"),
+            tag("div", class_="panel", aria_live="polite", hidden=True),
+        ),
         details,
     ]
     return tag("div", parts, class_="picture")

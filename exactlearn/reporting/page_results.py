@@ -51,7 +51,7 @@ def summary_section(found: Findings) -> Markup | None:
         missing_cells=missing,
         completed_rightly=percent(record.get("imputation_accuracy")),
         arcs=sum(map(len, found.parents.values())) if found.parents else "",
-        reversible_arcs=len(record["reversible"]) if "reversible" in record else "",
+        reversible_arcs=len(found.reversible) if found.parents else "",
     )
     reason = record.get("reason")
     return Markup(told + (tag("p", reason) if reason else "")) if told else None

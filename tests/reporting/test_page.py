@@ -131,6 +131,10 @@ def test_a_lone_record_and_models_give_what_they_hold(folders, tmp_path):
         found[name] = outline(Path(path).read_text(encoding="utf-8")).titles
     assert found["model.pdg.json"] == ["Decision graph"]
     assert found["network.bif"] == ["Summary", "Network"]
+    network = (tmp_path / "network.html").read_text(encoding="utf-8")
+    reversible = json.loads((folders / "run" / "result.json").read_text())["reversible"]
+    assert len(reversible) > 0
+    assert network.count("stroke-dasharray") == len(reversible)
     assert found["own.json"][:3] == ["Summary", "Data", "Network"]
 
 
