@@ -252,12 +252,12 @@ def test_reversible_arcs_are_dashed_and_strong_ones_wide():
     drawing = network_drawing("abcd", [(), (), (0, 1), (2,)], strengths=strengths)
     chain = network_drawing("abc", [(), (0,), (1,)], ["ab", "bc"], {(0, 1): 0.5})
     dot = to_dot(chain)
-    assert "n0 -> n1 [style=dashed, penwidth=2.00];" in dot
+    assert "n0 -> n1 [style=dashed, penwidth=1.60];" in dot
     assert "n1 -> n2 [style=dashed];" in dot
     svg = draw(chain, ".svg").decode()
     assert svg.count("stroke-dasharray") == 2
-    assert 'stroke-width="2.00"' in svg
+    assert 'stroke-width="1.60"' in svg
     assert "<title>a → b, strength 0.50, reversible</title>" in svg
-    assert "penwidth=3.60" in to_dot(drawing)
+    assert "penwidth=2.88" in to_dot(drawing)
     class_ = NamedGraph.of("ab", [(), (0,)]).as_kind("cpdag")
     assert "<polygon" not in draw(structure_drawing(class_), ".svg").decode()
