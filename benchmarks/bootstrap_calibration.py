@@ -9,17 +9,21 @@ Run: python -m benchmarks.bootstrap_calibration asia --rows 500 --tables 20 --re
 """
 
 import argparse
+from functools import partial
 from time import process_time
 
 import numpy as np
 
 import exactlearn as el
+from exactlearn.evaluation.learners import learn_exact
 
 EDGES = (0.0, 0.05, 0.2, 0.5, 0.8, 0.9, 0.95, 1.0)
 """Ends of the bins of strengths; the last ones hold their right end."""
 
 
-def measure(name: str, rows: int, tables: int, replicates: int, hide: str | None) -> None:
+def measure(
+    name: str, rows: int, tables: int, replicates: int, hide: str | None, ess: float | None
+) -> None:
     """Print the calibration over some tables."""
     network = el.read_bif(name)
     own = el.cpdag(network.parents)
@@ -34,9 +38,9 @@ def measure(name: str, rows: int, tables: int, replicates: int, hide: str | None
     for seed in range(tables):
         table = network.sample(rows, np.random.default_rng(seed))
         if hide is not None:
-            rng = np.random.default_rng((seed, 1))
-            table = el.simulate_missingness(table, hide, rng, network.parents).incomplete
-        found = el.bootstrap(table, replicates, seed=seed)
+            table = el.hide(table, hide, np.random.default_rng((seed, 1)))
+        learner = "exact" if ess is None else partial(learn_exact, ess=ess)
+        found = el.bootstrap(table, replicates, learner=learner, seed=seed)
         pairs = np.triu_indices(network.n_variables, 1)
         off = ~np.eye(network.n_variables, dtype=bool)
         for k, values in enumerate((found.strengths[off], found.edges[pairs])):
@@ -45,7 +49,7 @@ def measure(name: str, rows: int, tables: int, replicates: int, hide: str | None
             np.add.at(counts[k], place, np.column_stack([np.ones(len(values)), values, truth]))
         chosen = found.edges[pairs] > found.threshold
         right += chosen.sum(), true[1][pairs][chosen].sum(), true[1][pairs].sum()
-    print(f"{name}, {rows} rows, {tables} tables, {replicates} samples, hidden {hide}")
+    print(f"{name}, {rows} rows, {tables} tables, {replicates} samples, hidden {hide}, ess {ess}")
     for title, own_counts in zip(("arcs", "edges"), counts, strict=True):
         print(f"  {title}: strength from, to, number, mean strength, share in the true CPDAG")
         for low, high, (n, strength, share) in zip(EDGES, EDGES[1:], own_counts, strict=False):
@@ -57,10 +61,10 @@ def measure(name: str, rows: int, tables: int, replicates: int, hide: str | None
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("network")
+    parser.add_argument("name")
     parser.add_argument("--rows", type=int, default=500)
     parser.add_argument("--tables", type=int, default=20)
     parser.add_argument("--replicates", type=int, default=100)
     parser.add_argument("--hide", default=None)
-    given = parser.parse_args()
-    measure(given.network, given.rows, given.tables, given.replicates, given.hide)
+    parser.add_argument("--ess", type=float, default=None)
+    measure(**vars(parser.parse_args()))

@@ -116,7 +116,8 @@ _BASIS = {
 def _runner_up_tables(record: Mapping[str, Any]) -> list[Any]:
     """Return the tables of a record with the best network of another class."""
     second = record.get("runner_up")
-    loss = f"no other class of score above {number(record.get('next_bound'))} was found"
+    bound = number(record.get("next_bound"))
+    loss = f"not found within the limit; it scores at most {bound}" if bound else "there is none"
     if second is not None:
         factor = min(0.0, second["log_bayes_factor"])
         loss = f"loses {abs(factor):.4f} nats (Bayes factor {exp(factor):.3g})"

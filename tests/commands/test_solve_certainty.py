@@ -130,3 +130,8 @@ def test_bayes_factors_of_lists_and_what_they_are(tmp_path) -> None:
         for network in record["networks"]:
             difference = network["score"] - record["networks"][0]["score"]
             assert network["log_bayes_factor"] == difference
+
+
+def test_a_table_of_one_variable_has_no_runner_up(tmp_path) -> None:
+    (tmp_path / "one.csv").write_text("a\nx\ny\nx\n")
+    assert "there is none" in run("solve", tmp_path / "one.csv", "--runner-up")
