@@ -29,6 +29,11 @@ GOES_ON = ("optimal", "feasible", "heuristic")
 def bootstrap_record(options: Solve, data: Dataset, output: Output) -> dict[str, Any]:
     """Learn from the samples; return the record, with the arcs under ``"arcs"``."""
     assert options.bootstrap is not None
+    if not data.is_complete and options.criterion == "bdeu" and options.ess != 1:
+        output.note(
+            f"Strengths are those of networks with ess {options.ess:g}, which may have more arcs "
+            "than the data support where cells are missing: compare them with --ess 1"
+        )
     # what does not change what is learned is left out: a folder is known by the options
     how = replace(
         options,

@@ -38,6 +38,7 @@ from exactlearn.errors import ExactlearnError, OptionError
 from exactlearn.evaluation.learners import Learner, described, learn_exact, named_learner
 from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
 from exactlearn.graphs.equivalence import Arc, Parents, PartiallyDirectedGraph, cpdag
+from exactlearn.graphs.orientation import maximally_oriented
 from exactlearn.structure.selection import chosen_ess
 
 if TYPE_CHECKING:
@@ -254,8 +255,8 @@ def bootstrap(
         A name in :data:`exactlearn.evaluation.learners.LEARNERS`, or a function of a table. Where
         cells are missing, ``exact`` has the equivalent sample size that is best for the table
         itself, chosen once. A function returns a graph, or what has ``parents``; a
-        `PartiallyDirectedGraph` counts as it is, of others the CPDAG. For several processes it must
-        pickle.
+        `PartiallyDirectedGraph` counts as it is, of others the CPDAG, with the arcs directed that
+        follow from required and forbidden arcs of ``learn``. For several processes it must pickle.
     seed
         Sample k is drawn by a generator made from the seed and k, whatever the other samples are.
     jobs
@@ -359,7 +360,8 @@ def class_of(found: Any) -> PartiallyDirectedGraph:
             f"the learner returned {found!r}, which has no network: expected a graph, or what has "
             "the parents of each variable; give it more time, or another learner"
         )
-    return cpdag(parents)
+    own = PartiallyDirectedGraph.of(parents).directed
+    return maximally_oriented(cpdag(parents), own & frozenset(getattr(found, "directions", ())))
 
 
 def _class(found: Found, n_variables: int) -> PartiallyDirectedGraph:

@@ -33,6 +33,8 @@ from exactlearn.errors import (
     did_you_mean,
 )
 from exactlearn.graphs.dag import arcs_by_name, named_parents
+from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
+from exactlearn.graphs.orientation import known_directions, reversible_arcs
 from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.properties import Domain, properties
 from exactlearn.scoring.scores import BDeu, Score, as_score, parse_score
@@ -95,6 +97,8 @@ class LearnedNetwork(ByValue, shown="status score bound gap ess arcs left_out da
         Equivalent sample size of the BDeu score; ``None`` with another score.
     left_out
         Columns that were kept out, with the reason.
+    directions
+        Directions that required and forbidden arcs, or tiers, leave to adjacencies, by index.
 
     Examples
     --------
@@ -121,11 +125,23 @@ class LearnedNetwork(ByValue, shown="status score bound gap ess arcs left_out da
     seconds: float = 0.0
     ess: float | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
+    directions: frozenset[Arc] = frozenset()
 
     @property
     def names(self) -> tuple[str, ...]:
         """Variable names, in the order of ``parents``."""
         return self.dataset.names
+
+    @property
+    def cpdag(self) -> PartiallyDirectedGraph:
+        """The completed pattern: what all Markov equivalent networks have in common."""
+        return cpdag(self.parents)
+
+    @property
+    def reversible(self) -> tuple[tuple[str, str], ...]:
+        """The arcs, by name, that an equivalent network with the required arcs has reversed."""
+        arcs = sorted(reversible_arcs(self.parents, self.directions))
+        return tuple((self.names[a], self.names[b]) for a, b in arcs)
 
     @property
     def arcs(self) -> tuple[tuple[str, str], ...]:
@@ -149,6 +165,7 @@ class LearnedNetwork(ByValue, shown="status score bound gap ess arcs left_out da
             "reason": self.reason,
             "left_out": dict(self.left_out),
             "parents": named_parents(self.names, self.parents),
+            "reversible": [list(arc) for arc in self.reversible],
         }
 
     def to_frame(self) -> "pd.DataFrame":
@@ -318,6 +335,10 @@ def learn(
         seconds=control.seconds,
         ess=scoring.score.ess if isinstance(scoring.score, BDeu) else None,
         left_out=left_out,
+        directions=known_directions(
+            scoring.required,
+            scoring.forbidden.union(*(c.forbidden_arcs for c in scoring.constraints)),
+        ),
     )
 
 

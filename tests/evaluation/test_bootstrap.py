@@ -194,3 +194,13 @@ def test_named_learners_of_networks(name: str, table: el.Dataset) -> None:
     assert found.replicates == 3
     assert (found.edges == 0).all() == (name == "independent")
     assert name in LEARNERS
+
+
+def test_required_arcs_count_as_compelled(table: el.Dataset) -> None:
+    learned = el.learn(table, required=[("b", "a")])
+    assert ("b", "a") not in learned.reversible
+    assert {*el.learn(table).reversible} == {*el.learn(table).arcs}
+    assert learned.to_dict()["reversible"] == [list(arc) for arc in learned.reversible]
+    assert learned.cpdag == cpdag(learned.parents)
+    found = bootstrap(table, 4, learner=partial(learn_exact, required=[("b", "a")]))
+    assert found.compelled[1, 0] == 1.0
