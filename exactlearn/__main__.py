@@ -17,7 +17,14 @@ import click
 from exactlearn import __version__
 from exactlearn._runtime.control import terminated_as_interrupted
 from exactlearn.commands import COMMANDS
-from exactlearn.errors import ExactlearnError, ExitStatus, did_you_mean, shortened
+from exactlearn.commands.declare import as_option
+from exactlearn.errors import (
+    ExactlearnError,
+    ExitStatus,
+    did_you_mean,
+    parameters_written,
+    shortened,
+)
 
 
 class LazyGroup(click.Group):
@@ -32,7 +39,7 @@ class LazyGroup(click.Group):
         _open_streams()
         gc.set_threshold(100_000, 50, 50)  # imports make many objects, and hardly any garbage
         atexit.register(gc.freeze)  # no last search for cycles among the objects of all modules
-        with terminated_as_interrupted():
+        with terminated_as_interrupted(), parameters_written(as_option):
             status = _exit_status(read, "--debug" in words)
         if not standalone:
             return status

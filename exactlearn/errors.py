@@ -20,9 +20,12 @@ what the command line exits with.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 from enum import IntEnum
+from typing import Any
 
 
 class ExitStatus(IntEnum):
@@ -82,6 +85,44 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         return f"; did you mean {' or '.join(map(repr, near))}?"
     shown = ", ".join(map(repr, known[:12]))
     return f"; expected one of {shown}{', ...' if len(known) > 12 else ''}"
+
+
+def as_keyword(parameter: str, value: Any = None) -> str:
+    """Return a parameter and its value as they are written in Python.
+
+    Examples
+    --------
+    >>> as_keyword("drop", ["id"]), as_keyword("states")
+    ("drop=['id']", 'states')
+    """
+    return parameter if value is None else f"{parameter}={value!r}"
+
+
+_WRITTEN: ContextVar[Callable[[str, Any], str]] = ContextVar("written", default=as_keyword)
+"""How a parameter is written where messages are read."""
+
+
+def told(parameter: str, value: Any = None) -> str:
+    """Return a parameter and its value as a message names them: the command line has options.
+
+    Parameters
+    ----------
+    parameter
+        The name of the parameter of public functions.
+    value
+        What to pass; ``None`` names the parameter alone.
+    """
+    return _WRITTEN.get()(parameter, value)
+
+
+@contextmanager
+def parameters_written(how: Callable[[str, Any], str]) -> Iterator[None]:
+    """Let messages that are made in the block name parameters otherwise than in Python."""
+    token = _WRITTEN.set(how)
+    try:
+        yield
+    finally:
+        _WRITTEN.reset(token)
 
 
 class ExactlearnError(Exception):

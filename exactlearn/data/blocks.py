@@ -30,7 +30,7 @@ from exactlearn.data.labels import (
     ordered,
     summary,
 )
-from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.errors import DataError, OptionError, did_you_mean, told
 
 
 class Sum(Protocol):
@@ -224,7 +224,9 @@ class _FoundStates:
         self.rows += len(rows.columns[0].codes)
         names = [column.name for column in rows.columns]
         self.names = self.names or tuple(names)
-        check_known("states are declared (by a model, or --states) for", self.declared, names)
+        check_known(
+            f"states are declared (by a model, or {told('states')}) for", self.declared, names
+        )
         for column in rows.columns:
             if column.name in self.names and column.name not in self.declared:
                 self._add_column(column, rows)

@@ -25,7 +25,7 @@ from exactlearn.data.labels import (
     ordered,
     summary,
 )
-from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.errors import DataError, OptionError, did_you_mean, told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +88,7 @@ def code_columns(
         When an option names no column, or options contradict each other.
     """
     names = [column.name for column in columns]
-    check_known("states are declared (by a model, or --states) for", states, names)
+    check_known(f"states are declared (by a model, or {told('states')}) for", states, names)
     check_known("discretisation is asked for", [n for n in discretise if n != "*"], names)
     check_options(states, missing, discretise)
     coded, faults = {}, []
@@ -188,7 +188,7 @@ def _binned(column: Column, rule: str, place: Place) -> Coded:
         raise DataError(
             f"{place(column.name, column.first_row(label))}: {label!r} is not a number, which "
             f"discretisation ({rule}) needs; correct it, or read it as missing "
-            f"(--missing {label!r})"
+            f"({told('missing', [label])})"
         )
     if len(set(values)) < 2:
         raise DataError(
@@ -218,11 +218,14 @@ def code_frame(
     states: Mapping[str, Sequence[str]] | None,
     missing: Sequence[str],
     discretise: Mapping[str, str] | None,
+    drop: Sequence[str] = (),
     left_out: dict[str, str] | None = None,
 ) -> CodedTable:
     """Code a frame; see :meth:`exactlearn.data.dataset.Dataset.from_frame`."""
     import pandas as pd  # takes long
 
+    check_known("asked to drop", drop, [str(name) for name in frame.columns])
+    frame = frame.loc[:, [str(name) not in drop for name in frame.columns]]
     names = [str(name) for name in frame.columns]
     if twice := repeated(names):
         raise DataError(f"two columns have the name {twice[0]!r}; rename one")
@@ -249,7 +252,7 @@ def code_array(
     names: Sequence[str] | None,
     states: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | None,
     missing: Sequence[str],
-    left_out: dict[str, str] | None = None,
+    **more: Any,
 ) -> CodedTable:
     """Code an array; see :meth:`exactlearn.data.dataset.Dataset.from_array`."""
     import pandas as pd  # takes long
@@ -266,7 +269,7 @@ def code_array(
     frame = pd.DataFrame(array, columns=pd.Index(names, dtype=object))
     if np.issubdtype(array.dtype, np.signedinteger):
         missing = (*missing, str(MISSING))
-    return code_frame(frame, states=states, missing=missing, discretise=None, left_out=left_out)
+    return code_frame(frame, states=states, missing=missing, **{"discretise": None, **more})
 
 
 def generated_names(count: int) -> list[str]:

@@ -121,7 +121,9 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
             object.__setattr__(self, "lines", None)  # of a table that this one is made of
 
     @classmethod
-    @checked_arguments(frame=_as_frame, states=as_states, missing=as_names, discretise=as_rules)
+    @checked_arguments(
+        frame=_as_frame, states=as_states, missing=as_names, discretise=as_rules, drop=as_names
+    )
     def from_frame(
         cls,
         frame: "pd.DataFrame",
@@ -129,6 +131,7 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         states: Mapping[str, Sequence[str]] | None = None,
         missing: Sequence[str] = MISSING_SYMBOLS,
         discretise: Mapping[str, str] | None = None,
+        drop: Sequence[str] = (),
     ) -> "Dataset":
         """Code the columns of a pandas frame.
 
@@ -144,6 +147,8 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
             Symbols of a missing cell, beside None, NaN and NA.
         discretise
             Bins of numeric columns, as for :func:`exactlearn.formats.table.read_dataset`.
+        drop
+            Columns to leave out.
 
         Raises
         ------
@@ -162,10 +167,13 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         """
         from exactlearn.data.coding import code_frame  # pandas takes long to import
 
-        return cls(*code_frame(frame, states=states, missing=missing, discretise=discretise))
+        table = code_frame(frame, states=states, missing=missing, discretise=discretise, drop=drop)
+        return cls(*table)
 
     @classmethod
-    @checked_arguments(names=as_names, states=as_states, missing=as_names)
+    @checked_arguments(
+        names=as_names, states=as_states, missing=as_names, discretise=as_rules, drop=as_names
+    )
     def from_array(
         cls,
         array: NDArray[Any],
@@ -173,6 +181,8 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         states: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | None = None,
         *,
         missing: Sequence[str] = MISSING_SYMBOLS,
+        discretise: Mapping[str, str] | None = None,
+        drop: Sequence[str] = (),
     ) -> "Dataset":
         """Code the columns of an array of values.
 
@@ -188,6 +198,8 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
             indices already, make a ``Dataset`` itself.
         missing
             Symbols of a missing cell in an array of text or objects.
+        discretise, drop
+            As for :meth:`from_frame`.
 
         Raises
         ------
@@ -203,7 +215,8 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         """
         from exactlearn.data.coding import code_array  # pandas takes long to import
 
-        return cls(*code_array(np.asarray(array), names, states, missing))
+        table = np.asarray(array)
+        return cls(*code_array(table, names, states, missing, discretise=discretise, drop=drop))
 
     def row_place(self, row: int) -> str:
         """Return the place of a row for messages, given its index: ``row 3 (line 4)``.
@@ -535,7 +548,7 @@ def _coded(value: Any, name: str, left_out: dict[str, str] | None) -> Dataset:
         from exactlearn.data.coding import code_array, code_frame  # pandas takes long to import
 
         if isinstance(value, np.ndarray):
-            return Dataset(*code_array(value, None, None, MISSING_SYMBOLS, left_out))
+            return Dataset(*code_array(value, None, None, MISSING_SYMBOLS, left_out=left_out))
         table = code_frame(
             value, states=None, missing=MISSING_SYMBOLS, discretise=None, left_out=left_out
         )

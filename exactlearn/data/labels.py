@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from exactlearn.data import MANY
 from exactlearn.data.codes import LARGEST, MISSING, SMALL
 from exactlearn.data.discretisation import interval, interval_start
-from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.errors import DataError, OptionError, did_you_mean, told
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +241,7 @@ def constant_message(column: Column, place: Place) -> str:
     declare = (
         "declare its other states"
         if column.labels
-        else f"declare its states (--states '{column.name}=A,B')"
+        else f"declare its states ({told('states', {column.name: ['A', 'B']})})"
     )
     where = place(column.name, None)
     return f"{where}: {constant_reason(column)}; {drop_hint(column)}, or {declare}"
@@ -253,8 +253,8 @@ class _ManyNumbersError(DataError):
     def __init__(self, where: str, name: str, count: int) -> None:
         super().__init__(
             f"{where}: {count} different numbers, too many for states; discretise it into bins of "
-            f"equal frequency (--discretise '{name}=frequency:5') or of equal width (--discretise "
-            f"'{name}=width:5'), drop it (--drop {name!r}), or declare its states"
+            f"equal frequency ({_rule(name, 'frequency')}) or of equal width "
+            f"({_rule(name, 'width')}), drop it ({told('drop', [name])}), or declare its states"
         )
         self.where = where
         self.shown = f"{name!r} ({count})"
@@ -281,8 +281,8 @@ def check_repetition(column: Column, place: Place, rows: int | None = None) -> N
     if not len(strange) and count == rows:
         raise DataError(
             f"{where}: all {count} numbers are different; if they number the rows, "
-            f"{drop_hint(column)}; if they measure, discretise them (--discretise "
-            f"'{column.name}=frequency:5')"
+            f"{drop_hint(column)}; if they measure, discretise them "
+            f"({_rule(column.name, 'frequency')})"
         )
     if not len(strange):
         raise _ManyNumbersError(where, column.name, count)
@@ -291,7 +291,7 @@ def check_repetition(column: Column, place: Place, rows: int | None = None) -> N
         raise DataError(
             f"{place(column.name, column.first_row(label))}: {label!r} stands among "
             f"{count - len(strange)} different numbers; if it means missing, say so "
-            f"(--missing {label!r}) and discretise the column; or {drop_hint(column)}"
+            f"({told('missing', [label])}) and discretise the column; or {drop_hint(column)}"
         )
     if count > rows // 2 or count > LARGEST:
         raise DataError(
@@ -302,7 +302,12 @@ def check_repetition(column: Column, place: Place, rows: int | None = None) -> N
 
 def drop_hint(column: Column) -> str:
     """Return the advice to leave a column out."""
-    return f"drop it (--drop {column.name!r})"
+    return f"drop it ({told('drop', [column.name])})"
+
+
+def _rule(name: str, method: str) -> str:
+    """Return the advice to discretise a column, or all of them, ``*``."""
+    return told("discretise", {name: f"{method}:5"})
 
 
 def summary(faults: Sequence[DataError]) -> str:
@@ -321,8 +326,8 @@ def _many_numbers(faults: Sequence[_ManyNumbersError]) -> str:
     return (
         f"{faults[0].where} and {len(faults) - 1} more: too many different numbers for states in "
         f"{_listed([fault.shown for fault in faults], ', ')}; discretise them all into bins of "
-        "equal frequency (--discretise '*=frequency:5') or of equal width (--discretise "
-        "'*=width:5'), or name by name, or drop them (--drop NAME)"
+        f"equal frequency ({_rule('*', 'frequency')}) or of equal width ({_rule('*', 'width')}), "
+        f"or name by name, or drop them ({told('drop')})"
     )
 
 

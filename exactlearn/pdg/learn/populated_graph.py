@@ -55,8 +55,8 @@ class CompleteRows:
         require_complete(
             dataset,
             "a direct search for a decision graph needs",
-            "structural EM learns one from missing cells: `structural_em_graph`, or 'learn-pdg "
-            "--method em'",
+            "structural EM learns one from missing cells: `structural_em_graph`, or the method em "
+            "of 'exactlearn learn-pdg'",
         )
         columns, weights = distinct_rows(dataset)
         if len(weights) == 0:

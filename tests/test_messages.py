@@ -1,0 +1,61 @@
+"""Messages of the library name parameters in Python, and options on the command line."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import exactlearn as el
+from exactlearn.__main__ import main
+from exactlearn.errors import parameters_written, told
+
+ROWS = 60
+COLUMNS = {
+    "place": (["Ghent"] * ROWS, ["drop=['place']"], ["--drop 'place'"]),
+    "empty": ([None] * ROWS, ["drop=['empty']", "states={'empty': ['A', 'B']}"],
+              ["--drop 'empty'", "--states 'empty=A,B'"]),
+    "height": (list(np.arange(ROWS) / 7),
+               ["drop=['height']", "discretise={'height': 'frequency:5'}"],
+               ["--drop 'height'", "--discretise 'height=frequency:5'"]),
+    "code": ([*range(ROWS - 1), "none"], ["missing=['none']"], ["--missing 'none'"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_message_about_a_column_says_what_to_write(tmp_path, name):
+    values, in_python, as_options = COLUMNS[name]
+    frame = pd.DataFrame({"smoke": ["no", "yes"] * (ROWS // 2), name: values})
+    with pytest.raises(el.ExactlearnError) as caught:
+        el.augment(frame, "bdeu")
+    for words in in_python:
+        assert words in str(caught.value)
+    assert "--" not in str(caught.value)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = CliRunner().invoke(main, ["solve", str(tmp_path / "t.csv")])
+    assert done.exit_code == 2
+    for words in as_options:
+        assert words in done.stderr
+    with pytest.raises(el.ExactlearnError) as caught:  # in Python again
+        el.read_dataset(tmp_path / "t.csv")
+    assert in_python[0] in str(caught.value)
+
+
+def test_what_a_message_says_helps():
+    frame = pd.DataFrame({"smoke": ["no", "yes"] * 30, "n": np.arange(60) / 7, "place": "x"})
+    table = el.Dataset.from_frame(frame, drop=["place"], discretise={"n": "frequency:3"})
+    assert table.names == ("smoke", "n")
+    array = el.Dataset.from_array(
+        frame.to_numpy(object), drop=["X2"], discretise={"X1": "frequency:3"}
+    )
+    np.testing.assert_array_equal(array.codes, table.codes)
+    with pytest.raises(el.ExactlearnError, match="did you mean 'place'"):
+        el.Dataset.from_frame(frame, drop="plaec")
+
+
+def test_scores_are_named_as_they_are_given():
+    table = el.Dataset.from_array(np.array([["a", "x"], ["b", "y"]]))
+    with pytest.raises(el.ExactlearnError, match="ess='auto' is for score='bdeu', found 'bic'"):
+        el.learn(table, score="bic", ess="auto")
+    with parameters_written(lambda parameter, value: f"<{parameter}>"):
+        assert told("drop", ["a"]) == "<drop>"
+    assert told("drop", ["a"]) == "drop=['a']"
