@@ -110,6 +110,8 @@ class LearnedNetwork(ByValue, shown="status score bound gap ess arcs left_out da
     (('X0', 'X1'), ((1,), ()), (('X1', 'X0'),))
     >>> found.status, found.gap
     ('optimal', 0.0)
+    >>> found.reversible, sorted(found.cpdag.undirected)
+    ((('X1', 'X0'),), [(0, 1)])
     >>> found.to_frame().values.tolist(), found.to_dict()["parents"]
     ([['X1', 'X0']], {'X0': ['X1'], 'X1': []})
     """
