@@ -47,6 +47,8 @@ def public_objects():
         el.query_rows(network, table, "lung"),
         el.classify(network, table, "lung"),
         el.enumerate_networks(problem, k=3),
+        el.learned_counts(table).counts,
+        *el.independences(graph),
         el.learn_hybrid(network, complete, size_weights=[0.1]),
         ArcStrengths.of(network.names, [el.cpdag(network.parents)]),
         el.cross_validate(complete, ["independent"], 2),

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.display import Displayed
 from exactlearn.pdg.inference.flows import node_probabilities
 from exactlearn.pdg.model.contexts import (
     Cube,
@@ -87,8 +88,8 @@ class NodeContexts:
     probabilities: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class VariableIndependences:
+@dataclass(frozen=True, repr=False)
+class VariableIndependences(Displayed, shown="variable depends_on independent_of in_context nodes"):
     """What a graph states on a variable and its ancestors.
 
     Parameters

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.display import Displayed
 from exactlearn.bayesnet.bucket_elimination import fill_cells
 from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, space_for
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -46,8 +47,8 @@ DRAWS = 128
 """Draws that stand for a row whose parts need more."""
 
 
-@dataclass(frozen=True, eq=False)
-class ExpectedCounts:
+@dataclass(frozen=True, eq=False, repr=False)
+class ExpectedCounts(Displayed, shown="variables=order total most drawn_rows finished"):
     """The expected counts of all families up to a size, tabulated where they are asked for.
 
     Parameters

@@ -71,7 +71,7 @@ def expected_test(strata):
     for cells in strata:
         kept = cells[:, cells.sum(axis=0) > 0]
         if kept.shape[1] > 1 and (kept.sum(axis=1) > 0).all():
-            found = chi2_contingency(kept, correction=False, size_weight="log-likelihood")
+            found = chi2_contingency(kept, correction=False, lambda_="log-likelihood")
             statistic, degrees = statistic + found.statistic, degrees + found.dof
     return statistic, degrees
 
