@@ -64,7 +64,7 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
     classes_
         Labels, shape (classes,).
     network_
-        Network of the columns used and, last, the class.
+        Network of the columns used and, last, the class: by the name of y, else ``class``.
     learned_
         The :class:`~exactlearn.structure.learning.LearnedNetwork`, with the proof state of the
         structure; not of ``naive-bayes``.
@@ -143,6 +143,7 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         """Return the coded table with the class as its last column."""
         check_known("structure", self.structure, STRUCTURES)
         frame = self._frame(X, reset=True)
+        self._class_name = str(getattr(y, "name", None) or "class")
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
         check_consistent_length(frame, y)
@@ -161,7 +162,7 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
 
     def _with_class(self, table: Dataset, labels: NDArray[np.integer]) -> Dataset:
         """Return the table with a last column, whose name is no other's."""
-        name = "class"
+        name = self._class_name
         while name in table.names:
             name += "_"
         return Dataset(

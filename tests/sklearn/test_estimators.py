@@ -121,6 +121,7 @@ def test_a_column_may_have_the_name_of_the_class(rows):
     model = BayesianNetworkClassifier().fit(X, y)
     assert model.network_.names == ("class", "size", "count", "wet", "class_")
     assert model.predict_proba(X).shape == (300, 2)
+    assert model.fit(X, pd.Series(y, name="risk")).network_.names[-1] == "risk"
 
 
 @pytest.mark.parametrize("weights", ["class_weight", "sample_weight"])
