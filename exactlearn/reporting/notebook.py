@@ -128,7 +128,9 @@ def _drawing(value: Any) -> Drawing | None:
             return _learned_drawing(value.variables, value.parents)
         case StructuralEM() | Imputed() if value.network is not None:
             return _learned_drawing(value.network.names, value.network.parents)
-        case LearnedNetwork() | Result() | Augmentation() | EquivalenceSearch() if value.parents:
+        case LearnedNetwork():
+            return network_drawing(value.names, value.parents, value.reversible)
+        case Result() | Augmentation() | EquivalenceSearch() if value.parents:
             return _learned_drawing(value.names or _numbers(len(value.parents)), value.parents)
         case ArcStrengths():
             parents = value.averaged()

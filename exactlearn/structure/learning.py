@@ -136,12 +136,26 @@ class LearnedNetwork(ByValue, shown="status score bound gap ess arcs left_out da
 
     @property
     def cpdag(self) -> PartiallyDirectedGraph:
-        """The completed pattern: what all Markov equivalent networks have in common."""
+        """The completed pattern: what all Markov equivalent networks have in common.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.learn(el.read_dataset("cancer-mcar-complete")).cpdag
+        PartiallyDirectedGraph(variables=5, edges=3)
+        """
         return cpdag(self.parents)
 
     @property
     def reversible(self) -> tuple[tuple[str, str], ...]:
-        """The arcs, by name, that an equivalent network with the required arcs has reversed."""
+        """The arcs, by name, that an equivalent network with the required arcs has reversed.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.learn(el.read_dataset("cancer-mcar-complete")).reversible
+        (('Cancer', 'Smoker'), ('Cancer', 'Xray'), ('Dyspnoea', 'Cancer'))
+        """
         arcs = sorted(reversible_arcs(self.parents, self.directions))
         return tuple((self.names[a], self.names[b]) for a, b in arcs)
 
