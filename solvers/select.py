@@ -150,6 +150,11 @@ def solve(
             COMPONENT_SOLVERS[solver].require_suitable(component)
     states = checkpoint_in(checkpoint)
     with SearchControl(time_limit, on_event, checkpoint=states).running() as control:
+        control.stage(
+            "choosing among %d parent sets of %d variables",
+            problem.n_candidates,
+            len(problem.names),
+        )
         solving = control.part(0.5) if certify else control
         strategy = Strategy(
             progress=Progress(problem, components, solving),
@@ -169,6 +174,7 @@ def solve(
         if certify and control.is_stopped:
             status = "interrupted"
         result = _answer(strategy, status, control, time_limit, certificate)
+        control.stage("%s: score %.10g, bound %.10g", status, result.score, result.bound)
     result.check(problem)
     return result
 

@@ -6,6 +6,7 @@ SIGTERM does, too; a second Ctrl-C raises :class:`KeyboardInterrupt`. No other m
 signals.
 """
 
+import logging
 import os
 import signal
 import socket
@@ -23,6 +24,14 @@ from exactlearn.errors import ExitStatus
 
 if TYPE_CHECKING:
     from exactlearn._runtime.checkpoint import Checkpoint
+
+LOG = logging.getLogger("exactlearn.search")
+"""Says which stages of long computations begin and end (INFO), and what improves (DEBUG).
+
+Stages and improvements of a search within another one are at most at DEBUG. Nothing is printed
+unless the caller configures :mod:`logging`.
+"""
+logging.getLogger("exactlearn").addHandler(logging.NullHandler())
 
 STEADY = 0.4
 """Seconds between two reports of a search that does not improve."""
@@ -193,11 +202,29 @@ class SearchControl:
         event = self.state()
         if event.score > -inf and (not self.trace or self.trace[-1][1:] != event[1:3]):
             self.trace.append(event[:3])
+            if self.outermost is self:
+                LOG.debug(
+                    "score %.10g  bound %.10g  after %.1f s, %d nodes",
+                    event.score,
+                    event.bound,
+                    event.seconds,
+                    event.nodes,
+                )
         self._report(event)
 
     def report(self) -> None:
         """Report the state."""
         self._report(self.state())
+
+    def stage(self, text: str, *details: object) -> None:
+        """Log that a stage begins or ends.
+
+        Parameters
+        ----------
+        text, details
+            As for :meth:`logging.Logger.info`.
+        """
+        LOG.log(logging.INFO if self.outermost is self else logging.DEBUG, text, *details)
 
     def look(self) -> None:
         """Report the state if a report is due; called between blocks of work."""

@@ -154,7 +154,9 @@ def augment(
         Incumbent(time_limit, on_event, checkpoint_in(checkpoint)).running() as incumbent,
         clusters.running(cluster) as incumbent.client,
     ):
+        incumbent.stage("completing %d missing cells by %s", len(dataset.missing_cells), method)
         result = replace(METHODS[method](task, incumbent), names=dataset.names)
+        incumbent.stage("%s: score %.10g, bound %.10g", result.status, result.score, result.bound)
     result.check_score(dataset, score, rules)
     return result
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("exactlearn.commands")
 """What a command says on standard error, quiet or not."""
 
-logging.getLogger("exactlearn").addHandler(logging.NullHandler())
 
 PICTURES = (".svg", ".png", ".pdf")
 """Suffixes of figures that Matplotlib draws."""

@@ -327,7 +327,8 @@ def learn(
         raise InfeasibleError(found.message)
     if found.parents is None:
         raise SolverError(f"no network was found: {found.message or 'the time was too short'}")
-    with SearchControl().running():
+    with SearchControl().running() as fitting:
+        fitting.stage("estimating the parameters")
         network, remark = fitted_network(
             dataset,
             found.parents,
@@ -336,6 +337,7 @@ def learn(
             time_limit=control.remaining,
         )
         completed = _completed(dataset, network, found)
+        fitting.stage("learnt in %.1f s: %s", control.seconds, found.status)
     said += [remark] * bool(remark)
     if completed is None:
         said.append("exact inference is too large to complete the table by the network")

@@ -11,7 +11,7 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
-from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl, is_interrupted
+from exactlearn._runtime.control import LOG, UNLIMITED, OnEvent, SearchControl, is_interrupted
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.em import fit_em
@@ -114,6 +114,7 @@ def chosen_ess(
 
     begun = monotonic()
     with SearchControl().running() as control:
+        LOG.info("choosing the equivalent sample size")
         choice = choose_ess(
             dataset,
             max_parents=max_parents,
@@ -273,6 +274,7 @@ class Scoring:
             not self.every and all(c.removable for c in declared) and not (declared and required)
         )
         ruled_out = [c.forbidden_arcs for c in declared if prune]
+        LOG.info("scoring the parent sets of %d variables", self.dataset.n_variables)
         deadline = None if limit is None else monotonic() + limit
         seconds = self.scoring_time
         if seconds is not None and limit is not None:

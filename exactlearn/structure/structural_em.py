@@ -146,6 +146,7 @@ def structural_em(
     rules = FamilyRules.of(max_parents, required, forbidden)
     task = Task(dataset, score, rules, solver, seed, solving=INNER_SEARCH)
     with Incumbent(time_limit, on_event).running() as incumbent:
+        incumbent.stage("structural EM from %d rows", dataset.n_rows)
         chosen = cast(Variant, variant)
         result = _Alternation(task, chosen, smoothing, start, incumbent).run(starts)
     result.check(dataset, score)

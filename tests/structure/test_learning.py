@@ -246,3 +246,26 @@ def test_the_result_is_a_record_a_frame_and_pickles():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert el.learn(found.dataset).arcs == found.arcs
+
+
+class TestLog:
+    def test_stages_are_logged_and_improvements_in_detail(self, caplog):
+        with caplog.at_level("INFO", logger="exactlearn"):
+            found = el.learn(table(13, share=0.05))
+        stages = [record.getMessage() for record in caplog.records]
+        begun = ("choosing the equ", "scoring the par", "choosing among", "optimal: score", "estim")
+        assert [text.startswith(start) for text, start in zip(stages, begun, strict=False)] == (
+            [True] * len(begun)
+        )
+        assert f"{found.score:.10g}" in stages[3]
+        assert stages[5].endswith("optimal")
+        caplog.clear()
+        with caplog.at_level("DEBUG", logger="exactlearn"):
+            el.learn(table(13, share=0.05), missing="augment", ess=1)
+        details = {record.levelname for record in caplog.records}
+        assert details == {"DEBUG", "INFO"}
+        assert any(record.getMessage().startswith("score -") for record in caplog.records)
+
+    def test_nothing_is_printed_by_default(self, capfd):
+        el.learn(table(13))
+        assert capfd.readouterr() == ("", "")
