@@ -109,6 +109,7 @@ TABLES = {
         el.sl_curves(t(False), t(False), languages=["bn"], size_weights=[0.9]).points
     ),
     "smallest_as_likely": lambda t: el.smallest_as_likely(NETWORK, t(False), -1e9),
+    "sparse_candidates": lambda t: el.sparse_candidates(t(False), "bic"),
     "structural_em": lambda t: el.structural_em(t(True), "bdeu").network,
     "structural_em_graph": lambda t: el.structural_em_graph(t(True), iterations=1).graph,
     "structural_em_rounds": lambda t: el.structural_em_rounds(t(True), rounds=1).graph,
@@ -168,6 +169,7 @@ VARIABLES = {
     "simulate_missingness": lambda v: el.simulate_missingness(
         WHOLE, "random-mar:0.3:1:1:0.5", rng(), [(), (v(0),), (v(1),)]
     ),
+    "sparse_candidates": lambda v: el.sparse_candidates(WHOLE, "bic", required=[(v(2), v(0))]),
     "structural_em": lambda v: el.structural_em(HOLED, "bdeu", required=[(v(2), v(0))]).network,
     "structural_em_graph": lambda v: (
         el.structural_em_graph(HOLED, forest={v(1): v(0), v(2): v(1)}, iterations=1).graph
@@ -175,7 +177,7 @@ VARIABLES = {
     "structural_hamming_distance": lambda v: el.structural_hamming_distance(NETWORK, NETWORK),
 }
 
-TABLE_PARAMETERS = {"dataset", "data", "train"}
+TABLE_PARAMETERS = {"dataset", "data", "table", "train"}
 VARIABLE_PARAMETERS = {
     *("parents", "required", "forbidden", "variables", "targets", "first", "child", "variable"),
     *("target", "learnt", "root", "evidence"),

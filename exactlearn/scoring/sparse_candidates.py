@@ -15,11 +15,12 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.arguments import arcs_by_index
 from exactlearn._runtime.cluster import workers_of
 from exactlearn._runtime.control import SearchControl
 from exactlearn.data.blocks import Blocks, DistinctRows
 from exactlearn.data.counts import require_complete
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, as_dataset
 from exactlearn.errors import InfeasibleError, OptionError, SolverError
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import Score, as_score
@@ -97,7 +98,6 @@ def sparse_candidates(
     """
     if candidate_parents < 1:
         raise OptionError(f"candidate_parents must be at least 1, found {candidate_parents}")
-    required, forbidden = frozenset(required), frozenset(forbidden)
     control = SearchControl.within()
     with workers_of(cluster, control) as workers:
         client = None if workers is None else workers.client
@@ -107,7 +107,10 @@ def sparse_candidates(
             names = table.variables or ()
             states = [tuple(table.states[name]) for name in names]
         else:
+            table = as_dataset(table, "table")
             names, states = table.names, list(table.states)
+        required = frozenset(arcs_by_index(required, "required", names))
+        forbidden = frozenset(arcs_by_index(forbidden, "forbidden", names))
         sizes = [len(own) for own in states]
         pairs = _summed(table, _PairCounter(tuple(sizes)), client)
         _require_going_on(control)
