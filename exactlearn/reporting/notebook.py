@@ -70,7 +70,7 @@ background:rgba(128,128,128,.18)}
 .exactlearn .xl-bar b{display:block;height:100%;background:#5a87bd}
 .exactlearn .xl-number{display:inline-block;min-width:5em}
 .exactlearn summary{cursor:pointer}
-.exactlearn p{margin:.35em 0}
+.exactlearn p{margin:.35em 0;overflow-wrap:anywhere}
 """
 
 
