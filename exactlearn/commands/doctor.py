@@ -17,7 +17,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.kernel import cache_folder, is_compiled, is_kernel
 from exactlearn._runtime.threads import n_threads
 from exactlearn.commands.declarations import Doctor
-from exactlearn.commands.output import Output
+from exactlearn.commands.output import Output, require_suffix
 from exactlearn.errors import ExactlearnError, ExitStatus
 from exactlearn.formats.table import read_dataset
 from exactlearn.instances import locate
@@ -36,6 +36,7 @@ OPTIMUM = -120.70188483237014
 
 def run(options: Doctor, output: Output) -> None:
     """Run the command."""
+    require_suffix(output.path, (".json",))
     folder, is_kept = cache_folder()
     known = list(_kernels())
     compiled = sum(is_compiled(own) or is_compiled(own.callee) for own in known)
@@ -65,6 +66,7 @@ def run(options: Doctor, output: Output) -> None:
             "used and lost; set NUMBA_CACHE_DIR to a folder that can be written"
         )
     record["faults"] = faults
+    output.save(record)
     output.answer(record, plain_table(("what", "found"), _rows(record)), *_advice(record))
     if faults:
         raise click.exceptions.Exit(ExitStatus.FAILED)

@@ -10,7 +10,7 @@ import click
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn.commands.declarations import WarmUp
-from exactlearn.commands.output import Output
+from exactlearn.commands.output import Output, require_suffix
 from exactlearn.errors import ExitStatus, OptionError, did_you_mean
 from exactlearn.reporting.report import plain_table
 
@@ -40,6 +40,7 @@ RUNS: dict[str, tuple[str, ...]] = {
 
 def run(options: WarmUp, output: Output) -> None:
     """Run the command."""
+    require_suffix(output.path, (".json",))
     for name in options.names:
         if name not in RUNS:
             raise OptionError(f"no command {name!r} has kernels{did_you_mean(name, RUNS)}")
@@ -66,6 +67,7 @@ def run(options: WarmUp, output: Output) -> None:
         if kernels
         else (f"All kernels were compiled before; looked in {seconds:.1f} s")
     )
+    output.save(record)
     output.answer(record, shown, total)
 
 

@@ -31,6 +31,10 @@ QUICK = {
     "convert": ["cancer", "-o", "cancer.dot"],
     "rerun": ["record.json"],
     "instances": [],
+    "report": ["record.json", "-o", "page.html"],
+    "doctor": [],
+    "warm-up": ["graph"],
+    "completion": ["bash"],
 }
 """Words of a quick call of each command."""
 
@@ -39,15 +43,26 @@ WRONG = {
     "verify": ["quick.toml", "scores.jkl"],
     "rerun": ["proof.json"],
     "instances": ["none"],
+    "warm-up": ["none"],
+    "completion": ["none"],
 }
 """Words that are a mistake, where a source that does not exist is none."""
 
-WITHOUT_SEED = {"graph", "verify", "convert", "rerun", "instances"}
-"""Commands without anything random; ``convert`` has the option for the scores that it computes."""
+WITHOUT_SEED = {
+    "graph",
+    "verify",
+    "rerun",
+    "report",
+    "instances",
+    "doctor",
+    "warm-up",
+    "completion",
+}
+"""Commands without anything random."""
 
 WITHOUT_LIMIT = {
     *("missingness", "query", "graph", "evaluate", "verify", "simulate", "rerun", "instances"),
-    "reproduce",
+    *("reproduce", "report", "doctor", "warm-up", "completion"),
 }
 """Commands without ``--time-limit``: they end soon, repeat one with its own limit, or have
 ``--budget``."""
@@ -122,20 +137,27 @@ def test_quiet_prints_the_results_only_and_verbose_does_not_change_them(name):
     assert plain.exit_code == quiet.exit_code == loud.exit_code == 0
     assert quiet.stderr == ""
     same = [re.sub(r"(?m)^seconds .*$", "", done.stdout) for done in (plain, quiet, loud)]
-    if name not in ("compare", "learn-nb", "reproduce", "run"):  # they print seconds in each row
+    if name not in (
+        "compare",
+        "learn-nb",
+        "reproduce",
+        "run",
+        "warm-up",
+    ):  # they print seconds in each row
         assert same[0] == same[1] == same[2]
     assert bool(plain.stdout) == bool(quiet.stdout) == bool(loud.stdout)
 
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_mistake_is_one_line_and_status_2_and_its_traceback_is_for_debug(name):
+    """But for mistakes that are seen while the words are read, without any work."""
     words = WRONG.get(name) or ["none.csv", *QUICK[name][1:]]
     done, shown = call(name, *words), call(name, *words, "--debug")
     assert done.exit_code == shown.exit_code == 2
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[-1].startswith("Error: ")
-    assert "Traceback" in shown.stderr
+    assert ("Traceback" in shown.stderr) == (name not in ("doctor", "completion"))
 
 
 @pytest.mark.parametrize("name", [name for name in QUICK if name not in MAKES_A_FOLDER])
@@ -160,7 +182,7 @@ def test_a_log_tells_how_the_command_ended(name):
 @pytest.mark.parametrize("name", QUICK)
 def test_options_that_are_promised_are_there(name):
     known = {one.name for one in fields(options_of(name))}
-    assert ("seed" in known) == (name not in WITHOUT_SEED - {"convert"})
+    assert ("seed" in known) == (name not in WITHOUT_SEED)
     assert ("time_limit" in known) == (name not in WITHOUT_LIMIT)
 
 
