@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,7 +19,6 @@ from exactlearn.commands.artifacts import (
     require_table_names,
     write_artifacts,
     write_figures,
-    write_records_in,
 )
 from exactlearn.commands.augment import MEANINGS, cell_certainty
 from exactlearn.commands.declarations import Augment, RunOptions
@@ -236,8 +234,8 @@ def _learn(
     found = artifacts(learned)
     write_artifacts(found, output)
     result: Any = learned
-    if getattr(result, "trace", ()):  # not all methods have one
-        write_records_in(partial(write_trace, result), "trace", output)
+    if output.path is not None and getattr(result, "trace", False):  # not all methods have one
+        write_trace(result, output.path / "trace.csv")
     return found.parents, dict(found.record), learning
 
 
