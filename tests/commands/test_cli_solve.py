@@ -165,7 +165,7 @@ class TestStart:
             (
                 "x.csv",
                 "a,b\n",
-                "expected a graph or a network (.json, .dot, .gv, .txt, .bif), found '.csv'",
+                "expected a graph or a network (.json, .dot, .gv, .txt, .bif, ",
             ),
             ("x.bif", NETWORK.replace("variable a", "variable z"), "x.bif"),
         ],
