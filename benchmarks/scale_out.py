@@ -1,9 +1,10 @@
 """Scoring parent sets of Parquet folders in one process and on local Dask workers.
 
-    python -m benchmarks.scale_out FOLDER --rows 100000 --rows 1000000 --variables 20
+    python -m benchmarks.scale_out table FOLDER --rows 100000 --rows 1000000 --variables 20
+    python -m benchmarks.scale_out parts FOLDER
 
-Draws rows from a random network into FOLDER, a Parquet file for each 250,000, and scores them by
-the command line, as a user would:
+``table`` draws rows from a random network into FOLDER, a Parquet file for each 250,000, and scores
+them by the command line, as a user would:
 
 ``all`` is ``exactlearn convert ROWS -o scores.jkl --max-parents 2``: equal rows are merged and all
 parent sets scored; ``sparse`` is the same with ``--candidate-parents 8 --max-parents 3``, which
@@ -12,23 +13,32 @@ the three files must have the same bytes, or the scores differ by no more than 1
 
 Printed are wall seconds, the CPU seconds of all processes together, the CPU share of the workers,
 and the largest memory of the client and of one worker. Starting Python and the workers is counted.
+
+``parts`` gives the processor time, on one thread, of the parts of ``sparse`` at 1,000 variables,
+for the plan in docs/scale-out.md.
 """
 
 import os
+import pickle
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import click
 import numpy as np
 import psutil
 
 from benchmarks.measuring import machine
-from exactlearn import BayesianNetwork
+from exactlearn import BayesianNetwork, BDeu, read_blocks
 from exactlearn.formats.scores import read_scores
 from exactlearn.formats.table import write_dataset
+from exactlearn.scoring.sparse_candidates import _PairCounter, _Projector, _Scoring
+
+T = TypeVar("T")
 
 PART = 250_000
 """Rows of a file."""
@@ -102,12 +112,17 @@ def cost_of(words: list[str]) -> Cost:
     return Cost(wall, sum(used.values()), workers, largest[True] / 1e9, largest[False] / 1e9)
 
 
-@click.command()
+@click.group()
+def main() -> None:
+    """Measure scoring on Dask workers."""
+
+
+@main.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--rows", type=int, multiple=True, default=(100_000, 1_000_000))
 @click.option("--variables", type=int, multiple=True, default=(20,))
 @click.option("--command", "chosen", multiple=True, default=tuple(COMMANDS))
-def main(
+def table(
     folder: Path, rows: tuple[int, ...], variables: tuple[int, ...], chosen: tuple[str, ...]
 ) -> None:
     """Print the table."""
@@ -135,6 +150,43 @@ def main(
                 for other in found[1:]:
                     assert other.members.tobytes() == found[0].members.tobytes()
                     np.testing.assert_allclose(other.scores, found[0].scores, rtol=1e-12)
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--rows", default=20_000)
+@click.option("--variables", default=1000)
+@click.option("--neighbours", default=10)
+def parts(folder: Path, rows: int, variables: int, neighbours: int) -> None:
+    """Print processor seconds and bytes of the parts of scoring among few parents."""
+    source = rows_of(folder, rows, variables)
+    size = sum(path.stat().st_size for path in source.iterdir())
+    print(f"{machine()}\n\n{size / rows / variables:.2f} bytes of Parquet a cell")
+    blocks = read_blocks(source)
+    states = time_of("states", lambda: blocks.with_states(), rows * variables, "cell")
+    read = time_of("reading", lambda: list(states), rows * variables, "cell")
+    sizes = tuple(len(states.states[name]) for name in states.variables or ())
+    time_of("pairs", lambda: _PairCounter(sizes)(read), rows, "row")
+    children = range(variables // 2, variables // 2 + 20)
+    columns = [(v, *range(v - neighbours, v)) for v in children]
+    names = states.variables or ()
+    project = _Projector(columns, names, [states.states[name] for name in names])
+    projected = time_of("distinct rows", lambda: project(read), rows * 20, "row and variable")
+    held = len(pickle.dumps(projected)) / 20
+    distinct = np.mean([one.dataset().n_rows for one in projected.tables])
+    print(f"{distinct:.0f} distinct rows of {neighbours + 1} columns, {held / 1e6:.2f} MB")
+    scoring = _Scoring(BDeu(), 3, frozenset())
+    scoring(projected, 0)
+    time_of("scoring", lambda: [scoring(projected, k) for k in range(20)], 20, "variable")
+
+
+def time_of(name: str, call: Callable[[], T], units: int, unit: str) -> T:
+    """Print the processor seconds of a call for each unit; return its result."""
+    begun = time.process_time()
+    found = call()
+    seconds = time.process_time() - begun
+    print(f"{name}: {seconds:.2f} s, {seconds / units:.2e} s a {unit}", flush=True)
+    return found
 
 
 if __name__ == "__main__":

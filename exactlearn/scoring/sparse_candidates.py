@@ -184,13 +184,17 @@ class _PairCounter:
         found = _PairCounts(np.zeros((first[-1], first[-1])))
         for block in blocks:
             require_complete(block)
-            weights = block.row_weights
+            weights = block.weights
             for start in range(0, block.n_rows, CHUNK):
                 states = block.codes[start : start + CHUNK] + first[:-1]
-                indicators = np.zeros((len(states), first[-1]))
+                # Single precision holds the counts of a chunk; a product with itself costs half.
+                indicators = np.zeros((len(states), first[-1]), np.float32)
                 indicators[np.arange(len(states))[:, None], states] = 1.0
-                weighted = indicators * weights[start : start + CHUNK, None]
-                found.counts += weighted.T @ indicators
+                if weights is None:
+                    found.counts += indicators.T @ indicators
+                else:
+                    own = weights[start : start + CHUNK, None]
+                    found.counts += (indicators * own).T @ indicators.astype(np.float64)
             found.rows += block.n_rows
         return found
 
