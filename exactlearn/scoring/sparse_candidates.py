@@ -26,7 +26,7 @@ from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import Score, as_score
 from exactlearn.solvers.problem import Arc, Problem
 
-BATCH_BYTES = 2**29
+BATCH_BYTES = 2**31
 """Bytes of the distinct rows of variables that are counted at once, about; each worker has them."""
 
 CHUNK = 2**13
