@@ -17,7 +17,6 @@ import click
 from exactlearn import __version__
 from exactlearn._runtime.control import terminated_as_interrupted
 from exactlearn.commands import COMMANDS
-from exactlearn.commands.declare import as_option
 from exactlearn.errors import (
     ExactlearnError,
     ExitStatus,
@@ -39,7 +38,7 @@ class LazyGroup(click.Group):
         _open_streams()
         gc.set_threshold(100_000, 50, 50)  # imports make many objects, and hardly any garbage
         atexit.register(gc.freeze)  # no last search for cycles among the objects of all modules
-        with terminated_as_interrupted(), parameters_written(as_option):
+        with terminated_as_interrupted(), parameters_written(_as_option):
             status = _exit_status(read, "--debug" in words)
         if not standalone:
             return status
@@ -78,6 +77,12 @@ class LazyGroup(click.Group):
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             ctx.fail(f"no command '{args[0]}'{did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
+
+
+def _as_option(parameter: str, value: Any) -> str:
+    from exactlearn.commands.declare import as_option  # help does without
+
+    return as_option(parameter, value)
 
 
 def _exit_status(read: Callable[[], Any], debug: bool) -> int:
