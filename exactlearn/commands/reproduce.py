@@ -84,8 +84,9 @@ def _refuse_unused(options: Reproduce) -> None:
         "--only": options.only,
         "--hide": options.hide or None,
         "--rows": options.rows,
+        "--cluster": options.cluster,
     }
-    of_imputers = () if options.paper == "imputers" else ("--hide", "--rows")
+    of_imputers = () if options.paper == "imputers" else ("--hide", "--rows", "--cluster")
     every = ("--methods", "--starts", "--tables", "--only")
     for name in (*(every if options.paper == ALL else PAPERS[options.paper].unused), *of_imputers):
         if values[name] is not None:
