@@ -12,7 +12,7 @@ from exactlearn.formats import table
 from exactlearn.imputation import methods
 from exactlearn.scoring.scores import CRITERIA
 from exactlearn.solvers.strategy import COMPONENT_SOLVERS
-from tests.test_readme import run_command
+from tests.test_documentation import run_command
 
 TEXT = (Path(__file__).parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
 EXERCISES = {
