@@ -11,7 +11,12 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.k_best import support_table
 from exactlearn.commands.output import Output, is_folder
-from exactlearn.commands.pipeline import directions, learn_complete, score_of, scored_problem
+from exactlearn.commands.pipeline import (
+    directions,
+    learn_complete,
+    scored_problem,
+    search_equivalence_classes,
+)
 from exactlearn.commands.sections import CLASS_SEARCHES
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import SolverError
@@ -20,7 +25,6 @@ from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
 from exactlearn.graphs.orientation import maximally_oriented, reversible_arcs
 from exactlearn.reporting.arc_support import beside
 from exactlearn.reporting.report import facts, named_arcs, number, parents_table
-from exactlearn.structure.equivalence_search import equivalence_search
 
 GOES_ON = ("optimal", "feasible", "heuristic")
 """How a search ends after which more may come."""
@@ -107,17 +111,7 @@ def _learnt_class(options: Solve, dataset: Dataset) -> PartiallyDirectedGraph:
     """Return the class of what ``solve`` learns, with the arcs directed that constraints direct."""
     options = replace(options, time_limit=SearchControl.within().remaining)
     if options.solver in CLASS_SEARCHES:
-        parents = equivalence_search(
-            dataset,
-            score_of(options),
-            method="ges" if options.solver == "ges" else "kes",
-            phases=options.phases,
-            greediness=options.greediness,
-            restarts=options.restarts,
-            max_parents=options.most_parents,
-            time_limit=options.time_limit,
-            seed=options.seed,
-        ).parents
+        parents = search_equivalence_classes(dataset, options).parents
     else:
         scored, left = scored_problem(dataset, options, counts=options.counts)
         parents = learn_complete(scored.problem, left).parents

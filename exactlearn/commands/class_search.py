@@ -17,7 +17,7 @@ from exactlearn.commands.declarations import Solve
 from exactlearn.commands.k_best import class_record, support_table
 from exactlearn.commands.large_tables import load_merged
 from exactlearn.commands.output import Output
-from exactlearn.commands.pipeline import score_of, with_chosen_ess
+from exactlearn.commands.pipeline import search_equivalence_classes, with_chosen_ess
 from exactlearn.commands.search import conclude, run_shown_search
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats import written_suffixes
@@ -32,7 +32,7 @@ from exactlearn.reporting.report import (
     number,
     plain_table,
 )
-from exactlearn.structure.equivalence_search import EquivalenceSearch, equivalence_search
+from exactlearn.structure.equivalence_search import EquivalenceSearch
 
 SHOWN_CLASSES = 20
 """Most classes that the printed table shows."""
@@ -80,16 +80,9 @@ def search_classes(options: Solve, path: Path, output: Output) -> NoReturn:
             return Artifacts(data.names, learned.parents, record, data, None, options.smoothing)
 
         def learn(on_event: OnEvent) -> EquivalenceSearch:
-            found = equivalence_search(
+            found = search_equivalence_classes(
                 data,
-                score_of(options),
-                method="ges" if options.solver == "ges" else "kes",
-                phases=options.phases,
-                greediness=options.greediness,
-                restarts=options.restarts,
-                max_parents=options.most_parents,
-                time_limit=options.time_limit,
-                seed=options.seed,
+                options,
                 threads=options.threads,
                 cluster=options.cluster,
                 on_event=on_event,

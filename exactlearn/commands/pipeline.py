@@ -35,6 +35,7 @@ from exactlearn.structure.selection import Scored, Scoring, chosen_ess, single_a
 if TYPE_CHECKING:
     from exactlearn.augmentation import Augmentation
     from exactlearn.imputation.learning import Learning
+    from exactlearn.structure.equivalence_search import EquivalenceSearch
 
 
 Options = TypeVar("Options", bound=CompleteLearning)
@@ -278,6 +279,26 @@ def _require_parent_sets(search: Selection) -> None:
             f"solver {search.solver!r} searches equivalence classes of complete data, without "
             "parent sets: give it to 'exactlearn solve', or to a step [solve] of a run file"
         )
+
+
+def search_equivalence_classes(
+    dataset: Dataset, options: Solve, **more: Any
+) -> "EquivalenceSearch":
+    """Search equivalence classes as declared, with ``more`` options of the search."""
+    from exactlearn.structure.equivalence_search import equivalence_search  # takes long to import
+
+    return equivalence_search(
+        dataset,
+        score_of(options),
+        method="ges" if options.solver == "ges" else "kes",
+        phases=options.phases,
+        greediness=options.greediness,
+        restarts=options.restarts,
+        max_parents=options.most_parents,
+        time_limit=options.time_limit,
+        seed=options.seed,
+        **more,
+    )
 
 
 def learn_complete(
