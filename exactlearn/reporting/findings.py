@@ -80,10 +80,10 @@ class Findings:
         return {**{arc[::-1]: one for arc, one in known.items()}, **known}
 
     @property
-    def strength_key(self) -> str | None:
-        """The key of the support that arcs are drawn by: the same in both directions."""
+    def strength_key(self) -> str:
+        """The key of the support that arcs are drawn by, if any: the same in both directions."""
         one = next(iter(self.support.values()), {})
-        return next((key for key in STRENGTHS if key in one), None)
+        return next((key for key in STRENGTHS if key in one), "")
 
     @property
     def table_rows(self) -> str:

@@ -1,7 +1,8 @@
 """HTML from Python: the only place where a page's text is escaped."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 from exactlearn.reporting.report import number
@@ -58,46 +59,65 @@ def _texts(content: Iterable[Any]) -> Iterable[str]:
 
 
 def table(
-    columns: Sequence[str],
+    columns: Sequence[Any],
     rows: Iterable[Sequence[Any]],
     *,
     right: Sequence[str] = (),
     total: int | None = None,
-    sortable: bool = False,
+    class_: str | None = None,
 ) -> Markup:
     """Return a table that scrolls sideways where it is too wide.
 
     Parameters
     ----------
     columns, rows
-        The head and the cells.
+        The head and the cells; a cell that is an element ``td`` or ``th`` stands as it is.
     right
         Columns of numbers.
     total
         Number of rows that there are, if not all are given.
-    sortable
-        Whether the page's script lets the reader sort and filter it.
+    class_
+        Class of the table; the page's script lets the reader sort and filter the ``sortable``.
     """
-    shown = [
-        tag(
-            "tr",
-            [
-                tag("td", cell, class_="n" if column in right else None)
-                for column, cell in zip(columns, row, strict=True)
-            ],
-        )
-        for row in rows
+    classes = ["n" if column in right else None for column in columns]
+    head = [tag("th", c, scope="col", class_=k) for c, k in zip(columns, classes, strict=True)]
+    body = [tag("tr", [_cell(c, k) for c, k in zip(row, classes, strict=True)]) for row in rows]
+    whole = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), class_=class_)
+    more = f"First {len(body)} of {total}." if (total or 0) > len(body) else ""
+    return Markup(tag("div", whole, class_="wide", tabindex=0) + quiet(more))
+
+
+def _cell(content: Any, class_: str | None) -> Markup:
+    if isinstance(content, Markup) and content.startswith(("<td", "<th")):
+        return content
+    return tag("td", content, class_=class_)
+
+
+def posterior_table(
+    posterior: Mapping[str, Mapping[str, float]], most: int | None = None
+) -> Markup:
+    """Return the table of posterior probabilities, a row for each state."""
+    rows = [
+        [name if k == 0 else "", state, bar(p, f"{p:.4f}")]
+        for name, states in posterior.items()
+        for k, (state, p) in enumerate(states.items())
     ]
-    head = tag(
-        "tr", [tag("th", c, scope="col", class_="n" if c in right else None) for c in columns]
-    )
-    more = None
-    if total is not None and total > len(shown):
-        more = tag("p", f"First {len(shown)} of {total}.", class_="quiet")
-    body = tag(
-        "table", tag("thead", head), tag("tbody", shown), class_="sortable" if sortable else None
-    )
-    return Markup(tag("div", body, class_="wide", tabindex=0) + (more or ""))
+    return table(("variable", "state", "probability"), rows[:most], total=len(rows))
+
+
+def quiet(text: str) -> Markup:
+    """Return a remark as a paragraph; nothing where there is none."""
+    return tag("p", text, class_="quiet") if text else Markup("")
+
+
+def folded(title: str, *content: Any) -> Markup:
+    """Return content that is seen once its title is opened."""
+    return tag("details", tag("summary", title), content)
+
+
+def asset(name: str) -> Markup:
+    """Return the text of a style sheet or a script of this package."""
+    return Markup((files(__package__) / name).read_text(encoding="utf-8"))
 
 
 def facts(**entries: Any) -> Markup:

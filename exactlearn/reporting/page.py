@@ -5,10 +5,10 @@ Without its script everything is there but the conditional tables on hover, zoom
 """
 
 from collections.abc import Callable
-from importlib.resources import files
+from typing import Any
 
 from exactlearn.reporting.findings import Findings
-from exactlearn.reporting.markup import Markup, tag
+from exactlearn.reporting.markup import asset, tag
 from exactlearn.reporting.page_data import data_section
 from exactlearn.reporting.page_models import decision_graph_section, network_section
 from exactlearn.reporting.page_results import (
@@ -25,7 +25,8 @@ from exactlearn.reporting.page_results import (
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 """The browser's own guard that the page loads nothing."""
 
-Section = Callable[[Findings], Markup | None]
+Section = Callable[[Findings], Any]
+"""Returns elements and texts; nothing where there is nothing to tell."""
 
 SECTIONS: dict[str, Section] = {
     "Summary": summary_section,
@@ -65,17 +66,13 @@ def page(found: Findings) -> str:
         tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
         tag("link", rel="icon", href="data:,"),
         tag("title", f"{found.title} - exactlearn"),
-        tag("style", Markup(_file("page.css"))),
+        tag("style", asset("page.css")),
     ]
     body = [
         tag("a", "Skip to the results", href="#main", class_="skip"),
         tag("header", tag("h1", found.title), notes),
         tag("nav", links, aria_label="Sections"),
         tag("main", parts, id="main"),
-        tag("script", Markup(_file("page.js"))),
+        tag("script", asset("page.js")),
     ]
     return f'<!doctype html>\n<html lang="en">{tag("head", head)}\n{tag("body", body)}</html>\n'
-
-
-def _file(name: str) -> str:
-    return (files("exactlearn.reporting") / name).read_text(encoding="utf-8")

@@ -7,26 +7,22 @@ import numpy as np
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_patterns import missingness_patterns
 from exactlearn.reporting.findings import Findings
-from exactlearn.reporting.markup import MOST_ROWS, Markup, bar, count, table, tag
+from exactlearn.reporting.markup import MOST_ROWS, Markup, bar, count, quiet, table, tag
 
 MOST_PATTERNS, MOST_COLUMNS = 20, 40
 """Most patterns of missing cells, and most variables of their picture."""
 
 
-def data_section(found: Findings) -> Markup | None:
+def data_section(found: Findings) -> Any:
     """Return types, states, rare states and missing cells of the table."""
     data = found.data
     if data is None:
         return None
-    rates = _missing_rates(data)
+    rates = data.row_weights @ (data.codes < 0) / max(float(data.row_weights.sum()), 1e-300)
     rows = [_variable_row(data, v, rates[v]) for v in range(min(data.n_variables, MOST_ROWS))]
     columns = ("variable", "type", "states", "most frequent", "rarest", "missing")
-    variables = table(columns, rows, right=("states",), total=data.n_variables, sortable=True)
-    return Markup(variables + (_patterns(data) if rates.any() else ""))
-
-
-def _missing_rates(data: Dataset) -> Any:
-    return data.row_weights @ (data.codes < 0) / max(float(data.row_weights.sum()), 1e-300)
+    variables = table(columns, rows, right=("states",), total=data.n_variables, class_="sortable")
+    return [variables, _patterns(data) if rates.any() else None]
 
 
 def _variable_row(data: Dataset, v: int, missing: float) -> list[Any]:
@@ -47,40 +43,28 @@ def _variable_row(data: Dataset, v: int, missing: float) -> list[Any]:
     ]
 
 
-def _patterns(data: Dataset) -> Markup:
+def _patterns(data: Dataset) -> list[Markup]:
     """Return the picture of the most frequent patterns of missing cells."""
     found = missingness_patterns(data)
     shown = np.sort(np.argsort(-found.rates, kind="stable")[:MOST_COLUMNS])
     missing, weights = found.missing[:MOST_PATTERNS][:, shown], found.weights[:MOST_PATTERNS]
-    names = [tag("th", tag("span", found.names[v]), scope="col") for v in shown]
+    names = [tag("span", found.names[v]) for v in shown]
+    cells = [
+        tag("td", class_="there", title="observed"),
+        tag("td", class_="gone", title="missing"),
+    ]
     rows = [
-        tag(
-            "tr",
-            [
-                tag(
-                    "td",
-                    class_="gone" if gone else "there",
-                    title="missing" if gone else "observed",
-                )
-                for gone in row
-            ],
-            tag(
-                "td",
-                bar(weight / found.total, f"{count(weight)} ({100 * weight / found.total:.3g} %)"),
-            ),
-        )
+        [
+            *(cells[gone] for gone in row),
+            bar(weight / found.total, f"{count(weight)} ({100 * weight / found.total:.3g} %)"),
+        ]
         for row, weight in zip(missing.tolist(), weights.tolist(), strict=True)
     ]
-    head = tag("tr", names, tag("th", "rows", scope="col"))
-    grid = tag("table", tag("thead", head), tag("tbody", rows), class_="patterns")
     text = (
         f"{len(found.weights)} patterns of missing cells; {count(found.complete)} of "
         f"{count(found.total)} rows are complete. Filled: missing."
     )
     if len(found.weights) > len(rows) or len(found.names) > len(names):
         text += f" Shown: the {len(rows)} most frequent, {len(names)} variables."
-    return Markup(
-        tag("h3", "Which cells are missing together")
-        + tag("p", text, class_="quiet")
-        + tag("div", grid, class_="wide", tabindex=0)
-    )
+    grid = table([*names, "rows"], rows, class_="patterns")
+    return [tag("h3", "Which cells are missing together"), quiet(text), grid]

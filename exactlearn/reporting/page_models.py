@@ -1,13 +1,25 @@
 """The page's sections on the network and the decision graph: pictures with details of each box."""
 
 from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any
 
 import numpy as np
 
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, network_drawing
 from exactlearn.reporting.findings import STRENGTHS, Findings
-from exactlearn.reporting.markup import MOST_ROWS, Markup, decimals, facts, probability, table, tag
+from exactlearn.reporting.markup import (
+    MOST_ROWS,
+    Markup,
+    decimals,
+    facts,
+    folded,
+    probability,
+    quiet,
+    table,
+    tag,
+)
 from exactlearn.reporting.placed_drawing import PlacedDrawing
 from exactlearn.reporting.plot import MAX_BOXES
 from exactlearn.reporting.svg_picture import PIXELS, svg_group
@@ -25,31 +37,29 @@ SUPPORT = {
 """Columns of the table of arcs by the keys of their support."""
 
 
-def network_section(found: Findings) -> Markup | None:
+def network_section(found: Findings) -> Any:
     """Return the network's picture, its conditional tables and its arcs."""
     if not found.parents:
         return None
     names = list(found.parents)
     place = {name: v for v, name in enumerate(names)}
     parents = [[place[p] for p in family] for family in found.parents.values()]
-    key = found.strength_key
     arcs = [(p, v) for v, family in enumerate(parents) for p in family]
     strengths = {
-        (p, v): float(found.support[names[p], names[v]][key])
+        (p, v): float(found.support[names[p], names[v]][found.strength_key])
         for p, v in arcs
-        if key is not None and (names[p], names[v]) in found.support
+        if found.strength_key and (names[p], names[v]) in found.support
     }
-    drawing = network_drawing(names, parents, found.reversible, strengths)
     legend = ["Arrow: the parent points at the child."]
     if found.reversible:
         legend.append("Dashed: an equivalent network has the arc the other way.")
-    if strengths and key is not None:
-        legend.append(f"Width: {STRENGTHS[key]}.")
+    if strengths:
+        legend.append(f"Width: {STRENGTHS[found.strength_key]}.")
     if found.network is not None:
         legend.append("Hover, focus or tap a variable for its conditional probabilities.")
     details = [] if found.network is None else list(_conditional_tables(found.network, names))
-    picture = _picture(drawing, "network", " ".join(legend), details)
-    return Markup(picture + _arc_table(found, names, arcs))
+    drawing = network_drawing(names, parents, found.reversible, strengths)
+    return [_picture(drawing, "network", " ".join(legend), details), _arc_table(found, names, arcs)]
 
 
 def _arc_table(found: Findings, names: Sequence[str], arcs: Sequence[tuple[int, int]]) -> Markup:
@@ -60,16 +70,11 @@ def _arc_table(found: Findings, names: Sequence[str], arcs: Sequence[tuple[int, 
     for p, v in arcs[:MOST_ROWS]:
         pair = names[p], names[v]
         own = found.support.get(pair, {})
-        rows.append(
-            [
-                *pair,
-                "reversible" if pair in found.reversible else "",
-                *(decimals(own.get(key), 3) for key in keys),
-            ]
-        )
+        direction = "reversible" if pair in found.reversible else ""
+        rows.append([*pair, direction, *(decimals(own.get(key), 3) for key in keys)])
     head = ["parent", "child", "direction", *(SUPPORT[key] for key in keys)]
-    listed = table(head, rows, right=head[3:], total=len(arcs), sortable=True)
-    return tag("details", tag("summary", f"The {len(arcs)} arcs as a table"), listed)
+    listed = table(head, rows, right=head[3:], total=len(arcs), class_="sortable")
+    return folded(f"The {len(arcs)} arcs as a table", listed)
 
 
 def _conditional_tables(network: BayesianNetwork, names: Sequence[str]) -> Iterator[Markup]:
@@ -81,50 +86,32 @@ def _conditional_tables(network: BayesianNetwork, names: Sequence[str]) -> Itera
             continue
         v = index[name]
         states, family = network.states[v], network.parents[v]
-        sizes = [len(network.states[p]) for p in family]
+        given = [network.names[p] for p in family]
         full = np.asarray(network.tables[v]).reshape(-1, len(states))
         shown = full[:MOST_CONFIGURATIONS, :MOST_STATES]
         left -= shown.size
         if left < 0:
-            yield tag(
-                "template",
-                tag("h4", name),
-                tag("p", "Left out: the page has its limit."),
-                data_for=box,
-            )
+            yield _details(box, name, tag("p", "Left out: the page has its limit."))
             return
-        settings = np.unravel_index(np.arange(len(shown)), sizes) if sizes else ()
-        given = [
-            [network.states[p][k] for p, k in zip(family, row, strict=True)]
-            for row in zip(*settings, strict=True)
-        ] or [[]]
-        head = [*(network.names[p] for p in family), *states[:MOST_STATES]]
         rows = [
             [tag("th", cell, scope="row") for cell in cells]
             + [tag("td", probability(p), style=f"--p:{100 * p:.0f}%", class_="p") for p in row]
-            for cells, row in zip(given, shown.tolist(), strict=True)
+            for cells, row in zip(
+                product(*(network.states[p] for p in family)), shown.tolist(), strict=False
+            )
         ]
-        body = tag(
-            "table",
-            tag("thead", tag("tr", [tag("th", cell, scope="col") for cell in head])),
-            tag("tbody", [tag("tr", row) for row in rows]),
-        )
-        cut = shown.shape != full.shape
         (k, r), (n, m) = shown.shape, full.shape
-        more = f"First {k} of {n} rows, {r} of {m} states."
-        told = (
-            f"P({name} | {', '.join(network.names[p] for p in family)})" if family else f"P({name})"
-        )
-        yield tag(
-            "template",
-            tag("h4", told),
-            tag("div", body, class_="wide"),
-            tag("p", more, class_="quiet") if cut else None,
-            data_for=box,
-        )
+        more = f"First {k} of {n} rows, {r} of {m} states." if (k, r) != (n, m) else ""
+        title = f"P({name} | {', '.join(given)})" if family else f"P({name})"
+        yield _details(box, title, table([*given, *states[:MOST_STATES]], rows), quiet(more))
 
 
-def decision_graph_section(found: Findings) -> Markup | None:
+def _details(box: int, title: str, *content: Markup) -> Markup:
+    """Return what the page shows of a box when it is pointed at."""
+    return tag("template", tag("h4", title), content, data_for=box)
+
+
+def decision_graph_section(found: Findings) -> Any:
     """Return the decision graph's sizes and picture."""
     record = found.record.get("decision_graph") or found.record
     sizes = facts(
@@ -134,26 +121,20 @@ def decision_graph_section(found: Findings) -> Markup | None:
         clique_tree_size=record.get("clique_tree_size"),
     )
     if found.graph is None:
-        return sizes or None
+        return sizes
     drawing = decision_graph_drawing(found.graph)
     legend = (
         "Each box is a node: its variable and the probability of each state there. An arrow leads "
         "to the node of the next variable, by the states written on it; without a label by every "
         "state. The darker a box, the more rows reach it."
     )
-    reach = [
-        tag(
-            "template",
-            tag("h4", label.split("\n")[0]),
-            tag("p", f"Reached by a row with probability {share:.4g}"),
-            table(
-                ("state", "probability"), [line.rsplit(" ", 1) for line in label.split("\n")[1:]]
-            ),
-            data_for=k,
-        )
-        for k, (label, share) in enumerate(zip(drawing.labels, drawing.reach, strict=True))
-    ]
-    return Markup(sizes + _picture(drawing, "decision-graph", legend, reach))
+    details = []
+    for box, (label, share) in enumerate(zip(drawing.labels, drawing.reach, strict=True)):
+        title, *lines = label.split("\n")
+        states = table(("state", "probability"), [line.rsplit(" ", 1) for line in lines])
+        reached = tag("p", f"Reached by a row with probability {share:.4g}")
+        details.append(_details(box, title, reached, states))
+    return [sizes, _picture(drawing, "decision-graph", legend, details)]
 
 
 def _picture(drawing: Drawing, name: str, legend: str, details: Sequence[Markup]) -> Markup:
@@ -167,16 +148,10 @@ def _picture(drawing: Drawing, name: str, legend: str, details: Sequence[Markup]
         f'<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
         f'font-size="12" role="group" aria-label="{name}">{svg_group(placed)}</svg>'
     )
+    options = dict.fromkeys(label.split("\n")[0] for label in drawing.labels)
     finder = [
         tag("label", "Find ", tag("input", list=f"{name}-names", type="search", class_="find")),
-        tag(
-            "datalist",
-            [
-                tag("option", value=label)
-                for label in dict.fromkeys(label.split("\n")[0] for label in drawing.labels)
-            ],
-            id=f"{name}-names",
-        ),
+        tag("datalist", [tag("option", value=one) for one in options], id=f"{name}-names"),
     ]
     buttons = [
         tag("button", sign, type="button", data_zoom=step, aria_label=text)
@@ -186,21 +161,12 @@ def _picture(drawing: Drawing, name: str, legend: str, details: Sequence[Markup]
             ("Fit", "0", "Fit"),
         )
     ]
+    told = f"Picture: {name}; scroll with the arrow keys"
+    panel = tag("div", class_="panel", aria_live="polite", hidden=True)
     parts = [
         tag("div", buttons, finder, class_="tools"),
-        tag(
-            "div",
-            svg,
-            class_="canvas",
-            tabindex=0,
-            aria_label=f"Picture: {name}; scroll with the arrow keys",
-            role="region",
-        ),
-        tag(
-            "aside",
-            tag("p", legend, class_="quiet"),
-            tag("div", class_="panel", aria_live="polite", hidden=True),
-        ),
+        tag("div", svg, class_="canvas", tabindex=0, aria_label=told, role="region"),
+        tag("aside", quiet(legend), panel),
         details,
     ]
     return tag("div", parts, class_="picture")

@@ -6,7 +6,17 @@ from shlex import join
 from typing import Any
 
 from exactlearn.reporting.findings import Findings
-from exactlearn.reporting.markup import MOST_ROWS, Markup, bar, decimals, facts, table, tag
+from exactlearn.reporting.markup import (
+    MOST_ROWS,
+    Markup,
+    decimals,
+    facts,
+    folded,
+    posterior_table,
+    quiet,
+    table,
+    tag,
+)
 from exactlearn.reporting.report import STATUS, percent
 
 MOST_CELLS = 500
@@ -34,15 +44,13 @@ PROOFS = {
 """What the status of a search proves."""
 
 
-def summary_section(found: Findings) -> Markup | None:
+def summary_section(found: Findings) -> Any:
     """Return how the search ended, and sizes."""
     record = found.record
     status = record.get("status")
     missing = None if found.data is None else len(found.data.missing_cells)
     told = facts(
-        status=tag("strong", STATUS.get(status, status), class_=f"status {status}")
-        if status
-        else "",
+        status=status and tag("strong", STATUS.get(status, status), class_=f"status {status}"),
         score=decimals(record.get("score")),
         bound=decimals(record.get("bound")),
         gap=percent(record.get("gap")),
@@ -54,27 +62,22 @@ def summary_section(found: Findings) -> Markup | None:
         reversible_arcs=len(found.reversible) if found.parents else "",
     )
     reason = record.get("reason")
-    return Markup(told + (tag("p", reason) if reason else "")) if told else None
+    return told and [told, tag("p", reason) if reason else None]
 
 
-def answers_section(found: Findings) -> Markup | None:
+def answers_section(found: Findings) -> Any:
     """Return the posteriors."""
     parts = []
     own = [found.record] if isinstance(found.record.get("posterior"), dict) else []
     for answer in found.entries("queries") or own:
         given = answer.get("evidence") or {}
         told = ", ".join(f"{name} = {state}" for name, state in given.items())
-        rows = [
-            [name if k == 0 else "", state, bar(p, f"{p:.4f}")]
-            for name, states in answer["posterior"].items()
-            for k, (state, p) in enumerate(states.items())
-        ]
         parts.append(tag("h3", f"Given {told}" if told else "Marginals"))
-        parts.append(table(("variable", "state", "probability"), rows[:MOST_ROWS], total=len(rows)))
-    return Markup("".join(parts)) if parts else None
+        parts.append(posterior_table(answer["posterior"], MOST_ROWS))
+    return parts
 
 
-def cells_section(found: Findings) -> Markup | None:
+def cells_section(found: Findings) -> Any:
     """Return the completed cells; numbered from 1, with losses and posteriors where known."""
     cells = found.entries("profile") or found.entries("completion")
     if not cells:
@@ -84,13 +87,13 @@ def cells_section(found: Findings) -> Markup | None:
     rows = [[_told(cell.get(key)) for key in keys] for cell in shown]
     head = [CELL_KEYS[key] for key in keys]
     right = ("row", "line", "posterior", "its loss", "at least")
-    listed = table(head, rows, right=right, total=len(cells), sortable=True)
+    listed = table(head, rows, right=right, total=len(cells), class_="sortable")
     meanings = [
-        tag("p", f"{CELL_KEYS[key].capitalize()}: {told}.", class_="quiet")
+        quiet(f"{CELL_KEYS[key].capitalize()}: {told}.")
         for key in keys
         if isinstance(told := found.record.get(key), str)
     ]
-    return Markup(listed + "".join(meanings))
+    return [listed, meanings]
 
 
 def _cell(cell: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,7 +109,7 @@ def _told(value: Any) -> str:
     return decimals(value) if isinstance(value, float) else "" if value is None else str(value)
 
 
-def alternatives_section(found: Findings) -> Markup | None:
+def alternatives_section(found: Findings) -> Any:
     """Return the best networks, and how each differs from the first."""
     listed = found.entries("networks") or found.entries("best")
     if second := found.record.get("runner_up"):
@@ -129,27 +132,35 @@ def alternatives_section(found: Findings) -> Markup | None:
     ]
     head = ("rank", "score", "difference", "relative weight", "arcs more", "arcs fewer")
     note = found.record.get("bayes_factor")
-    return Markup(
-        (tag("p", f"Difference: {note}.", class_="quiet") if note else "")
-        + table(head, rows, right=head[:4], total=len(listed), sortable=True)
-    )
+    compared = table(head, rows, right=head[:4], total=len(listed), class_="sortable")
+    return [quiet(f"Difference: {note}." if note else ""), compared]
 
 
 def _arcs_told(arcs: set[tuple[str, str]]) -> str:
     return ", ".join(f"{p} → {v}" for p, v in sorted(arcs))
 
 
-def search_section(found: Findings) -> Markup | None:
+def search_section(found: Findings) -> Any:
     """Return score and bound over time."""
     points = [point for point in found.trace if isfinite(point[1]) or isfinite(point[2])]
-    return _trace_picture(points, found.record) if points else None
+    if not points:
+        return None
+    keys = [
+        tag("span", "score of the best network so far", class_="key score"),
+        tag("span", "proven bound", class_="key bound"),
+    ]
+    rows = [
+        [decimals(t, 2), decimals(score), decimals(bound)] for t, score, bound in points[:MOST_ROWS]
+    ]
+    head = ("seconds", "score", "bound")
+    listed = table(head, rows, right=head, total=len(points))
+    picture = _trace_picture(points, float(found.record.get("seconds") or 0.0))
+    return [picture, tag("p", keys, class_="quiet"), folded("As a table", listed)]
 
 
-def _trace_picture(
-    points: Sequence[tuple[float, float, float]], record: Mapping[str, Any]
-) -> Markup:
-    """Return score and bound over time as a step line each, the gap between them shaded."""
-    end = max(points[-1][0], float(record.get("seconds") or 0.0))
+def _trace_picture(points: Sequence[tuple[float, float, float]], seconds: float) -> Markup:
+    """Return score and bound over time as a step line each."""
+    end = max(points[-1][0], seconds)
     drawn = [*points, (end, *points[-1][1:])]
     finite = [y for p in drawn for y in p[1:] if isfinite(y)]
     low, high = min(finite), max(finite)
@@ -157,14 +168,13 @@ def _trace_picture(
     left, right, top, bottom = 10.0, 630.0, 16.0, 220.0
 
     def line(k: int) -> str:
-        steps, before = [], None
-        for p in drawn:
-            if isfinite(p[k]):
-                x = left + (right - left) * p[0] / last
-                y = bottom - (bottom - top) * (p[k] - low) / spread
-                steps.append(f"H{x:.1f}V{y:.1f}" if before else f"M{x:.1f},{y:.1f}")
-                before = p
-        return "".join(steps)
+        steps = [
+            f"H{left + (right - left) * p[0] / last:.1f}"
+            f"V{bottom - (bottom - top) * (p[k] - low) / spread:.1f}"
+            for p in drawn
+            if isfinite(p[k])
+        ]
+        return "".join(steps).replace("H", "M", 1).replace("V", ",", 1)
 
     texts = [
         (left, top - 4, "start", f"{high:.6g}"),
@@ -172,28 +182,17 @@ def _trace_picture(
         (right, bottom + 16, "end", f"{last:.3g} s"),
         (left, bottom - 4, "start", f"{low:.6g}"),
     ]
-    parts = [tag("path", d=f"M{left},{bottom}H{right}M{left},{top}H{right}", class_="axis")]
-    parts += [tag("path", d=line(2), class_="bound"), tag("path", d=line(1), class_="score")]
-    parts += [tag("text", text, x=x, y=y, text_anchor=anchor) for x, y, anchor, text in texts]
-    label = f"Score and bound over {last:.3g} seconds"
-    svg = tag("svg", parts, viewBox="0 0 640 240", class_="trace", role="img", aria_label=label)
-    legend = tag(
-        "p",
-        tag("span", "score of the best network so far", class_="key score"),
-        tag("span", "proven bound", class_="key bound"),
-        class_="quiet",
-    )
-    rows = [
-        [decimals(t, 2), decimals(score), decimals(bound)] for t, score, bound in points[:MOST_ROWS]
+    parts = [
+        tag("path", d=f"M{left},{bottom}H{right}M{left},{top}H{right}", class_="axis"),
+        tag("path", d=line(2), class_="bound"),
+        tag("path", d=line(1), class_="score"),
+        *(tag("text", text, x=x, y=y, text_anchor=anchor) for x, y, anchor, text in texts),
     ]
-    head = ("seconds", "score", "bound")
-    listed = tag(
-        "details", tag("summary", "As a table"), table(head, rows, right=head, total=len(points))
-    )
-    return Markup(svg + legend + listed)
+    label = f"Score and bound over {last:.3g} seconds"
+    return tag("svg", parts, viewBox="0 0 640 240", class_="trace", role="img", aria_label=label)
 
 
-def proof_section(found: Findings) -> Markup | None:
+def proof_section(found: Findings) -> Any:
     """Return what is proven, and where the proof is."""
     record, made_by = found.record, found.record.get("made_by") or {}
     if record.get("bound") is None and "certificate" not in record:
@@ -203,22 +202,15 @@ def proof_section(found: Findings) -> Markup | None:
     if gap:
         text = f"{text} No network scores more than the bound; the gap is {percent(gap)}."
     written = record.get("certificate") or (made_by.get("options") or {}).get("certificate")
-    line = (
-        [
-            tag("code", f"exactlearn verify {written} SCORES"),
-            " checks it with exact numbers, apart from the search.",
-        ]
-        if written
-        else [
-            "No certificate was written; ",
-            tag("code", "exactlearn solve --certificate FILE"),
-            " writes one.",
-        ]
-    )
-    return Markup(tag("p", text) + tag("p", f"Certificate: {written}. " if written else None, line))
+    if not written:
+        command = tag("code", "exactlearn solve --certificate FILE")
+        return [tag("p", text), tag("p", "No certificate was written; ", command, " writes one.")]
+    command = tag("code", f"exactlearn verify {written} SCORES")
+    checked = " checks it with exact numbers, apart from the search."
+    return [tag("p", text), tag("p", f"Certificate: {written}. ", command, checked)]
 
 
-def held_out_section(found: Findings) -> Markup | None:
+def held_out_section(found: Findings) -> Any:
     """Return the log-likelihood of rows that the models were not learned from."""
     rows = [
         [
@@ -232,39 +224,28 @@ def held_out_section(found: Findings) -> Markup | None:
     return table(head, rows, right=head[1:]) if rows else None
 
 
-def made_section(found: Findings) -> Markup | None:
+def made_section(found: Findings) -> Any:
     """Return version, command, options and files that the result was made by."""
     made_by = found.record.get("made_by")
     if not made_by:
         return None
-    command = join(made_by.get("command", ()))
     told = facts(
         version=f"exactlearn {made_by.get('version')}",
-        seed=made_by.get("seed"),
-        time=made_by.get("time"),
-        python=made_by.get("python"),
-        platform=made_by.get("platform"),
+        **{key: made_by.get(key) for key in ("seed", "time", "python", "platform")},
     )
     files_read = [
         [
-            one.get("name"),
-            one.get("rows", ""),
-            one.get("columns", ""),
+            *(one.get(key) for key in ("name", "rows", "columns")),
             tag("code", (one.get("sha256") or "")[:16], title=one.get("sha256")),
         ]
         for one in (*made_by.get("data", ()), *made_by.get("inputs", ()))
     ]
     options = [[key, tag("code", str(value))] for key, value in made_by.get("options", {}).items()]
-    return Markup(
-        tag("pre", tag("code", command))
-        + told
-        + (table(("file", "rows", "columns", "SHA-256"), files_read) if files_read else "")
-        + tag("details", tag("summary", "All options"), table(("option", "value"), options))
-        + tag(
-            "p",
-            "The command ",
-            tag("code", "exactlearn rerun"),
-            " repeats it and compares the answers.",
-            class_="quiet",
-        )
-    )
+    rerun = tag("code", "exactlearn rerun")
+    return [
+        tag("pre", tag("code", join(made_by.get("command", ())))),
+        told,
+        table(("file", "rows", "columns", "SHA-256"), files_read) if files_read else None,
+        folded("All options", table(("option", "value"), options)),
+        tag("p", "The command ", rerun, " repeats it and compares the answers.", class_="quiet"),
+    ]
