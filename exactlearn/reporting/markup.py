@@ -98,7 +98,7 @@ def posterior_table(
 ) -> Markup:
     """Return the table of posterior probabilities, a row for each state."""
     rows = [
-        [name if k == 0 else "", state, bar(p, f"{p:.4f}")]
+        [name if k == 0 else "", state, bar(p, f"{p:.4f}" if p >= 5e-5 or p == 0 else f"{p:.2g}")]
         for name, states in posterior.items()
         for k, (state, p) in enumerate(states.items())
     ]

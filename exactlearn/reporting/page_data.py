@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_patterns import missingness_patterns
@@ -18,17 +19,23 @@ def data_section(found: Findings) -> Any:
     data = found.data
     if data is None:
         return None
-    rates = data.row_weights @ (data.codes < 0) / max(float(data.row_weights.sum()), 1e-300)
-    rows = [_variable_row(data, v, rates[v]) for v in range(min(data.n_variables, MOST_ROWS))]
+    rows = [_variable_row(data, v) for v in range(min(data.n_variables, MOST_ROWS))]
     columns = ("variable", "type", "states", "most frequent", "rarest", "missing")
     variables = table(columns, rows, right=("states",), total=data.n_variables, class_="sortable")
-    return [variables, _patterns(data) if rates.any() else None]
+    return [variables, None if data.complete_rows.all() else _patterns(data)]
 
 
-def _variable_row(data: Dataset, v: int, missing: float) -> list[Any]:
+def state_counts(data: Dataset, v: int) -> tuple[NDArray[np.float64], float]:
+    """Return the weight of the rows with each state of a variable, and the share of the missing."""
+    counts: NDArray[Any] = np.bincount(
+        data.codes[:, v] + 1, data.row_weights, len(data.states[v]) + 1
+    )
+    return counts[1:], float(counts[0] / max(counts.sum(), 1e-300))  # code -1 is missing
+
+
+def _variable_row(data: Dataset, v: int) -> list[Any]:
     """Return name, type, number of states, the most frequent and the rarest state, missing."""
-    states = data.states[v]
-    counts = np.bincount(data.codes[:, v] + 1, data.row_weights, len(states) + 1)[1:]
+    states, (counts, missing) = data.states[v], state_counts(data, v)
     total = max(float(counts.sum()), 1e-300)
     most, least = int(np.argmax(counts)), int(np.argmin(counts))
     kind = "bins of a number" if data.names[v] in data.edges else "states"

@@ -22,6 +22,8 @@ from exactlearn.reporting.report import STATUS, percent
 MOST_CELLS = 500
 """Most completed cells."""
 
+HEADROOM = 1.5
+"""Most height over scores and last bound in the picture of a search, as a multiple of theirs."""
 
 CELL_KEYS = {
     "row": "row",
@@ -159,18 +161,24 @@ def search_section(found: Findings) -> Any:
 
 
 def _trace_picture(points: Sequence[tuple[float, float, float]], seconds: float) -> Markup:
-    """Return score and bound over time as a step line each."""
+    """Return score and bound over time as a step line each.
+
+    The first bounds, which are far from what follows, are drawn at the upper edge.
+    """
     end = max(points[-1][0], seconds)
     drawn = [*points, (end, *points[-1][1:])]
-    finite = [y for p in drawn for y in p[1:] if isfinite(y)]
-    low, high = min(finite), max(finite)
+    scores, bounds = ([p[k] for p in drawn if isfinite(p[k])] for k in (1, 2))
+    reached = [*scores, *bounds[-1:]]
+    low, high = min([*reached, *bounds]), max([*scores, *bounds])
+    if (range_ := max(reached) - low) > 0:
+        high = min(high, max(reached) + HEADROOM * range_)
     spread, last = high - low or 1.0, end or 1.0
     left, right, top, bottom = 10.0, 630.0, 16.0, 220.0
 
     def line(k: int) -> str:
         steps = [
             f"H{left + (right - left) * p[0] / last:.1f}"
-            f"V{bottom - (bottom - top) * (p[k] - low) / spread:.1f}"
+            f"V{bottom - (bottom - top) * (min(p[k], high) - low) / spread:.1f}"
             for p in drawn
             if isfinite(p[k])
         ]
@@ -182,6 +190,8 @@ def _trace_picture(points: Sequence[tuple[float, float, float]], seconds: float)
         (right, bottom + 16, "end", f"{last:.3g} s"),
         (left, bottom - 4, "start", f"{low:.6g}"),
     ]
+    if high < max(bounds, default=high):
+        texts.append((right, top - 4, "end", f"the bound begins at {bounds[0]:.6g}"))
     parts = [
         tag("path", d=f"M{left},{bottom}H{right}M{left},{top}H{right}", class_="axis"),
         tag("path", d=line(2), class_="bound"),

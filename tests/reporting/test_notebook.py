@@ -69,6 +69,16 @@ def test_names_stand_as_they_are():
     assert "&lt;" not in said
 
 
+def test_a_network_and_its_page_mark_the_same_arcs_as_reversible(tmp_path):
+    network = el.read_network("asia")
+    el.report(network, tmp_path / "asia.html")
+    dashed = [
+        re.findall(r"<title>(.*?), reversible</title>", text)
+        for text in (network._repr_svg_(), (tmp_path / "asia.html").read_text())
+    ]
+    assert dashed == [["asia → tub", "smoke → lung", "smoke → bronc"]] * 2
+
+
 def test_a_graph_of_too_many_boxes_is_a_table_of_arcs(monkeypatch):
     monkeypatch.setattr(plot, "MAX_BOXES", 2)
     notebook._drawn.cache_clear()

@@ -234,6 +234,19 @@ def test_large_tables_and_networks_keep_the_page_small():
     assert "First 48 of 256 rows, 4 of 4 states." in text
 
 
+@pytest.mark.parametrize(
+    ("bounds", "top", "is_cut"),
+    [((-10.0, -98.0, -98.5), "-96.25", True), ((-97.0, -98.0, -98.5), "-97", False)],
+)
+def test_first_bounds_do_not_flatten_the_picture_of_a_search(bounds, top, is_cut):
+    trace = list(zip((1.0, 2.0, 3.0), (-100.0, -99.0, -98.5), bounds, strict=True))
+    text = page(Findings("search", {"seconds": 4.0}, trace=trace))
+    assert f">{top}</text>" in text
+    assert ("the bound begins at -10<" in text) == is_cut
+    heights = [float(y) for y in re.findall(r"V([\d.]+)", text)]
+    assert min(heights) >= 16.0
+
+
 def test_markup_is_the_only_way_past_escaping():
     assert (
         tag("p", Markup("<b>x</b>"), "<i>", title='"', lang=None)
