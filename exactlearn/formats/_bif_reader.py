@@ -1,36 +1,24 @@
-"""Parser of BIF text: tokens, probability tables, and the statements they make up.
+"""Parser of BIF text: probability tables, and the statements they make up.
 
-Tokens are the marks ``{ } ( ) [ ] ;``, strings in double quotes, in which a backslash guards the
-next character, and words: whatever else stands between blanks. Commas and bars count as blanks,
-``//`` and ``/* */`` begin comments. Declarations are read before probability statements, since a
-statement may stand before the declaration of a parent.
+Declarations are read before probability statements, since a statement may stand before the
+declaration of a parent.
 """
 
 import json
 import math
 import re
 from collections.abc import Sequence
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.files import place
 from exactlearn.bayesnet.network import LARGEST_TABLE, ROW_TOLERANCE, BayesianNetwork
 from exactlearn.data.codes import repeated
-from exactlearn.errors import FormatError, did_you_mean
+from exactlearn.errors import did_you_mean
 from exactlearn.formats._interchange import STATES_KEY, VARIABLE_KEY, rescaled
+from exactlearn.formats._tokens import Grammar, Tokens, unquoted
 
-_WORD = r'(?:[^\s{}()\[\],;|"/]|/(?![/*]))+'
-_STRING = r'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"'
-_COMMENT = r"//[^\n]*|/\*[\s\S]*?\*/"
-_TOKEN = re.compile(rf"(?:[\s,|]|{_COMMENT})*+({_STRING}|{_WORD}|[\s\S]|\Z)")
-# Up to the first string or comment that never ends: looked for once, not again at every token.
-_CLOSED = re.compile(rf'(?:[^"/]++|{_STRING}|{_COMMENT}|/(?![/*]))*+')
-_PLAIN = re.compile(_WORD)
-_GUARDED = re.compile(r"\\([\s\S])")
-# What no name can be: a mark, the end, or the beginning of a string or comment never closed.
-_MARKS = frozenset(["", *'{}()[];"/'])
+GRAMMAR = Grammar("{}()[];")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _UNREAD = -1
 
@@ -43,93 +31,18 @@ def quoted(name: str) -> str:
     >>> print(quoted("Asy/Patch"), quoted("a b"), quoted('"'))
     Asy/Patch "a b" "\""
     """
-    if _PLAIN.fullmatch(name) and name != "/":
+    if GRAMMAR.plain.fullmatch(name) and name != "/":
         return name
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def unquoted(token: str) -> str:
-    """Return the name that a token stands for."""
-    return _GUARDED.sub(r"\1", token[1:-1]) if token[0] == '"' else token
-
-
-class Tokens:
-    """A text as tokens, read from the left.
-
-    Parameters
-    ----------
-    text
-        The text.
-    source
-        What errors call it, such as the path of its file.
-
-    Attributes
-    ----------
-    words
-        The tokens; the last one is empty and marks the end.
-    at
-        Index of the token to be read next.
-    """
-
-    def __init__(self, text: str, source: str) -> None:
-        self.text, self.source = text, source
-        closed = _CLOSED.match(text)
-        self._end = closed.end() if closed else 0
-        self.words: list[str] = _TOKEN.findall(text, 0, self._end)
-        if self._end < len(text):
-            self.words[self.words.index("") :] = [text[self._end], ""]
-        self.at = 0
-
-    @property
-    def next(self) -> str:
-        """The token to be read next; empty at the end."""
-        return self.words[self.at]
-
-    def take(self, word: str) -> None:
-        """Go past a token that must be ``word``."""
-        if self.next != word:
-            raise self.expected(repr(word), self.at)
-        self.at += 1
-
-    def take_name(self, what: str) -> str:
-        """Go past a word or string and return the name it stands for."""
-        if self.next in _MARKS:
-            raise self.expected(what, self.at)
-        self.at += 1
-        return unquoted(self.words[self.at - 1])
-
-    def find(self, word: str, start: int) -> int:
-        """Return the index of the first token ``word`` from ``start`` on."""
-        try:
-            return self.words.index(word, start)
-        except ValueError:
-            raise self.error(f"expected {word!r} somewhere from here on: add it", start) from None
-
-    def skip_properties(self) -> None:
-        """Go past all ``property ... ;`` that come next."""
-        self.take_properties()
-
-    def take_properties(self) -> dict[str, int]:
-        """Go past all ``property key ... ;`` that come next; return where each key stands."""
-        keys: dict[str, int] = {}
-        while self.next == "property":
-            keys[self.words[self.at + 1]] = self.at + 1
-            self.at = self.find(";", self.at) + 1
-        return keys
-
-    def expected(self, what: str, at: int) -> FormatError:
-        """Return the error for a token that is not what it should be."""
-        token = self.words[at]
-        found = repr(token[:40]) if token else "the end of the text"
-        if token in ('"', "/"):
-            found += ", which begins a string or comment that never ends"
-        return self.error(f"expected {what}, found {found}", at)
-
-    def error(self, message: str, at: int) -> FormatError:
-        """Return an error at a token; its line and column are computed only now."""
-        starts = (m.start(1) for m in _TOKEN.finditer(self.text, 0, self._end))
-        start = next(islice(starts, at, None), len(self.text))
-        return FormatError(f"{place(self.source, self.text, start)}: {message}")
+def take_properties(tokens: Tokens) -> dict[str, int]:
+    """Go past all ``property key ... ;`` that come next; return where each key stands."""
+    keys: dict[str, int] = {}
+    while tokens.next == "property":
+        keys[tokens.words[tokens.at + 1]] = tokens.at + 1
+        tokens.at = tokens.find(";", tokens.at) + 1
+    return keys
 
 
 class TableReader:
@@ -184,7 +97,7 @@ class TableReader:
                 at = self.tokens.at
                 self.default = (at, self._numbers(at + 1, self.shape[-1]))
             elif word == "property":
-                self.tokens.skip_properties()
+                take_properties(self.tokens)
             else:
                 raise self.tokens.expected(
                     "'table', 'default', 'property', '}' or a row '(states) probabilities'",
@@ -295,12 +208,12 @@ class NetworkReader:
 
     Parameters
     ----------
-    tokens
-        The whole text.
+    text, source
+        The text, and what errors call it.
     """
 
-    def __init__(self, tokens: Tokens) -> None:
-        self.tokens = tokens
+    def __init__(self, text: str, source: str) -> None:
+        self.tokens = Tokens(text, source, GRAMMAR)
         self.states: dict[str, tuple[str, ...]] = {}
         # What a property calls the variables and states that stand here as other words.
         self.true_names: dict[str, str] = {}
@@ -348,7 +261,7 @@ class NetworkReader:
                 pending.append(tokens.at)
                 tokens.at = tokens.find("}", tokens.at) + 1
             elif word == "property":
-                tokens.skip_properties()
+                take_properties(tokens)
             else:
                 raise tokens.expected(
                     "'network', 'variable', 'probability' or 'property'", tokens.at
@@ -361,7 +274,7 @@ class NetworkReader:
         if self.tokens.next != "{":
             self.tokens.take_name("the network's name or '{'")
         self.tokens.take("{")
-        self.tokens.skip_properties()
+        take_properties(self.tokens)
         self.tokens.take("}")
 
     def _variable(self) -> None:
@@ -373,14 +286,14 @@ class NetworkReader:
         if name in self.states:
             raise tokens.error(f"variable {name!r} is declared twice: rename one", start)
         tokens.take("{")
-        properties = tokens.take_properties()
+        properties = take_properties(tokens)
         for word in ("type", "discrete", "["):
             tokens.take(word)
         count = self._count()
         tokens.take("]")
         self.states[name] = self._state_names(name, count)
         tokens.take(";")
-        properties |= tokens.take_properties()
+        properties |= take_properties(tokens)
         tokens.take("}")
         if VARIABLE_KEY in properties:
             (self.true_names[name],) = self._true_names(properties[VARIABLE_KEY], 1)

@@ -42,7 +42,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write, read_text
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import DataError, FormatError, OptionError
-from exactlearn.formats._bif_reader import NetworkReader, Tokens
+from exactlearn.formats._bif_reader import NetworkReader
 from exactlearn.formats._interchange import STATES_KEY, VARIABLE_KEY, distinct, spelt
 from exactlearn.instances import file_or_bundled
 
@@ -99,7 +99,7 @@ def parse_bif(text: str, source: str = "BIF text") -> BayesianNetwork:
     (('<5', '5+'),)
     """
     try:
-        return NetworkReader(Tokens(text, source)).read()
+        return NetworkReader(text, source).read()
     except OptionError as error:
         raise FormatError(f"{source}: {error}") from error
 

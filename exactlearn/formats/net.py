@@ -18,10 +18,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.files import atomic_write, place, read_text
+from exactlearn._runtime.files import atomic_write, read_text
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import FormatError
 from exactlearn.formats._interchange import Declared, Words, network_of, require_new
+from exactlearn.formats._tokens import Grammar, Tokens, unquoted
 
 _KEYWORDS = (
     "net|class|node|discrete|continuous|decision|utility|function|potential|data|normal|states|"
@@ -32,11 +33,7 @@ _NAME = re.compile(rf"(?!(?:{_KEYWORDS})\Z)(?!.*node\Z)[A-Za-z_][A-Za-z0-9_]*", 
 # pgmpy parts states at blanks, commas and brackets; '/' may begin a comment.
 _STATE = re.compile(r"[A-Za-z0-9_.<>=+:*!?&'#@^~$-]+")
 _WORDS = Words(_NAME, _STATE)
-_COMMENT = r"%[^\n]*|//[^\n]*|/\*.*?\*/"
-_TOKEN = re.compile(
-    rf"\s+|{_COMMENT}|" r'("(?:[^"\\]|\\.)*+"|(?:[^\s{}()=;|"%/]|/(?![/*]))+|.)', re.DOTALL
-)
-_GUARDED = re.compile(r'\\(["\\])')
+_GRAMMAR = Grammar("{}()=;", comment="%")
 
 
 def read_net(path: Path) -> BayesianNetwork:
@@ -50,7 +47,38 @@ def read_net(path: Path) -> BayesianNetwork:
     OptionError
         When the file cannot be read.
     """
-    return _Reader(path).read()
+    tokens = Tokens(read_text(path), path, _GRAMMAR)
+    nodes: dict[str, dict[str, list[str]]] = {}
+    tables: dict[str, tuple[list[str], list[str]]] = {}
+    while word := tokens.next:
+        tokens.at += 1
+        if word == "net":
+            _attributes(tokens)
+        elif word == "node":
+            name = tokens.take_name("a name")
+            require_new(path, name, nodes)
+            nodes[name] = _attributes(tokens)
+        elif word == "potential":
+            tokens.take("(")
+            name, *parents = _values(tokens, ")")
+            require_new(path, name, tables)
+            tables[name] = (parents, _attributes(tokens).get("data", []))
+        elif word != "discrete":
+            hint = "; only networks of discrete nodes are read"
+            raise tokens.expected("'net', 'node' or 'potential'", tokens.at - 1, hint)
+    if strange := [name for name in tables if name not in nodes]:
+        raise FormatError(f"{path}: the potential of {strange[0]!r} has no node; add it")
+    return network_of(
+        path,
+        {
+            name: Declared(
+                own.get("states", []),
+                *tables.get(name, ([], [])),
+                {key: value[0] for key, value in own.items()},
+            )
+            for name, own in nodes.items()
+        },
+    )
 
 
 def write_net(network: BayesianNetwork, path: Path) -> None:
@@ -74,85 +102,25 @@ def write_net(network: BayesianNetwork, path: Path) -> None:
     atomic_write(path, "\n".join(lines) + "\n")
 
 
-class _Reader:
-    """Reads the statements of a file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.text = path, read_text(path)
-        found = (m for m in _TOKEN.finditer(self.text) if m[1])
-        self.tokens = [(m[1], m.start()) for m in found] + [("", len(self.text))]
-        self.at = 0
-
-    def read(self) -> BayesianNetwork:
-        states: dict[str, dict[str, list[str]]] = {}
-        tables: dict[str, tuple[list[str], list[str]]] = {}
-        while self.tokens[self.at][0]:
-            word = self._take(
-                "'net', 'node' or 'potential'", "net", "discrete", "node", "potential"
-            )
-            if word == "net":
-                self._attributes()
-            elif word == "node":
-                name = self._take("a name")
-                require_new(self.path, name, states)
-                states[name] = self._attributes()
-            elif word == "potential":
-                self._take("'('", "(")
-                name, *parents = self._until(")")
-                require_new(self.path, name, tables)
-                tables[name] = (parents, self._attributes().get("data", []))
-        if strange := [name for name in tables if name not in states]:
-            raise FormatError(f"{self.path}: the potential of {strange[0]!r} has no node; add it")
-        return network_of(
-            self.path,
-            {
-                name: Declared(
-                    own.get("states", []),
-                    *tables.get(name, ([], [])),
-                    {key: value[0] for key, value in own.items() if value},
-                )
-                for name, own in states.items()
-            },
-        )
-
-    def _take(self, expected: str, *words: str) -> str:
-        """Go past a word, one of those given, and return it."""
-        word, start = self.tokens[self.at]
-        if not word or (word not in words if words else word in '{}()=;|"'):
-            found = repr(word[:40]) if word else "the end of the text"
-            raise FormatError(
-                f"{place(self.path, self.text, start)}: expected {expected}, found {found}; only "
-                "networks of discrete nodes are read"
-            )
-        self.at += 1
-        return word
-
-    def _until(self, end: str) -> list[str]:
-        """Go past the next mark that is the end; return the words before it."""
-        first = self.at
-        while self.tokens[self.at][0] not in (end, ""):
-            self.at += 1
-        words = [_unquoted(word) for word, _ in self.tokens[first : self.at] if word not in "()|"]
-        self._take(repr(end), end)
-        if not words:
-            self.at = first
-            self._take("a name")
-        return words
-
-    def _attributes(self) -> dict[str, list[str]]:
-        """Read ``{ key = values ; ... }``."""
-        self._take("'{'", "{")
-        found = {}
-        while self.tokens[self.at][0] != "}":
-            key = self._take("an attribute or '}'")
-            self._take("'='", "=")
-            found[key] = self._until(";")
-        self.at += 1
-        return found
+def _attributes(tokens: Tokens) -> dict[str, list[str]]:
+    """Read ``{ key = values ; ... }``."""
+    tokens.take("{")
+    found = {}
+    while tokens.next != "}":
+        key = tokens.take_name("an attribute or '}'")
+        tokens.take("=")
+        found[key] = _values(tokens, ";")
+    tokens.at += 1
+    return found
 
 
-def _unquoted(word: str) -> str:
-    return _GUARDED.sub(r"\1", word[1:-1]) if word[0] == '"' else word
+def _values(tokens: Tokens, end: str) -> list[str]:
+    """Go past the next mark that is the end; return the words before it."""
+    start, tokens.at = tokens.at, tokens.find(end, tokens.at) + 1
+    words = [unquoted(word) for word in tokens.words[start : tokens.at - 1] if word not in "()"]
+    if not words:
+        raise tokens.expected("a name", start)
+    return words
 
 
 def _bracketed(table: NDArray[np.float64]) -> str:
