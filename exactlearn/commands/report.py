@@ -77,11 +77,10 @@ def report(
 
 
 def _of_object(result: LearnedNetwork | BayesianNetwork | DecisionGraph) -> Findings:
-    if isinstance(result, DecisionGraph):
-        return Findings("Decision graph", graph=result)
-    if isinstance(result, BayesianNetwork):
-        return Findings("Bayesian network", network=result)
-    return Findings("Learned network", result.to_dict(), result.dataset, result.network)
+    if isinstance(result, LearnedNetwork):
+        return Findings("Learned network", result.to_dict(), result.dataset, result.network)
+    title = "Decision graph" if isinstance(result, DecisionGraph) else "Bayesian network"
+    return _with_model(Findings(title), result)
 
 
 def write_page(folder: Path, output: Output) -> None:
@@ -101,24 +100,24 @@ def findings(source: Path) -> Findings:
     if source.is_dir():
         return _of_folder(source)
     if suffix_of(source) in FORMATS:
-        return _models(Findings(source.name), read_model(source))
+        return _with_model(Findings(source.name), read_model(source))
     return _of_record(source)
 
 
 def _of_folder(folder: Path) -> Findings:
-    if not (folder / RECORD).is_file() and not (folder / "run.toml").is_file():
+    record, run = folder / RECORD, folder / "run.toml"
+    if not record.is_file() and not run.is_file():
         raise OptionError(
             f"{folder}: expected {RECORD} in it, as commands write it into a folder with "
             "--output FOLDER; name the record or the model itself"
         )
-    found = _of_record(folder / RECORD) if (folder / RECORD).is_file() else Findings(folder.name)
-    names = [f"network{suffix}" for suffix in NETWORKS] + ["model.pdg.json"]
-    for path in (folder / name for name in names):
-        if path.is_file():
-            found = _models(found, read_model(path))
+    found = _of_record(record) if record.is_file() else Findings(folder.name)
+    for name in (*(f"network{suffix}" for suffix in NETWORKS), "model.pdg.json"):
+        if (folder / name).is_file():
+            found = _with_model(found, read_model(folder / name))
     if (folder / "trace.csv").is_file():
         found = replace(found, trace=_read_trace(folder / "trace.csv"))
-    return _with_run(found, folder / "run.toml") if (folder / "run.toml").is_file() else found
+    return _with_run(found, run) if run.is_file() else found
 
 
 def _with_run(found: Findings, path: Path) -> Findings:
@@ -126,7 +125,7 @@ def _with_run(found: Findings, path: Path) -> Findings:
     try:
         run = read_run(path)
     except ExactlearnError as error:  # that of a sweep
-        return replace(found, notes=(*found.notes, f"No table is shown: {error}"))
+        return _noted(found, f"No table is shown: {error}")
     found = replace(found, title=run.title or found.title)
     return _with_table(found, Path(run.data.file), run.data) if run.pipeline else found
 
@@ -138,42 +137,40 @@ def _of_record(path: Path) -> Findings:
         raise FormatError(f"{path}: expected the record of a command, an object, found a list")
     made_by = record.get("made_by") or {}
     words = made_by.get("command") or []
-    found = Findings(shlex.join(words[:3]) if words else path.stem, record)
     if not words:
         note = "The record does not say how it was made: an older version wrote it."
-        return replace(found, notes=(note,))
+        return Findings(path.stem, record, notes=(note,))
+    found = Findings(shlex.join(words[:3]), record)
     try:
         options = declared(made_by, path)[1]
     except ExactlearnError as error:
-        return replace(found, notes=(f"No table is shown: {error}.",))
-    files = files_read(options)
-    for table in made_by.get("data", ()):
-        if table.get("option") != "data" and table.get("option") != "source":
-            continue
-        file = files.get(table["option"])
-        if file is None or sha256([file]) != table["sha256"]:
-            note = f"No table is shown: {table['name']} is not there any more, or has changed."
-            return replace(found, notes=(note,))
-        return _with_table(found, file, options) if isinstance(options, Reading) else found
-    return found
+        return _noted(found, f"No table is shown: {error}.")
+    tables = [one for one in made_by.get("data", ()) if one.get("option") in ("data", "source")]
+    if not tables:
+        return found
+    file = files_read(options).get(tables[0]["option"])
+    if file is None or sha256([file]) != tables[0]["sha256"]:
+        note = f"No table is shown: {tables[0]['name']} is not there any more, or has changed."
+        return _noted(found, note)
+    return _with_table(found, file, options) if isinstance(options, Reading) else found
 
 
 def _with_table(found: Findings, path: Path, reading: Reading) -> Findings:
     try:
         return replace(found, data=load(path, reading))
     except ExactlearnError as error:
-        return replace(found, notes=(*found.notes, f"No table is shown: {error}"))
+        return _noted(found, f"No table is shown: {error}")
 
 
-def _models(found: Findings, model: Any) -> Findings:
-    if isinstance(model, DecisionGraph):
-        return replace(found, graph=model)
-    return replace(found, network=model)
+def _with_model(found: Findings, model: Any) -> Findings:
+    return replace(found, **{"graph" if isinstance(model, DecisionGraph) else "network": model})
+
+
+def _noted(found: Findings, note: str) -> Findings:
+    return replace(found, notes=(*found.notes, note))
 
 
 def _read_trace(path: Path) -> list[tuple[float, float, float]]:
     with path.open(encoding="utf-8", newline="") as file:
-        return [
-            (float(row["seconds"]), float(row["score"]), float(row["bound"]))
-            for row in csv.DictReader(file)
-        ]
+        rows = csv.DictReader(file)
+        return [(float(r["seconds"]), float(r["score"]), float(r["bound"])) for r in rows]

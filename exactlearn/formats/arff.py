@@ -25,7 +25,7 @@ from exactlearn._runtime.files import atomic_write, read_lines
 from exactlearn.data.codes import repeated
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, FormatError, told
-from exactlearn.formats.delimited import coded_columns
+from exactlearn.formats.delimited import coded_columns, written_rows
 from exactlearn.formats.raw_table import RawTable, TableFormat
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
@@ -86,20 +86,15 @@ def write_arff(dataset: Dataset, names: Sequence[str], path: Path, missing: str)
     DataError
         When ``?`` is a state.
     """
-    lines = ["@relation table", ""]
     for name, own in zip(names, dataset.states, strict=False):
         if _MISSING in own:
             raise DataError(f"{name!r} has the state '?', a missing cell in ARFF; rename it")
-        lines.append(f"@attribute {_quoted(name)} {{{','.join(map(_quoted, own))}}}")
-    texts = [
-        np.array([*map(_quoted, own), _MISSING], dtype=object)[codes].tolist()
-        for codes, own in zip(dataset.codes.T, dataset.states, strict=True)
-    ]
-    if dataset.weights is not None:
-        lines.append(f"@attribute {_quoted(names[-1])} numeric")
-        texts.append([repr(weight) for weight in dataset.weights.tolist()])
-    lines += ["", "@data", *map(",".join, zip(*texts, strict=True))]
-    atomic_write(path, "\n".join(lines) + "\n")
+    states = [list(map(_quoted, own)) for own in dataset.states]
+    kinds = [f"{{{','.join(own)}}}" for own in states] + ["numeric"]
+    declared = zip(map(_quoted, names), kinds, strict=False)
+    lines = ["@relation table", "", *(f"@attribute {name} {kind}" for name, kind in declared)]
+    rows = written_rows(dataset, states, _MISSING, ",")
+    atomic_write(path, "\n".join([*lines, "", "@data", *rows, ""]))
 
 
 def _attribute(path: Path, k: int, line: str) -> tuple[str, list[str] | None]:

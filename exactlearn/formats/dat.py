@@ -25,7 +25,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import Column
 from exactlearn.errors import DataError
 from exactlearn.formats._interchange import distinct, spelt
-from exactlearn.formats.delimited import DELIMITED
+from exactlearn.formats.delimited import DELIMITED, written_rows
 from exactlearn.formats.raw_table import RawTable, TableFormat
 
 _WHOLE = re.compile("[0-9]{1,9}")
@@ -69,16 +69,12 @@ def write_dat(dataset: Dataset, names: Sequence[str], path: Path, missing: str) 
     """
     if dataset.weights is not None:
         raise DataError(f"{path}: the format has no weights of rows; write .csv")
-    texts = [
-        np.array([*map(str, range(len(own))), missing], dtype=object)[codes].tolist()
-        for codes, own in zip(dataset.codes.T, dataset.states, strict=True)
-    ]
     plain = [name if _WORD.fullmatch(name) else "" for name in names]
-    lines = [
-        " ".join(distinct(plain, names, str, lambda name: spelt(name) or "_")),
-        " ".join(map(str, dataset.cardinalities)),
-    ]
-    atomic_write(path, "\n".join([*lines, *map(" ".join, zip(*texts, strict=True))]) + "\n")
+    words = distinct(plain, names, str, lambda name: spelt(name) or "_")
+    states = [map(str, range(size)) for size in dataset.cardinalities]
+    rows = written_rows(dataset, states, missing, " ")
+    sizes = " ".join(map(str, dataset.cardinalities))
+    atomic_write(path, "\n".join([" ".join(words), sizes, *rows, ""]))
 
 
 def _bound(column: Column) -> int:

@@ -435,24 +435,32 @@ def write_delimited(dataset: Dataset, names: Sequence[str], path: Path, missing:
             raise OptionError(
                 f"the missing symbol {missing!r} is a state of {name!r}; choose another"
             )
+    separator = SEPARATORS[suffix_of(path)]
+    states = [map(_quoted, own) for own in dataset.states]
+    rows = written_rows(dataset, states, _quoted(missing), separator)
+    atomic_write(path, "\n".join([separator.join(map(_quoted, names)), *rows, ""]))
+
+
+def written_rows(
+    dataset: Dataset, states: Iterable[Iterable[str]], missing: str, separator: str
+) -> Iterator[str]:
+    """Return the rows of a table as lines, their weights last, if there are any.
+
+    Parameters
+    ----------
+    states
+        The text of each state of each variable.
+    missing, separator
+        Texts of a missing cell, and between two cells.
+    """
+    # The code -1 reads the last text, that of a missing cell.
     columns = [
-        _texts(codes, own, missing)
-        for codes, own in zip(dataset.codes.T, dataset.states, strict=True)
+        np.array([*own, missing], dtype=object)[codes].tolist()
+        for codes, own in zip(dataset.codes.T, states, strict=True)
     ]
     if dataset.weights is not None:
-        columns.append([repr(weight) for weight in dataset.weights.tolist()])
-    separator = SEPARATORS[suffix_of(path)]
-    lines = [separator.join(map(_quoted, names))]
-    lines.extend(map(separator.join, zip(*columns, strict=True)))
-    atomic_write(path, "\n".join(lines) + "\n")
-
-
-def _texts(codes: NDArray[np.integer], states: Sequence[str], missing: str) -> list[str]:
-    """Return the fields of a column, ready to write."""
-    labels = [_quoted(label) for label in (*states, missing)]
-    # The code -1 reads the last label, the missing symbol.
-    texts: list[str] = np.array(labels, dtype=object)[codes].tolist()
-    return texts
+        columns.append(list(map(repr, dataset.weights.tolist())))
+    return map(separator.join, zip(*columns, strict=True))
 
 
 def _quoted(label: str) -> str:

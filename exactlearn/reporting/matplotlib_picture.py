@@ -6,17 +6,9 @@ from exactlearn.reporting.drawing import FULL, SHADE, Drawing
 from exactlearn.reporting.placed_drawing import PlacedDrawing, Point
 
 
-def picture_size(placed: PlacedDrawing) -> Point:
-    """Return width and height in inches, with what is drawn beside it."""
-    width, height = placed.size
-    if placed.beside is not None:
-        width, height = width + placed.beside.size[0], max(height, placed.beside.size[1])
-    return width, height
-
-
 def paint(placed: PlacedDrawing, figure: Any) -> None:
     """Paint into a Matplotlib figure of the picture's size."""
-    whole = picture_size(placed)
+    whole = placed.whole_size
     if placed.beside is not None:
         _paint_at(placed.beside, figure, 0.0, whole)
     _paint_at(placed, figure, whole[0] - placed.size[0], whole)

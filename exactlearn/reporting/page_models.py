@@ -22,7 +22,7 @@ from exactlearn.reporting.markup import (
 )
 from exactlearn.reporting.placed_drawing import PlacedDrawing
 from exactlearn.reporting.plot import MAX_BOXES
-from exactlearn.reporting.svg_picture import PIXELS, svg_group
+from exactlearn.reporting.svg_picture import svg_element, svg_group
 
 MOST_CONFIGURATIONS, MOST_STATES, MOST_PROBABILITIES = 48, 12, 25_000
 """Most rows and columns of a conditional table, and most probabilities of all of them."""
@@ -143,11 +143,8 @@ def _picture(drawing: Drawing, name: str, legend: str, details: Sequence[Markup]
         text = f"No picture: {len(drawing.labels)} boxes are not readable (limit {MAX_BOXES})."
         return tag("p", text, class_="note")
     placed = PlacedDrawing(drawing)
-    width, height = (PIXELS * length for length in placed.size)
-    svg = Markup(
-        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
-        f'font-size="12" role="group" aria-label="{name}">{svg_group(placed)}</svg>'
-    )
+    attributes = f'role="group" aria-label="{name}"'
+    svg = Markup(svg_element(placed.size, attributes, svg_group(placed)))
     options = dict.fromkeys(label.split("\n")[0] for label in drawing.labels)
     finder = [
         tag("label", "Find ", tag("input", list=f"{name}-names", type="search", class_="find")),

@@ -56,6 +56,8 @@ class PlacedDrawing:
         Width and height.
     beside
         What is drawn on the left of it, placed.
+    whole_size
+        Width and height with that.
     """
 
     def __init__(self, drawing: Drawing) -> None:
@@ -77,6 +79,8 @@ class PlacedDrawing:
         right += [x for curve in self.curves for x, _ in curve]
         low = [box.top + box.height for box in self.boxes]
         self.size: Point = max(right, default=0.3) + MARGIN, max(low, default=0.3) + MARGIN
+        width, height = (0.0, 0.0) if self.beside is None else self.beside.size
+        self.whole_size: Point = width + self.size[0], max(height, self.size[1])
 
 
 def _width(label: str) -> float:

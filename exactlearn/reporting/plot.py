@@ -14,7 +14,7 @@ from typing import Any
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.errors import MissingExtraError, TooLargeError
 from exactlearn.reporting.drawing import Drawing, to_dot
-from exactlearn.reporting.matplotlib_picture import paint, picture_size
+from exactlearn.reporting.matplotlib_picture import paint
 from exactlearn.reporting.placed_drawing import PlacedDrawing
 from exactlearn.reporting.svg_picture import svg_file
 
@@ -133,4 +133,4 @@ def _saved(figure: Any, suffix: str) -> bytes:
 def _last_figure(drawing: Drawing) -> Any:
     """Return a drawing's figure, once for all files of it."""
     picture = PlacedDrawing(drawing)
-    return _figure(picture_size(picture), partial(paint, picture))
+    return _figure(picture.whole_size, partial(paint, picture))

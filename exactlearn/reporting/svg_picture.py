@@ -22,16 +22,19 @@ HEAD = 7.5, 3.2
 
 def svg_file(placed: PlacedDrawing) -> str:
     """Return the picture as a file, what is drawn beside it on its left."""
-    parts, left, height = list[str](), 0.0, placed.size[1]
-    if placed.beside is not None:
-        left, height = placed.beside.size[0], max(height, placed.beside.size[1])
-        parts.append(svg_group(placed.beside))
-    parts.append(f'<g transform="translate({_px(left)} 0)">{svg_group(placed)}</g>')
-    size = f"{_px(left + placed.size[0]):.0f}", f"{_px(height):.0f}"
+    parts = [] if placed.beside is None else [svg_group(placed.beside)]
+    left = _px(placed.whole_size[0] - placed.size[0])
+    parts.append(f'<g transform="translate({left} 0)">{svg_group(placed)}</g>')
+    attributes = 'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif"'
+    return svg_element(placed.whole_size, attributes, "\n".join(["", *parts, ""])) + "\n"
+
+
+def svg_element(size: Point, attributes: str, content: str) -> str:
+    """Return an ``svg`` element whose content has a size in inches."""
+    width, height = (f"{_px(length):.0f}" for length in size)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" '
-        f'width="{size[0]}" height="{size[1]}" font-family="sans-serif" font-size="12">\n'
-        + "\n".join([*parts, "</svg>", ""])
+        f'<svg {attributes} viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'font-size="12">{content}</svg>'
     )
 
 
