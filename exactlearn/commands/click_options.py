@@ -63,6 +63,10 @@ class GroupedCommand(click.Command):
         for name, title in {**self.groups, **others}.items():
             if name in known and (line := known[name].get_help_record(ctx)):
                 found.setdefault(title, []).append(line)
+        words = [self.help or "", *(one.metavar or "" for one in self.get_params(ctx))]
+        if files := [(k, text) for k, text in file_kinds() if any(k in one for one in words)]:
+            with formatter.section("Files"):
+                formatter.write_dl(files)
         for title in sorted(found, key=lambda t: GROUPS.index(t) if t in GROUPS else -1):
             with formatter.section(title):
                 formatter.write_dl(found[title])
@@ -214,15 +218,22 @@ SUFFIXES = tuple(
 """The suffixes of files that commands read."""
 
 
+def file_kinds() -> tuple[tuple[str, str], ...]:
+    """Return what names of files in helps stand for, each in a sentence."""
+    networks, graphs, naive = (", ".join(names()) for names in SUFFIXES[-3:])
+    network = f"A network ({networks})"
+    others = f"a decision graph ({graphs}) or a naive Bayes model ({naive})"
+    named = "to read, also the name of a bundled network."
+    return ("NETWORK", f"{network}; {named}"), ("MODEL", f"{network}, {others}; {named}")
+
+
 def _completions(
     about: About, context: click.Context, parameter: click.Parameter, begun: str
 ) -> list[CompletionItem]:
     """Return the bundled instances and the files here that begin so; else let the shell look."""
-    from exactlearn.instances import SUFFIXES as BUNDLED
     from exactlearn.instances import names
 
-    kinds = [suffix for suffix in BUNDLED if suffix in (about.metavar or "")]
-    instances = [name.removesuffix(kind) for kind in kinds for name in names(kind)]
+    instances = [name.removesuffix(kind) for kind in about.bundled for name in names(kind)]
     known = (*(s for registry in SUFFIXES for s in registry()), ".toml", ".json")
     files = sorted(p.name for p in Path().iterdir() if p.name.removesuffix(".gz").endswith(known))
     found = [name for name in dict.fromkeys([*instances, *files]) if name.startswith(begun)]

@@ -140,9 +140,9 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
     """Learn the network that maximises the score of a table, with a proof or a bound.
 
     The input is a table, the name of a bundled one, or a file of local scores (.jkl, .scores,
-    .parquet). -o writes the network (.bif, .net, ...), the record (.json), the scores (.jkl,
-    .scores, .parquet), a figure (.svg, .png, .pdf, .dot), or all of them into a folder, with the
-    trace. With --best, --best-classes or --within more than one network is listed, with their arcs.
+    .parquet). -o writes the NETWORK, the record (.json), the scores (.jkl, .scores, .parquet), a
+    figure (.svg, .png, .pdf, .dot), or all of them into a folder, with the trace. With --best,
+    --best-classes or --within more than one network is listed, with their arcs.
 
     Where cells are missing, the score is that of expected counts, under a network that structural
     EM learns first, or with --counts of counts which deletion estimates for each family in closed
@@ -177,7 +177,7 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
     start: str | None = option(
         None,
         reads=True,
-        metavar="NETWORK.bif|RESULT.json|GRAPH",
+        metavar="NETWORK|RESULT.json|GRAPH",
         help="Begin with this network or graph, or with that of an earlier result.",
     )
     counts: CountsName = option(
@@ -330,9 +330,9 @@ _NOT_OF_CLASSES = {
 class Augment(IncompleteLearning, Search, Traced, OnCluster):
     """Learn the network and the values of missing cells that maximise the score together.
 
-    -o writes the completed table (.csv, .tsv), the network (.bif), the record (.json), a figure
-    (.svg, .png, .pdf, .dot), the reduction to plain parent-set selection (.jkl), or all but the
-    last into a folder.
+    -o writes the completed table (.csv, .tsv), the NETWORK, the record (.json), a figure (.svg,
+    .png, .pdf, .dot), the reduction to plain parent-set selection (.jkl), or all but the last into
+    a folder.
 
     Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
     the others, and --scoring-time, are for complete tables ('exactlearn solve').
@@ -414,7 +414,7 @@ class Impute(Imputing):
     """Fill the missing cells of a table by models that are learned from it, or a given network.
 
     Prints the probability of each value. -o writes the completed table (.csv, .tsv), the record
-    (.json), the network (.bif), or all of them into a folder; several drawn tables need a folder.
+    (.json), the NETWORK, or all of them into a folder; several drawn tables need a folder.
 
     Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
     the others, and --scoring-time, are for complete tables ('exactlearn solve').
@@ -438,7 +438,7 @@ class Impute(Imputing):
         "[default: stacked; posterior with --network]",
     )
     network: str | None = option(
-        None, reads=True, metavar="NETWORK.bif", help="Network to use in place of learning one."
+        None, reads=True, metavar="NETWORK", help="Network to use in place of learning one."
     )
     train: str | None = option(
         None, reads=True, metavar="TRAIN.csv", help="Table to learn from, if not from DATA itself."
@@ -554,7 +554,7 @@ class Compare(Imputing, OnCluster):
         help="The table before cells were hidden.",
     )
     network: str | None = option(
-        None, reads=True, metavar="NETWORK.bif", help="Draw complete tables from a network."
+        None, reads=True, metavar="NETWORK", help="Draw complete tables from a network."
     )
     rows: int = option(100, least=1, help="With --network: rows of each table.")
     hide: tuple[str, ...] = option(
@@ -612,9 +612,7 @@ class Fit(Clustered, Random):
         "Limits and seed": "time_limit",
     }
 
-    source: str = argument(
-        "MODEL.bif|MODEL.pdg.json|MODEL.nb.json", reads=True, in_run="network.bif"
-    )
+    source: str = argument("MODEL", reads=True, in_run="network.bif")
     table: str = argument("DATA.csv", reads=True, in_run="file")
     method: FitMethod | None = option(
         None,
@@ -697,7 +695,7 @@ class Fit(Clustered, Random):
     start: str | None = option(
         None,
         reads=True,
-        metavar="MODEL.bif|METHOD",
+        metavar="NETWORK|METHOD",
         help="em: the first start of a network, a network in a file or the result of another "
         "method, such as f-mar.  [default: the frequencies in the rows that observe a family]",
     )
@@ -719,9 +717,9 @@ class Fit(Clustered, Random):
 class Compile(Reading, Random):
     """Compile a network to the smallest decision graph found, and compare the two.
 
-    The network is a BIF file or the name of a bundled one. -o writes the graph (.pdg.json), its
-    record (.json) or its figure (.svg, .png, .pdf, .dot). Ctrl-C ends the search with the smallest
-    graph so far (exit status 130), or with one of the first forests.
+    -o writes the graph (.pdg.json), its record (.json) or its figure (.svg, .png, .pdf, .dot).
+    Ctrl-C ends the search with the smallest graph so far (exit status 130), or with one of the
+    first forests.
 
     max_error is the largest |q - p| / p of the probabilities p and q that the network and the
     graph give to one row, over 1000 rows drawn from the network and 1000 drawn uniformly: 0.1 is
@@ -740,7 +738,7 @@ class Compile(Reading, Random):
         "Limits and seed": "time_limit max_size",
     }
 
-    source: str = argument("NETWORK.bif", reads=True, in_run="network.bif")
+    source: str = argument("NETWORK", reads=True, in_run="network.bif")
     root: str | None = option(
         None, metavar="NAME", help="Variable that becomes a root; else many are tried."
     )
@@ -825,7 +823,7 @@ class LearnPdg(Reading, Random):
     network: str | None = option(
         None,
         reads=True,
-        metavar="NETWORK.bif|learnt",
+        metavar="NETWORK|learnt",
         help="Network whose graph the search starts from: direct beside its own starts, em and "
         "others in place of them. 'learnt' learns one from the table, as hybrid does without this "
         "option.",
@@ -939,8 +937,7 @@ class LearnNb(Reading, Random):
 class Query(Reading, Random):
     """Answer the posterior of the targets given the evidence, exactly, and other questions.
 
-    The model is a file or the name of a bundled network. -o writes the answer as .json. With
-    --data every row is a case of its own, and all cores work.
+    -o writes the answer as .json. With --data every row is a case of its own, and all cores work.
 
     Examples
     --------
@@ -956,9 +953,7 @@ class Query(Reading, Random):
         "Rows of a table": "data class_",
     }
 
-    source: str = argument(
-        "MODEL.bif|MODEL.pdg.json|MODEL.nb.json", reads=True, in_run="model.pdg.json"
-    )
+    source: str = argument("MODEL", reads=True, in_run="model.pdg.json")
     evidence: Mapping[str, str] = option(
         {},
         flags=("--evidence", "-e"),
@@ -1027,7 +1022,7 @@ class Query(Reading, Random):
 class Simulate(Random):
     """Draw rows from a model and hide cells; -o names the table to write.
 
-    The model is a file or the name of a bundled network. The same seed gives the same bytes.
+    The same seed gives the same bytes.
 
     Examples
     --------
@@ -1037,9 +1032,7 @@ class Simulate(Random):
 
     groups: ClassVar = {"Missing cells": "hide missingness beta missingness_output complete"}
 
-    source: str = argument(
-        "MODEL.bif|MODEL.pdg.json|MODEL.nb.json", reads=True, in_run="network.bif"
-    )
+    source: str = argument("MODEL", reads=True, in_run="network.bif")
     rows: int = option(100, least=1, help="Rows to draw.")
     hide: str | None = option(
         None,
@@ -1101,11 +1094,11 @@ class Simulate(Random):
 class Convert(CompleteLearning, Clustered):
     """Write a file in the format of the suffix of -o.
 
-    A network (.bif, .xmlbif, .net, .xdsl, .uai) as a network, .pdg.json or a figure (.svg, .png,
-    .pdf, .dot); a decision graph (.pdg.json) as .pdg.json, as a network with auxiliary variables
-    for its nodes, or as a figure, which as .dot shows the forest of variables, too; a table (.csv,
-    .tsv, .arff, .dat, .parquet, ...) as a table or as its local scores (.jkl, .scores); scores
-    (.jkl, .scores, .parquet) as scores. '.gz' may follow a text's suffix.
+    A NETWORK as a NETWORK, .pdg.json or a figure (.svg, .png, .pdf, .dot); a decision graph
+    (.pdg.json) as .pdg.json, as a network with auxiliary variables for its nodes, or as a figure,
+    which as .dot shows the forest of variables, too; a table (.csv, .tsv, .arff, .dat, .parquet,
+    ...) as a table or as its local scores (.jkl, .scores); scores (.jkl, .scores, .parquet) as
+    scores. '.gz' may follow a text's suffix.
 
     Examples
     --------
@@ -1179,7 +1172,7 @@ class Evaluate(Clustered, Random):
     and F1 of arcs with their direction (arc_precision, arc_recall, arc_f1) and of edges without
     (edge_precision, edge_recall, edge_f1).
 
-    Models are files or names of bundled networks. -o writes the record (.json).
+    -o writes the record (.json).
 
     Examples
     --------
@@ -1187,9 +1180,7 @@ class Evaluate(Clustered, Random):
     exactlearn evaluate cancer --reference cancer --json
     """
 
-    source: str = argument(
-        "MODEL.bif|MODEL.pdg.json|MODEL.nb.json", reads=True, in_run="model.pdg.json"
-    )
+    source: str = argument("MODEL", reads=True, in_run="model.pdg.json")
     data: str | None = argument("[DATA.csv]", None, reads=True, in_run="test")
     reference: str | None = option(
         None, reads=True, metavar="MODEL", help="Model to compare with, over the same variables."
@@ -1209,12 +1200,12 @@ class Evaluate(Clustered, Random):
 class Graph(Declared):
     """Show the structure of a network, its equivalence class and its independences.
 
-    The source is a network (.bif, or the name of a bundled one), the record of a learner (.json) or
-    a graph (.json, .dot, .txt), which may be a pattern or a CPDAG. The record is a graph file, with
-    kind, variables, arcs and undirected edges (edges), and has the number of DAGs in the Markov
-    equivalence class (class_size), the edges that they direct differently (reversible), the
-    v-structures (v_structures) and, of a DAG, the covered arcs (covered); what else is asked for
-    stands under blanket, separated, independence, inclusion_boundary and comparison.
+    The source is a NETWORK, the record of a learner (.json) or a graph (.json, .dot, .txt), which
+    may be a pattern or a CPDAG. The record is a graph file, with kind, variables, arcs and
+    undirected edges (edges), and has the number of DAGs in the Markov equivalence class
+    (class_size), the edges that they direct differently (reversible), the v-structures
+    (v_structures) and, of a DAG, the covered arcs (covered); what else is asked for stands under
+    blanket, separated, independence, inclusion_boundary and comparison.
 
     -o writes the record (.json) or the graph (.dot, .txt), or draws it (.svg, .png, .pdf),
     undirected edges without heads.
@@ -1226,7 +1217,7 @@ class Graph(Declared):
     exactlearn graph asia --independent 'asia,smoke|dysp'
     """
 
-    source: str = argument("NETWORK.bif|RESULT.json|GRAPH", reads=True, in_run="network.bif")
+    source: str = argument("NETWORK|RESULT.json|GRAPH", reads=True, in_run="network.bif")
     to: KindName | None = option(
         None,
         help="Show and write the CPDAG of the class, its pattern, in which only v-structures are "
@@ -1299,7 +1290,7 @@ class Missingness(Reading, Random):
     network: str | None = option(
         None,
         reads=True,
-        metavar="NETWORK.bif",
+        metavar="NETWORK",
         help="The network whose parameters are to be estimated: whether cells seem to be missing "
         "because of their own value is judged by it, and EM is slow where its cliques are large.",
     )

@@ -75,6 +75,14 @@ class About:
     unless: tuple[str, ...] = ()
 
     @property
+    def bundled(self) -> tuple[str, ...]:
+        """The suffixes of the bundled files that its value may name, by the metavar."""
+        from exactlearn.instances import SUFFIXES
+
+        suffixes = re.sub("NETWORK|MODEL", ".bif", self.metavar or "")
+        return tuple(suffix for suffix in SUFFIXES if suffix in suffixes)
+
+    @property
     def text(self) -> str:
         """The help, with the names that it lists."""
         return self.help.format(names=", ".join(self.names())) if self.names else self.help

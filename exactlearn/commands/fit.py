@@ -101,7 +101,7 @@ def run(options: Fit, output: Output) -> None:
         is_stopped = ended == "interrupted"
         log_likelihoods = (nan, None if is_stopped else _log_likelihood(fitted, dataset, output))
     else:
-        raise OptionError(f"--method {method} fits a network (.bif); fit another model with 'em'")
+        raise OptionError(f"--method {method} fits a network; fit another model with 'em'")
     record: dict[str, Any] = {
         "log_likelihood": log_likelihoods[-1],
         "iterations": len(log_likelihoods) - 1,
@@ -132,7 +132,7 @@ def _missingness(options: Fit, model: Model, data: Dataset) -> MissingnessGraph 
     if options.missingness is None:
         return None
     if not isinstance(model, BayesianNetwork):
-        raise OptionError("--missingness: fits a network (.bif) only")
+        raise OptionError("--missingness: fits a network only")
     graph = read_missingness(options.missingness)
     graph.check_table(data)
     return graph
@@ -196,7 +196,7 @@ def _by_em(
         return result.model, result, ended
     if "loopy" in given:
         raise OptionError(
-            "--method em-bp approximates the inference of a network (.bif); that of another model "
+            "--method em-bp approximates the inference of a network; that of another model "
             "is exact at any size: use --method em"
         )
     if "start" in given:

@@ -141,9 +141,8 @@ def located(text: str, about: About) -> Path | None:
     """Return the file that the value of an option names, if there is one."""
     from exactlearn.instances import SUFFIXES, locate
 
-    suffixes = [suffix for suffix in SUFFIXES if suffix in (about.metavar or "")]
     try:
-        return locate(text, *(suffixes or SUFFIXES))
+        return locate(text, *(about.bundled or SUFFIXES))
     except (OptionError, OSError, ValueError):
         return None
 

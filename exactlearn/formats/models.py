@@ -28,7 +28,9 @@ _XMLBIF = Format(read_xmlbif, write_xmlbif)
 
 NETWORKS: dict[str, Format[BayesianNetwork]] = {
     ".bif": Format(read_bif, write_bif),
-    **dict.fromkeys((".xmlbif", ".bifxml", ".xml"), _XMLBIF),
+    ".xmlbif": _XMLBIF,
+    ".bifxml": _XMLBIF,
+    ".xml": _XMLBIF,
     ".net": Format(read_net, write_net),
     ".xdsl": Format(read_xdsl, write_xdsl),
     ".uai": Format(read_uai, write_uai),

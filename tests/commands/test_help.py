@@ -7,9 +7,10 @@ import pytest
 from click import Context
 
 from exactlearn.commands import COMMANDS, options_of
-from exactlearn.commands.click_options import command
+from exactlearn.commands.click_options import SUFFIXES, command
 from exactlearn.commands.declare import about_of, group_of
 from exactlearn.commands.output import Output
+from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS
 from tests.command_line import run
 
 
@@ -94,3 +95,22 @@ def test_the_overview_has_each_command_once_below_a_title():
 def test_a_command_without_groups_or_examples_has_its_options_below_options():
     shown = command("run").get_help(Context(command("run")))
     assert "Limits and seed:" in shown
+
+
+def test_helps_name_every_format_of_models_by_the_registries():
+    registries = (NETWORKS, GRAPHS, NAIVE_BAYES)
+    assert [names._written() for names in SUFFIXES[-3:]] == [list(known) for known in registries]
+    texts = {name: " ".join(run(name, "--help").split()) for name in ("query", "graph", "solve")}
+    for name, known in (
+        ("query", registries),
+        ("graph", registries[:1]),
+        ("solve", registries[:1]),
+    ):
+        assert all(", ".join(one) in texts[name] for one in known)
+    assert "NETWORK" not in run("rerun", "--help")
+
+
+def test_a_bundled_network_completes_every_word_for_one():
+    about = {one.name: about_of(one) for one in fields(options_of("query"))}
+    assert about["source"].bundled == about["divergence"].bundled == (".bif",)
+    assert about["data"].bundled == (".csv",)
