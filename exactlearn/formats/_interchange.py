@@ -93,14 +93,14 @@ class Words:
 
     def of(self, network: BayesianNetwork) -> "list[Written]":
         """Return each variable as the format writes it."""
-        names = _words(self.variable, network.names)
-        states = [_words(self.state, own) for own in network.states]
-        return [
-            Written(name, own, _changed(name, true, own, true_states))
-            for name, true, own, true_states in zip(
-                names, network.names, states, network.states, strict=True
-            )
-        ]
+        found = []
+        words = _words(self.variable, network.names)
+        for word, name, names in zip(words, network.names, network.states, strict=True):
+            states = _words(self.state, names)
+            pairs = (VARIABLE_KEY, [word], [name]), (STATES_KEY, states, list(names))
+            changed = {key: _encoded(true) for key, own, true in pairs if own != true}
+            found.append(Written(word, states, changed))
+        return found
 
 
 @dataclass(frozen=True)
@@ -191,16 +191,6 @@ def _words(pattern: re.Pattern[str], names: Sequence[str]) -> list[str]:
 
     plain = [name if pattern.fullmatch(name) else "" for name in names]
     return distinct(plain, names, str, like)
-
-
-def _changed(
-    name: str, true: str, states: Sequence[str], true_states: Sequence[str]
-) -> dict[str, str]:
-    """Return the properties of the names that are written as other words."""
-    properties = {VARIABLE_KEY: _encoded([true])} if name != true else {}
-    if list(states) != list(true_states):
-        properties[STATES_KEY] = _encoded(true_states)
-    return properties
 
 
 def _encoded(names: Sequence[str]) -> str:

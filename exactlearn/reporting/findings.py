@@ -7,6 +7,7 @@ from typing import Any
 
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
+from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.orientation import reversible_arcs
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reporting.report import named_arcs
@@ -56,12 +57,10 @@ class Findings:
     def parents(self) -> dict[str, list[str]]:
         """Parents of each variable by name: those of the record, or else of the network."""
         own = self.record.get("parents")
-        own = own if isinstance(own, dict) else {}
-        if own or self.network is None:
-            return {name: list(family) for name, family in own.items()}
-        names = self.network.names
-        families = zip(names, self.network.parents, strict=True)
-        return {name: [names[p] for p in family] for name, family in families}
+        if isinstance(own, dict) and own:
+            return own
+        network = self.network
+        return {} if network is None else named_parents(network.names, network.parents)
 
     @cached_property
     def reversible(self) -> list[tuple[str, str]]:
@@ -84,9 +83,3 @@ class Findings:
         """The key of the support that arcs are drawn by, if any: the same in both directions."""
         one = next(iter(self.support.values()), {})
         return next((key for key in STRENGTHS if key in one), "")
-
-    @property
-    def table_rows(self) -> str:
-        """What the rows of the table are, in a phrase."""
-        data = self.data
-        return "" if data is None else f"{data.n_rows} rows of {data.n_variables} variables"

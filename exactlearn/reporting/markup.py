@@ -1,11 +1,11 @@
-"""HTML from Python: the only place where a page's text is escaped."""
+"""HTML from Python, whose texts are escaped here; those of pictures are in `svg_picture`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
 
-from exactlearn.reporting.report import number
+from exactlearn.reporting.report import number, posterior_rows
 
 MOST_ROWS = 200
 """Most rows of a table of a page."""
@@ -98,9 +98,8 @@ def posterior_table(
 ) -> Markup:
     """Return the table of posterior probabilities, a row for each state."""
     rows = [
-        [name if k == 0 else "", state, bar(p, f"{p:.4f}" if p >= 5e-5 or p == 0 else f"{p:.2g}")]
-        for name, states in posterior.items()
-        for k, (state, p) in enumerate(states.items())
+        [name, state, bar(p, f"{p:.4f}" if p >= 5e-5 or p == 0 else f"{p:.2g}")]
+        for name, state, p in posterior_rows(posterior)
     ]
     return table(("variable", "state", "probability"), rows[:most], total=len(rows))
 

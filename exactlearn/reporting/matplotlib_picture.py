@@ -5,6 +5,8 @@ from typing import Any
 from exactlearn.reporting.drawing import FULL, SHADE, Drawing
 from exactlearn.reporting.placed_drawing import PlacedDrawing, Point
 
+CENTRED = {"ha": "center", "va": "center", "parse_math": False}
+
 
 def paint(placed: PlacedDrawing, figure: Any) -> None:
     """Paint into a Matplotlib figure of the picture's size."""
@@ -42,15 +44,7 @@ def _draw_boxes(axes: Any, placed: PlacedDrawing, drawing: Drawing) -> None:
                 edgecolor="#33507a",
             )
         )
-        axes.text(
-            box.middle,
-            box.top + box.height / 2,
-            label,
-            ha="center",
-            va="center",
-            fontsize=9,
-            parse_math=False,
-        )
+        axes.text(box.middle, box.top + box.height / 2, label, fontsize=9, **CENTRED)
 
 
 def _draw_arc(axes: Any, placed: PlacedDrawing, number: int) -> None:
@@ -71,14 +65,5 @@ def _draw_arc(axes: Any, placed: PlacedDrawing, number: int) -> None:
     )
     if label:
         x, y = placed.label_places[number]
-        axes.text(
-            x,
-            y,
-            label,
-            ha="center",
-            va="center",
-            fontsize=7,
-            color="#7a3b12",
-            parse_math=False,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
-        )
+        ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+        axes.text(x, y, label, fontsize=7, color="#7a3b12", bbox=ground, **CENTRED)

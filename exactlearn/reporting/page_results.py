@@ -50,15 +50,15 @@ def summary_section(found: Findings) -> Any:
     """Return how the search ended, and sizes."""
     record = found.record
     status = record.get("status")
-    missing = None if found.data is None else len(found.data.missing_cells)
+    data = found.data
     told = facts(
         status=status and tag("strong", STATUS.get(status, status), class_=f"status {status}"),
         score=decimals(record.get("score")),
         bound=decimals(record.get("bound")),
         gap=percent(record.get("gap")),
         seconds=decimals(record.get("seconds"), 2),
-        table=found.table_rows,
-        missing_cells=missing,
+        table=data and f"{data.n_rows} rows of {data.n_variables} variables",
+        missing_cells=data and len(data.missing_cells),
         completed_rightly=percent(record.get("imputation_accuracy")),
         arcs=sum(map(len, found.parents.values())) if found.parents else "",
         reversible_arcs=len(found.reversible) if found.parents else "",

@@ -114,13 +114,9 @@ def _courses(
     inner = [[(x + MARGIN, k) for x, k in course[1:-1]] for course in places.courses]
     ends: dict[tuple[int, bool], list[tuple[float, int]]] = {}
     for number, (a, b) in enumerate(arcs):
-        through = inner[number]
-        ends.setdefault((a, True), []).append(
-            (through[0][0] if through else boxes[b].middle, number)
-        )
-        ends.setdefault((b, False), []).append(
-            (through[-1][0] if through else boxes[a].middle, number)
-        )
+        passed = [boxes[a].middle, *(x for x, _ in inner[number]), boxes[b].middle]
+        ends.setdefault((a, True), []).append((passed[1], number))
+        ends.setdefault((b, False), []).append((passed[-2], number))
     at: dict[tuple[bool, int], float] = {}
     for (box, leaves), own in ends.items():
         step = min(0.14, 0.7 * boxes[box].width / len(own))

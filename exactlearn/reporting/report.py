@@ -353,12 +353,17 @@ def _em_table(record: Mapping[str, Any]) -> Table:
 
 def posterior_table(posterior: Mapping[str, Mapping[str, float]]) -> Table:
     """Return the table of posterior probabilities, one row per state."""
-    rows = (
-        (name if k == 0 else "", state, f"{p:.6f}")
-        for name, states in posterior.items()
-        for k, (state, p) in enumerate(states.items())
-    )
+    rows = ((name, state, f"{p:.6f}") for name, state, p in posterior_rows(posterior))
     return plain_table(("variable", "state", "probability"), rows, right=("probability",))
+
+
+def posterior_rows(
+    posterior: Mapping[str, Mapping[str, float]],
+) -> Iterable[tuple[str, str, float]]:
+    """Yield each state with its probability and, for the first one, the variable's name."""
+    for name, states in posterior.items():
+        for k, (state, p) in enumerate(states.items()):
+            yield name if k == 0 else "", state, p
 
 
 def plain_table(

@@ -113,4 +113,6 @@ def test_helps_name_every_format_of_models_by_the_registries():
 def test_a_bundled_network_completes_every_word_for_one():
     about = {one.name: about_of(one) for one in fields(options_of("query"))}
     assert about["source"].bundled == about["divergence"].bundled == (".bif",)
-    assert about["data"].bundled == (".csv",)
+    about = {one.name: about_of(one) for one in fields(options_of("fit"))}
+    assert about["source"].bundled == about["start"].bundled == (".bif",)
+    assert about["table"].bundled == (".csv",)
