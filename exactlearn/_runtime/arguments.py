@@ -211,6 +211,8 @@ def number_or_none(value: Any, name: str) -> Any:
 def arcs_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, int], ...]:
     """Return arcs as pairs of indices: each end is the name or the index of a variable.
 
+    A pandas frame has an arc in each row.
+
     Raises
     ------
     ArgumentError
@@ -225,6 +227,8 @@ def arcs_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, int],
     """
     if not isinstance(value, Iterable) or isinstance(value, str):
         raise _no_arcs(value, name)
+    if hasattr(value, "itertuples"):
+        value = value.itertuples(index=False, name=None)
     found = []
     for arc in value:
         if isinstance(arc, str) or not isinstance(arc, Collection) or len(arc) != 2:

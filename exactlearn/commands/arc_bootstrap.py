@@ -68,11 +68,12 @@ def bootstrap_record(options: Solve, data: Dataset, output: Output) -> dict[str,
         )
     short = found.replicates + len(found.failures) < found.wanted or found.unfinished > 0
     ended = "interrupted" if control.is_stopped else "feasible" if short else "done"
-    reversible = named_arcs(data.names, reversible_arcs(found.averaged()))
+    known = directions(options, data.names)
+    reversible = reversible_arcs(found.averaged().parents, known)
     return {
         "status": ended,
         **found.to_dict(),
-        "reversible": reversible,
+        "reversible": named_arcs(data.names, reversible),
         "arcs": found.to_records(),
     }
 

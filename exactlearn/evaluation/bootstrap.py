@@ -37,7 +37,9 @@ from exactlearn.data.labels import variable_index
 from exactlearn.errors import ExactlearnError, OptionError
 from exactlearn.evaluation.learners import Learner, described, learn_exact, named_learner
 from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
-from exactlearn.graphs.equivalence import Arc, Parents, PartiallyDirectedGraph, cpdag
+from exactlearn.graphs.dag import named_parents
+from exactlearn.graphs.equivalence import Arc, PartiallyDirectedGraph, cpdag
+from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.graphs.orientation import maximally_oriented
 from exactlearn.structure.selection import chosen_ess
 
@@ -77,7 +79,7 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
     >>> found = ArcStrengths.of(asia.names, [el.cpdag(asia.parents)])
     >>> found.strength("smoke", "lung"), found.edge_strength("smoke", "lung"), found.threshold
     (0.5, 1.0, 0.0)
-    >>> found.averaged() == tuple(tuple(sorted(family)) for family in asia.parents)
+    >>> found.averaged() == asia.structure
     True
     >>> found.strengths.shape, found.edges.shape, len(found.to_records())
     ((8, 8), (8, 8), 11)
@@ -151,7 +153,7 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
         pairs = self.edges[np.triu_indices(len(self.names), 1)]
         return float(pairs[pairs <= 0.5].max(initial=0.0))
 
-    def averaged(self, threshold: float | None = None) -> Parents:
+    def averaged(self, threshold: float | None = None) -> NamedGraph:
         """Return the averaged network: a DAG with the edges of more than the threshold.
 
         Arcs are added by falling strength, equal ones in the order of the variables; one that would
@@ -162,9 +164,10 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
         threshold
             Strength of an edge, from 0 to 1; ``self.threshold`` when left out.
 
-        Returns
-        -------
-        The parents of each variable.
+        Examples
+        --------
+        >>> ArcStrengths.of(("a", "b"), [cpdag([(), (0,)])]).averaged().arcs
+        (('a', 'b'),)
         """
         least = self.threshold if threshold is None else threshold
         arcs = np.argwhere(np.triu(self.edges > least, 1)).tolist()
@@ -179,7 +182,7 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
                 for v in range(len(self.names)):
                     if v == b or b in above[v]:
                         above[v] |= new
-        return tuple(tuple(sorted(family)) for family in parents)
+        return NamedGraph.of(self.names, parents)
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one record for each arc that any sample has, the strongest edges first.
@@ -215,14 +218,13 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a JSON record says beside the arcs."""
-        averaged = zip(self.names, self.averaged(), strict=True)
         return {
             "replicates": self.replicates,
             "wanted": self.wanted,
             "unfinished": self.unfinished,
             "failures": list(self.failures),
             "threshold": self.threshold,
-            "averaged": {name: [self.names[p] for p in family] for name, family in averaged},
+            "averaged": named_parents(self.names, self.averaged().parents),
         }
 
     def _index(self, name: str | int) -> int:

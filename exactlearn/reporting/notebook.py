@@ -122,7 +122,7 @@ def _drawing(value: Any) -> Drawing | None:
         case Result() | Augmentation() | EquivalenceSearch() if value.parents:
             return _marked_drawing(value.names or _numbers(len(value.parents)), value.parents)
         case ArcStrengths():
-            parents = value.averaged()
+            parents = value.averaged().parents
             shares = {
                 (p, v): float(value.edges[p, v]) for v, own in enumerate(parents) for p in own
             }

@@ -14,7 +14,12 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from exactlearn._runtime import cluster as clusters
-from exactlearn._runtime.arguments import arcs_by_index, checked_arguments
+from exactlearn._runtime.arguments import (
+    arcs_by_index,
+    checked_arguments,
+    refusal,
+    variable_index,
+)
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.augmentation import Augmentation, augment
@@ -39,7 +44,7 @@ from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.properties import Domain, properties
 from exactlearn.scoring.scores import BDeu, Score, as_score, parse_score
 from exactlearn.solvers import Result, solve
-from exactlearn.solvers.constraints import Constraint, constraints_by_index
+from exactlearn.solvers.constraints import Constraint, Tiers, constraints_by_index
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import relative_gap
 from exactlearn.structure.selection import (
@@ -193,7 +198,7 @@ def _anything(value: Any, name: str) -> Any:
     return value
 
 
-@checked_arguments(score=_anything, required=_anything, forbidden=_anything)
+@checked_arguments(score=_anything, required=_anything, forbidden=_anything, tiers=_anything)
 def learn(
     data: "Dataset | pd.DataFrame | Any",
     *,
@@ -202,6 +207,7 @@ def learn(
     max_parents: int | None = 3,
     required: Collection[tuple[str, str] | Arc] = (),
     forbidden: Collection[tuple[str, str] | Arc] = (),
+    tiers: Sequence[Collection[str] | Collection[int]] = (),
     constraints: Sequence[Constraint] = (),
     missing: Missing = "expected",
     smoothing: float = SMOOTHING,
@@ -228,7 +234,10 @@ def learn(
     max_parents
         Largest number of parents, or ``None`` for no limit.
     required, forbidden
-        Arcs (parent, child) that the network must, or must not, have, by name or by index.
+        Arcs (parent, child) that the network must, or must not, have, by name or by index: pairs,
+        or a frame of two columns.
+    tiers
+        Groups of variables in order, by name or by index: none has a parent in a later group.
     constraints
         What else it must satisfy (:mod:`exactlearn.solvers.constraints`), by name or by index.
     missing
@@ -307,7 +316,10 @@ def learn(
             max_parents=max_parents,
             required=frozenset(arcs_by_index(required, "required", dataset.names)),
             forbidden=frozenset(arcs_by_index(forbidden, "forbidden", dataset.names)),
-            constraints=constraints_by_index(constraints, "constraints", dataset.names),
+            constraints=(
+                *constraints_by_index(constraints, "constraints", dataset.names),
+                *([_tiers(tiers, dataset.names)] if tiers else []),
+            ),
             counts=None if missing == "augment" else missing,
             scoring_time=scoring_time,
             seed=seed,
@@ -358,6 +370,14 @@ def learn(
             scoring.forbidden.union(*(c.forbidden_arcs for c in scoring.constraints)),
         ),
     )
+
+
+def _tiers(groups: Any, names: Sequence[str]) -> Tiers:
+    for group in (groups, *groups) if isinstance(groups, Sequence) else (groups,):
+        if isinstance(group, str | Mapping) or not isinstance(group, Collection):
+            expected, instead = "groups of variables in order", "[['smoke'], ['lung', 'bronc']]"
+            raise refusal("tiers", expected, group, f"pass {instead}, say")
+    return Tiers(tuple(tuple(variable_index(v, "tiers", names) for v in group) for group in groups))
 
 
 def _with_score(

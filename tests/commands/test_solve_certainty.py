@@ -41,6 +41,16 @@ def test_options_of_the_learner_count(tmp_path) -> None:
     assert arcs.get(("Cancer", "Xray"), 0.0) == 0.0
 
 
+def test_no_arc_between_tiers_is_reversible_in_the_averaged_network() -> None:
+    names = el.read_dataset(locate(TABLE, ".csv")).names
+    words = ("solve", TABLE, "--bootstrap", 8, "--max-parents", 1)
+    free = run_json(*words)["bootstrap"]
+    assert free["reversible"]
+    held = run_json(*words, "--tiers", ";".join(names))["bootstrap"]
+    assert any(held["averaged"].values())
+    assert held["reversible"] == []
+
+
 def test_a_folder_is_gone_on_with_by_any_number_of_processes(tmp_path) -> None:
     words = ("solve", TABLE, "-o", tmp_path / "out")
     first = run_json(*words, "--bootstrap", 3)

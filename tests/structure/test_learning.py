@@ -140,6 +140,24 @@ def test_arcs_are_given_by_name_or_index():
         el.learn(data, required=[("smoke", "lugn")])
     with pytest.raises(el.ExactlearnError, match=r"pass \[\('smoke', 'lung'\)\]"):
         el.learn(data, required="smoke->lung")
+    blacklist = pd.DataFrame([("xray", "cough")], columns=["from", "to"])
+    assert el.learn(data, required=[pair], forbidden=blacklist).parents == by_index.parents
+
+
+def test_tiers_by_name_are_the_constraint_and_make_arcs_compelled():
+    data = table(7)
+    order = Tiers(((3,), (2, 1), (0,)))
+    tiers = [[NAMES[v] for v in group] for group in order.groups]
+    found = el.learn(data, tiers=tiers)
+    assert found.arcs
+    assert found.parents == el.learn(data, constraints=[order]).parents
+    tier = {name: k for k, group in enumerate(tiers) for name in group}
+    assert all(tier[a] == tier[b] for a, b in found.reversible)
+    for wrong in ([NAMES[0], NAMES[1]], {NAMES[0]: 1}, [0, 1], "smoke"):
+        with pytest.raises(el.ExactlearnError, match="argument 'tiers': expected groups"):
+            el.learn(data, tiers=wrong)
+    with pytest.raises(el.ExactlearnError, match="tiers: no variable 'lugn'; did you mean"):
+        el.learn(data, tiers=[["smoke"], ["lugn"]])
 
 
 def test_constraints_hold_and_what_augmentation_cannot_keep_is_refused():
