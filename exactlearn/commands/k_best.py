@@ -12,9 +12,9 @@ from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.reporting.arc_support import arc_support, support_record
 from exactlearn.reporting.report import (
+    cpdag_record,
     facts,
     learning_tables,
-    named_arcs,
     number,
     plain_table,
 )
@@ -192,8 +192,4 @@ def support_table(arcs: Sequence[Mapping[str, Any]]) -> list[Any]:
 def class_record(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict[str, Any]:
     """Return the completed pattern of a network's class, and how many networks are in it."""
     found = cpdag(parents)
-    return {
-        "directed": named_arcs(names, found.directed),
-        "undirected": named_arcs(names, found.undirected),
-        "size": found.size,
-    }
+    return {**cpdag_record(names, found), "size": found.size}

@@ -69,6 +69,7 @@ def html(value: Displayed) -> str | None:
 
     Examples
     --------
+    >>> import numpy as np
     >>> network = BayesianNetwork(("a",), (("<1", ">=1"),), ((),), (np.array([0.5, 0.5]),))
     >>> "&lt;1" in html(network), "<svg" in html(network)
     (True, True)

@@ -18,12 +18,10 @@ from exactlearn.reporting.markup import (
     tag,
 )
 from exactlearn.reporting.report import STATUS, percent
+from exactlearn.reporting.trace import shown_range
 
 MOST_CELLS = 500
 """Most completed cells."""
-
-HEADROOM = 1.5
-"""Most height over scores and last bound in the picture of a search, as a multiple of theirs."""
 
 CELL_KEYS = {
     "row": "row",
@@ -167,11 +165,7 @@ def _trace_picture(points: Sequence[tuple[float, float, float]], seconds: float)
     """
     end = max(points[-1][0], seconds)
     drawn = [*points, (end, *points[-1][1:])]
-    scores, bounds = ([p[k] for p in drawn if isfinite(p[k])] for k in (1, 2))
-    reached = [*scores, *bounds[-1:]]
-    low, high = min([*reached, *bounds]), max([*scores, *bounds])
-    if (range_ := max(reached) - low) > 0:
-        high = min(high, max(reached) + HEADROOM * range_)
+    low, high = shown_range(drawn)
     spread, last = high - low or 1.0, end or 1.0
     left, right, top, bottom = 10.0, 630.0, 16.0, 220.0
 
@@ -184,13 +178,14 @@ def _trace_picture(points: Sequence[tuple[float, float, float]], seconds: float)
         ]
         return "".join(steps).replace("H", "M", 1).replace("V", ",", 1)
 
+    bounds = [bound for _, _, bound in drawn if isfinite(bound)]
     texts = [
         (left, top - 4, "start", f"{high:.6g}"),
         (left, bottom + 16, "start", "0 s"),
         (right, bottom + 16, "end", f"{last:.3g} s"),
         (left, bottom - 4, "start", f"{low:.6g}"),
     ]
-    if high < max(bounds, default=high):
+    if bounds and bounds[0] > high:
         texts.append((right, top - 4, "end", f"the bound begins at {bounds[0]:.6g}"))
     parts = [
         tag("path", d=f"M{left},{bottom}H{right}M{left},{top}H{right}", class_="axis"),

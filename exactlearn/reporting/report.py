@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from exactlearn.graphs.dag import named_parents
-from exactlearn.graphs.equivalence import Arc, cpdag
+from exactlearn.graphs.equivalence import Arc, PartiallyDirectedGraph, cpdag
 from exactlearn.graphs.orientation import reversible_arcs
 
 if TYPE_CHECKING:
@@ -117,14 +117,15 @@ def equivalence_record(
     The CPDAG is that of the Markov equivalence class; with known directions, an arc is reversible
     where a network of the class that has these, too, reverses it.
     """
-    found = cpdag(parents)
     return {
         "reversible": named_arcs(names, reversible_arcs(parents, known)),
-        "cpdag": {
-            "directed": named_arcs(names, found.directed),
-            "undirected": named_arcs(names, found.undirected),
-        },
+        "cpdag": cpdag_record(names, cpdag(parents)),
     }
+
+
+def cpdag_record(names: Sequence[str], found: PartiallyDirectedGraph) -> dict[str, Any]:
+    """Return the arcs and the undirected edges of a CPDAG by name."""
+    return {key: named_arcs(names, getattr(found, key)) for key in ("directed", "undirected")}
 
 
 def named_arcs(names: Sequence[str], arcs: Collection[Arc]) -> list[list[str]]:

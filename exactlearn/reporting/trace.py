@@ -1,5 +1,6 @@
 """The trace of a search: score and bound over time, as a table and as a figure."""
 
+from collections.abc import Sequence
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any, Protocol
@@ -7,6 +8,9 @@ from typing import Any, Protocol
 from exactlearn.reporting.plot import painted
 from exactlearn.reporting.records_file import write_records
 from exactlearn.reporting.report import Learned
+
+HEADROOM = 1.5
+"""Most height over the scores and the last bound in a figure, as a multiple of theirs."""
 
 COLUMNS = ("seconds", "score", "bound")
 """Columns of the table: one row for each improvement."""
@@ -68,11 +72,28 @@ def trace_figure(result: Traced, suffix: str) -> bytes:
         # Scores are large numbers that differ little: print them whole.
         axes.ticklabel_format(axis="y", style="plain", useOffset=False)
         axes.margins(x=0.01)
+        low, high = shown_range(result.trace)
+        if high > low:
+            axes.set_ylim(low - 0.04 * (high - low), high + 0.04 * (high - low))
         if seconds:
             axes.legend(loc="best", frameon=False)
         figure.set_layout_engine("tight")
 
     return painted((7.0, 4.2), paint, suffix, instead="'.csv'")
+
+
+def shown_range(points: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
+    """Return the least and the greatest value that a figure shows: not bounds far above all else.
+
+    Examples
+    --------
+    >>> shown_range([(1.0, -100.0, 0.0), (2.0, -98.0, -97.0), (3.0, -98.0, -98.0)])
+    (-100.0, -95.0)
+    """
+    scores, bounds = ([p[k] for p in points if isfinite(p[k])] for k in (1, 2))
+    low, high = (of([*scores, *bounds], default=0.0) for of in (min, max))
+    reached = max([*scores, *bounds[-1:]], default=high)
+    return low, min(high, reached + HEADROOM * (reached - low)) if reached > low else high
 
 
 def _lines(result: Traced) -> list[list[float]]:
