@@ -73,7 +73,7 @@ class Output(Declared):
         if text and COMPILATIONS.started == 1:
             self.note(
                 "Compiling the numerical kernels that this command needs, once per environment: "
-                "up to some minutes, counted in the seconds"
+                "up to some minutes"
             )
         if on_terminal and not self.quiet and sys.stderr is sys.__stderr__:
             width = len(COMPILATIONS.TEXT) + 6

@@ -110,15 +110,14 @@ def _told(value: Any) -> str:
 
 
 def alternatives_section(found: Findings) -> Any:
-    """Return the best networks, and how each differs from the first."""
+    """Return the best networks and the averaged one, and how each differs from the first."""
     listed = found.entries("networks") or found.entries("best")
     if second := found.record.get("runner_up"):
         listed = [{"score": found.record["score"], "parents": found.record["parents"]}, second]
+    averaged = _averaged_told(found)
     if len(listed) < 2:
-        return None
-    arcs = [
-        {(p, v) for v, family in one.get("parents", {}).items() for p in family} for one in listed
-    ]
+        return averaged
+    arcs = [_arcs(one.get("parents", {})) for one in listed]
     rows = [
         [
             rank,
@@ -133,7 +132,25 @@ def alternatives_section(found: Findings) -> Any:
     head = ("rank", "score", "difference", "relative weight", "arcs more", "arcs fewer")
     note = found.record.get("bayes_factor")
     compared = table(head, rows, right=head[:4], total=len(listed), class_="sortable")
-    return [quiet(f"Difference: {note}." if note else ""), compared]
+    return [quiet(f"Difference: {note}." if note else ""), compared, averaged]
+
+
+def _averaged_told(found: Findings) -> Markup | None:
+    """Return how the averaged network of bootstrap samples differs from the one shown."""
+    bootstrap = found.record.get("bootstrap")
+    if not bootstrap or not found.parents:
+        return None
+    own, shown = _arcs(bootstrap["averaged"]), _arcs(found.parents)
+    return tag(
+        "p",
+        f"Averaged network of {bootstrap['replicates']} bootstrap samples (edges of strength above "
+        f"{decimals(bootstrap['threshold'])}): arcs more: {_arcs_told(own - shown) or 'none'}; "
+        f"arcs fewer: {_arcs_told(shown - own) or 'none'}.",
+    )
+
+
+def _arcs(parents: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
+    return {(p, v) for v, family in parents.items() for p in family}
 
 
 def _arcs_told(arcs: set[tuple[str, str]]) -> str:
@@ -206,6 +223,8 @@ def proof_section(found: Findings) -> Any:
     text = PROOFS.get(str(record.get("status")), "Nothing is proven but the bound.")
     if gap:
         text = f"{text} No network scores more than the bound; the gap is {percent(gap)}."
+    if record.get("counts"):
+        text = f"{text} Cells are missing: score and bound are those of {record['counts']} counts."
     written = record.get("certificate") or (made_by.get("options") or {}).get("certificate")
     if not written:
         command = tag("code", "exactlearn solve --certificate FILE")

@@ -143,7 +143,7 @@ def learning_tables(record: Mapping[str, Any]) -> list[Any]:
             bound=number(record["bound"]),
             gap=percent(record["gap"]),
             unproven="" if left is None else f"{left['changes']} of {left['of']} moves",
-            seconds=number(record["seconds"], 2),
+            seconds_of_search=number(record["seconds"], 2),
         )
     ]
     if record["parents"]:

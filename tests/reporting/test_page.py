@@ -107,6 +107,21 @@ def test_the_support_of_arcs_is_in_picture_and_table(folders):
     assert "strength 1.00</title>" in text
 
 
+def test_the_averaged_network_and_what_the_proof_is_of(tmp_path):
+    run("solve", "cancer-mcar", "--ess", 1, "--bootstrap", 5, "-o", tmp_path / "own")
+    record = json.loads((tmp_path / "own" / "result.json").read_text())
+    text = (tmp_path / run_json("report", tmp_path / "own")["page"]).read_text(encoding="utf-8")
+    fewer = [
+        f"{p} → {v}"
+        for v, family in record["parents"].items()
+        for p in family
+        if p not in record["bootstrap"]["averaged"][v]
+    ]
+    assert "Averaged network of 5 bootstrap samples (edges of strength above" in text
+    assert f"arcs fewer: {', '.join(sorted(fewer)) or 'none'}." in text
+    assert "Cells are missing: score and bound are those of expected counts." in text
+
+
 def test_losses_and_posteriors_of_completed_cells(folders):
     augment = (folders / "augment" / "report.html").read_text(encoding="utf-8")
     cell = json.loads((folders / "augment" / "result.json").read_text())["profile"][0]
