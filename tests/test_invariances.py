@@ -108,11 +108,12 @@ def em_log_likelihood(table: Dataset) -> float:
     return fit_em(table, chain(table), starts=1, tolerance=1e-12).log_likelihoods[-1]
 
 
-def refined_log_likelihood(table: Dataset) -> float:
+def refined_objective(table: Dataset) -> float:
     row = np.zeros((1, table.n_variables), dtype=np.int8)
     begun = fit_complete(Dataset(row, table.names, table.states), chain(table))
     graph = compile_network(begun, steps=0)
-    return refine(graph, table, starts=1, tolerance=1e-12).log_likelihoods[-1]
+    found = refine(graph, table, starts=1, tolerance=1e-12, iterations=10_000)
+    return found.objectives[-1]  # flat at its maximum, where the log-likelihood is not
 
 
 def posteriors(table: Dataset) -> float:
@@ -156,7 +157,7 @@ INCOMPLETE = {
     "gadget, BIC": (best_score("gadget", BIC()), ANY_SCORE),
     "EM": (em_log_likelihood, (*ANY_SCORE, add_an_empty_row, add_a_row_of_no_weight)),
     "EM of a graph": (
-        refined_log_likelihood,
+        refined_objective,
         (permute_rows, weigh_by_ones, add_an_empty_row, add_a_row_of_no_weight),
     ),
     "posteriors": (posteriors, ANY_SCORE),

@@ -1,7 +1,6 @@
 """The comparison of imputers: the command under test, the sets, what is shown and resumed."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.reproduce.imputers import BASELINES, DEFAULT, HIDDEN, conditions, hidden_cells
 from exactlearn.reproduce.sources import HALVES, SLOW
-from tests.command_line import fails, run, run_json
+from tests.command_line import fails, read_record, run, run_json
 from tests.interrupts import press_ctrl_c
 
 WORDS = ("reproduce", "imputers", "--tables", "asia", "--rows", 40, "-q")
@@ -51,7 +50,7 @@ def test_the_rows_of_a_seed_are_the_same_whatever_hides_their_cells(data_dir):
 
 def test_what_is_shown_is_what_was_run_and_a_later_call_goes_on(tmp_path):
     told = run_json(*FEW, "-o", tmp_path)
-    assert json.loads((tmp_path / "tables.json").read_text()) == told
+    assert read_record(tmp_path / "tables.json") == told
     assert told["tested"] == DEFAULT
     assert {(v["hidden"], v["metric"]) for v in told["verdicts"]} == {
         (hidden, metric)
