@@ -42,7 +42,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import prod
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,9 @@ from exactlearn.bayesnet.separators import Separators, separators_of_indicators
 from exactlearn.data.counts import configurations, weight_by
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = NDArray[np.float64]
 
@@ -161,6 +164,32 @@ class DeletionFit(Displayed, shown="method model unsupported"):
             for name, family in zip(self.model.names, self.families, strict=True)
             if set(family.weights) != {self.method}
         )
+
+    def standard_errors(self, name: str) -> "pd.DataFrame":
+        """Return the standard errors of a variable's table, in the form of ``model.table(name)``.
+
+        Raises
+        ------
+        OptionError
+            When there is no such variable, or the network was fitted without ``variances=True``.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> table, network = el.read_dataset("asia-mnar"), el.read_bif("asia")
+        >>> fit = el.fit_deletion(table, network.parents, method="d-mcar", variances=True)
+        >>> fit.standard_errors("bronc").round(3)
+        bronc     no    yes
+        smoke
+        no     0.078  0.078
+        yes    0.061  0.061
+        """
+        frame = self.model.table(name)
+        variances = self.families[self.model.index(name)].variances
+        if variances is None:
+            raise OptionError("no standard errors were estimated: fit with variances=True")
+        frame[:] = np.sqrt(variances).reshape(frame.shape)
+        return frame
 
 
 @checked_arguments()

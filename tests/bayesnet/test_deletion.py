@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -506,6 +507,18 @@ def test_factored_deletion_uses_what_direct_deletion_drops():
             for a, b in zip(fit.model.tables, chain().tables, strict=True):
                 errors[method] += float(((a - b) ** 2).sum())
     assert errors["f-mcar"] < errors["d-mcar"]
+
+
+def test_standard_errors_stand_as_the_probabilities_do():
+    data, parents = chain().sample(200, np.random.default_rng(3)), chain().parents
+    fit = fit_deletion(data, parents, method="d-mcar", variances=True, smoothing=0)
+    name = data.names[0]
+    table, errors = fit.model.table(name), fit.standard_errors(name)
+    counts = np.array([(data.codes[:, parents[0][0]] == k).sum() for k in range(len(table))])
+    by_hand = np.sqrt(table * (1 - table)).div(np.sqrt(counts), axis=0)
+    pd.testing.assert_frame_equal(errors, by_hand)
+    with pytest.raises(OptionError, match="fit with variances=True"):
+        fit_deletion(data, parents).standard_errors(name)
 
 
 def resampled(method: str, n: int, repetitions: int, **options):
