@@ -12,11 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.graphs.equivalence import PartiallyDirectedGraph
+from exactlearn.graphs.equivalence import Arc, PartiallyDirectedGraph
 from exactlearn.reporting.plot import painted
 from exactlearn.reporting.records_file import write_records
-
-Arc = tuple[int, int]
 
 MOST_DRAWN = 60
 """Most variables of a figure; the largest supports are drawn if there are more."""

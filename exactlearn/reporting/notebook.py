@@ -6,7 +6,7 @@ class. Colours are those of the notebook, mixed with grey, so that they fit ligh
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import compress
@@ -22,7 +22,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.evaluation.bootstrap import ArcStrengths
-from exactlearn.graphs.equivalence import PartiallyDirectedGraph
+from exactlearn.graphs.equivalence import Arc, PartiallyDirectedGraph
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.graphs.orientation import reversible_arcs
 from exactlearn.imputation.imputed import Imputed
@@ -116,8 +116,8 @@ def _drawing(value: Any) -> Drawing | None:
             return _drawing(value.model)
         case Certificate():
             return _marked_drawing(value.variables, value.parents)
-        case StructuralEM() | Imputed() if value.network is not None:
-            return _marked_drawing(value.network.names, value.network.parents)
+        case StructuralEM() | Imputed():
+            return _drawing(value.network)
         case LearnedNetwork():
             return network_drawing(value.names, value.parents, value.reversible)
         case Result() | Augmentation() | EquivalenceSearch() if value.parents:
@@ -127,7 +127,7 @@ def _drawing(value: Any) -> Drawing | None:
             shares = {
                 (p, v): float(value.edges[p, v]) for v, own in enumerate(parents) for p in own
             }
-            return network_drawing(value.names, parents, strengths=shares)
+            return _marked_drawing(value.names, parents, shares)
         case PartiallyDirectedGraph():
             names, both = _numbers(value.n_variables), (value.directed, value.undirected)
             arcs, edges = ([(names[a], names[b]) for a, b in links] for links in both)
@@ -140,8 +140,13 @@ def _numbers(n: int) -> tuple[str, ...]:
     return tuple(map(str, range(n)))
 
 
-def _marked_drawing(names: Sequence[str], parents: Sequence[Sequence[int]]) -> Drawing:
-    return network_drawing(names, parents, named_arcs(names, reversible_arcs(parents)))
+def _marked_drawing(
+    names: Sequence[str],
+    parents: Sequence[Sequence[int]],
+    strengths: Mapping[Arc, float] | None = None,
+) -> Drawing:
+    reversible = named_arcs(names, reversible_arcs(parents))
+    return network_drawing(names, parents, reversible, strengths)
 
 
 def _picture(value: Displayed) -> Iterable[Markup]:
