@@ -25,10 +25,7 @@ from exactlearn.reporting.page_results import (
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 """The browser's own guard that the page loads nothing."""
 
-Section = Callable[[Findings], Any]
-"""Returns elements and texts; nothing where there is nothing to tell."""
-
-SECTIONS: dict[str, Section] = {
+SECTIONS: dict[str, Callable[[Findings], Any]] = {
     "Summary": summary_section,
     "Data": data_section,
     "Network": network_section,
@@ -41,7 +38,7 @@ SECTIONS: dict[str, Section] = {
     "Rows not learned from": held_out_section,
     "How it was made": made_section,
 }
-"""The sections of a page, in order, by title."""
+"""The sections of a page, in order, by title: elements, or nothing where there is none."""
 
 
 def page(found: Findings) -> str:
