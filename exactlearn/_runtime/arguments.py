@@ -91,7 +91,9 @@ def _names(given: Sequence[Any], others: Mapping[str, Any], places: Mapping[str,
     """Return the names of the variables that the arguments are about."""
     if "names" in places:
         place = places["names"]
-        return as_names(given[place] if place < len(given) else others["names"])
+        found = given[place] if place < len(given) else others["names"]
+        # Where a single string was one name, it is a list by now.
+        return list(found) if isinstance(found, str) else as_names(found)
     for value in (*given, *others.values()):
         found = getattr(value, "names", None)
         if isinstance(found, tuple | list) and found:
