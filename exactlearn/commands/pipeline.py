@@ -132,6 +132,8 @@ def with_chosen_ess(
     KeyboardInterrupt
         After Ctrl-C, unless it ends a search that this is a part of.
     """
+    if isinstance(options, Selection):  # refused before the cross-validation, which takes long
+        constraints(options, dataset.names)
     chosen = chosen_ess(
         dataset,
         options.ess,

@@ -310,7 +310,8 @@ def _check_arcs(
             )
     for parent, child in sorted(required & forbidden):
         raise InfeasibleError(
-            f"the arc {names[parent]} -> {names[child]} is both required and forbidden; drop one"
+            f"the arc {names[parent]} -> {names[child]} is both required and forbidden, "
+            "by itself or by another constraint such as tiers; drop one"
         )
     for child in range(n):
         wanted = sorted(p for p, c in required if c == child)

@@ -129,7 +129,7 @@ class LearnedNetwork(ByValue, shown="status score bound gap ess arcs left_out da
     bound: float
     status: str
     reason: str
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, compare=False)
     ess: float | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
     directions: frozenset[Arc] = frozenset()

@@ -228,3 +228,10 @@ class TestSupport:
         records = support_record(names, arc_support([(parents, -1.0)]))
         write_support(records, names, tmp_path / "many.png")
         assert (tmp_path / "many.png").stat().st_size > 1000
+
+
+def test_a_misspelt_name_is_told_before_the_cross_validation():
+    for command in ("solve", "augment"):
+        said = fails(command, "cancer-mcar", "--require", "Smokr -> Cancer")
+        assert "no variable 'Smokr'; did you mean 'Smoker'?" in said
+        assert "held-out" not in said
