@@ -19,8 +19,8 @@ from exactlearn.commands.sections import Reading
 from exactlearn.errors import ExactlearnError, FormatError, OptionError
 from exactlearn.formats.models import FORMATS, NETWORKS, read_model
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.reporting.findings import Findings
 from exactlearn.reporting.page import page
+from exactlearn.reporting.page_content import PageContent
 from exactlearn.structure.learning import LearnedNetwork
 
 RECORD, PAGE = "result.json", "report.html"
@@ -35,7 +35,7 @@ def run(options: Report, output: Output) -> None:
     beside = source / PAGE if source.is_dir() else source.parent / f"{source.stem}.html"
     path = output.path or beside
     require_suffix(path, (".html",))
-    found = findings(source)
+    found = page_content(source)
     atomic_write(path, page(found))
     output.wrote(path)
     output.answer({"page": str(path), "notes": list(found.notes)}, *found.notes)
@@ -76,20 +76,20 @@ def report(
     atomic_write(Path(path), page(_of_object(result)))
 
 
-def _of_object(result: LearnedNetwork | BayesianNetwork | DecisionGraph) -> Findings:
+def _of_object(result: LearnedNetwork | BayesianNetwork | DecisionGraph) -> PageContent:
     if isinstance(result, LearnedNetwork):
-        return Findings("Learned network", result.to_dict(), result.dataset, result.network)
+        return PageContent("Learned network", result.to_dict(), result.dataset, result.network)
     title = "Decision graph" if isinstance(result, DecisionGraph) else "Bayesian network"
-    return _with_model(Findings(title), result)
+    return _with_model(PageContent(title), result)
 
 
 def write_page(folder: Path, output: Output) -> None:
     """Write the page of a folder's results into it, or say why there is none."""
-    atomic_write(folder / PAGE, page(findings(folder)))
+    atomic_write(folder / PAGE, page(page_content(folder)))
     output.detail(f"Wrote {folder / PAGE}")
 
 
-def findings(source: Path) -> Findings:
+def page_content(source: Path) -> PageContent:
     """Return what a folder, a record or a model file holds.
 
     Raises
@@ -100,18 +100,18 @@ def findings(source: Path) -> Findings:
     if source.is_dir():
         return _of_folder(source)
     if suffix_of(source) in FORMATS:
-        return _with_model(Findings(source.name), read_model(source))
+        return _with_model(PageContent(source.name), read_model(source))
     return _of_record(source)
 
 
-def _of_folder(folder: Path) -> Findings:
+def _of_folder(folder: Path) -> PageContent:
     record, run = folder / RECORD, folder / "run.toml"
     if not record.is_file() and not run.is_file():
         raise OptionError(
             f"{folder}: expected {RECORD} in it, as commands write it into a folder with "
             "--output FOLDER; name the record or the model itself"
         )
-    found = _of_record(record) if record.is_file() else Findings(folder.name)
+    found = _of_record(record) if record.is_file() else PageContent(folder.name)
     for name in (*(f"network{suffix}" for suffix in NETWORKS), "model.pdg.json"):
         if (folder / name).is_file():
             found = _with_model(found, read_model(folder / name))
@@ -120,7 +120,7 @@ def _of_folder(folder: Path) -> Findings:
     return _with_run(found, run) if run.is_file() else found
 
 
-def _with_run(found: Findings, path: Path) -> Findings:
+def _with_run(found: PageContent, path: Path) -> PageContent:
     """Add the title and the table of a run, of which the folder has a copy."""
     try:
         run = read_run(path)
@@ -130,7 +130,7 @@ def _with_run(found: Findings, path: Path) -> Findings:
     return _with_table(found, Path(run.data.file), run.data) if run.pipeline else found
 
 
-def _of_record(path: Path) -> Findings:
+def _of_record(path: Path) -> PageContent:
     """Return what a record tells, with the table that it names, where that is unchanged."""
     record = read_json(path)
     if not isinstance(record, dict):
@@ -139,8 +139,8 @@ def _of_record(path: Path) -> Findings:
     words = made_by.get("command") or []
     if not words:
         note = "The record does not say how it was made: an older version wrote it."
-        return Findings(path.stem, record, notes=(note,))
-    found = Findings(shlex.join(words[:3]), record)
+        return PageContent(path.stem, record, notes=(note,))
+    found = PageContent(shlex.join(words[:3]), record)
     try:
         options = declared(made_by, path)[1]
     except ExactlearnError as error:
@@ -155,18 +155,18 @@ def _of_record(path: Path) -> Findings:
     return _with_table(found, file, options) if isinstance(options, Reading) else found
 
 
-def _with_table(found: Findings, path: Path, reading: Reading) -> Findings:
+def _with_table(found: PageContent, path: Path, reading: Reading) -> PageContent:
     try:
         return replace(found, data=load(path, reading))
     except ExactlearnError as error:
         return _noted(found, f"No table is shown: {error}")
 
 
-def _with_model(found: Findings, model: Any) -> Findings:
+def _with_model(found: PageContent, model: Any) -> PageContent:
     return replace(found, **{"graph" if isinstance(model, DecisionGraph) else "network": model})
 
 
-def _noted(found: Findings, note: str) -> Findings:
+def _noted(found: PageContent, note: str) -> PageContent:
     return replace(found, notes=(*found.notes, note))
 
 

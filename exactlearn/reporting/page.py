@@ -7,8 +7,8 @@ Without its script everything is there but the conditional tables on hover, zoom
 from collections.abc import Callable
 from typing import Any
 
-from exactlearn.reporting.findings import Findings
 from exactlearn.reporting.markup import asset, tag
+from exactlearn.reporting.page_content import PageContent
 from exactlearn.reporting.page_data import data_section
 from exactlearn.reporting.page_models import decision_graph_section, network_section
 from exactlearn.reporting.page_results import (
@@ -25,7 +25,7 @@ from exactlearn.reporting.page_results import (
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 """The browser's own guard that the page loads nothing."""
 
-SECTIONS: dict[str, Callable[[Findings], Any]] = {
+SECTIONS: dict[str, Callable[[PageContent], Any]] = {
     "Summary": summary_section,
     "Data": data_section,
     "Network": network_section,
@@ -41,12 +41,12 @@ SECTIONS: dict[str, Callable[[Findings], Any]] = {
 """The sections of a page, in order, by title: elements, or nothing where there is none."""
 
 
-def page(found: Findings) -> str:
+def page(found: PageContent) -> str:
     """Return the page.
 
     Examples
     --------
-    >>> text = page(Findings("Two <b>", record={"status": "optimal", "reason": "<b>"}))
+    >>> text = page(PageContent("Two <b>", record={"status": "optimal", "reason": "<b>"}))
     >>> text.count("&lt;b&gt;"), "<b>" in text
     (3, False)
     """

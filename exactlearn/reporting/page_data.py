@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_patterns import missingness_patterns
-from exactlearn.reporting.findings import Findings
 from exactlearn.reporting.markup import MOST_ROWS, Markup, bar, count, quiet, table, tag
+from exactlearn.reporting.page_content import PageContent
 
 MOST_PATTERNS, MOST_COLUMNS = 20, 40
 """Most patterns of missing cells, and most variables of their picture."""
 
 
-def data_section(found: Findings) -> Any:
+def data_section(found: PageContent) -> Any:
     """Return types, states, rare states and missing cells of the table."""
     data = found.data
     if data is None:

@@ -8,7 +8,6 @@ import numpy as np
 
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, network_drawing
-from exactlearn.reporting.findings import STRENGTHS, Findings
 from exactlearn.reporting.markup import (
     MOST_ROWS,
     Markup,
@@ -20,6 +19,7 @@ from exactlearn.reporting.markup import (
     table,
     tag,
 )
+from exactlearn.reporting.page_content import STRENGTHS, PageContent
 from exactlearn.reporting.placed_drawing import PlacedDrawing
 from exactlearn.reporting.plot import MAX_BOXES
 from exactlearn.reporting.svg_picture import svg_element, svg_group
@@ -37,7 +37,7 @@ SUPPORT = {
 """Columns of the table of arcs by the keys of their support."""
 
 
-def network_section(found: Findings) -> Any:
+def network_section(found: PageContent) -> Any:
     """Return the network's picture, its conditional tables and its arcs."""
     if not found.parents:
         return None
@@ -62,7 +62,7 @@ def network_section(found: Findings) -> Any:
     return [_picture(drawing, "network", " ".join(legend), details), _arc_table(found, names, arcs)]
 
 
-def _arc_table(found: Findings, names: Sequence[str], arcs: Sequence[tuple[int, int]]) -> Markup:
+def _arc_table(found: PageContent, names: Sequence[str], arcs: Sequence[tuple[int, int]]) -> Markup:
     if not arcs:
         return tag("p", "The network has no arcs.")
     keys = [key for key in SUPPORT if any(key in one for one in found.support.values())]
@@ -111,7 +111,7 @@ def _details(box: int, title: str, *content: Markup) -> Markup:
     return tag("template", tag("h4", title), content, data_for=box)
 
 
-def decision_graph_section(found: Findings) -> Any:
+def decision_graph_section(found: PageContent) -> Any:
     """Return the decision graph's sizes and picture."""
     record = found.record.get("decision_graph") or found.record
     sizes = facts(

@@ -5,7 +5,6 @@ from math import exp, isfinite
 from shlex import join
 from typing import Any
 
-from exactlearn.reporting.findings import Findings
 from exactlearn.reporting.markup import (
     MOST_ROWS,
     Markup,
@@ -17,6 +16,7 @@ from exactlearn.reporting.markup import (
     table,
     tag,
 )
+from exactlearn.reporting.page_content import PageContent
 from exactlearn.reporting.report import STATUS, percent
 from exactlearn.reporting.trace import shown_range
 
@@ -44,7 +44,7 @@ PROOFS = {
 """What the status of a search proves."""
 
 
-def summary_section(found: Findings) -> Any:
+def summary_section(found: PageContent) -> Any:
     """Return how the search ended, and sizes."""
     record = found.record
     status = record.get("status")
@@ -65,7 +65,7 @@ def summary_section(found: Findings) -> Any:
     return told and [told, tag("p", reason) if reason else None]
 
 
-def answers_section(found: Findings) -> Any:
+def answers_section(found: PageContent) -> Any:
     """Return the posteriors."""
     parts = []
     own = [found.record] if isinstance(found.record.get("posterior"), dict) else []
@@ -77,7 +77,7 @@ def answers_section(found: Findings) -> Any:
     return parts
 
 
-def cells_section(found: Findings) -> Any:
+def cells_section(found: PageContent) -> Any:
     """Return the completed cells; numbered from 1, with losses and posteriors where known."""
     cells = found.entries("profile") or found.entries("completion")
     if not cells:
@@ -109,7 +109,7 @@ def _told(value: Any) -> str:
     return decimals(value) if isinstance(value, float) else "" if value is None else str(value)
 
 
-def alternatives_section(found: Findings) -> Any:
+def alternatives_section(found: PageContent) -> Any:
     """Return the best networks and the averaged one, and how each differs from the first."""
     listed = found.entries("networks") or found.entries("best")
     if second := found.record.get("runner_up"):
@@ -135,7 +135,7 @@ def alternatives_section(found: Findings) -> Any:
     return [quiet(f"Difference: {note}." if note else ""), compared, averaged]
 
 
-def _averaged_told(found: Findings) -> Markup | None:
+def _averaged_told(found: PageContent) -> Markup | None:
     """Return how the averaged network of bootstrap samples differs from the one shown."""
     bootstrap = found.record.get("bootstrap")
     if not bootstrap or not found.parents:
@@ -157,7 +157,7 @@ def _arcs_told(arcs: set[tuple[str, str]]) -> str:
     return ", ".join(f"{p} → {v}" for p, v in sorted(arcs))
 
 
-def search_section(found: Findings) -> Any:
+def search_section(found: PageContent) -> Any:
     """Return score and bound over time."""
     points = [point for point in found.trace if isfinite(point[1]) or isfinite(point[2])]
     if not points:
@@ -214,7 +214,7 @@ def _trace_picture(points: Sequence[tuple[float, float, float]], seconds: float)
     return tag("svg", parts, viewBox="0 0 640 240", class_="trace", role="img", aria_label=label)
 
 
-def proof_section(found: Findings) -> Any:
+def proof_section(found: PageContent) -> Any:
     """Return what is proven, and where the proof is."""
     record, made_by = found.record, found.record.get("made_by") or {}
     if record.get("bound") is None and "certificate" not in record:
@@ -234,7 +234,7 @@ def proof_section(found: Findings) -> Any:
     return [tag("p", text), tag("p", f"Certificate: {written}. ", command, checked)]
 
 
-def held_out_section(found: Findings) -> Any:
+def held_out_section(found: PageContent) -> Any:
     """Return the log-likelihood of rows that the models were not learned from."""
     rows = [
         [
@@ -248,7 +248,7 @@ def held_out_section(found: Findings) -> Any:
     return table(head, rows, right=head[1:]) if rows else None
 
 
-def made_section(found: Findings) -> Any:
+def made_section(found: PageContent) -> Any:
     """Return version, command, options and files that the result was made by."""
     made_by = found.record.get("made_by")
     if not made_by:

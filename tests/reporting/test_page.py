@@ -13,9 +13,9 @@ import pytest
 import exactlearn as el
 from exactlearn import BayesianNetwork, Dataset
 from exactlearn.errors import FormatError, OptionError
-from exactlearn.reporting.findings import Findings
 from exactlearn.reporting.markup import Markup, table, tag
 from exactlearn.reporting.page import SECTIONS, page
+from exactlearn.reporting.page_content import PageContent
 from tests.command_line import run, run_json
 
 EVIL = "<script>alert('1')</script>\"&"
@@ -197,7 +197,7 @@ def test_a_learned_network_has_a_page(tmp_path):
     assert titles[:3] == ["Summary", "Data", "Network"]
 
 
-def evil_findings():
+def evil_content():
     """Every text that comes from outside is hostile."""
     names, states = (EVIL, "b"), ((EVIL, "x"), ("y", EVIL))
     data = Dataset(np.array([[0, 0], [1, -1], [0, 1]]), names, states)
@@ -215,13 +215,13 @@ def evil_findings():
                     "data": [{"name": EVIL, "sha256": EVIL}]},
     }  # fmt: skip
     graph = el.compile_network(network)
-    return Findings(
+    return PageContent(
         EVIL, record, data, network, graph, [(0.1, -2.0, -1.0), (0.2, -1.0, -1.0)], [EVIL]
     )
 
 
 def test_names_and_states_are_escaped_everywhere():
-    text = page(evil_findings())
+    text = page(evil_content())
     found = outline(text)
     assert set(found.titles) == set(SECTIONS)
     assert "<script>alert" not in text
@@ -242,7 +242,7 @@ def test_large_tables_and_networks_keep_the_page_small():
     completion = [
         {"row": int(row), "variable": names[v], "value": "state 0"} for row, v in data.missing_cells
     ]
-    text = page(Findings("large", {"completion": completion}, data, network))
+    text = page(PageContent("large", {"completion": completion}, data, network))
     assert len(text) < 3_000_000
     assert f"First 200 of {n}." in text
     assert f"First 500 of {len(completion)}." in text
@@ -255,7 +255,7 @@ def test_large_tables_and_networks_keep_the_page_small():
 )
 def test_first_bounds_do_not_flatten_the_picture_of_a_search(bounds, top, is_cut):
     trace = list(zip((1.0, 2.0, 3.0), (-100.0, -99.0, -98.5), bounds, strict=True))
-    text = page(Findings("search", {"seconds": 4.0}, trace=trace))
+    text = page(PageContent("search", {"seconds": 4.0}, trace=trace))
     assert f">{top}</text>" in text
     assert ("the bound begins at -10<" in text) == is_cut
     heights = [float(y) for y in re.findall(r"V([\d.]+)", text)]
@@ -407,7 +407,7 @@ CONTRASTS = """() => {
 
 
 def test_hostile_names_do_nothing_in_a_browser(opened):
-    view = opened(page(evil_findings()))
+    view = opened(page(evil_content()))
     for box in view.locator(".box").all():
         box.focus()
     assert view.locator("script").count() == 1

@@ -1,4 +1,4 @@
-"""What a page of results tells of, gathered from a record, a table, models and a trace."""
+"""The content of a page of results: a record, a table, models and a trace."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ STRENGTHS = {
 
 
 @dataclass(frozen=True)
-class Findings:
-    """What a page tells of; what is ``None`` or empty is left out.
+class PageContent:
+    """The content of a page; what is ``None`` or empty is left out.
 
     Parameters
     ----------
