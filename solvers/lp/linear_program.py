@@ -31,9 +31,10 @@ class LinearProgram:
         import highspy  # takes long to import
 
         self._engine: Any = highspy  # its own annotations are incomplete
-        self._highs = self._engine.Highs()
+        # Made plainly, HiGHS 1.16 greets on standard output as it enables callbacks not used here.
+        silent = {"enableCallbacks": highspy.Highs.silent}
+        self._highs: Any = type("Silent", (highspy.Highs,), silent)()
         for option, value in (
-            ("output_flag", False),
             ("presolve", "off"),
             ("solver", "simplex"),
             ("parallel", "off"),

@@ -204,3 +204,11 @@ def test_bounds_are_reported_before_the_search_ends(data_dir):
     assert told[-1] == stopped.bound
     assert len(told) >= 1
     assert told[-1] >= solve_root(component).bound
+
+
+def test_no_word_of_highs_on_standard_output(capfd):
+    """``--json`` prints exactly one object; HiGHS 1.16 announces itself when it is made."""
+    program = LinearProgram()
+    program.add_columns(np.ones(1), np.array([0, 0]), np.array([], int))
+    del program
+    assert capfd.readouterr().out == ""
