@@ -74,8 +74,8 @@ def named_learner(name: str) -> Learner:
     """
     if name not in LEARNERS:
         raise OptionError(
-            f"no learner {name!r}{did_you_mean(name, LEARNERS)}; expected one of "
-            f"{', '.join(LEARNERS)}, or a function of a table"
+            f"no learner {name!r}{did_you_mean(name, LEARNERS)}; "
+            "in Python a function of a table is one, too"
         )
     return LEARNERS[name]
 

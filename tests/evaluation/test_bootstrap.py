@@ -175,6 +175,9 @@ def test_failures_are_told_and_a_column_may_be_left_out(table: el.Dataset) -> No
         bootstrap(table, 0)
     with pytest.raises(OptionError, match="no learner 'exactly'; did you mean 'exact'"):
         bootstrap(table, 1, learner="exactly")
+    with pytest.raises(OptionError) as refused:
+        bootstrap(table, 1, learner="hc")
+    assert str(refused.value).count("expected one of") == 1
 
 
 def test_missing_cells_and_the_frame() -> None:
