@@ -112,9 +112,11 @@ def with_file(search: Selection, names: Sequence[str]) -> Selection:
 
 def _from_file(table: Mapping[str, Any], names: Sequence[str]) -> Constrained:
     """Return the constraints of a parsed file, each key checked on its own."""
-    inner = table.get("constraints", table)
+    inner = table.get("constraints", table.get("search", table))
     if not isinstance(inner, Mapping) or (inner is not table and len(table) > 1):
-        raise OptionError("expected the section [constraints] alone, or its keys without a section")
+        raise OptionError(
+            "expected the section [constraints] or [search] alone, or its keys without a section"
+        )
     found = from_table(inner, Constrained)
     for key in inner:
         try:

@@ -42,7 +42,7 @@ def as_toml(table):
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("section", ["", "[constraints]\n"])
+@pytest.mark.parametrize("section", ["", "[constraints]\n", "[search]\n"])
 def test_every_constraint_of_the_options_may_stand_in_the_file(tmp_path, section):
     file = written(tmp_path, section + as_toml(ALL))
     assert with_file(Selection(constraints=str(file)), NAMES) == Selection(**ALL)
