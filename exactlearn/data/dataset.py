@@ -547,12 +547,18 @@ def _coded(value: Any, name: str, left_out: dict[str, str] | None) -> Dataset:
     if _is_frame(value) or isinstance(value, np.ndarray):
         from exactlearn.data.coding import code_array, code_frame  # pandas takes long to import
 
-        if isinstance(value, np.ndarray):
-            return Dataset(*code_array(value, None, None, MISSING_SYMBOLS, left_out=left_out))
-        table = code_frame(
-            value, states=None, missing=MISSING_SYMBOLS, discretise=None, left_out=left_out
-        )
-        return Dataset(*table)
+        maker = "from_array" if isinstance(value, np.ndarray) else "from_frame"
+        try:
+            if isinstance(value, np.ndarray):
+                return Dataset(*code_array(value, None, None, MISSING_SYMBOLS, left_out=left_out))
+            table = code_frame(
+                value, states=None, missing=MISSING_SYMBOLS, discretise=None, left_out=left_out
+            )
+            return Dataset(*table)
+        except DataError as error:  # its advice names parameters that the caller may lack
+            raise DataError(
+                f"{error}\nPass Dataset.{maker}({name}, ...): it takes discretise, drop, missing"
+            ) from None
     from exactlearn.data.blocks import Blocks, merge_rows
 
     if isinstance(value, Blocks):

@@ -10,6 +10,7 @@ import pytest
 
 import exactlearn as el
 from exactlearn.augmentation.incumbent import total_score
+from exactlearn.errors import DataError
 from exactlearn.solvers.constraints import RequiredAncestor, Tiers
 from exactlearn.structure import learning, selection
 from tests.brute_force import is_acyclic
@@ -287,3 +288,14 @@ class TestLog:
     def test_nothing_is_printed_by_default(self, capfd):
         el.learn(table(13))
         assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("maker", ["from_frame", "from_array"])
+def test_refused_numbers_name_what_takes_the_advised_parameters(maker: str) -> None:
+    numbers = np.random.default_rng(1).permutation(200.0 + np.arange(100)).repeat(2)[:, None]
+    data = pd.DataFrame(numbers, columns=["a"]) if maker == "from_frame" else numbers
+    with pytest.raises(DataError, match=rf"(?s)discretise=.*Dataset\.{maker}\(data, \.\.\.\)"):
+        el.learn(data)
+    rule = {"*": "frequency:5"}
+    table = getattr(el.Dataset, maker)(data, discretise=rule)
+    assert table.cardinalities.tolist() == [5]
