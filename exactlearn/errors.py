@@ -102,7 +102,7 @@ _WRITTEN: ContextVar[Callable[[str, Any], str]] = ContextVar("written", default=
 """How a parameter is written where messages are read."""
 
 
-def told(parameter: str, value: Any = None) -> str:
+def as_written(parameter: str, value: Any = None) -> str:
     """Return a parameter and its value as a message names them: the command line has options.
 
     Parameters

@@ -464,15 +464,15 @@ def constraints_by_index(
     (RequiredAncestor(ancestor=0, descendant=1),)
     """
 
-    def told(value: Any) -> Any:
+    def by_index(value: Any) -> Any:
         if isinstance(value, str):
             return variable_index(value, name, names)
         if isinstance(value, tuple | list | set | frozenset):
             kind = frozenset if isinstance(value, set | frozenset) else tuple
-            return kind(map(told, value))
+            return kind(map(by_index, value))
         return value
 
     return tuple(
-        replace(one, **{part.name: told(getattr(one, part.name)) for part in fields(one)})
+        replace(one, **{part.name: by_index(getattr(one, part.name)) for part in fields(one)})
         for one in constraints
     )

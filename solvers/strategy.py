@@ -78,6 +78,8 @@ COMPONENT_SOLVERS: dict[str, ComponentSolver] = {
 LONG = 1.0
 """Seconds of a proof that is kept, where a search keeps its state."""
 
+WENT_ON = "it went on where an earlier search had stopped, whose time does not count here"
+
 SINGLE = "a single variable takes its best candidate"
 """Why a component needs no component solver."""
 
@@ -238,6 +240,7 @@ class Strategy:
         """Take over the best selection of a component from an earlier search that proved it."""
         found = self._states.load(f"proof-{self.progress.components[k].digest}")
         if found:
+            self.progress.note(WENT_ON)
             self.progress.improve(k, found["chosen"], found["values"])
             self.progress.prove(k, self.progress.scores[k])
         return bool(found)
@@ -293,6 +296,7 @@ class Strategy:
         key = f"left-{component.digest}"
         left = self._states.load(key)
         if left:
+            progress.note(WENT_ON)
             progress.improve(k, left["chosen"])
             multipliers = Multipliers.of_state(left)
             pool, bound = multipliers.counted, multipliers.bound(component)

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 import exactlearn as el
 from exactlearn.__main__ import main
-from exactlearn.errors import parameters_written, told
+from exactlearn.errors import as_written, parameters_written
 
 ROWS = 60
 COLUMNS = {
@@ -57,5 +57,5 @@ def test_scores_are_named_as_they_are_given():
     with pytest.raises(el.ExactlearnError, match="ess='auto' is for score='bdeu', found 'bic'"):
         el.learn(table, score="bic", ess="auto")
     with parameters_written(lambda parameter, value: f"<{parameter}>"):
-        assert told("drop", ["a"]) == "<drop>"
-    assert told("drop", ["a"]) == "drop=['a']"
+        assert as_written("drop", ["a"]) == "<drop>"
+    assert as_written("drop", ["a"]) == "drop=['a']"

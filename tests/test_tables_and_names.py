@@ -215,7 +215,7 @@ def test_names_and_indices_name_the_same_variables(name):
 @pytest.mark.parametrize("name", sorted(VARIABLES))
 def test_an_unknown_name_is_refused_with_those_near(name):
     if "v(" not in inspect.getsource(VARIABLES[name]).partition("lambda v:")[2]:
-        pytest.skip("it is told no variable by itself")
+        pytest.skip("it takes no variable by itself")
     with pytest.raises(el.ExactlearnError, match="X"):
         VARIABLES[name](lambda v: f"X{v}X")
 

@@ -15,7 +15,7 @@ from time import monotonic
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.control import LOG, SearchControl
 from exactlearn._runtime.files import atomic_write
 from exactlearn.errors import FormatError, OptionError
 
@@ -69,6 +69,7 @@ class Checkpoint:
         if path is None or not path.exists():
             return {}
         try:
+            LOG.info("going on from the state %s", path.name)
             with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 return {name: file[name] for name in file.files}
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:

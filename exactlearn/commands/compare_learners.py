@@ -75,7 +75,7 @@ def _refuse_others(options: Compare) -> None:
 def _table(rows: Sequence[Mapping[str, Any]], measures: tuple[str, ...], best: str) -> Any:
     """Return the means, and the differences from the best learner, with standard errors."""
 
-    def told(row: Mapping[str, Any], key: str) -> str:
+    def cell(row: Mapping[str, Any], key: str) -> str:
         error = number(row[f"{key}_error"], 4)
         return (number(row[key], 4) or str(row[key])) + (f" ± {error}" if error else "")
 
@@ -86,7 +86,7 @@ def _table(rows: Sequence[Mapping[str, Any]], measures: tuple[str, ...], best: s
     cells = [
         [
             row["learner"],
-            *(told(row, key) for m in measures for key in (m, f"{m}_difference")),
+            *(cell(row, key) for m in measures for key in (m, f"{m}_difference")),
             str(row["folds"]),
             number(row["seconds"], 2),
         ]

@@ -30,7 +30,7 @@ from exactlearn.data.labels import (
     ordered,
     summary,
 )
-from exactlearn.errors import DataError, OptionError, did_you_mean, told
+from exactlearn.errors import DataError, OptionError, as_written, did_you_mean
 
 
 class Sum(Protocol):
@@ -225,7 +225,7 @@ class _FoundStates:
         names = [column.name for column in rows.columns]
         self.names = self.names or tuple(names)
         check_known(
-            f"states are declared (by a model, or {told('states')}) for", self.declared, names
+            f"states are declared (by a model, or {as_written('states')}) for", self.declared, names
         )
         for column in rows.columns:
             if column.name in self.names and column.name not in self.declared:

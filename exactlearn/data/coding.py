@@ -25,7 +25,7 @@ from exactlearn.data.labels import (
     ordered,
     summary,
 )
-from exactlearn.errors import DataError, OptionError, did_you_mean, told
+from exactlearn.errors import DataError, OptionError, as_written, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +88,7 @@ def code_columns(
         When an option names no column, or options contradict each other.
     """
     names = [column.name for column in columns]
-    check_known(f"states are declared (by a model, or {told('states')}) for", states, names)
+    check_known(f"states are declared (by a model, or {as_written('states')}) for", states, names)
     check_known("discretisation is asked for", [n for n in discretise if n != "*"], names)
     check_options(states, missing, discretise)
     coded, faults = {}, []
@@ -188,7 +188,7 @@ def _binned(column: Column, rule: str, place: Place) -> Coded:
         raise DataError(
             f"{place(column.name, column.first_row(label))}: {label!r} is not a number, which "
             f"discretisation ({rule}) needs; correct it, or read it as missing "
-            f"({told('missing', [label])})"
+            f"({as_written('missing', [label])})"
         )
     if len(set(values)) < 2:
         raise DataError(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from exactlearn.data import MANY
 from exactlearn.data.codes import LARGEST, MISSING, SMALL
 from exactlearn.data.discretisation import interval, interval_start
-from exactlearn.errors import DataError, OptionError, did_you_mean, told
+from exactlearn.errors import DataError, OptionError, as_written, did_you_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +241,7 @@ def constant_message(column: Column, place: Place) -> str:
     declare = (
         "declare its other states"
         if column.labels
-        else f"declare its states ({told('states', {column.name: ['A', 'B']})})"
+        else f"declare its states ({as_written('states', {column.name: ['A', 'B']})})"
     )
     where = place(column.name, None)
     return f"{where}: {constant_reason(column)}; {drop_hint(column)}, or {declare}"
@@ -254,7 +254,8 @@ class _ManyNumbersError(DataError):
         super().__init__(
             f"{where}: {count} different numbers, too many for states; discretise it into bins of "
             f"equal frequency ({_rule(name, 'frequency')}) or of equal width "
-            f"({_rule(name, 'width')}), drop it ({told('drop', [name])}), or declare its states"
+            f"({_rule(name, 'width')}), drop it ({as_written('drop', [name])}), or declare "
+            "its states"
         )
         self.where = where
         self.shown = f"{name!r} ({count})"
@@ -291,7 +292,7 @@ def check_repetition(column: Column, place: Place, rows: int | None = None) -> N
         raise DataError(
             f"{place(column.name, column.first_row(label))}: {label!r} stands among "
             f"{count - len(strange)} different numbers; if it means missing, say so "
-            f"({told('missing', [label])}) and discretise the column; or {drop_hint(column)}"
+            f"({as_written('missing', [label])}) and discretise the column; or {drop_hint(column)}"
         )
     if count > rows // 2 or count > LARGEST:
         raise DataError(
@@ -302,12 +303,12 @@ def check_repetition(column: Column, place: Place, rows: int | None = None) -> N
 
 def drop_hint(column: Column) -> str:
     """Return the advice to leave a column out."""
-    return f"drop it ({told('drop', [column.name])})"
+    return f"drop it ({as_written('drop', [column.name])})"
 
 
 def _rule(name: str, method: str) -> str:
     """Return the advice to discretise a column, or all of them, ``*``."""
-    return told("discretise", {name: f"{method}:5"})
+    return as_written("discretise", {name: f"{method}:5"})
 
 
 def summary(faults: Sequence[DataError]) -> str:
@@ -327,7 +328,7 @@ def _many_numbers(faults: Sequence[_ManyNumbersError]) -> str:
         f"{faults[0].where} and {len(faults) - 1} more: too many different numbers for states in "
         f"{_listed([fault.shown for fault in faults], ', ')}; discretise them all into bins of "
         f"equal frequency ({_rule('*', 'frequency')}) or of equal width ({_rule('*', 'width')}), "
-        f"or name by name, or drop them ({told('drop')})"
+        f"or name by name, or drop them ({as_written('drop')})"
     )
 
 

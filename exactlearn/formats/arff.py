@@ -24,7 +24,7 @@ import numpy as np
 from exactlearn._runtime.files import atomic_write, read_lines
 from exactlearn.data.codes import repeated
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, FormatError, told
+from exactlearn.errors import DataError, FormatError, as_written
 from exactlearn.formats.delimited import coded_columns, written_rows
 from exactlearn.formats.raw_table import RawTable, TableFormat
 
@@ -135,7 +135,7 @@ def _rows(
         if len(fields) == width + 1 and fields[-1][:1] == "{":
             raise FormatError(
                 f"{path}, line {k}: a row with the weight {fields[-1]}; make it an attribute, and "
-                f"name that with {told('weights')}"
+                f"name that with {as_written('weights')}"
             )
         if len(fields) != width:
             raise FormatError(

@@ -20,7 +20,7 @@ from exactlearn._runtime.files import atomic_write, line_blocks, line_starts, re
 from exactlearn._runtime.kernel import kernel
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import Column
-from exactlearn.errors import DataError, FormatError, OptionError, told
+from exactlearn.errors import DataError, FormatError, OptionError, as_written
 from exactlearn.formats.raw_table import RawTable, TableFormat
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class _Reader:
             raise FormatError(f"{self.path}: the file is empty; expected a table")
         raise FormatError(
             f"{self.path}: only line 1 holds anything, and it was read as the names; add rows, or "
-            f"read it with {told('header', False)} if it is one"
+            f"read it with {as_written('header', False)} if it is one"
         )
 
 

@@ -17,7 +17,7 @@ from exactlearn.data.codes import repeated
 from exactlearn.data.coding import check_known, code_columns, generated_names
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import Column
-from exactlearn.errors import DataError, FormatError, OptionError, told
+from exactlearn.errors import DataError, FormatError, OptionError, as_written
 from exactlearn.formats.arff import ARFF
 from exactlearn.formats.dat import DAT
 from exactlearn.formats.delimited import DELIMITED, SEPARATORS
@@ -237,7 +237,7 @@ def _named(text: RawTable, given: Sequence[str] | None) -> list[Column]:
     names = given or text.names or generated_names(count)
     if len(names) != count:
         raise OptionError(f"{text.path}: {len(names)} names for {count} columns; give one each")
-    first = f"if the first line is a row, read with {told('header', False)}"
+    first = f"if the first line is a row, read with {as_written('header', False)}"
     for position, name in enumerate(names, 1):
         if not name:
             raise FormatError(

@@ -50,7 +50,7 @@ from threadpoolctl import threadpool_limits
 from exactlearn._runtime.control import SearchControl
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, MissingExtraError, told
+from exactlearn.errors import DataError, MissingExtraError, as_written
 from exactlearn.imputation.imputed import Imputed, cell_probabilities, first_states, one_hot
 from exactlearn.imputation.learning import Learning
 from exactlearn.imputation.turns import in_turns, mean_shares, with_shares
@@ -341,7 +341,8 @@ def class_variable(dataset: Dataset) -> int:
         names = ", ".join(repr(dataset.names[v]) for v in found[:5]) or "none"
         raise DataError(
             "a classifier needs exactly one variable with missing cells, the class; found "
-            f"{names}{', ...' if len(found) > 5 else ''}: hide cells of one only ({told('class')})"
+            f"{names}{', ...' if len(found) > 5 else ''}: hide cells of one only "
+            f"({as_written('class')})"
         )
     if (dataset.codes[:, found[0]] == MISSING).all():
         raise DataError(

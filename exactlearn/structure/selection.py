@@ -17,7 +17,7 @@ from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import OptionError, told
+from exactlearn.errors import OptionError, as_written
 from exactlearn.scoring.candidate_identification import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.deletion_enumeration import CountsMethod, DeletionCounts
@@ -107,8 +107,8 @@ def chosen_ess(
         return ChosenESS(ess=ess, choice=None, time_left=time_limit)
     if criterion != BDeu.name:
         raise OptionError(
-            f"{told('ess', 'auto')} is for {told('score', 'bdeu')}, found {criterion!r}; leave one "
-            "of the two out"
+            f"{as_written('ess', 'auto')} is for {as_written('score', 'bdeu')}, found "
+            f"{criterion!r}; leave one of the two out"
         )
     from exactlearn.structure.ess_choice import choose_ess  # takes long to import
 
@@ -352,8 +352,8 @@ class Scoring:
 
         if isinstance(counts, DeletionCounts):
             raise OptionError(
-                f"{told('local_models', self.local_models)} takes expected counts of missing "
-                f"cells, not those of {told('counts', self.counts)}; leave one of them out"
+                f"{as_written('local_models', self.local_models)} takes expected counts of missing "
+                f"cells, not those of {as_written('counts', self.counts)}; leave one of them out"
             )
         return LocalModels(
             self.dataset,

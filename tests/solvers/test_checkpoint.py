@@ -102,6 +102,7 @@ def test_what_was_proven_is_not_proven_again(tmp_path, monkeypatch):
     again = solve(problem, solver="order-graph", checkpoint=tmp_path)
     assert (again.status, again.score, again.parents) == ("optimal", first.score, first.parents)
     assert again.nodes < first.nodes
+    assert "went on" in again.message
 
 
 def test_a_limit_keeps_the_state(tmp_path):
