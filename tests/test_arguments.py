@@ -119,7 +119,6 @@ def test_the_divergence_of_networks_is_that_of_their_graphs(graph):
         (lambda: el.query("asia.bif"), "'model': .*found 'asia.bif', of type str; .*read_bif"),
         (lambda: el.query(NETWORK, ["v1"]), r"'evidence': expected a mapping"),
         (lambda: el.query(NETWORK, targets=[4.5]), "'targets': .* found '4.5', of type float"),
-        (lambda: el.query(el.fit_em(TABLE, [(), ()])), r"of type EMResult; pass its \.model"),
         (lambda: el.joint_posterior(NETWORK, None), "'variables': .* found None"),
         (lambda: el.refine(NETWORK, TABLE), "of type BayesianNetwork; .*compile_network"),
         (
@@ -152,3 +151,8 @@ def test_a_profile_belongs_to_its_table():
 def test_a_family_has_known_indices():
     with pytest.raises(OptionError, match="expected indices from 0 to 1"):
         el.score_family(COMPLETE, 1, [2], "bdeu")
+
+
+def test_a_result_stands_for_its_network():
+    fitted = el.fit_em(TABLE, [(), ()])
+    assert el.query(fitted).posterior == el.query(fitted.model).posterior

@@ -180,6 +180,8 @@ def as_rules(value: Any, name: str = "discretise") -> Any:
 def instance_of(kinds: type | tuple[type, ...], expected: str, instead: str) -> Check:
     """Return the check that an argument is an instance of one of these classes.
 
+    A result that holds one as its ``network`` or ``model`` stands for that.
+
     Parameters
     ----------
     kinds
@@ -189,12 +191,10 @@ def instance_of(kinds: type | tuple[type, ...], expected: str, instead: str) -> 
     """
 
     def check(value: Any, name: str) -> Any:
-        if isinstance(value, kinds):
-            return value
-        parts = [
-            part for part in ("network", "model") if isinstance(getattr(value, part, 0), kinds)
-        ]
-        raise refusal(name, expected, value, f"pass its .{parts[0]}" if parts else instead)
+        for found in (value, getattr(value, "network", None), getattr(value, "model", None)):
+            if isinstance(found, kinds):
+                return found
+        raise refusal(name, expected, value, instead)
 
     return check
 

@@ -499,15 +499,24 @@ def as_dataset(value: Any, name: str = "dataset") -> Dataset:
     return _coded(value, name, None)
 
 
-def usable_columns(value: Any, name: str = "data") -> tuple[Dataset, dict[str, str]]:
+def usable_columns(value: Any, name: str = "data", **coding: Any) -> tuple[Dataset, dict[str, str]]:
     """Return a table as :func:`as_dataset`, and the columns that are kept out, with the reason.
 
     These are entirely missing, or constant without another state that is declared.
+
+    Parameters
+    ----------
+    value, name
+        The argument of a function, and its name.
+    coding
+        ``discretise`` and ``drop`` of :meth:`Dataset.from_frame`, for a frame or an array.
 
     Raises
     ------
     ArgumentError, DataError
         As :func:`as_dataset`; also when no column is left.
+    OptionError
+        When a table that is coded already is to be coded otherwise.
 
     Examples
     --------
@@ -516,7 +525,9 @@ def usable_columns(value: Any, name: str = "data") -> tuple[Dataset, dict[str, s
     (('X1',), {'X0': "constant, every cell is 'a'"})
     """
     left_out: dict[str, str] = {}
-    dataset = _coded(value, name, left_out)
+    if any(coding.values()) and not (_is_frame(value) or isinstance(value, np.ndarray)):
+        raise OptionError(f"{' and '.join(coding)} are for a frame or an array: code the table so")
+    dataset = _coded(value, name, left_out, **coding)
     unseen = np.asarray((dataset.codes < 0).all(axis=0))
     for v in np.flatnonzero((dataset.cardinalities < 2) | unseen).tolist():
         labels = () if unseen[v] else dataset.states[v]
@@ -541,7 +552,13 @@ def usable_columns(value: Any, name: str = "data") -> tuple[Dataset, dict[str, s
     return dataset, left_out
 
 
-def _coded(value: Any, name: str, left_out: dict[str, str] | None) -> Dataset:
+def _coded(
+    value: Any,
+    name: str,
+    left_out: dict[str, str] | None,
+    discretise: Mapping[str, str] | None = None,
+    drop: Sequence[str] = (),
+) -> Dataset:
     if isinstance(value, Dataset):
         return value
     if _is_frame(value) or isinstance(value, np.ndarray):
@@ -550,9 +567,16 @@ def _coded(value: Any, name: str, left_out: dict[str, str] | None) -> Dataset:
         maker = "from_array" if isinstance(value, np.ndarray) else "from_frame"
         try:
             if isinstance(value, np.ndarray):
-                return Dataset(*code_array(value, None, None, MISSING_SYMBOLS, left_out=left_out))
+                array = (value, None, None, MISSING_SYMBOLS)
+                how: dict[str, Any] = {"discretise": discretise, "drop": drop, "left_out": left_out}
+                return Dataset(*code_array(*array, **how))
             table = code_frame(
-                value, states=None, missing=MISSING_SYMBOLS, discretise=None, left_out=left_out
+                value,
+                states=None,
+                missing=MISSING_SYMBOLS,
+                discretise=discretise,
+                drop=drop,
+                left_out=left_out,
             )
             return Dataset(*table)
         except DataError as error:  # its advice names parameters that the caller may lack

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.arguments import (
     arcs_by_index,
+    as_names,
+    as_rules,
     checked_arguments,
     refusal,
     variable_index,
@@ -198,10 +200,19 @@ def _anything(value: Any, name: str) -> Any:
     return value
 
 
-@checked_arguments(score=_anything, required=_anything, forbidden=_anything, tiers=_anything)
+@checked_arguments(
+    score=_anything,
+    required=_anything,
+    forbidden=_anything,
+    tiers=_anything,
+    discretise=as_rules,
+    drop=as_names,
+)
 def learn(
     data: "Dataset | pd.DataFrame | Any",
     *,
+    discretise: Mapping[str, str] | None = None,
+    drop: Sequence[str] = (),
     score: str | Score = "bdeu",
     ess: float | Literal["auto"] | None = None,
     max_parents: int | None = 3,
@@ -226,6 +237,9 @@ def learn(
         A :class:`Dataset`, a pandas frame or an array of values, shape (rows, variables); cells may
         be missing. A column that is constant or entirely missing is kept out, with a warning. Or
         what :func:`exactlearn.read_blocks` names, such as many files or a Dask frame.
+    discretise, drop
+        Bins of numeric columns, as in ``{"age": "frequency:5"}`` or ``{"*": "width:5"}``, and
+        columns to leave out, of a frame or an array.
     score
         ``bdeu``, ``bic``, ``aic`` or a :class:`Score`.
     ess
@@ -304,7 +318,7 @@ def learn(
     with clusters.running(cluster) as client:
         if isinstance(data, Blocks):
             data = merge_rows(data, cluster=client)
-        dataset, left_out = usable_columns(data)
+        dataset, left_out = usable_columns(data, discretise=discretise, drop=drop)
         for name, why in left_out.items():
             warnings.warn(f"column {name!r} is left out: {why}", LeftOutWarning, stacklevel=3)
         limit = time_limit

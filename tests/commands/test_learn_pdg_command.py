@@ -163,4 +163,6 @@ def test_direct_learning_needs_complete_rows(tables):
 
 
 def test_a_direct_search_names_the_method_that_takes_missing_cells():
-    assert "'learn-pdg --method em'" in fails("learn-pdg", "asia-mnar", "--method", "direct")
+    assert "the method em of 'exactlearn learn-pdg'" in fails(
+        "learn-pdg", "asia-mnar", "--method", "direct"
+    )

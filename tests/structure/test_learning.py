@@ -299,3 +299,18 @@ def test_refused_numbers_name_what_takes_the_advised_parameters(maker: str) -> N
     rule = {"*": "frequency:5"}
     table = getattr(el.Dataset, maker)(data, discretise=rule)
     assert table.cardinalities.tolist() == [5]
+
+
+def test_numeric_columns_are_cut_and_columns_left_out_as_in_from_frame() -> None:
+    rng = np.random.default_rng(1)
+    age = rng.normal(size=60)
+    frame = pd.DataFrame({"age": age, "old": age > 0, "name": [f"n{k}" for k in range(60)]})
+    found = el.learn(frame, discretise={"age": "frequency:2"}, drop="name")
+    assert found.names == ("age", "old")
+    assert len(found.dataset.states[0]) == 2
+    assert found.arcs
+    cells = frame.drop(columns="name").to_numpy(object)
+    by_array = el.learn(cells, discretise={"X0": "frequency:2"})
+    assert by_array.score == found.score
+    with pytest.raises(el.ExactlearnError, match="for a frame or an array"):
+        el.learn(found.dataset, drop=["old"])
