@@ -35,6 +35,7 @@ from exactlearn.reporting.drawing import (
     structure_drawing,
 )
 from exactlearn.reporting.markup import (
+    MOST_ROWS,
     Markup,
     asset,
     bar,
@@ -156,8 +157,8 @@ def _picture(value: Displayed) -> Iterable[Markup]:
         return
     if (drawn := _drawn(drawing)) is None:
         arcs = [[drawing.labels[a], drawing.labels[b]] for a, b in drawing.arcs]
-        yield quiet(f"no picture: {len(drawing.labels)} boxes, {len(arcs)} arcs")
-        yield table(["from", "to"], arcs)
+        yield quiet(f"no picture: {len(drawing.labels)} boxes, {len(arcs)} arcs are too many")
+        yield folded("The arcs", table(["from", "to"], arcs[:MOST_ROWS], total=len(arcs)))
         return
     yield tag("div", drawn, class_="wide")
     legend = [
