@@ -156,3 +156,10 @@ def test_a_family_has_known_indices():
 def test_a_result_stands_for_its_network():
     fitted = el.fit_em(TABLE, [(), ()])
     assert el.query(fitted).posterior == el.query(fitted.model).posterior
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_a_row_of_a_frame_is_evidence_and_its_missing_cells_are_none(missing):
+    known = {"v1": "yes"}
+    row = pd.Series({**known, "v4": missing}, dtype=object)
+    assert el.query(NETWORK, row).posterior == el.query(NETWORK, known).posterior

@@ -318,12 +318,19 @@ def _state_of_one(value: Any, name: str, names: Names) -> tuple[str, str]:
 
 
 def _evidence(value: Any, name: str, names: Names) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        instead = "pass {'smoke': 'yes'}, say"
+    """Return the observed states by name, of a mapping or of a row of a pandas frame."""
+    if not (isinstance(value, Mapping) or type(value).__name__ == "Series"):
+        instead = "pass {'smoke': 'yes'}, say, or a row of a frame"
         raise refusal(name, "a mapping of variables to states", value, instead)
-    if all(isinstance(key, str) for key in value):
-        return value
-    return {name_of(key, name, names): state for key, state in value.items()}
+    observed = {key: state for key, state in value.items() if not _is_missing(state)}
+    if all(isinstance(key, str) for key in observed):
+        return observed
+    return {name_of(key, name, names): state for key, state in observed.items()}
+
+
+def _is_missing(value: Any) -> bool:
+    is_nan = isinstance(value, float) and value != value
+    return is_nan or value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def parents_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, ...], ...]:
