@@ -35,7 +35,7 @@ class TestDoctor:
         assert record["faults"] == []
         assert set(record["solvers"]) == set(COMPONENT_SOLVERS)
         assert set(record["solvers"].values()) == {"works"}
-        assert set(record["extras"]["plot"]) == {"graphviz", "matplotlib"}
+        assert set(record["extras"]["plot"]) == {"matplotlib"}
         kernels = record["kernels"]
         assert 0 < kernels["compiled"] <= kernels["known"]
         assert record["threads"] <= record["cores"]
