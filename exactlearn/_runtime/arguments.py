@@ -30,7 +30,7 @@ Names = Sequence[str] | None
 
 @dataclass(frozen=True)
 class ByName:
-    """A check of variables, which are told by their names or by their indices.
+    """A check of variables, given by their names or by their indices.
 
     The names are those of the first argument that has ``names``, such as a table or a model.
 
@@ -300,8 +300,8 @@ def _names_of(value: Any, name: str, names: Names) -> list[str]:
     if names is None or isinstance(value, str) or value is None:
         return as_names(value, name)
     value = value if isinstance(value, Iterable) else (value,)
-    told = [one if isinstance(one, str) else variable_index(one, name, names) for one in value]
-    return [one if isinstance(one, str) else names[one] for one in told]
+    known = [one if isinstance(one, str) else variable_index(one, name, names) for one in value]
+    return [one if isinstance(one, str) else names[one] for one in known]
 
 
 def name_of(value: Any, name: str, names: Names) -> str:

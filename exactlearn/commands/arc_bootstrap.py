@@ -21,8 +21,8 @@ from exactlearn.commands.sections import CLASS_SEARCHES
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import SolverError
 from exactlearn.evaluation.bootstrap import bootstrap
-from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
-from exactlearn.graphs.orientation import maximally_oriented, reversible_arcs
+from exactlearn.graphs.equivalence import PartiallyDirectedGraph
+from exactlearn.graphs.orientation import oriented_class, reversible_arcs
 from exactlearn.reporting.arc_support import beside
 from exactlearn.reporting.report import facts, named_arcs, number, parents_table
 
@@ -80,10 +80,10 @@ def bootstrap_record(options: Solve, data: Dataset, output: Output) -> dict[str,
 
 def with_bootstrap(record: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record with the bootstrap's, both kinds of support in one list of arcs."""
-    told = {key: value for key, value in found.items() if key != "arcs"}
+    without_arcs = {key: value for key, value in found.items() if key != "arcs"}
     return {
         **record,
-        "bootstrap": told,
+        "bootstrap": without_arcs,
         "support": beside(record.get("support", []), found["arcs"]),
     }
 
@@ -118,6 +118,4 @@ def _learnt_class(options: Solve, dataset: Dataset) -> PartiallyDirectedGraph:
         parents = learn_complete(scored.problem, left).parents
     if parents is None:
         raise SolverError("no network was found")
-    known = directions(options, dataset.names)
-    own = PartiallyDirectedGraph.of(parents).directed
-    return maximally_oriented(cpdag(parents), known & own)
+    return oriented_class(parents, directions(options, dataset.names))

@@ -162,19 +162,14 @@ def _conditions(
     if not options.hide:
         pair = _given(sources[0], options, chosen)
         yield Condition(
-            table=sources[0], hidden="", draw=partial(_the, pair), digest=_digest(pair[0])
+            table=sources[0], hidden="", draw=partial(_the, pair), digest=pair[0].digest
         )
         return
     for source in sources:
         table = load(locate(source, ".csv"), options)
         for spec in options.hide:
             draw = partial(_from_table, table, options, spec)
-            yield Condition(table=source, hidden=spec, draw=draw, digest=_digest(table))
-
-
-def _digest(table: Dataset) -> str:
-    """Return a number of the contents, by which a changed table is recognised."""
-    return f"{crc32(repr(table.states).encode() + table.codes.tobytes()):08x}"
+            yield Condition(table=source, hidden=spec, draw=draw, digest=table.digest)
 
 
 def _the(pair: Pair, _: int) -> Pair:

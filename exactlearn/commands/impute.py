@@ -181,7 +181,7 @@ def _record(mode: str, data: Dataset, found: Imputed, begun: float) -> dict[str,
         probabilities=found.probabilities,
         probability="probability",
     )
-    told = {"loss_of_next_best": LOG_RATIO} if found.probabilities is not None else {}
+    about_losses = {"loss_of_next_best": LOG_RATIO} if found.probabilities is not None else {}
     weights = {"weights": found.weights} if found.weights else {}
     return {
         "mode": mode,
@@ -191,7 +191,7 @@ def _record(mode: str, data: Dataset, found: Imputed, begun: float) -> dict[str,
         "seconds": monotonic() - begun,
         "parents": found.parents and named_parents(data.names, found.parents),
         "completion": completion,
-        **told,
+        **about_losses,
     }
 
 

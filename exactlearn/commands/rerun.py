@@ -40,8 +40,8 @@ def run(options: Rerun, output: Output) -> None:
         again = places.without_files_written(again)
         words = () if (own := current()) is None else own.words
         provenance = Provenance(words, again, name, output=places.output)
-        told = _changes(made_by, provenance.to_dict())
-        for text in told:
+        known = _changes(made_by, provenance.to_dict())
+        for text in known:
             output.note(text)
         record, status = _repeated(name, again, places.output, output, provenance)
         if status == ExitStatus.INTERRUPTED:
@@ -55,7 +55,7 @@ def run(options: Rerun, output: Output) -> None:
         differences = list(_differences(shared, strict(record), places.moved))
     changes = _changes(made_by, now)
     for text in changes:
-        if text not in told:
+        if text not in known:
             output.note(text)
     answer = {
         "equal": not differences,

@@ -4,8 +4,6 @@ Each run has a folder of its own, with its ``run.toml``; what is done is kept in
 that a later call does what is left.
 """
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +28,7 @@ from exactlearn.commands.runs import Run, Varied, read_run
 from exactlearn.commands.search import leave
 from exactlearn.errors import ExitStatus
 from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
+from exactlearn.reporting.records_file import csv_text
 from exactlearn.reporting.report import number, plain_table
 
 SHOWN = ("status", "score", "gap", "imputation_accuracy", "log_likelihood_per_row", "seconds")
@@ -63,7 +62,8 @@ def sweep(
     keys = list(runs[0][0])
     found = {"varied": keys, "runs": rows, "failures": failures}
     write_json(found, folder / "sweep.json")
-    atomic_write(folder / "sweep.csv", _as_csv(rows))
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    atomic_write(folder / "sweep.csv", csv_text(columns, [_in_cells(row) for row in rows]))
     output.answer(found, _table(keys, rows), *failures)
     output.note(f"Results lie in {folder.resolve()}")
     if record.control.is_over:
@@ -173,22 +173,15 @@ def _rows(
             yield {"run": name, **varied, **{key: found[key] for key in own}}
 
 
+def _in_cells(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with lists and truth values as a run file has them."""
+    return {k: json.dumps(v) if isinstance(v, list | bool) else v for k, v in row.items()}
+
+
 def _place(key: str) -> tuple[bool, int, str]:
     """Return where a value stands in a row: those of the pipeline first, and what matters most."""
     last = key.rpartition(".")[2]
     return "." in key, SHOWN.index(last) if last in SHOWN else len(SHOWN), key
-
-
-def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(
-        {k: json.dumps(v) if isinstance(v, list | bool) else v for k, v in row.items()}
-        for row in rows
-    )
-    return text.getvalue()
 
 
 def _table(keys: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Any:

@@ -18,6 +18,7 @@ from exactlearn._runtime.arguments import (
     refusal,
     register,
 )
+from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.display import ByValue
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import (
@@ -465,6 +466,18 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         kept = weights > 0
         lines = None if self.lines is None else self.lines[kept]
         return replace(self, codes=self.codes[kept], weights=weights[kept], lines=lines)
+
+    @property
+    def digest(self) -> str:
+        """A hash of names, states, codes and weights, by which a changed table is recognised.
+
+        Examples
+        --------
+        >>> table = Dataset([[0], [1]], ("smoke",), (("no", "yes"),))
+        >>> table.digest == table.part(slice(2)).digest, table.digest == table.part(slice(1)).digest
+        (True, False)
+        """
+        return digest(repr((self.names, self.states)), self.codes, self.row_weights)
 
     def total(self, rows: NDArray[np.float64]) -> float:
         """Return the sum of a number of each row, shape (rows,), rows counted by weight.

@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +37,9 @@ from exactlearn.errors import ExactlearnError, OptionError
 from exactlearn.evaluation.learners import Learner, described, learn_exact, named_learner
 from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
 from exactlearn.graphs.dag import named_parents
-from exactlearn.graphs.equivalence import Arc, PartiallyDirectedGraph, cpdag
+from exactlearn.graphs.equivalence import Arc, PartiallyDirectedGraph
 from exactlearn.graphs.named_graph import NamedGraph
-from exactlearn.graphs.orientation import maximally_oriented
+from exactlearn.graphs.orientation import oriented_class
 from exactlearn.structure.selection import chosen_ess
 
 if TYPE_CHECKING:
@@ -297,17 +296,14 @@ def bootstrap(
     control = SearchControl.within(time_limit)
     with control.running():
         chosen = _chosen(learner, dataset, seed, control) if isinstance(learner, str) else learner
-    settings = f"{described(chosen)} {digest(dataset)} seed {seed}"
+    settings = f"{described(chosen)} {dataset.digest} seed {seed}"
     runs = [
         PlannedRun(
             "bootstrap", str(k), "network", partial(_run, dataset, chosen, seed, k), settings
         )
         for k in range(replicates)
     ]
-    path = None if folder is None else Path(folder) / RECORD
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    record = Record.open(path, on_begin, control)
+    record = Record.in_folder(folder, RECORD, on_begin, control)
     study = Study(runs, record, jobs, cluster=cluster)
     study.run()
     found = list(study.found())
@@ -362,8 +358,7 @@ def class_of(found: Any) -> PartiallyDirectedGraph:
             f"the learner returned {found!r}, which has no network: expected a graph, or what has "
             "the parents of each variable; give it more time, or another learner"
         )
-    own = PartiallyDirectedGraph.of(parents).directed
-    return maximally_oriented(cpdag(parents), own & frozenset(getattr(found, "directions", ())))
+    return oriented_class(parents, getattr(found, "directions", ()))
 
 
 def _class(found: Found, n_variables: int) -> PartiallyDirectedGraph:
@@ -373,9 +368,3 @@ def _class(found: Found, n_variables: int) -> PartiallyDirectedGraph:
     return PartiallyDirectedGraph(
         n_variables, frozenset(pairs("directed")), frozenset(pairs("undirected"))
     )
-
-
-def digest(dataset: Dataset) -> str:
-    """Return a number of the contents, by which a changed table is recognised."""
-    told = repr((dataset.names, dataset.states)).encode()
-    return f"{crc32(told + dataset.codes.tobytes() + dataset.row_weights.tobytes()):08x}"

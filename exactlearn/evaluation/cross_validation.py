@@ -24,7 +24,6 @@ from exactlearn.bayesnet.smoothing_choice import divided
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import variable_index
 from exactlearn.errors import OptionError
-from exactlearn.evaluation.bootstrap import digest
 from exactlearn.evaluation.learners import Learner, described, named_learner
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, Mean
 from exactlearn.evaluation.models import log_likelihoods
@@ -192,22 +191,19 @@ def cross_validate(
     if class_ is not None:
         variable_index(class_, {name: v for v, name in enumerate(dataset.names)})
     folds = divided(dataset.row_weights, folds, seed).n
-    told = f"{digest(dataset)} folds {folds} seed {seed} class {class_}"
+    settings = f"{dataset.digest} folds {folds} seed {seed} class {class_}"
     runs = {
         (name, k): PlannedRun(
             "cross-validation",
             f"fold {k + 1}",
             name,
             partial(_run, dataset, learner, folds, k, seed, class_),
-            f"{described(learner)} {told}",
+            f"{described(learner)} {settings}",
         )
         for k in range(folds)
         for name, learner in named.items()
     }
-    path = None if folder is None else Path(folder) / RECORD
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    record = Record.open(path, on_begin, SearchControl.within(time_limit))
+    record = Record.in_folder(folder, RECORD, on_begin, SearchControl.within(time_limit))
     study = Study(list(runs.values()), record, jobs, cluster=cluster)
     study.run()
     failures: dict[str, tuple[str, ...]] = {}

@@ -45,12 +45,11 @@ def learn_mixture(dataset: Dataset, seed: int = 0) -> NaiveBayes:
     return learn_naive_bayes(dataset, seed=seed).model
 
 
-def learn_graph(dataset: Dataset, seed: int = 0) -> DecisionGraph:
-    """Learn a decision graph, by BIC; from missing cells, by structural EM."""
+def learn_graph(dataset: Dataset, seed: int = 0, smoothing: float | None = None) -> DecisionGraph:
+    """Learn a decision graph directly; from missing cells, by structural EM."""
     method = "direct" if dataset.is_complete else "em"
-    found = learn_by(
-        Request(dataset=dataset, method=method, seed=seed), lambda text: None, lambda *model: None
-    )
+    request = Request(dataset=dataset, method=method, smoothing=smoothing, seed=seed)
+    found = learn_by(request, lambda text: None, lambda *model: None)
     return found.models[-1][1]
 
 

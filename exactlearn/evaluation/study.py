@@ -83,6 +83,20 @@ class Record:
             raise FormatError(f"{path}: no record of repetitions; name another folder")
         return cls(path, on_begin, found, control)
 
+    @classmethod
+    def in_folder(
+        cls,
+        folder: str | Path | None,
+        name: str,
+        on_begin: Callable[[str], None],
+        control: SearchControl,
+    ) -> "Record":
+        """Return the record in a file of a folder, which is made; without one nothing is kept."""
+        if folder is None:
+            return cls(None, on_begin, control=control)
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        return cls.open(Path(folder) / name, on_begin, control)
+
     def once(
         self,
         experiment: str,

@@ -53,6 +53,27 @@ def maximally_oriented(
     )
 
 
+def oriented_class(
+    parents: Sequence[Collection[int]], known: Collection[Arc] = ()
+) -> PartiallyDirectedGraph:
+    """Return the CPDAG of a network, with the edges directed that its known arcs decide on.
+
+    Parameters
+    ----------
+    parents
+        Parents of each variable.
+    known
+        Directions that are known; those that the network has not do not count.
+
+    Examples
+    --------
+    >>> sorted(oriented_class([(), (0,), (1,)], {(0, 1)}).directed)
+    [(0, 1), (1, 2)]
+    """
+    own = PartiallyDirectedGraph.of(parents).directed
+    return maximally_oriented(cpdag(parents), own & frozenset(known))
+
+
 def reversible_arcs(
     parents: Sequence[Collection[int]], known: Collection[Arc] = ()
 ) -> frozenset[Arc]:
@@ -70,8 +91,7 @@ def reversible_arcs(
     >>> sorted(reversible_arcs([(), (0,), (1,)]))
     [(0, 1), (1, 2)]
     """
-    own = PartiallyDirectedGraph.of(parents).directed
-    return own - maximally_oriented(cpdag(parents), own & set(known)).directed
+    return PartiallyDirectedGraph.of(parents).directed - oriented_class(parents, known).directed
 
 
 def _follows(arc: Arc, arcs: set[Arc], edges: set[Arc], adjacent: Sequence[frozenset[int]]) -> bool:

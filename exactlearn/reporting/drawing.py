@@ -67,10 +67,10 @@ class Drawing:
         """Return an arc in words."""
         arc = a, b = self.arcs[number]
         names = [self.labels[end].split("\n")[0] for end in (a, b)]
-        told = (" - " if arc in self.undirected else " → ").join(names)
-        told += f": {label}" if (label := self.arc_labels[number]) else ""
-        told += f", strength {self.strengths[arc]:.2f}" if arc in self.strengths else ""
-        return told + ", reversible" * (arc in self.reversible)
+        text = (" - " if arc in self.undirected else " → ").join(names)
+        text += f": {label}" if (label := self.arc_labels[number]) else ""
+        text += f", strength {self.strengths[arc]:.2f}" if arc in self.strengths else ""
+        return text + ", reversible" * (arc in self.reversible)
 
 
 def network_drawing(
@@ -173,11 +173,11 @@ def _box_told(drawing: Drawing, box: int) -> str:
 
 
 def _arc_told(drawing: Drawing, arc: tuple[int, int], label: str) -> str:
-    told = ["dir=none"] if arc in drawing.undirected else []
-    told += ["style=dashed"] if arc in drawing.reversible else []
-    told += [f"penwidth={drawing.width_of(arc):.2f}"] if arc in drawing.strengths else []
-    told += [f"label={quoted(label)}"] if label else []
-    return f" [{', '.join(told)}]" if told else ""
+    styles = ["dir=none"] if arc in drawing.undirected else []
+    styles += ["style=dashed"] if arc in drawing.reversible else []
+    styles += [f"penwidth={drawing.width_of(arc):.2f}"] if arc in drawing.strengths else []
+    styles += [f"label={quoted(label)}"] if label else []
+    return f" [{', '.join(styles)}]" if styles else ""
 
 
 def _reach(graph: DecisionGraph) -> NDArray[np.float64]:

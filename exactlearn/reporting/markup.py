@@ -38,14 +38,14 @@ def tag(name: str, /, *content: Any, **attributes: Any) -> Markup:
     >>> tag("td", "<1", tag("b", "x"), class_="right")
     '<td class="right">&lt;1<b>x</b></td>'
     """
-    told = "".join(
+    written = "".join(
         f" {key.rstrip('_').replace('_', '-')}"
         + ("" if value is True else f'="{escape(str(value))}"')
         for key, value in attributes.items()
         if value is not None and value is not False
     )
     end = "" if name in VOID else f"{''.join(_texts(content))}</{name}>"
-    return Markup(f"<{name}{told}>{end}")
+    return Markup(f"<{name}{written}>{end}")
 
 
 def _texts(content: Iterable[Any]) -> Iterable[str]:
@@ -121,12 +121,12 @@ def asset(name: str) -> Markup:
 
 def facts(**entries: Any) -> Markup:
     """Return a list of facts; empty ones are left out."""
-    told = [
+    items = [
         tag("div", tag("dt", key.strip("_").replace("_", " ")), tag("dd", value))
         for key, value in entries.items()
         if value not in (None, "")
     ]
-    return tag("dl", told, class_="facts") if told else Markup("")
+    return tag("dl", items, class_="facts") if items else Markup("")
 
 
 def bar(share: float, text: str) -> Markup:

@@ -158,11 +158,11 @@ def _picture(drawing: Drawing, name: str, legend: str, details: Sequence[Markup]
             ("Fit", "0", "Fit"),
         )
     ]
-    told = f"Picture: {name}; scroll with the arrow keys"
+    described = f"Picture: {name}; scroll with the arrow keys"
     panel = tag("div", class_="panel", aria_live="polite", hidden=True)
     parts = [
         tag("div", buttons, finder, class_="tools"),
-        tag("div", svg, class_="canvas", tabindex=0, aria_label=told, role="region"),
+        tag("div", svg, class_="canvas", tabindex=0, aria_label=described, role="region"),
         tag("aside", quiet(legend), panel),
         details,
     ]

@@ -49,7 +49,7 @@ def summary_section(found: PageContent) -> Any:
     record = found.record
     status = record.get("status")
     data = found.data
-    told = facts(
+    shown = facts(
         status=status and tag("strong", STATUS.get(status, status), class_=f"status {status}"),
         score=decimals(record.get("score")),
         bound=decimals(record.get("bound")),
@@ -62,7 +62,7 @@ def summary_section(found: PageContent) -> Any:
         reversible_arcs=len(found.reversible) if found.parents else "",
     )
     reason = record.get("reason")
-    return told and [told, tag("p", reason) if reason else None]
+    return shown and [shown, tag("p", reason) if reason else None]
 
 
 def answers_section(found: PageContent) -> Any:
@@ -71,8 +71,8 @@ def answers_section(found: PageContent) -> Any:
     own = [found.record] if isinstance(found.record.get("posterior"), dict) else []
     for answer in found.entries("queries") or own:
         given = answer.get("evidence") or {}
-        told = ", ".join(f"{name} = {state}" for name, state in given.items())
-        parts.append(tag("h3", f"Given {told}" if told else "Marginals"))
+        evidence = ", ".join(f"{name} = {state}" for name, state in given.items())
+        parts.append(tag("h3", f"Given {evidence}" if evidence else "Marginals"))
         parts.append(posterior_table(answer["posterior"], MOST_ROWS))
     return parts
 
@@ -89,9 +89,9 @@ def cells_section(found: PageContent) -> Any:
     right = ("row", "line", "posterior", "its loss", "at least")
     listed = table(head, rows, right=right, total=len(cells), class_="sortable")
     meanings = [
-        quiet(f"{CELL_KEYS[key].capitalize()}: {told}.")
+        quiet(f"{CELL_KEYS[key].capitalize()}: {meaning}.")
         for key in keys
-        if isinstance(told := found.record.get(key), str)
+        if isinstance(meaning := found.record.get(key), str)
     ]
     return [listed, meanings]
 
@@ -253,7 +253,7 @@ def made_section(found: PageContent) -> Any:
     made_by = found.record.get("made_by")
     if not made_by:
         return None
-    told = facts(
+    shown = facts(
         version=f"exactlearn {made_by.get('version')}",
         **{key: made_by.get(key) for key in ("seed", "time", "python", "platform")},
     )
@@ -268,7 +268,7 @@ def made_section(found: PageContent) -> Any:
     rerun = tag("code", "exactlearn rerun")
     return [
         tag("pre", tag("code", join(made_by.get("command", ())))),
-        told,
+        shown,
         table(("file", "rows", "columns", "SHA-256"), files_read) if files_read else None,
         folded("All options", table(("option", "value"), options)),
         tag("p", "The command ", rerun, " repeats it and compares the answers.", class_="quiet"),

@@ -47,7 +47,7 @@ def write_records(
             f"{path}: expected a file name ending in {', '.join(RECORDS)}, found '{suffix}'"
         )
     if suffix == ".csv":
-        atomic_write(path, _csv(columns, records))
+        atomic_write(path, csv_text(columns, records))
     elif suffix == ".json":
         text = json.dumps(strict(list(records)), ensure_ascii=False, allow_nan=False, indent=2)
         atomic_write(path, text + "\n")
@@ -55,7 +55,8 @@ def write_records(
         atomic_write(path, figure(suffix))
 
 
-def _csv(columns: Sequence[str], records: Sequence[Mapping[str, Any]]) -> str:
+def csv_text(columns: Sequence[str], records: Sequence[Mapping[str, Any]]) -> str:
+    """Return records as the text of a CSV file, a missing key as an empty cell."""
     text = io.StringIO()
     table = csv.DictWriter(text, columns, lineterminator="\n")
     table.writeheader()

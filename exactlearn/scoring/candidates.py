@@ -178,8 +178,8 @@ def candidate_parent_sets(
         problem = _problem(dataset.names, tables, *constraints)
         return replace(problem, complete=enumeration.exhausted)
     size, share = enumeration.reached
-    told = f"{100 * share:.0f} % of the parent sets of size {size} were scored"
-    return _stopped(dataset, family, tables, *constraints, told)
+    how_far = f"{100 * share:.0f} % of the parent sets of size {size} were scored"
+    return _stopped(dataset, family, tables, *constraints, how_far)
 
 
 class _Stop(NamedTuple):
@@ -221,7 +221,7 @@ def _stopped(
     tables: list[SizedCandidates],
     required: frozenset[Arc],
     forbidden: frozenset[Arc],
-    told: str,
+    how_far: str,
 ) -> Problem:
     """Return the problem of the candidates so far; each variable gets a smallest parent set."""
     known = np.concatenate([np.zeros(0, np.int32), *(t.child for t in tables)])
@@ -232,7 +232,7 @@ def _stopped(
         parents = np.array([own], np.int32).reshape(1, len(own))
         least.append(SizedCandidates(np.array([child], np.int32), parents, np.array([value])))
     problem = _problem(dataset.names, [*tables, *least], required, forbidden)
-    return replace(problem, complete=False, stopped=told)
+    return replace(problem, complete=False, stopped=how_far)
 
 
 def _identified(
@@ -259,8 +259,10 @@ def _identified(
     tables = [f.candidates for f in found]
     if not finished:
         family = partial(score_family, dataset, score=score)
-        told = f"the parent sets of {len(found)} of {dataset.n_variables} variables were searched"
-        return _stopped(dataset, family, tables, required, forbidden, told)
+        how_far = (
+            f"the parent sets of {len(found)} of {dataset.n_variables} variables were searched"
+        )
+        return _stopped(dataset, family, tables, required, forbidden, how_far)
     problem = _problem(dataset.names, tables, required, forbidden)
     return replace(problem, complete=all(f.exhausted for f in found))
 

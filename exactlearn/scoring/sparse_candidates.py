@@ -114,7 +114,7 @@ def sparse_candidates(
         sizes = [len(own) for own in states]
         pairs = _summed(table, _PairCounter(tuple(sizes)), client)
         _require_going_on(control)
-        information = mutual_information(pairs.counts, sizes)
+        information = pairwise_information(pairs.counts, sizes)
         columns = [
             _columns(child, information[child], candidate_parents, required, forbidden, names)
             for child in range(len(names))
@@ -142,7 +142,7 @@ def _require_going_on(control: SearchControl) -> None:
         raise SolverError("the search ended before all rows were counted and scored; give it time")
 
 
-def mutual_information(counts: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
+def pairwise_information(counts: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
     """Return the mutual information of all pairs of variables, in nats.
 
     Parameters

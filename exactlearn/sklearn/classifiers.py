@@ -18,8 +18,8 @@ from exactlearn.data.codes import MISSING
 from exactlearn.data.column_coding import ENTROPY
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.evaluation.learners import learn_graph
 from exactlearn.pdg.compile.compile import compile_network
-from exactlearn.pdg.learn.methods import Request, learn_by
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.table_queries import query_rows
 from exactlearn.sklearn.estimator import TableEstimator, checked_smoothing, learned
@@ -252,15 +252,10 @@ class DecisionGraphClassifier(BayesianNetworkClassifier):
             super()._learn(table)
             self.graph_ = compile_network(self.network_, seed=self._seed())
             return
-        request = Request(
-            dataset=table,
-            method="direct" if table.is_complete else "em",
-            smoothing=checked_smoothing(self.smoothing),
-            seed=self._seed(),
-        )
         with SearchControl.within(self.time_limit).running():
-            found = learn_by(request, lambda text: None, lambda score, lambda_, smoothed: None)
-        self.graph_ = found.models[0][1]
+            self.graph_ = learn_graph(
+                table, seed=self._seed(), smoothing=checked_smoothing(self.smoothing)
+            )
 
 
 def check_known(what: str, chosen: str, known: Sequence[str]) -> None:
