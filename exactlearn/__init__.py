@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from exactlearn.data.discretisation import discretise
     from exactlearn.data.missingness import hide, simulate_missingness
     from exactlearn.data.missingness_graph import MissingnessGraph
-    from exactlearn.errors import ExactlearnError, LeftOutWarning
+    from exactlearn.errors import ExactlearnError, LeftOutWarning, TimeLimitWarning
     from exactlearn.evaluation.bootstrap import ArcStrengths, bootstrap
     from exactlearn.evaluation.cross_validation import CrossValidation, cross_validate
     from exactlearn.evaluation.random_queries import random_queries
@@ -137,6 +137,7 @@ _HOME = {
     "SmoothingChoice": "exactlearn.bayesnet.smoothing_choice",
     "StructuralEM": "exactlearn.structure.result",
     "StructureComparison": "exactlearn.graphs.comparison",
+    "TimeLimitWarning": "exactlearn.errors",
     "augment": "exactlearn.augmentation",
     "best_solutions": "exactlearn.augmentation.ranking",
     "bootstrap": "exactlearn.evaluation.bootstrap",
@@ -268,6 +269,7 @@ __all__ = [
     "SmoothingChoice",
     "StructuralEM",
     "StructureComparison",
+    "TimeLimitWarning",
     "augment",
     "best_solutions",
     "bootstrap",

@@ -14,6 +14,7 @@
     └── CheckError        (RuntimeError)       a result contradicts its own recomputation
 
     LeftOutWarning        (UserWarning)        a column cannot be learned from, and is left out
+    TimeLimitWarning      (UserWarning)        a default stands in for a choice that had no time
 
 Every message says what was expected, what was found, where, and what to do. ``exit_status`` is
 what the command line exits with.
@@ -202,4 +203,21 @@ class LeftOutWarning(UserWarning):
     ["column 'X0' is left out: constant, every cell is 'a'"]
     >>> found.names, dict(found.left_out)
     (('X1',), {'X0': "constant, every cell is 'a'"})
+    """
+
+
+class TimeLimitWarning(UserWarning):
+    """Warned when a time limit was too short for a choice, and the default stands in for it.
+
+    An equal call may have the time, and learn another network.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import exactlearn as el
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     found = el.learn(el.read_dataset("cancer-mcar"), time_limit=0.0)
+    >>> [one.category for one in caught] == [TimeLimitWarning], found.ess
+    (True, 1.0)
     """

@@ -13,7 +13,7 @@ learnt from rows that are completed by one draw from the posterior of a tree, fi
 judged by the observed cells of the rows held out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, log
 from typing import Any
@@ -30,7 +30,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions, observed_log_likelihood_rows
 from exactlearn.bayesnet.smoothing_choice import divided
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.errors import OptionError, TooLargeError, as_written
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
 from exactlearn.scoring.deletion_enumeration import DeletionCounts
 from exactlearn.scoring.scores import BDeu
@@ -72,11 +72,19 @@ class ESSParameters:
         if not self.values:
             raise OptionError("values: expected at least one equivalent sample size, found none")
 
+    @property
+    def in_order(self) -> list[float]:
+        """The values as they are tried: 1, larger ones, which win more often, then smaller ones."""
+        return sorted(self.values, key=lambda value: (value < 1, value))
+
 
 DEFAULTS = ESSParameters()
 
 TIES = 9
 """Decimals of a log-likelihood per row beyond which values are equal."""
+
+LARGE = 16.0
+"""Equivalent sample size from which networks are much denser than those of 1."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,7 +100,8 @@ class ESSChoice(Displayed, shown="ess values=log_likelihood folds max_parents"):
         the network learnt without the row's fold: for each value tried. Minus infinity where cells
         are missing and inference in a network is too large to judge it.
     folds
-        Folds that all values were tried on before the time limit, or an interrupt.
+        Folds that these values were tried on before the time limit, or an interrupt; 0 where the
+        value is the default, since no two values were compared.
     max_parents
         Most parents of the networks.
 
@@ -113,18 +122,28 @@ class ESSChoice(Displayed, shown="ess values=log_likelihood folds max_parents"):
 
     @property
     def reason(self) -> str:
-        """Why this value, in one sentence."""
+        """Why this value, and what another one would do."""
         if not self.folds:
-            return f"ess {self.ess:g}, the default: no fold was done in time to compare values"
+            return (
+                f"ess {self.ess:g}, the default, as the time was too short to compare two values; "
+                "an equal call may have the time and choose another: give more time, or a number "
+                f"({as_written('ess', 1)})"
+            )
         own = self.log_likelihood[self.ess]
         others = [
             f"{value:g}: {found - own:+.3f}"
             for value, found in self.log_likelihood.items()
             if value != self.ess
         ]
-        return (
+        why = (
             f"ess {self.ess:g}: log-likelihood {own:.3f} per held-out row ({self.folds} folds, at "
             f"most {self.max_parents} parents); of other values, beside it, {', '.join(others)}"
+        )
+        if self.ess < LARGE:
+            return why
+        return (
+            f"{why}; so large a value predicts best here, but gives many arcs: "
+            f"{as_written('ess', 1)} gives fewer"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,7 +181,7 @@ def choose_ess(
     seed
         Of the division into folds, the searches, and the completion of missing cells.
     time_limit
-        Seconds; when they are over, the folds done so far count.
+        Seconds; when they are over, the folds done so far count, of the first one the values.
     parameters
         Values to try and tuning constants.
 
@@ -189,29 +208,34 @@ def choose_ess(
     k = max(m for m in sizes if m <= 1 or n_families(n, m) <= parameters.most_families)
     most_folds = max(parameters.least_folds, parameters.work // n_families(n, k))
     folds = divided(dataset.row_weights, min(parameters.folds, most_folds), seed)
-    totals, weight, done = np.zeros(len(parameters.values)), 0.0, 0
+    totals: dict[float, float] = {}
+    weight, done = 0.0, 0
     with SearchControl(time_limit).running() as control:
         search = _Search(seed, parameters, control)
         table = dataset if dataset.is_complete else search.completed(dataset)
         for fold in range(folds.n):
             rest = folds.part(table, folds.fold != fold)
             held_out = folds.part(dataset, folds.fold == fold)
-            found = search.log_likelihoods(rest, held_out, k)
-            if control.is_over:
-                break
-            totals += found
+            found = dict(search.log_likelihoods(rest, held_out, k))
+            if done and control.is_over:
+                break  # of the first fold, the values that were tried can be compared
+            totals = {value: totals.get(value, 0.0) + own for value, own in found.items()}
             weight += float(held_out.row_weights.sum())
             done += 1
-    if not done:
+            if control.is_over:
+                break
+    if len(totals) < min(2, len(parameters.values)):
         return ESSChoice(BDeu.ess, {}, 0, k)
-    means = (totals / weight).round(TIES).tolist()
-    if max(means) == -inf:
+    per_row = {
+        value: round(totals[value] / weight, TIES) for value in parameters.values if value in totals
+    }
+    most_likely = max(per_row.values())
+    if most_likely == -inf:
         raise TooLargeError(
             "inference is too large in the networks by which the equivalent sample size is chosen "
             "where cells are missing: give it as a number"
         )
-    per_row = dict(zip(parameters.values, means, strict=True))
-    best = [value for value, mean in per_row.items() if mean == max(means)]
+    best = [value for value, mean in per_row.items() if mean == most_likely]
     return ESSChoice(min(best, key=lambda value: abs(log(value))), per_row, done, k)
 
 
@@ -232,13 +256,16 @@ class _Search:
     parameters: ESSParameters
     control: SearchControl
 
-    def log_likelihoods(self, rest: Dataset, held_out: Dataset, max_parents: int) -> list[float]:
-        """Return the log-likelihood of the rows held out, for each value: a total."""
-        networks = (
-            fit_complete(rest, self.best_dag(rest, value, max_parents))
-            for value in self.parameters.values
-        )
-        return [_log_likelihood(network, held_out) for network in networks]
+    def log_likelihoods(
+        self, rest: Dataset, held_out: Dataset, max_parents: int
+    ) -> Iterator[tuple[float, float]]:
+        """Yield each value that is tried in time, with the rows' log-likelihood: a total."""
+        for value in self.parameters.in_order:
+            network = fit_complete(rest, self.best_dag(rest, value, max_parents))
+            log_likelihood = _log_likelihood(network, held_out)
+            if self.control.is_over:
+                return
+            yield value, log_likelihood
 
     def completed(self, dataset: Dataset) -> Dataset:
         """Complete a table by a draw from the posterior of its best tree."""

@@ -36,6 +36,7 @@ from exactlearn.errors import (
     LeftOutWarning,
     OptionError,
     SolverError,
+    TimeLimitWarning,
     TooLargeError,
     did_you_mean,
 )
@@ -300,6 +301,8 @@ def learn(
     -----
     LeftOutWarning
         For each column that is kept out.
+    TimeLimitWarning
+        When the equivalent sample size was to be chosen, but the time was too short.
 
     Examples
     --------
@@ -418,6 +421,8 @@ def _with_score(
     )
     if chosen.choice is not None:
         said.append(chosen.choice.reason)
+        if not chosen.choice.folds:
+            warnings.warn(chosen.choice.reason, TimeLimitWarning, stacklevel=4)
     return replace(scoring, score=parse_score(score, ess=chosen.ess)), chosen.time_left
 
 

@@ -44,8 +44,11 @@ def test_solve_learns_with_the_value_chosen(tables, tmp_path):
     assert "ess" not in with_number
     searched = run_json("solve", path, "--ess", "auto", "--seed", 3, "--solver", "ges")
     assert searched["ess"] == record["ess"]
-    at_once = run_json("solve", path, "--ess", "auto", "--time-limit", 0)["ess"]
-    assert (at_once["value"], at_once["folds"]) == (1.0, 0)
+    words = ("solve", path, "--ess", "auto", "--time-limit", 0, "--json")
+    at_once = CliRunner().invoke(main, [*map(str, words)])
+    record = json.loads(at_once.stdout)["ess"]
+    assert (record["value"], record["folds"]) == (1.0, 0)
+    assert "give more time, or a number (--ess 1)" in at_once.stderr
 
 
 def test_a_certificate_is_that_of_the_value_chosen(tables, tmp_path):

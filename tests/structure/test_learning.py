@@ -231,7 +231,11 @@ def test_wrong_arguments_are_named(arguments, message):
 @pytest.mark.parametrize("share", [0.0, 0.1])
 def test_without_time_there_is_a_network_and_the_reason(monkeypatch, share, missing):
     monkeypatch.setattr(selection, "LEAST_SCORING", 0.0)
-    found = el.learn(table(10, share=share), time_limit=0, missing=missing)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = el.learn(table(10, share=share), time_limit=0, missing=missing)
+    assert [one.category for one in caught] == [el.TimeLimitWarning] * (share > 0)
+    assert all(one.filename == __file__ for one in caught)
     assert found.status == "feasible"
     assert found.score <= found.bound
     assert len(found.network.tables) == 4
