@@ -1,6 +1,7 @@
 """Classifiers: the posterior of the class under a network, or a decision graph, of all columns."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -30,6 +31,7 @@ STRUCTURES: tuple[Structure, ...] = get_args(Structure)
 METHODS = ("compiled", "learned")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
     """Classify by a Bayesian network of all columns and the class, its structure learned exactly.
 
@@ -80,26 +82,14 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
     ['in', 'out']
     """
 
-    def __init__(
-        self,
-        *,
-        structure: Structure = "augmented",
-        ess: float | Literal["auto"] | None = None,
-        max_parents: int = 2,
-        smoothing: float = SMOOTHING,
-        discretise: str = ENTROPY,
-        class_weight: Any = None,
-        time_limit: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.structure = structure
-        self.ess = ess
-        self.max_parents = max_parents
-        self.smoothing = smoothing
-        self.discretise = discretise
-        self.class_weight = class_weight
-        self.time_limit = time_limit
-        self.random_state = random_state
+    structure: Structure = "augmented"
+    ess: float | Literal["auto"] | None = None
+    max_parents: int = 2
+    smoothing: float = SMOOTHING
+    discretise: str = ENTROPY
+    class_weight: Any = None
+    time_limit: float | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows and their classes.
@@ -186,6 +176,7 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         self.network_ = self.learned_.network
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DecisionGraphClassifier(BayesianNetworkClassifier):
     """Classify by a probabilistic decision graph of all columns and the class.
 
@@ -217,30 +208,7 @@ class DecisionGraphClassifier(BayesianNetworkClassifier):
     ['in', 'out']
     """
 
-    def __init__(
-        self,
-        *,
-        method: Literal["compiled", "learned"] = "compiled",
-        structure: Structure = "augmented",
-        ess: float | Literal["auto"] | None = None,
-        max_parents: int = 2,
-        smoothing: float = SMOOTHING,
-        discretise: str = ENTROPY,
-        class_weight: Any = None,
-        time_limit: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            structure=structure,
-            ess=ess,
-            max_parents=max_parents,
-            smoothing=smoothing,
-            discretise=discretise,
-            class_weight=class_weight,
-            time_limit=time_limit,
-            random_state=random_state,
-        )
-        self.method = method
+    method: Literal["compiled", "learned"] = "compiled"
 
     @property
     def _model(self) -> DecisionGraph:

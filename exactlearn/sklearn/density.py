@@ -1,5 +1,6 @@
 """The joint distribution of the columns of a table, by a Bayesian network."""
 
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from exactlearn.queries.table_queries import query_rows
 from exactlearn.sklearn.estimator import TableEstimator, learned
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BayesianNetworkDensity(DensityMixin, TableEstimator):
     """Learn the distribution of rows by a Bayesian network, its structure learned exactly.
 
@@ -45,22 +47,12 @@ class BayesianNetworkDensity(DensityMixin, TableEstimator):
     [0.49, 0.01, 0.5]
     """
 
-    def __init__(
-        self,
-        *,
-        ess: float | Literal["auto"] | None = None,
-        max_parents: int = 3,
-        smoothing: float = SMOOTHING,
-        discretise: str = "frequency:5",
-        time_limit: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.ess = ess
-        self.max_parents = max_parents
-        self.smoothing = smoothing
-        self.discretise = discretise
-        self.time_limit = time_limit
-        self.random_state = random_state
+    ess: float | Literal["auto"] | None = None
+    max_parents: int = 3
+    smoothing: float = SMOOTHING
+    discretise: str = "frequency:5"
+    time_limit: float | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows.

@@ -1,5 +1,6 @@
 """Missing cells of tables filled in by networks, and by what else ``exactlearn impute`` pools."""
 
+from dataclasses import dataclass
 from typing import Any, Self, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from exactlearn.scoring.scores import BDeu
 from exactlearn.sklearn.estimator import TableEstimator
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ExactImputer(TransformerMixin, TableEstimator):
     """Fill missing cells by :class:`exactlearn.Imputer`.
 
@@ -64,24 +66,13 @@ class ExactImputer(TransformerMixin, TableEstimator):
     1    0     x0   yes         0.97
     """
 
-    def __init__(
-        self,
-        *,
-        mode: Mode = "stacked",
-        ess: float = 10.0,
-        max_parents: int = 2,
-        networks: int = 6,
-        discretise: str = "frequency:5",
-        time_limit: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.mode = mode
-        self.ess = ess
-        self.max_parents = max_parents
-        self.networks = networks
-        self.discretise = discretise
-        self.time_limit = time_limit
-        self.random_state = random_state
+    mode: Mode = "stacked"
+    ess: float = 10.0
+    max_parents: int = 2
+    networks: int = 6
+    discretise: str = "frequency:5"
+    time_limit: float | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from rows with or without missing cells.
