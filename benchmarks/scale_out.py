@@ -25,6 +25,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,9 +35,10 @@ import psutil
 
 from benchmarks.measuring import machine
 from exactlearn import BayesianNetwork, BDeu, read_blocks
+from exactlearn.data.blocks import summed
 from exactlearn.formats.scores import read_scores
 from exactlearn.formats.table import write_dataset
-from exactlearn.scoring.sparse_candidates import _PairCounter, _Projector, _Scoring
+from exactlearn.scoring.sparse_candidates import _PairCounts, _Projections, _Scoring
 
 T = TypeVar("T")
 
@@ -165,13 +167,13 @@ def parts(folder: Path, rows: int, variables: int, neighbours: int) -> None:
     blocks = read_blocks(source)
     states = time_of("states", lambda: blocks.with_states(), rows * variables, "cell")
     read = time_of("reading", lambda: list(states), rows * variables, "cell")
-    sizes = tuple(len(states.states[name]) for name in states.variables or ())
-    time_of("pairs", lambda: _PairCounter(sizes)(read), rows, "row")
+    names = states.variables or ()
+    known = [states.states[name] for name in names]
+    time_of("pairs", lambda: summed(read, partial(_PairCounts, [], names, known)), rows, "row")
     children = range(variables // 2, variables // 2 + 20)
     columns = [(v, *range(v - neighbours, v)) for v in children]
-    names = states.variables or ()
-    project = _Projector(columns, names, [states.states[name] for name in names])
-    projected = time_of("distinct rows", lambda: project(read), rows * 20, "row and variable")
+    empty = partial(_Projections, columns, names, known)
+    projected = time_of("distinct rows", lambda: summed(read, empty), rows * 20, "row and variable")
     held = len(pickle.dumps(projected)) / 20
     distinct = np.mean([one.dataset().n_rows for one in projected.tables])
     print(f"{distinct:.0f} distinct rows of {neighbours + 1} columns, {held / 1e6:.2f} MB")

@@ -1,7 +1,8 @@
 """Tables that are read in blocks: large files, several files, and the workers of a cluster."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from exactlearn.commands.progress import ProgressDisplay
 from exactlearn.commands.provenance import note_table
 from exactlearn.commands.search import leave
 from exactlearn.commands.sections import Clustered
-from exactlearn.data.blocks import Blocks, merge_rows
+from exactlearn.data.blocks import Blocks, merge_rows, summed
 from exactlearn.data.coding import check_options
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
@@ -195,8 +196,12 @@ class Judged:
 
     Parameters
     ----------
+    model
+        The model.
+    class_
+        The variable to predict, if any.
     rows, weight
-        Their number and weight.
+        Number and weight of the rows.
     log_likelihood
         Of their observed cells, rows counted by weight.
     impossible
@@ -208,6 +213,8 @@ class Judged:
         predicted right.
     """
 
+    model: Model
+    class_: str | None
     rows: int = 0
     weight: float = 0.0
     log_likelihood: float = 0.0
@@ -217,7 +224,28 @@ class Judged:
     labelled_weight: float = 0.0
     right: float = 0.0
 
-    def add(self, other: "Judged") -> None:
+    def add(self, block: Dataset) -> None:
+        """Add the sums over the rows of a block."""
+        weights, logs = block.row_weights, log_likelihoods(self.model, block)
+        impossible = np.flatnonzero(np.isneginf(logs))
+        found = Judged(
+            self.model,
+            self.class_,
+            block.n_rows,
+            float(weights.sum()),
+            block.total(logs),
+            impossible.tolist(),
+            None if block.lines is None else block.lines[impossible].tolist(),
+        )
+        if self.class_ is not None:
+            classes = classify(self.model, block, self.class_)
+            is_labelled = classes.labels >= 0
+            found.labelled = int(is_labelled.sum())
+            found.labelled_weight = float(weights[is_labelled].sum())
+            found.right = float(weights[is_labelled & (classes.predicted == classes.labels)].sum())
+        self.merge(found)
+
+    def merge(self, other: "Judged") -> None:
         """Add the sums over rows that follow."""
         self.impossible += [self.rows + row for row in other.impossible]
         self.lines = other.lines if not self.rows else None
@@ -227,52 +255,6 @@ class Judged:
         self.labelled += other.labelled
         self.labelled_weight += other.labelled_weight
         self.right += other.right
-
-
-@dataclass(frozen=True)
-class Judge:
-    """Judges a model by blocks of rows.
-
-    Parameters
-    ----------
-    model
-        The model.
-    class_
-        The variable to predict, if any.
-    """
-
-    model: Model
-    class_: str | None
-
-    def __call__(self, blocks: Iterable[Dataset]) -> Judged:
-        """Return the sums over all rows."""
-        return added(map(self._judged, blocks))
-
-    def _judged(self, rows: Dataset) -> Judged:
-        weights, logs = rows.row_weights, log_likelihoods(self.model, rows)
-        impossible = np.flatnonzero(np.isneginf(logs))
-        found = Judged(
-            rows.n_rows,
-            float(weights.sum()),
-            rows.total(logs),
-            impossible.tolist(),
-            None if rows.lines is None else rows.lines[impossible].tolist(),
-        )
-        if self.class_ is not None:
-            classes = classify(self.model, rows, self.class_)
-            is_labelled = classes.labels >= 0
-            found.labelled = int(is_labelled.sum())
-            found.labelled_weight = float(weights[is_labelled].sum())
-            found.right = float(weights[is_labelled & (classes.predicted == classes.labels)].sum())
-        return found
-
-
-def added(parts: Iterable[Judged]) -> Judged:
-    """Return the sums over the rows of all parts, in their order."""
-    total = Judged()
-    for part in parts:
-        total.add(part)
-    return total
 
 
 def judged(
@@ -290,12 +272,12 @@ def judged(
     load
         Reads the table as a whole.
     """
-    judge = Judge(model, class_)
+    empty = partial(Judged, model, class_)
     if not is_in_blocks(source, options):
-        return judge([load()])
+        return summed([load()], empty)
     with output.progress_display("Reading") as display, clusters.running(options.cluster) as client:
         blocks = replace(blocks_for(source, options, model), on_rows=_Counted(display))
-        total = added(blocks.fold(judge, added, client))
+        total = summed(blocks, empty, client)
     _note(place(source, options), total.rows, model)
     return total
 

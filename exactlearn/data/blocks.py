@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +38,19 @@ class Sum(Protocol):
 
     rows: int
 
+    def merge(self, other: Self, /) -> object:
+        """Add the sum over the rows of another part of the table."""
+
+
+class SumOfBlocks(Sum, Protocol):
+    """A sum to which blocks of rows are added."""
+
+    def add(self, block: Dataset, /) -> object:
+        """Add the rows of a block."""
+
 
 S = TypeVar("S", bound=Sum)
+B = TypeVar("B", bound=SumOfBlocks)
 
 BLOCK_BYTES = 2**24
 """Bytes of a file that are in memory at once."""
@@ -135,48 +146,25 @@ class Blocks(Displayed, shown="sources variables states"):
         if self.variables is not None and {*self.variables} <= {*self.states}:
             return self
         found = _FoundStates(self.states, self.missing, self.variables)
-        for part in self._results(_found, _united, client):
+        for part in self.results(_found, client):
             found.merge(part)
         return replace(self, variables=found.names, states={**self.states, **found.states()})
 
-    def fold(
-        self,
-        function: Callable[[Iterator[Dataset]], S],
-        combine: Callable[[Sequence[S]], S],
-        client: Any = None,
-    ) -> Iterator[S]:
-        """Yield what a function of blocks returns for each source, or each part on a cluster.
+    def results(self, function: Callable[..., S], client: Any) -> Iterator[S]:
+        """Yield what a function of the blocks returns for each source, or each part on a cluster.
 
         Parameters
         ----------
         function
-            Takes the blocks of a part; a cluster imports it by its name.
-        combine
-            Makes one result of several in a row.
+            Takes the blocks and the arguments of a source; a cluster imports it by its name.
         client
-            The client of a cluster, if any.
-
-        Examples
-        --------
-        >>> import exactlearn as el
-        >>> from exactlearn.instances import path
-        >>> blocks = el.read_blocks(path("asia-mnar-complete.csv")).with_states()
-        >>> [*blocks.fold(lambda part: sum(block.n_rows for block in part), sum)]
-        [100]
+            The client of a cluster, which merges results of several parts in a row; if any.
         """
-        return self._results(partial(_apply, function), combine, client)
-
-    def _results(
-        self,
-        function: Callable[..., S],
-        combine: Callable[[Sequence[S]], S],
-        client: Any,
-    ) -> Iterator[S]:
         if client is None:
-            yield from clusters.results(partial(function, self), self.sources, combine)
+            yield from clusters.results(partial(function, self), self.sources, _merged)
             return
         bare, parts = replace(self, on_rows=None, sources=()), self.split()
-        for result in clusters.results(partial(function, bare), parts, combine, client):
+        for result in clusters.results(partial(function, bare), parts, _merged, client):
             if self.on_rows is not None:
                 self.on_rows(result.rows)
             yield result
@@ -315,11 +303,6 @@ class _FoundStates:
         return tuple(ordered(labels))
 
 
-def _apply(function: Callable[[Iterator[Dataset]], S], blocks: Blocks, *source: Any) -> S:
-    """Return what a function of blocks returns for one source of them."""
-    return function(blocks.part(*source))
-
-
 def _found(blocks: Blocks, *source: Any) -> _FoundStates:
     found = _FoundStates(blocks.states, blocks.missing, blocks.variables)
     for rows in blocks.read(*source):
@@ -327,10 +310,43 @@ def _found(blocks: Blocks, *source: Any) -> _FoundStates:
     return found
 
 
-def _united(parts: Sequence[_FoundStates]) -> _FoundStates:
-    for part in parts[1:]:
-        parts[0].merge(part)
-    return parts[0]
+def _merged(parts: Iterable[S]) -> S:
+    """Return the sum over all parts, made of the first one."""
+    rest = iter(parts)
+    total = next(rest)
+    for part in rest:
+        total.merge(part)
+    return total
+
+
+def summed(blocks: Iterable[Dataset], empty: Callable[[], B], client: Any = None) -> B:
+    """Return a sum over all rows, or over those read when the search is over.
+
+    Parameters
+    ----------
+    blocks
+        The rows.
+    empty
+        Returns a sum over no row; a cluster imports it by its name.
+    client
+        The client of a cluster, which sums over parts of what :func:`exactlearn.read_blocks` names.
+
+    Examples
+    --------
+    >>> table = Dataset(np.array([[0], [0]]), ("smoke",), (("no", "yes"),))
+    >>> summed([table, table], lambda: DistinctRows(table.names, table.states)).rows
+    4
+    """
+    total = empty()
+    if client is not None and isinstance(blocks, Blocks):
+        return _merged(chain([total], blocks.results(partial(_sum_of_part, empty), client)))
+    for block in blocks:
+        total.add(block)
+    return total
+
+
+def _sum_of_part(empty: Callable[[], B], blocks: Blocks, *source: Any) -> B:
+    return summed(blocks.part(*source), empty)
 
 
 class DistinctRows:
@@ -417,33 +433,14 @@ def merge_rows(blocks: Iterable[Dataset], *, cluster: Any = None) -> Dataset:
         with clusters.running(cluster) as client:
             blocks = blocks.with_states(client)
             names = blocks.variables or ()
-            merged = partial(_distinct, names, [blocks.states[name] for name in names])
-            parts = blocks.fold(merged, _sum, client)
-            total = next(parts, None) or merged([])  # the search may be over before the first part
-            return _sum(chain([total], parts)).dataset()
+            empty = partial(DistinctRows, names, [blocks.states[name] for name in names])
+            return summed(blocks, empty, client).dataset()
     if cluster is not None:
         raise OptionError("a cluster reads what read_blocks(...) names: pass that, not tables")
     tables = (as_dataset(block, "blocks") for block in blocks)
     first = next(tables, None)
     if first is None:
         raise DataError("there are no blocks to merge: expected one table or more")
-    return _distinct(first.names, first.states, chain([first], tables)).dataset()
-
-
-def _distinct(
-    names: Sequence[str], states: Sequence[Sequence[str]], blocks: Iterable[Dataset]
-) -> DistinctRows:
-    """Return the distinct rows of some blocks."""
-    rows = DistinctRows(names, states)
-    for block in blocks:
-        rows.add(block)
-    return rows
-
-
-def _sum(parts: Iterable[DistinctRows]) -> DistinctRows:
-    """Return the distinct rows of all parts, made of the first one."""
-    rest = iter(parts)
-    total = next(rest)
-    for part in rest:
-        total.merge(part)
-    return total
+    return summed(
+        chain([first], tables), partial(DistinctRows, first.names, first.states)
+    ).dataset()

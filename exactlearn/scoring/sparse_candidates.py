@@ -10,7 +10,8 @@ far fewer than those of the table. Both are sums over blocks of rows: no process
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import arcs_by_index
 from exactlearn._runtime.cluster import workers_of
 from exactlearn._runtime.control import SearchControl
-from exactlearn.data.blocks import Blocks, DistinctRows
+from exactlearn.data.blocks import Blocks, DistinctRows, summed
 from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset, as_dataset
 from exactlearn.errors import InfeasibleError, OptionError, SolverError
@@ -32,12 +33,8 @@ BATCH_BYTES = 2**31
 CHUNK = 2**13
 """Rows whose pairs are counted by one product of matrices."""
 
-
-class _Sum(Protocol):
-    rows: int
-
-
-S = TypeVar("S", bound=_Sum)
+Family = tuple[int, ...]
+"""A variable, and after it those that may be its parents."""
 
 
 def sparse_candidates(
@@ -48,6 +45,7 @@ def sparse_candidates(
     max_parents: int = 3,
     required: Iterable[Arc] = (),
     forbidden: Iterable[Arc] = (),
+    time_limit: float | None = None,
     cluster: Any = None,
 ) -> Problem:
     """Score parent sets among the variables with the highest mutual information.
@@ -66,6 +64,9 @@ def sparse_candidates(
         Largest size of a parent set.
     required, forbidden
         Arcs ``(parent, child)`` that every, or no, network must have.
+    time_limit
+        Seconds after which counting and scoring stop, as Ctrl-C stops them; the problem then says
+        in ``stopped`` how far it came. Each variable has at least its smallest parent set.
     cluster
         A Dask cluster whose workers count and score, as for
         :func:`~exactlearn.candidate_parent_sets`.
@@ -74,7 +75,7 @@ def sparse_candidates(
     -------
     Problem
         As of :func:`~exactlearn.candidate_parent_sets` with the arcs from all other variables
-        forbidden; ``complete`` where there are no others.
+        forbidden; ``complete`` where there are no others, and all were scored.
 
     Raises
     ------
@@ -85,7 +86,7 @@ def sparse_candidates(
     InfeasibleError
         When a variable is required to have more parents.
     SolverError
-        When the search that this runs in ended before all rows were counted.
+        When the time was over before all pairs were counted, so that there is nothing to keep.
 
     Examples
     --------
@@ -98,48 +99,62 @@ def sparse_candidates(
     """
     if candidate_parents < 1:
         raise OptionError(f"candidate_parents must be at least 1, found {candidate_parents}")
-    control = SearchControl.within()
-    with workers_of(cluster, control) as workers:
+    search = SearchControl.within(time_limit)
+    with search.running() as control, workers_of(cluster, control) as workers:
         client = None if workers is None else workers.client
         if isinstance(table, Blocks):
             table = table.with_states(client)
-            _require_going_on(control)
+            _require_time(control)
             names = table.variables or ()
             states = [tuple(table.states[name]) for name in names]
         else:
             table = as_dataset(table, "table")
             names, states = table.names, list(table.states)
+        blocks = [table] if isinstance(table, Dataset) else table
         required = frozenset(arcs_by_index(required, "required", names))
         forbidden = frozenset(arcs_by_index(forbidden, "forbidden", names))
-        sizes = [len(own) for own in states]
-        pairs = _summed(table, _PairCounter(tuple(sizes)), client)
-        _require_going_on(control)
-        information = pairwise_information(pairs.counts, sizes)
-        columns = [
-            _columns(child, information[child], candidate_parents, required, forbidden, names)
-            for child in range(len(names))
-        ]
         scoring = _Scoring(as_score(score), max_parents, required)
-        found: list[Mapping[Iterable[int], float]] = []
-        for batch in _batches(columns, sizes, pairs.rows):
-            projected = _summed(table, _Projector(batch, names, tuple(states)), client)
-            _require_going_on(control)
+        smallest: list[Family] = [
+            (child, *sorted(p for p, c in required if c == child)) for child in range(len(names))
+        ]
+        with_parents = [own for own in smallest if len(own) > 1]
+        pairs = summed(blocks, partial(_PairCounts, with_parents, names, states), client)
+        _require_time(control)
+        sizes = [len(own) for own in states]
+        information = pairwise_information(pairs.counts, sizes)
+        families = [
+            _family(own, information[own[0]], candidate_parents, forbidden, names)
+            for own in smallest
+        ]
+        found: list[_Found] = []
+        for batch in _batches(families, sizes, pairs.rows):
+            projected = summed(blocks, partial(_Projections, batch, names, states), client)
+            if control.is_over:
+                break
             if workers is None:
-                found += [scoring(projected, number) for number in range(len(batch))]
+                numbers = range(len(batch))
+                found += (scoring(projected, k) for k in numbers if not control.is_over)
             else:
                 found += workers.pieces(_Scoring.__call__, (scoring, projected), len(batch))
-            _require_going_on(control)
+        n_scored = sum(one.is_finished for one in found)
+        found += [scoring.of(pairs.family(own), own) for own in smallest[len(found) :]]
+    is_stopped = n_scored < len(names)
+    how_far = f"the parent sets of {n_scored} of {len(names)} variables were scored"
     return replace(
-        Problem.from_candidates(names, found),
+        Problem.from_candidates(names, [one.scores for one in found]),
         required=required,
         forbidden=forbidden,
-        complete=candidate_parents >= len(names) - 1,
+        complete=candidate_parents >= len(names) - 1 and not is_stopped,
+        stopped=how_far if is_stopped else "",
     )
 
 
-def _require_going_on(control: SearchControl) -> None:
+def _require_time(control: SearchControl) -> None:
     if control.is_over:
-        raise SolverError("the search ended before all rows were counted and scored; give it time")
+        raise SolverError(
+            "the time was over before all pairs of variables were counted: no parent sets are "
+            "known; give it more time"
+        )
 
 
 def pairwise_information(counts: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
@@ -167,84 +182,79 @@ def pairwise_information(counts: NDArray[np.float64], sizes: Sequence[int]) -> N
     return found
 
 
-@dataclass
-class _PairCounts:
-    counts: NDArray[np.float64]
-    rows: int = 0
+class _Projections:
+    """The distinct rows of families, in each of which the variable stands before its parents."""
 
-
-@dataclass(frozen=True)
-class _PairCounter:
-    """Counts the pairs of states in blocks of rows, by products of indicator matrices."""
-
-    sizes: tuple[int, ...]
-
-    def __call__(self, blocks: Iterable[Dataset]) -> _PairCounts:
-        first = np.concatenate([[0], np.cumsum(self.sizes)])
-        found = _PairCounts(np.zeros((first[-1], first[-1])))
-        for block in blocks:
-            require_complete(block)
-            weights = block.weights
-            for start in range(0, block.n_rows, CHUNK):
-                states = block.codes[start : start + CHUNK] + first[:-1]
-                # Single precision holds the counts of a chunk; a product with itself costs half.
-                indicators = np.zeros((len(states), first[-1]), np.float32)
-                indicators[np.arange(len(states))[:, None], states] = 1.0
-                if weights is None:
-                    found.counts += indicators.T @ indicators
-                else:
-                    own = weights[start : start + CHUNK, None]
-                    found.counts += (indicators * own).T @ indicators.astype(np.float64)
-            found.rows += block.n_rows
-        return found
-
-    @staticmethod
-    def add(parts: Sequence[_PairCounts]) -> _PairCounts:
-        """Return the sum of the counts of several parts."""
-        total, *rest = parts
-        for part in rest:
-            total.counts += part.counts
-            total.rows += part.rows
-        return total
-
-
-@dataclass
-class _Projected:
-    tables: list[DistinctRows]
-    columns: Sequence[Sequence[int]]
-    rows: int = 0
-
-
-@dataclass(frozen=True)
-class _Projector:
-    """Finds the distinct rows of some columns each, in blocks of rows."""
-
-    columns: Sequence[Sequence[int]]
-    names: Sequence[str]
-    states: Sequence[Sequence[str]]
-
-    def __call__(self, blocks: Iterable[Dataset]) -> _Projected:
-        tables = [
-            DistinctRows([self.names[v] for v in own], [self.states[v] for v in own])
-            for own in self.columns
+    def __init__(
+        self, families: Sequence[Family], names: Sequence[str], states: Sequence[Sequence[str]]
+    ) -> None:
+        self.families, self.rows = families, 0
+        self.tables = [
+            DistinctRows([names[v] for v in own], [states[v] for v in own]) for own in families
         ]
-        found = _Projected(tables, self.columns)
-        for block in blocks:
-            for table, own in zip(tables, self.columns, strict=True):
-                codes: Any = block.codes[:, own]
-                table.add(Dataset(codes, table.names, table.states, block.weights))
-            found.rows += block.n_rows
-        return found
 
-    @staticmethod
-    def add(parts: Sequence[_Projected]) -> _Projected:
-        """Return the distinct rows of several parts, made of the first one."""
-        total, *rest = parts
-        for part in rest:
-            for table, other in zip(total.tables, part.tables, strict=True):
-                table.merge(other)
-            total.rows += part.rows
-        return total
+    def add(self, block: Dataset) -> None:
+        """Add the rows of a block."""
+        for table, own in zip(self.tables, self.families, strict=True):
+            codes: Any = block.codes[:, own]
+            table.add(Dataset(codes, table.names, table.states, block.weights))
+        self.rows += block.n_rows
+
+    def merge(self, other: "_Projections") -> None:
+        """Add the rows of another part of the table."""
+        for table, more in zip(self.tables, other.tables, strict=True):
+            table.merge(more)
+        self.rows += other.rows
+
+
+class _PairCounts:
+    """Counts of the pairs of states, by products of indicator matrices, and of some families."""
+
+    def __init__(
+        self, families: Sequence[Family], names: Sequence[str], states: Sequence[Sequence[str]]
+    ) -> None:
+        self.first = np.concatenate([[0], np.cumsum([len(own) for own in states])])
+        self.counts = np.zeros((self.first[-1], self.first[-1]))
+        self.families, self.rows = _Projections(families, names, states), 0
+
+    def add(self, block: Dataset) -> None:
+        """Add the rows of a block."""
+        require_complete(block)
+        weights = block.weights
+        for start in range(0, block.n_rows, CHUNK):
+            states = block.codes[start : start + CHUNK] + self.first[:-1]
+            # Single precision holds the counts of a chunk; a product with itself costs half.
+            indicators = np.zeros((len(states), self.first[-1]), np.float32)
+            indicators[np.arange(len(states))[:, None], states] = 1.0
+            if weights is None:
+                self.counts += indicators.T @ indicators
+            else:
+                own = weights[start : start + CHUNK, None]
+                self.counts += (indicators * own).T @ indicators.astype(np.float64)
+        self.families.add(block)
+        self.rows += block.n_rows
+
+    def merge(self, other: "_PairCounts") -> None:
+        """Add the counts of another part of the table."""
+        self.counts += other.counts
+        self.families.merge(other.families)
+        self.rows += other.rows
+
+    def family(self, own: Family) -> Dataset:
+        """Return the distinct rows of one of the families, or of a variable without parents."""
+        if own in self.families.families:
+            return self.families.tables[self.families.families.index(own)].dataset()
+        (v,) = own
+        weights = np.diag(self.counts)[self.first[v] : self.first[v + 1]]
+        states = range(len(weights))
+        return Dataset(np.array([states]).T, (str(v),), (tuple(map(str, states)),), weights)
+
+
+class _Found(NamedTuple):
+    """Scores of parent sets of a variable, and whether these are all."""
+
+    scores: Mapping[Iterable[int], float]
+    is_finished: bool
 
 
 @dataclass(frozen=True)
@@ -255,69 +265,53 @@ class _Scoring:
     max_parents: int
     required: frozenset[Arc]
 
-    def __call__(self, projected: _Projected, number: int) -> Mapping[Iterable[int], float]:
-        child, *_ = own = projected.columns[number]
+    def __call__(self, projections: _Projections, number: int) -> _Found:
+        return self.of(projections.tables[number].dataset(), projections.families[number])
+
+    def of(self, table: Dataset, own: Family) -> _Found:
+        """Score the parent sets of the first variable of a family."""
         places = range(len(own))
         problem = candidate_parent_sets(
-            projected.tables[number].dataset(),
+            table,
             self.score,
             max_parents=self.max_parents,
-            required=[(place, 0) for place in places if (own[place], child) in self.required],
+            required=[(place, 0) for place in places if (own[place], own[0]) in self.required],
             forbidden=[(a, b) for a in places for b in places[1:] if a != b],
             threads=1,
+            control=SearchControl.within(),
         )
-        return {
+        scores: dict[Iterable[int], float] = {
             tuple(sorted(own[p] for p in parents)): value
             for parents, value in problem.candidates(0)
         }
+        return _Found(scores, not problem.stopped)
 
 
-class _Counter(Protocol[S]):
-    def __call__(self, blocks: Iterable[Dataset], /) -> S: ...
-
-    @staticmethod
-    def add(parts: Sequence[S], /) -> S: ...
-
-
-def _summed(table: Dataset | Blocks, counter: _Counter[S], client: Any) -> S:
-    """Return what a counter finds in a table."""
-    if isinstance(table, Dataset):
-        return counter([table])
-    parts: Iterator[S] = table.fold(counter, counter.add, client)
-    total = counter([])
-    for part in parts:
-        total = counter.add([total, part])
-    return total
-
-
-def _columns(
-    child: int,
+def _family(
+    smallest: Family,
     information: NDArray[np.float64],
     most: int,
-    required: frozenset[Arc],
     forbidden: frozenset[Arc],
     names: Sequence[str],
-) -> tuple[int, ...]:
-    """Return the variable, and after it those that may be its parents, in increasing order."""
-    wanted = {p for p, c in required if c == child}
+) -> Family:
+    """Return a variable, and after it those that may be its parents, in increasing order."""
+    child, *wanted = smallest
     if len(wanted) > most:
         raise InfeasibleError(
             f"variable {names[child]!r} is required to have {len(wanted)} parents, more than "
             f"candidate_parents = {most}; raise that, or require fewer arcs"
         )
-    barred = {p for p, c in forbidden if c == child} | wanted | {child}
+    barred = {p for p, c in forbidden if c == child} | {*smallest}
     by_gain = np.argsort(-information, kind="stable").tolist()
     others = [v for v in by_gain if v not in barred][: most - len(wanted)]
-    return (child, *sorted({*wanted, *others}))
+    return (child, *sorted([*wanted, *others]))
 
 
-def _batches(
-    columns: Sequence[tuple[int, ...]], sizes: Sequence[int], rows: int
-) -> Iterator[list[tuple[int, ...]]]:
-    """Yield the columns of as many variables, in order, as are counted at once."""
-    batch: list[tuple[int, ...]] = []
+def _batches(families: Sequence[Family], sizes: Sequence[int], rows: int) -> Iterator[list[Family]]:
+    """Yield as many families, in order, as are counted at once."""
+    batch: list[Family] = []
     held = 0.0
-    for own in columns:
+    for own in families:
         need = min(float(rows), math.prod(float(sizes[v]) for v in own)) * (len(own) + 16)
         if batch and held + need > BATCH_BYTES:
             yield batch

@@ -1,10 +1,12 @@
 """Parent sets among the variables of highest mutual information, of tables in blocks or not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import mutual_info_score
 
-from exactlearn import BIC, BDeu, Dataset, candidate_parent_sets, read_blocks
+from exactlearn import BIC, BDeu, Dataset, candidate_parent_sets, read_blocks, score_family, solve
 from exactlearn._runtime import cluster
 from exactlearn._runtime.control import SearchControl
 from exactlearn.errors import DataError, InfeasibleError, OptionError, SolverError
@@ -90,5 +92,52 @@ def test_what_is_refused(blocks):
         sparse_candidates(Dataset(codes, data.names, data.states), BDeu())
     control = SearchControl()
     control.stop()
-    with control.running(), pytest.raises(SolverError, match="ended before"):
+    with control.running(), pytest.raises(SolverError, match="over before all pairs"):
         sparse_candidates(blocks, BDeu())
+    with pytest.raises(SolverError, match="give it more time"):
+        sparse_candidates(blocks, BDeu(), time_limit=0)
+
+
+@pytest.mark.parametrize(("batch_bytes", "stop_after", "n_scored"), [(1, 3, 2), (2**31, 1, 0)])
+def test_what_is_scored_when_the_search_ends_is_kept(
+    blocks, monkeypatch, batch_bytes, stop_after, n_scored
+):
+    data, required = table(), [(0, 5), (7, 5)]
+    how = {"candidate_parents": 4, "required": required}
+    whole = sparse_candidates(blocks, BDeu(), **how)
+    monkeypatch.setattr(module, "BATCH_BYTES", batch_bytes)
+    control, rows = SearchControl(), []
+
+    def stop_in_a_later_pass(count: int) -> None:
+        rows.append(count)
+        if sum(rows) > stop_after * data.n_rows:
+            control.stop()
+
+    with control.running():
+        found = sparse_candidates(replace(blocks, on_rows=stop_in_a_later_pass), BDeu(), **how)
+    n = data.n_variables
+    assert found.stopped == f"the parent sets of {n_scored} of {n} variables were scored"
+    assert not found.complete
+    for v in range(n):
+        smallest = (0, 7) if v == 5 else ()
+        least = [(smallest, pytest.approx(score_family(data, v, smallest, BDeu()), rel=1e-12))]
+        assert [*found.candidates(v)] == ([*whole.candidates(v)] if v < n_scored else least)
+
+
+def test_a_time_limit_cuts_the_scoring_of_a_variable_short(monkeypatch):
+    data = table()
+    control = SearchControl()
+    score = candidate_parent_sets
+
+    def stopped_in_the_third(*arguments, **options):
+        calls.append(1)
+        if len(calls) == 3:
+            control.stop()
+        return score(*arguments, **options)
+
+    calls: list[int] = []
+    monkeypatch.setattr(module, "candidate_parent_sets", stopped_in_the_third)
+    with control.running():
+        found = sparse_candidates(data, "bic")
+    assert found.stopped.startswith("the parent sets of 2 of ")
+    assert solve(found).parents is not None
