@@ -21,6 +21,7 @@ from exactlearn.commands.pipeline import (
     score_of,
     with_chosen_ess,
 )
+from exactlearn.commands.search import leave
 from exactlearn.errors import OptionError
 from exactlearn.formats import written_suffixes
 from exactlearn.formats.models import FORMATS as MODELS
@@ -54,12 +55,15 @@ def run(options: Convert, output: Output) -> None:
             f"cannot write {path.name} as '{wanted}'; expected one of {', '.join(writers)}"
         )
     require_parent(output.path)
-    writers[wanted](path, output.path)
+    written = writers[wanted](path, output.path)
     output.wrote(output.path)
     output.answer({"file": str(output.path)})
+    if isinstance(written, Problem) and written.stopped:
+        output.note(f"Time limit reached: {written.stopped}, and no others were written")
+        leave("feasible")
 
 
-Writer = Callable[[Path, Path], None]
+Writer = Callable[[Path, Path], object]
 
 
 def _writers(source: Path, options: Convert, output: Output) -> dict[str, Writer]:
@@ -121,12 +125,13 @@ def _sparse_problem(options: Convert, client: Any) -> Problem:
         max_parents=options.most_parents_among(len(names)),
         required=required,
         forbidden=forbidden,
+        time_limit=options.time_limit,
         cluster=client,
     )
 
 
 def _table_writers(options: Convert, output: Output) -> dict[str, Writer]:
-    def write_score_file(source: Path, target: Path) -> None:
+    def write_score_file(source: Path, target: Path) -> Problem:
         with clusters.running(options.cluster) as client:
             if options.candidate_parents is not None:
                 problem = _sparse_problem(options, client)
@@ -135,6 +140,7 @@ def _table_writers(options: Convert, output: Output) -> dict[str, Writer]:
                 chosen, _ = with_chosen_ess(data, options, output.note)
                 problem = learning_problem(data, chosen, client)
         write_scores(problem, target)
+        return problem
 
     def write_table(source: Path, target: Path) -> None:
         write_dataset(load(source, options), target)

@@ -236,12 +236,14 @@ def scored_problem(
 def learning_problem(dataset: Dataset, options: CompleteLearning, cluster: Any = None) -> Problem:
     """Return the candidate parent sets of a complete table with the declared constraints.
 
+    The time limit is all for their scoring; the problem says in ``stopped`` how far it came.
+
     Raises
     ------
     OptionError
         When one variable is allowed more parents than all are.
     """
-    return _scoring(dataset, options, cluster=cluster).scored().problem
+    return _scoring(dataset, options, cluster=cluster).scored(options.time_limit).problem
 
 
 def _scoring(

@@ -119,6 +119,13 @@ class TestFormats:
         target = tmp_path / "x.scores"
         assert run_json("convert", scores, "-o", target) == {"file": str(target)}
 
+    def test_convert_writes_what_is_scored_within_the_time_limit(self, tmp_path):
+        target = tmp_path / "x.jkl"
+        done = command("convert", "asia-mnar-complete", "-o", target, "--time-limit", 0)
+        assert done.exit_code == 3
+        assert "Time limit reached: 100 % of the parent sets of size 0 were scored" in done.stderr
+        assert read_jkl(target).n_candidates == 8
+
 
 class TestStart:
     def test_a_network_or_a_result_is_a_start(self, scores, tmp_path):
