@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.display import Displayed
 from exactlearn.errors import CheckError
-from exactlearn.graphs.dag import arcs_by_name
+from exactlearn.graphs.named_graph import Structured
 
 from .problem import Problem
 
@@ -28,16 +28,21 @@ ROUNDING = 1e-9
 def relative_gap(score: float, bound: float) -> float:
     """Return ``(bound - score) / |score|``; infinite while nothing was found.
 
+    A bound that differs from the score by rounding leaves no gap.
+
     Examples
     --------
-    >>> relative_gap(-100.0, -99.0), relative_gap(-inf, inf)
-    (0.01, inf)
+    >>> relative_gap(-100.0, -99.0), relative_gap(-100.0, -100.0 + 1e-13), relative_gap(-inf, inf)
+    (0.01, 0.0, inf)
     """
-    return inf if score == -inf else max(0.0, bound - score) / max(abs(score), 1e-9)
+    if score == -inf:
+        return inf
+    gap = max(0.0, bound - score) / max(abs(score), 1e-9)
+    return gap if gap > ROUNDING else 0.0
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Result(Displayed, shown="status score bound gap solver seconds nodes"):
+class Result(Structured, Displayed, shown="status score bound gap solver seconds nodes"):
     """A selection of parent sets with its proof state.
 
     Parameters
@@ -97,11 +102,6 @@ class Result(Displayed, shown="status score bound gap solver seconds nodes"):
     gap_limit: float = 0.0
     certificate: "Certificate | None" = None
     names: tuple[str, ...] = ()
-
-    @property
-    def arcs(self) -> tuple[tuple[str, str], ...]:
-        """The arcs as pairs of names (parent, child), by child; none where nothing was found."""
-        return arcs_by_name(self.names, self.parents or ())
 
     @property
     def gap(self) -> float:

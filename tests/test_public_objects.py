@@ -12,7 +12,7 @@ import exactlearn as el
 from exactlearn._runtime.display import ByValue
 from tests.public_objects import public_objects
 
-WITHOUT_OBJECTS = {"ExactlearnError", "LeftOutWarning", "Score"}
+WITHOUT_OBJECTS = {"ExactlearnError", "LeftOutWarning", "Score", "TimeLimitWarning"}
 """Public classes of which there are only objects of subclasses."""
 
 
@@ -177,6 +177,23 @@ def test_tables_and_arcs_of_a_network_go_to_pandas_and_networkx(name):
             assert row[network.states[v][codes[-1]]] == p
     with pytest.raises(el.ExactlearnError, match="no variable 'nobody'"):
         network.table("nobody")
+
+
+STRUCTURED = ("Augmentation", "EquivalenceSearch", "LearnedNetwork", "Result", "StructuralEM")
+
+
+@pytest.mark.parametrize("name", ["BayesianNetwork", *STRUCTURED])
+def test_whatever_has_a_network_has_its_arcs_and_graph_by_name(objects, name):
+    found = objects[name]
+    arcs = [(found.names[p], found.names[v]) for v, own in enumerate(found.parents) for p in own]
+    assert sorted(found.arcs) == sorted(found.structure.arcs) == sorted(arcs)
+    graph = found.to_networkx()
+    assert ([*graph], {*graph.edges}) == ([*found.names], {*arcs})
+    if name == "Result":
+        nothing = replace(found, parents=None)
+        assert nothing.arcs == ()
+        with pytest.raises(el.ExactlearnError, match="no network was found"):
+            nothing.to_networkx()
 
 
 def test_an_edge_of_a_class_is_two_arcs_in_networkx():

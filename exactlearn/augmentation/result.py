@@ -14,7 +14,8 @@ from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import Incumbent, Unproven, total_score
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError
-from exactlearn.graphs.dag import arcs_by_name, topological_order
+from exactlearn.graphs.dag import topological_order
+from exactlearn.graphs.named_graph import Structured
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers.result import relative_gap
 
@@ -30,7 +31,7 @@ TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Augmentation(ByValue, shown="status score bound method t values seconds"):
+class Augmentation(Structured, ByValue, shown="status score bound method t values seconds"):
     """A DAG and a completion of all missing cells, with the proof state of the solution.
 
     Parameters
@@ -113,11 +114,6 @@ class Augmentation(ByValue, shown="status score bound method t values seconds"):
             message=message,
             unproven=unproven,
         )
-
-    @property
-    def arcs(self) -> tuple[tuple[str, str], ...]:
-        """The arcs as pairs of names (parent, child), by child; none where nothing was found."""
-        return arcs_by_name(self.names, self.parents or ())
 
     @property
     def gap(self) -> float:

@@ -19,8 +19,8 @@ from exactlearn.data.codes import repeated
 from exactlearn.data.dataset import Dataset, aligned_codes, check_complete
 from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import DataError, OptionError
-from exactlearn.graphs.dag import arcs_by_name, topological_order
-from exactlearn.graphs.named_graph import NamedGraph
+from exactlearn.graphs.dag import topological_order
+from exactlearn.graphs.named_graph import Structured
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -40,7 +40,7 @@ LARGEST_TABLE = 2**27
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BayesianNetwork(
-    NamedVariables, ByValue, shown="n_variables arcs parameters=representational_size"
+    NamedVariables, Structured, ByValue, shown="n_variables arcs parameters=representational_size"
 ):
     """A discrete Bayesian network, checked when made.
 
@@ -98,26 +98,9 @@ class BayesianNetwork(
         return topological_order(self.parents, self.names)
 
     @property
-    def arcs(self) -> tuple[tuple[str, str], ...]:
-        """All arcs by name, (parent, child), sorted by child, parents in table order."""
-        return arcs_by_name(self.names, self.parents)
-
-    @property
     def representational_size(self) -> int:
         """Number of free parameters (Nielsen, thesis, eq. 3.21)."""
         return sum(t.size - t.size // t.shape[-1] for t in self.tables)
-
-    @property
-    def structure(self) -> NamedGraph:
-        """The directed acyclic graph with the names of its variables.
-
-        Examples
-        --------
-        >>> import exactlearn as el
-        >>> el.read_bif("asia").structure.as_kind("cpdag").edges
-        (('asia', 'tub'), ('smoke', 'lung'), ('smoke', 'bronc'))
-        """
-        return NamedGraph.of(self.names, self.parents)
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the arcs as a pandas frame: parent, child.
@@ -149,7 +132,7 @@ class BayesianNetwork(
         >>> graph.nodes["Cancer"], sorted(graph.successors("Cancer"))
         ({'states': ['True', 'False']}, ['Dyspnoea', 'Xray'])
         """
-        graph = self.structure.to_networkx()
+        graph = super().to_networkx()
         for name, states in zip(self.names, self.states, strict=True):
             graph.nodes[name]["states"] = list(states)
         return graph

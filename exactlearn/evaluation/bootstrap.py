@@ -18,6 +18,7 @@ and that is :math:`F(1/2)`, as F is monotone. So the significant edges are those
 of the samples, and the threshold is the largest strength that is no more than a half.
 """
 
+import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -27,19 +28,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import arcs_by_index, checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.data.blocks import merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import variable_index
-from exactlearn.errors import ExactlearnError, OptionError
-from exactlearn.evaluation.learners import Learner, described, learn_exact, named_learner
+from exactlearn.errors import ExactlearnError, OptionError, TimeLimitWarning
+from exactlearn.evaluation.learners import Learner, described, named_learner
 from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import Arc, PartiallyDirectedGraph
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.graphs.orientation import oriented_class
+from exactlearn.structure.learning import tiers_by_index
 from exactlearn.structure.selection import chosen_ess
 
 if TYPE_CHECKING:
@@ -112,7 +114,8 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
 
         Examples
         --------
-        >>> found = ArcStrengths.of(("a", "b"), [cpdag([(), (0,)]), cpdag([(), ()])])
+        >>> import exactlearn as el
+        >>> found = ArcStrengths.of(("a", "b"), [el.cpdag([(), (0,)]), el.cpdag([(), ()])])
         >>> found.strength("a", "b"), found.edge_strength("a", "b")
         (0.25, 0.5)
         """
@@ -153,10 +156,11 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
         return float(pairs[pairs <= 0.5].max(initial=0.0))
 
     def averaged(self, threshold: float | None = None) -> NamedGraph:
-        """Return the averaged network: a DAG with the edges of more than the threshold.
+        """Return the averaged network: a DAG of the edges of more than the threshold.
 
-        Arcs are added by falling strength, equal ones in the order of the variables; one that would
-        close a directed cycle is taken the other way, so that every such edge is there.
+        Arcs are added by falling strength, equal ones in the order of the variables. One that would
+        close a directed cycle is taken the other way, if any sample has it so, and else left out:
+        no direction is taken that the learner's constraints forbid.
 
         Parameters
         ----------
@@ -165,7 +169,8 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
 
         Examples
         --------
-        >>> ArcStrengths.of(("a", "b"), [cpdag([(), (0,)])]).averaged().arcs
+        >>> import exactlearn as el
+        >>> ArcStrengths.of(("a", "b"), [el.cpdag([(), (0,)])]).averaged().arcs
         (('a', 'b'),)
         """
         least = self.threshold if threshold is None else threshold
@@ -175,7 +180,8 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
         parents: list[set[int]] = [set() for _ in self.names]
         above: list[set[int]] = [set() for _ in self.names]  # ancestors
         for _, a, b in both:
-            if a not in parents[b] and b not in parents[a] and b not in above[a]:
+            known = strengths[a, b] > 0 and a not in parents[b] and b not in parents[a]
+            if known and b not in above[a]:
                 parents[b].add(a)
                 new = {a, *above[a]}
                 for v in range(len(self.names)):
@@ -243,6 +249,7 @@ def bootstrap(
     time_limit: float | None = None,
     cluster: Any = None,
     on_begin: Callable[[str], None] = lambda title: None,
+    **options: Any,
 ) -> ArcStrengths:
     """Learn a network from each of some bootstrap samples, and count their arcs.
 
@@ -257,7 +264,8 @@ def bootstrap(
         cells are missing, ``exact`` has the equivalent sample size that is best for the table
         itself, chosen once. A function returns a graph, or what has ``parents``; a
         `PartiallyDirectedGraph` counts as it is, of others the CPDAG, with the arcs directed that
-        follow from required and forbidden arcs of ``learn``. For several processes it must pickle.
+        follow from required and forbidden arcs and tiers of ``learn``. For several processes it
+        must pickle.
     seed
         Sample k is drawn by a generator made from the seed and k, whatever the other samples are.
     jobs
@@ -271,13 +279,21 @@ def bootstrap(
         A Dask cluster in place of processes, as for :class:`~exactlearn.evaluation.study.Study`.
     on_begin
         Called with a line of text for each sample.
+    options
+        Passed on to the learner: of :func:`exactlearn.learn` where it is ``exact`` or ``bic``, such
+        as ``required``, ``forbidden``, ``tiers``, ``max_parents`` and ``ess``.
 
     Raises
     ------
     OptionError
-        When there is no sample, or no learner of that name.
+        When there is no sample, no learner of that name, or no variable that an arc names.
     ExactlearnError
         When no sample gave a network; says why.
+
+    Warns
+    -----
+    TimeLimitWarning
+        When the equivalent sample size was to be chosen, but the time was too short.
 
     Examples
     --------
@@ -287,6 +303,9 @@ def bootstrap(
     >>> found = bootstrap(table, 20)
     >>> found.edge_strength("Smoker", "Cancer") > found.threshold
     True
+    >>> found = bootstrap(table, 5, forbidden=[("Cancer", "Smoker")], max_parents=2)
+    >>> found.strength("Cancer", "Smoker")
+    0.0
     """
     if replicates < 1:
         raise OptionError(f"{replicates} replicates: give 1 or more")
@@ -294,8 +313,13 @@ def bootstrap(
     if (weights == np.floor(weights)).all():
         dataset = replace(merge_rows([dataset]), edges=dataset.edges)
     control = SearchControl.within(time_limit)
+    options = _by_name(options, dataset.names)  # a sample may leave columns out
     with control.running():
-        chosen = _chosen(learner, dataset, seed, control) if isinstance(learner, str) else learner
+        if learner == "exact" and "ess" not in options and options.get("score", "bdeu") == "bdeu":
+            options["ess"] = _chosen_ess(dataset, seed, control, options.get("max_parents", 3))
+    chosen = named_learner(learner) if isinstance(learner, str) else learner
+    if options:
+        chosen = partial(chosen, **options)
     settings = f"{described(chosen)} {dataset.digest} seed {seed}"
     runs = [
         PlannedRun(
@@ -319,15 +343,34 @@ def bootstrap(
     )
 
 
-def _chosen(name: str, dataset: Dataset, seed: int, control: SearchControl) -> Learner:
-    """Return the learner of a name, with what is chosen once for all samples."""
-    learn = named_learner(name)
-    if name != "exact":
-        return learn
-    ess = chosen_ess(
-        dataset, None, criterion="bdeu", max_parents=3, seed=seed, time_limit=control.remaining
-    ).ess
-    return partial(learn_exact, ess=ess)
+def _by_name(options: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return options of ``learn`` with the variables of constraints by name."""
+    found = dict(options)
+    for key in ("required", "forbidden"):
+        if key in options:
+            arcs = arcs_by_index(options[key], key, names)
+            found[key] = [(names[tail], names[head]) for tail, head in arcs]
+    if "tiers" in options:
+        groups = tiers_by_index(options["tiers"], names).groups
+        found["tiers"] = [[names[v] for v in group] for group in groups]
+    return found
+
+
+def _chosen_ess(
+    dataset: Dataset, seed: int, control: SearchControl, max_parents: int | None
+) -> float:
+    """Return the equivalent sample size, which is chosen once for all samples."""
+    chosen = chosen_ess(
+        dataset,
+        None,
+        criterion="bdeu",
+        max_parents=max_parents,
+        seed=seed,
+        time_limit=control.remaining,
+    )
+    if chosen.choice is not None and not chosen.choice.folds:
+        warnings.warn(chosen.choice.reason, TimeLimitWarning, stacklevel=4)
+    return chosen.ess
 
 
 def _run(dataset: Dataset, learn: Learner, seed: int, number: int) -> Found:

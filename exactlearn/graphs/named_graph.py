@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from exactlearn._runtime.display import Displayed
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.graphs.consistent_extension import check_cpdag, consistent_extension
-from exactlearn.graphs.dag import topological_order
+from exactlearn.graphs.dag import arcs_by_name, topological_order
 from exactlearn.graphs.equivalence import Arc, Parents, PartiallyDirectedGraph, cpdag, pattern
 
 if TYPE_CHECKING:
@@ -208,6 +208,68 @@ class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
 
     def _named(self, arc: Arc) -> NamedArc:
         return self.names[arc[0]], self.names[arc[1]]
+
+
+class Structured:
+    """A network, or a result that has one: its arcs and its graph by name."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def names(self) -> tuple[str, ...]:
+            """Variable names; none where they are not known."""
+
+        @property
+        def parents(self) -> Parents | None:
+            """Parents of each variable, by index; ``None`` where no network was found."""
+
+    @property
+    def arcs(self) -> tuple[NamedArc, ...]:
+        """The arcs by name, (parent, child), by child; none where nothing was found.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.read_bif("asia").arcs[:2]
+        (('asia', 'tub'), ('smoke', 'lung'))
+        """
+        return () if self.parents is None else arcs_by_name(self.names, self.parents)
+
+    @property
+    def structure(self) -> NamedGraph:
+        """The directed acyclic graph with the names of its variables.
+
+        Raises
+        ------
+        OptionError
+            When no network was found.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.read_bif("asia").structure.as_kind("cpdag").edges
+        (('asia', 'tub'), ('smoke', 'lung'), ('smoke', 'bronc'))
+        """
+        if self.parents is None:
+            raise OptionError("no network was found, so that there is no graph: give more time")
+        return NamedGraph.of(self.names or [*map(str, range(len(self.parents)))], self.parents)
+
+    def to_networkx(self) -> "nx.DiGraph":
+        """Return the graph for networkx, with names for nodes.
+
+        Raises
+        ------
+        MissingExtraError, OptionError
+            When networkx is not installed, or no network was found.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> found = el.learn(el.read_dataset("cancer-mcar-complete"))
+        >>> sorted(found.to_networkx().edges) == sorted(found.arcs)
+        True
+        """
+        return self.structure.to_networkx()
 
 
 def _kind_of(graph: PartiallyDirectedGraph, names: Sequence[str]) -> Kind:

@@ -35,8 +35,9 @@ from exactlearn.augmentation.incumbent import total_score
 from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, OptionError
-from exactlearn.graphs.dag import arcs_by_name, topological_order
+from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
+from exactlearn.graphs.named_graph import Structured
 from exactlearn.scoring.properties import Domain, is_equivalent
 from exactlearn.scoring.scores import Score
 from exactlearn.scoring.set_tables import Stack
@@ -104,7 +105,9 @@ class LocalOptimum(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class EquivalenceSearch(ByValue, shown="status method score optima starts=scores seconds"):
+class EquivalenceSearch(
+    Structured, ByValue, shown="status method score optima starts=scores seconds"
+):
     """The best class that a search found, and where every start ended.
 
     Parameters
@@ -160,18 +163,6 @@ class EquivalenceSearch(ByValue, shown="status method score optima starts=scores
     """No bound on any score is proven."""
     gap = inf
     values = ()
-
-    @property
-    def arcs(self) -> tuple[tuple[str, str], ...]:
-        """The arcs of ``parents`` by name, by child; none where nothing was found.
-
-        Examples
-        --------
-        >>> import exactlearn as el
-        >>> el.equivalence_search(el.read_dataset("cancer-mcar-complete"), "bdeu").arcs
-        (('Smoker', 'Cancer'), ('Cancer', 'Xray'), ('Cancer', 'Dyspnoea'))
-        """
-        return arcs_by_name(self.names, self.parents or ())
 
     @property
     def cpdag(self) -> PartiallyDirectedGraph | None:

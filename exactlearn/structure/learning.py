@@ -40,8 +40,9 @@ from exactlearn.errors import (
     TooLargeError,
     did_you_mean,
 )
-from exactlearn.graphs.dag import arcs_by_name, named_parents
+from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
+from exactlearn.graphs.named_graph import Structured
 from exactlearn.graphs.orientation import known_directions, reversible_arcs
 from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.properties import Domain, properties
@@ -76,7 +77,9 @@ MOST_PROVEN_CELLS = 60
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class LearnedNetwork(ByValue, shown="status score bound gap ess arcs left_out dataset seconds"):
+class LearnedNetwork(
+    Structured, ByValue, shown="status score bound gap ess arcs left_out dataset seconds"
+):
     """A network learned from a table, with the proof state of its structure.
 
     Parameters
@@ -100,7 +103,8 @@ class LearnedNetwork(ByValue, shown="status score bound gap ess arcs left_out da
     reason
         What was done and why; what score, bound and proof refer to; what came short.
     seconds
-        Wall time of all.
+        Wall time of the search for the structure, as in other results and in records of
+        ``exactlearn solve``; not of reading, the choice of the score, scoring and parameters.
     ess
         Equivalent sample size of the BDeu score; ``None`` with another score.
     left_out
@@ -166,11 +170,6 @@ class LearnedNetwork(ByValue, shown="status score bound gap ess arcs left_out da
         """
         arcs = sorted(reversible_arcs(self.parents, self.directions))
         return tuple((self.names[a], self.names[b]) for a, b in arcs)
-
-    @property
-    def arcs(self) -> tuple[tuple[str, str], ...]:
-        """The arcs as pairs of names (parent, child), by child."""
-        return arcs_by_name(self.names, self.parents)
 
     @property
     def gap(self) -> float:
@@ -335,7 +334,7 @@ def learn(
             forbidden=frozenset(arcs_by_index(forbidden, "forbidden", dataset.names)),
             constraints=(
                 *constraints_by_index(constraints, "constraints", dataset.names),
-                *([_tiers(tiers, dataset.names)] if tiers else []),
+                *([tiers_by_index(tiers, dataset.names)] if tiers else []),
             ),
             counts=None if missing == "augment" else missing,
             scoring_time=scoring_time,
@@ -379,7 +378,7 @@ def learn(
         bound=found.bound,
         status=found.status,
         reason="; ".join(said),
-        seconds=control.seconds,
+        seconds=found.seconds,
         ess=scoring.score.ess if isinstance(scoring.score, BDeu) else None,
         left_out=left_out,
         directions=known_directions(
@@ -389,7 +388,8 @@ def learn(
     )
 
 
-def _tiers(groups: Any, names: Sequence[str]) -> Tiers:
+def tiers_by_index(groups: Any, names: Sequence[str]) -> Tiers:
+    """Return the constraint of tiers, groups of variables by name or by index."""
     for group in (groups, *groups) if isinstance(groups, Sequence) else (groups,):
         if isinstance(group, str | Mapping) or not isinstance(group, Collection):
             expected, instead = "groups of variables in order", "[['smoke'], ['lung', 'bronc']]"

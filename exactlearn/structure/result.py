@@ -21,7 +21,8 @@ from exactlearn.bayesnet.row_completion import most_probable_completion
 from exactlearn.data.counts import total_weight
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError
-from exactlearn.graphs.dag import arcs_by_name, topological_order
+from exactlearn.graphs.dag import topological_order
+from exactlearn.graphs.named_graph import Structured
 from exactlearn.scoring.scores import Score, family_score
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ StructuralStatus = Literal["converged", "feasible", "interrupted"]
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class StructuralEM(
+    Structured,
     ByValue,
     shown="status variant arcs score observed_score values iterations seconds",
 ):
@@ -169,18 +171,6 @@ class StructuralEM(
         ('Pollution', 'Smoker')
         """
         return () if self.network is None else self.network.names
-
-    @property
-    def arcs(self) -> tuple[tuple[str, str], ...]:
-        """The arcs by name, (parent, child), by child; none where nothing was found.
-
-        Examples
-        --------
-        >>> import exactlearn as el
-        >>> el.structural_em(el.read_dataset("cancer-mcar"), "bdeu", max_parents=1).arcs[:2]
-        (('Xray', 'Cancer'),)
-        """
-        return arcs_by_name(self.names, self.parents or ())
 
     @property
     def bound(self) -> float:

@@ -1,5 +1,6 @@
 """Arc strengths against what is counted by hand, and the threshold against its definition."""
 
+import warnings
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -14,7 +15,8 @@ from exactlearn.errors import ExactlearnError, OptionError
 from exactlearn.evaluation.bootstrap import ArcStrengths, bootstrap
 from exactlearn.evaluation.learners import LEARNERS, learn_exact
 from exactlearn.graphs.dag import topological_order
-from exactlearn.graphs.equivalence import cpdag, skeleton
+from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag, skeleton
+from exactlearn.graphs.orientation import oriented_class
 from exactlearn.instances import locate
 from tests.graph_oracle import Parents, arcs_of, dags, every_dag
 
@@ -81,12 +83,45 @@ def test_strengths_are_the_mean_over_the_classes_members(networks: list[Parents]
 
 
 @given(st.lists(dags(6, 6), min_size=1), st.floats(0, 0.99))
-def test_the_averaged_network_has_every_edge_above_the_threshold(networks, threshold) -> None:
+def test_the_averaged_network_has_the_edges_above_the_threshold(networks, threshold) -> None:
     found = ArcStrengths.of("abcdef", [cpdag(dag) for dag in networks])
     averaged = found.averaged(threshold).parents
     topological_order(averaged)
     above = {(a, b) for a, b in np.argwhere(np.triu(found.edges > threshold, 1)).tolist()}
-    assert skeleton(averaged) == above
+    assert skeleton(averaged) <= above
+    assert all(found.strengths[arc] > 0 for arc in arcs_of(averaged))
+    for a, b in above - skeleton(averaged):  # every direction that a sample has closes a cycle
+        for tail, head in ((a, b), (b, a)):
+            assert found.strengths[tail, head] == 0 or tail in descendants(averaged, head)
+
+
+def descendants(parents: Parents, of: int) -> set[int]:
+    found = {of}
+    for v in topological_order(parents):
+        if found & set(parents[v]):
+            found.add(v)
+    return found
+
+
+@given(
+    st.lists(dags(5, 5), min_size=1, max_size=6),
+    st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=8),
+)
+def test_the_averaged_network_has_no_arc_that_the_learner_forbids(networks, forbidden) -> None:
+    allowed = [dag for dag in networks if not set(arcs_of(dag)) & forbidden]
+    classes = [oriented_class(dag, {(b, a) for a, b in forbidden}) for dag in allowed]
+    found = ArcStrengths.of("abcde", classes)
+    assert not set(arcs_of(found.averaged(0.0).parents)) & forbidden
+
+
+def test_a_direction_that_no_sample_has_is_not_taken() -> None:
+    classes = [
+        *[PartiallyDirectedGraph(3, [(0, 1), (1, 2)], [])] * 2,
+        *[PartiallyDirectedGraph(3, [(0, 1), (2, 0)], [])] * 3,
+        *[PartiallyDirectedGraph(3, [(1, 2), (2, 0)], [])] * 4,
+    ]
+    found = ArcStrengths.of("abc", classes)
+    assert found.averaged(0.5).arcs == (("b", "c"), ("c", "a"))
 
 
 def test_arcs_are_added_by_strength_and_turned_where_they_close_a_cycle() -> None:
@@ -209,3 +244,36 @@ def test_required_arcs_count_as_compelled(table: el.Dataset) -> None:
     assert learned.cpdag == cpdag(learned.parents)
     found = bootstrap(table, 4, learner=partial(learn_exact, required=[("b", "a")]))
     assert found.compelled[1, 0] == 1.0
+
+
+def test_options_are_the_learner_s_by_name_or_by_index(table: el.Dataset) -> None:
+    how = {"required": [("b", "a")], "forbidden": [("c", "b")], "max_parents": 1, "ess": 4.0}
+    named = bootstrap(table, 4, **how)
+    assert named == bootstrap(table, 4, learner=partial(learn_exact, **how))
+    assert named == bootstrap(table, 4, **how | {"required": [(1, 0)], "forbidden": [(2, 1)]})
+    assert set(named.averaged(0.0).arcs) >= {("b", "a")}
+    for tiers in ([["c"], ["a", "b"]], [[2], [0, 1]]):
+        found = bootstrap(table, 4, learner="bic", tiers=tiers)
+        assert found.strength("a", "c") == found.strength("b", "c") == 0
+    with pytest.raises(OptionError, match="required: no variable 'd'"):
+        bootstrap(table, 4, required=[("d", "a")])
+    with pytest.raises(ExactlearnError, match="unexpected keyword argument 'tires'"):
+        bootstrap(table, 2, tires=[])
+
+
+def test_arcs_by_index_are_the_table_s_where_a_sample_leaves_a_column_out() -> None:
+    codes = np.zeros((12, 3), np.int64)
+    codes[0, 0] = 1  # about a third of the samples have not this row
+    codes[::2, 1:] = 1
+    rare = el.Dataset.from_array(codes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", el.LeftOutWarning)
+        found = bootstrap(rare, 12, forbidden=[(1, 2)])
+    assert found.strength("X1", "X2") == 0 < found.strength("X2", "X1")
+
+
+def test_a_limit_too_short_for_the_ess_is_warned_of() -> None:
+    with pytest.warns(el.TimeLimitWarning) as caught:
+        found = bootstrap(el.read_dataset("cancer-mcar"), 1, time_limit=0.0)
+    assert found.replicates == 0
+    assert caught[0].filename == __file__
