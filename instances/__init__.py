@@ -43,20 +43,7 @@ def path(name: str) -> Path:
     return folder() / name
 
 
-def file_or_bundled(given: str | os.PathLike[str], suffix: str) -> Path:
-    """Return the path of a file, or of the bundled file of that name where there is no such file.
-
-    Examples
-    --------
-    >>> file_or_bundled("asia", ".bif").name, file_or_bundled("folder/asia.bif", ".bif").as_posix()
-    ('asia.bif', 'folder/asia.bif')
-    """
-    own = Path(given)
-    ours = folder() / f"{own.name.removesuffix(suffix)}{suffix}"
-    return ours if own.parent == Path() and not own.exists() and ours.is_file() else own
-
-
-def locate(name: str, *suffixes: str) -> Path:
+def locate(name: str | os.PathLike[str], *suffixes: str) -> Path:
     """Return the file of a path or of a bundled instance's name.
 
     Parameters
@@ -70,9 +57,14 @@ def locate(name: str, *suffixes: str) -> Path:
     ------
     OptionError
         When neither exists; the message names the nearest bundled instance.
+
+    Examples
+    --------
+    >>> locate("asia", ".bif").name
+    'asia.bif'
     """
     given = Path(name)
-    if given.is_file():
+    if given.exists() and not given.is_dir():  # a pipe is no file
         return given
     fitting = [p for suffix in reversed(suffixes) for p in bundled() if p.suffix == suffix]
     known = {p.stem: p for p in fitting}

@@ -34,7 +34,6 @@ from exactlearn.commands.sections import Reading
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
 from exactlearn.graphs.dag import named_parents
-from exactlearn.instances import locate
 from exactlearn.reporting.report import (
     Learned,
     completion_record,
@@ -60,7 +59,7 @@ def run(options: Augment, output: Output) -> None:
     """Run the command."""
     writable(output, with_data=True, completes=True)
     require_records(options.trace, "--trace")
-    data = load(locate(options.source, ".csv"), options)
+    data = load(options.source, options)
     require_table_names(output, data)
     output.detail(size_in_words(data))
     _note_few_cells(output, data, options)

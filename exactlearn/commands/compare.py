@@ -35,7 +35,6 @@ from exactlearn.formats.models import read_network
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.scikit_learn import class_variable, require_library
-from exactlearn.instances import locate
 from exactlearn.reporting.report import number, percent, plain_table
 
 REPETITIONS = 20
@@ -75,7 +74,7 @@ def run(options: Compare, output: Output) -> None:
     if options.methods is None and options.time_limit is None:
         options = replace(options, time_limit=DEFAULT_SECONDS)
     _check(chosen, options, repeated=repeated)
-    network = read_network(locate(options.network, ".bif")) if options.network else None
+    network = read_network(options.network) if options.network else None
     conditions = list(_conditions(options, chosen, network))
     for condition in conditions:
         table, _ = condition.draw(options.seed)  # what cannot be hidden is said before all work
@@ -166,7 +165,7 @@ def _conditions(
         )
         return
     for source in sources:
-        table = load(locate(source, ".csv"), options)
+        table = load(source, options)
         for spec in options.hide:
             draw = partial(_from_table, table, options, spec)
             yield Condition(table=source, hidden=spec, draw=draw, digest=table.digest)
@@ -177,7 +176,7 @@ def _the(pair: Pair, _: int) -> Pair:
 
 
 def _given(source: str, options: Compare, chosen: Sequence[str]) -> Pair:
-    data = load(locate(source, ".csv"), options)
+    data = load(source, options)
     if data.is_complete:
         raise DataError(
             f"{source}: no cell is missing, so every method would complete it alike; hide "
@@ -186,7 +185,7 @@ def _given(source: str, options: Compare, chosen: Sequence[str]) -> Pair:
     if any(METHODS[name].classifies for name in chosen):
         class_variable(data)
     truth = options.truth
-    return data, load_truth(locate(truth, ".csv"), options) if truth else None
+    return data, load_truth(truth, options) if truth else None
 
 
 def _from_network(network: BayesianNetwork, options: Compare, spec: str, seed: int) -> Pair:

@@ -29,7 +29,6 @@ from exactlearn.evaluation.language_study import (
 from exactlearn.evaluation.sl_curves import SLCurves, SLPoint
 from exactlearn.evaluation.study import Record, Study
 from exactlearn.formats.models import write_model
-from exactlearn.instances import locate
 from exactlearn.reporting.curves import CurvesFigure
 from exactlearn.reporting.plot import require_matplotlib
 from exactlearn.reporting.report import number, plain_table
@@ -113,7 +112,7 @@ def _tables(options: Compare) -> list[StudyTable]:
     twice = {name for name, count in Counter(names).items() if count > 1}
     tables = []
     for source, name in zip(sources, names, strict=True):
-        rows = load(locate(source, ".csv"), options)
+        rows = load(source, options)
         if rows.n_variables < 2:
             raise DataError(f"{source}: a single variable; expected two or more to model together")
         tables.append(StudyTable(source if name in twice else name, rows, _test(options, rows)))
@@ -129,7 +128,7 @@ def _name(source: str) -> str:
 def _test(options: Compare, rows: Dataset) -> Dataset | None:
     if options.test is None:
         return None
-    return load_test(locate(options.test, ".csv"), options, rows)
+    return load_test(options.test, options, rows)
 
 
 def write_chosen(folder: Path, table: str, curves: SLCurves) -> None:

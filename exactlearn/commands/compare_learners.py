@@ -12,7 +12,6 @@ from exactlearn.commands.pipeline import load
 from exactlearn.commands.search import leave
 from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.evaluation.cross_validation import cross_validate
-from exactlearn.instances import locate
 from exactlearn.reporting.report import number, plain_table
 
 
@@ -24,7 +23,7 @@ def run(options: Compare, output: Output) -> None:
     if folder is None:
         require_suffix(output.path, (".json",))
     assert options.source is not None
-    data = load(locate(options.source, ".csv"), options)
+    data = load(options.source, options)
     with output.progress_display("folds") as display, SearchControl().running() as control:
         found = cross_validate(
             data,

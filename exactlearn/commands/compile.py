@@ -21,7 +21,6 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.trade_off import rate_of
 from exactlearn.errors import OptionError
 from exactlearn.formats.models import GRAPHS, read_network
-from exactlearn.instances import locate
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import Compilation, compile_and_check, max_error
 from exactlearn.pdg.compile.rational import compile_exactly
@@ -49,8 +48,8 @@ def run(options: Compile, output: Output) -> None:
             "--size-weight weighs the size against the log-likelihood of rows: give these by "
             "--data, or a divergence from the network by --merge-budget"
         )
-    network = read_network(locate(options.source, ".bif"))
-    rows = None if data is None else load_for(locate(data, ".csv"), options, network)
+    network = read_network(options.source)
+    rows = None if data is None else load_for(data, options, network)
     compiled = _compiled(network, options, output)
     added: dict[str, Any] = {}
     if options.exact:

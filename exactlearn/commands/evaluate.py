@@ -17,7 +17,6 @@ from exactlearn.errors import DataError, OptionError
 from exactlearn.evaluation.models import divergence
 from exactlearn.formats.models import read_model
 from exactlearn.graphs.comparison import StructureComparison, compare_structures
-from exactlearn.instances import locate
 from exactlearn.queries.evidence import Model
 from exactlearn.reporting.report import facts, held_out_table, number, percent
 
@@ -36,7 +35,7 @@ def run(options: Evaluate, output: Output) -> None:
         )
     if options.class_ is not None and options.data is None:
         raise OptionError("--class predicts for each row of a table: name the table, too")
-    model = read_model(locate(options.source, ".bif"))
+    model = read_model(options.source)
     answers: list[Answered] = []
     if options.data is not None:
         answers += _by_rows(model, options.data, options, output)
@@ -51,7 +50,7 @@ def _by_rows(model: Model, source: str, options: Evaluate, output: Output) -> li
     """Return the log-likelihood of rows, and the share of them whose class is predicted right."""
 
     def load() -> Dataset:
-        return load_test(locate(source, ".csv"), options, model)
+        return load_test(source, options, model)
 
     sums = judged(source, replace(options, discretise={}), model, options.class_, load, output)
     if not sums.weight > 0:
@@ -78,7 +77,7 @@ def _by_rows(model: Model, source: str, options: Evaluate, output: Output) -> li
 
 def _by_reference(model: Model, path: str, options: Evaluate, output: Output) -> list[Answered]:
     """Return the divergence from the reference and, of two networks, the structural distances."""
-    reference = read_model(locate(path, ".bif"))
+    reference = read_model(path)
     try:
         reference = reference.reordered(model)
     except OptionError as error:

@@ -46,7 +46,6 @@ from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.formats.missingness_file import read_missingness
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
-from exactlearn.instances import locate
 from exactlearn.pdg.learn.smoothing import choose_graph_smoothing
 from exactlearn.queries.evidence import Model
 from exactlearn.reporting.report import facts, number
@@ -57,7 +56,7 @@ MOST_CELLS = 3e9
 
 def run(options: Fit, output: Output) -> None:
     """Run the command."""
-    model = read_model(locate(options.source, ".bif"))
+    model = read_model(options.source)
     is_network = isinstance(model, BayesianNetwork)
     formats = NAIVE_BAYES if isinstance(model, NaiveBayes) else GRAPHS
     require_suffix(output.path, tuple(NETWORKS if is_network else formats))
@@ -237,7 +236,7 @@ def _start(name: str) -> BayesianNetwork | DeletionMethod:
     """Return the deletion estimator of a name, or the network in a file."""
     if name in DELETION_METHODS:
         return name
-    model = read_model(locate(name, ".bif"))
+    model = read_model(name)
     if not isinstance(model, BayesianNetwork):
         raise OptionError(f"--start {name}: a network starts from a network")
     return model

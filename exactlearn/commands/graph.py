@@ -18,7 +18,6 @@ from exactlearn.graphs.dag import children, markov_blanket
 from exactlearn.graphs.equivalence import Arc, covered_edges, cpdag, v_structures
 from exactlearn.graphs.inclusion_boundary import inclusion_boundary_size
 from exactlearn.graphs.named_graph import NamedGraph
-from exactlearn.instances import locate
 from exactlearn.reporting.drawing import structure_drawing
 from exactlearn.reporting.plot import require_matplotlib, write_figure
 from exactlearn.reporting.report import facts, plain_table
@@ -33,7 +32,7 @@ def run(options: Graph, output: Output) -> None:
     require_suffix(output.path, (*written_suffixes(FORMATS), *PICTURES))
     if output.path is not None and suffix_of(output.path) in PICTURES:
         require_matplotlib("'.dot'")
-    named = read_graph(locate(options.source, ".bif"))
+    named = read_graph(options.source)
     if options.to is not None:
         named = named.as_kind(options.to)
     record, tables = _structure(named)
@@ -91,7 +90,7 @@ def _answers(named: NamedGraph, options: Graph) -> Iterator[Answered]:
         text = f"{size.total} classes: {size.upper} with one edge more, {size.lower} with one less"
         yield "inclusion_boundary", value, facts(inclusion_boundary=text)
     if options.reference is not None:
-        reference = read_graph(locate(options.reference, ".bif"), named.names)
+        reference = read_graph(options.reference, named.names)
         found = compare_structures(named.graph, reference.graph)
         yield "comparison", vars(found), facts(**structure_facts(found))
 

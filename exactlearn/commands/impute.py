@@ -21,7 +21,6 @@ from exactlearn.graphs.dag import named_parents
 from exactlearn.imputation import MODES, Imputed, Imputer, Mode
 from exactlearn.imputation.imputer import AVERAGING
 from exactlearn.imputation.methods import METHODS
-from exactlearn.instances import locate
 from exactlearn.reporting.report import (
     completion_record,
     completion_table,
@@ -69,20 +68,21 @@ def _fitted(
 def _by_network(options: Impute, output: Output, begun: float) -> Artifacts:
     """Complete the table by a network: a given one, or one that an imputer learns."""
     mode, train = options.chosen_mode, options.train
-    given = None if options.network is None else read_network(locate(options.network, ".bif"))
-    path = locate(options.source, ".csv")
-    data = load(path, options) if given is None else load_for(path, options, given)
+    given = None if options.network is None else read_network(options.network)
+    data = (
+        load(options.source, options) if given is None else load_for(options.source, options, given)
+    )
     require_table_names(output, data)
-    learned_from = data if train is None else load(locate(train, ".csv"), options)
+    learned_from = data if train is None else load(train, options)
     output.detail(size_in_words(data))
     options, choice = with_chosen_ess(learned_from, options, output.note)
     with output.progress_display(mode) as display:
         imputer = _fitted(options, learned_from, display, given)
     assert imputer.network is not None
     if train is not None:
-        data = load_for(path, options, imputer.network)
+        data = load_for(options.source, options, imputer.network)
     if data.is_complete:
-        output.note(f"{path.name}: no cell is missing, so the table stays as it is")
+        output.note(f"{options.source}: no cell is missing, so the table stays as it is")
     found = imputer.imputed(data)
     assert found.values is not None
     for name, weights in found.weights.items():
@@ -95,8 +95,7 @@ def _by_network(options: Impute, output: Output, begun: float) -> Artifacts:
 
 def _by_method(options: Impute, output: Output, begun: float) -> Artifacts:
     """Complete the table by a method of the registry."""
-    path = locate(options.source, ".csv")
-    data = load(path, options)
+    data = load(options.source, options)
     require_table_names(output, data)
     output.detail(size_in_words(data))
     options, choice = with_chosen_ess(data, options, output.note)

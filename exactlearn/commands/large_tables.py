@@ -155,7 +155,7 @@ def rows_for(
         When the time limit left no time to read any row.
     """
     if not is_in_blocks(source, options):
-        table = load_for(locate(source, ".csv"), options, model)
+        table = load_for(source, options, model)
         return Rows(table, "finished", time_limit, {})
     with (
         SearchControl(time_limit).running() as control,

@@ -15,7 +15,6 @@ from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.search import leave
 from exactlearn.errors import OptionError
 from exactlearn.formats.models import NAIVE_BAYES, write_model
-from exactlearn.instances import locate
 from exactlearn.reporting.report import facts, number, plain_table
 
 
@@ -25,10 +24,10 @@ def run(options: LearnNb, output: Output) -> None:
     if options.components is not None and options.validation is not None:
         raise OptionError("--validation chooses the number of components: leave out --components")
     begun = monotonic()
-    dataset = load(locate(options.source, ".csv"), options)
+    dataset = load(options.source, options)
     validation = None
     if options.validation is not None:
-        validation = load_for(locate(options.validation, ".csv"), options, dataset)
+        validation = load_for(options.validation, options, dataset)
     control = SearchControl(options.time_limit)
     models: list[dict[str, Any]] = []
 

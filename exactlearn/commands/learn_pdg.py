@@ -17,7 +17,6 @@ from exactlearn.commands.search import leave
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.formats.models import GRAPHS, read_network
-from exactlearn.instances import locate
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.methods import Keep, Request, keep_first, learn_by
 from exactlearn.pdg.learn.network_starts import learnt_network
@@ -39,13 +38,13 @@ def run(options: LearnPdg, output: Output) -> None:
     if len(options.size_weights) > 1 and validation is None:
         raise OptionError("several --size-weight need --validation, a table to choose the model by")
     begun = monotonic()
-    dataset = load(locate(options.source, ".csv"), options)
+    dataset = load(options.source, options)
     chosen = options.method or ("direct" if dataset.is_complete else "em")
     _refuse_unused(chosen, options)
     given = _given(network, dataset)
     test = None
     if validation is not None:
-        test = load_for(locate(validation, ".csv"), options, given or dataset)
+        test = load_for(validation, options, given or dataset)
     request = Request(
         dataset=dataset,
         method=chosen,
@@ -127,7 +126,7 @@ def _given(source: str | None, dataset: Dataset) -> BayesianNetwork | None:
     """Read a network of the table's variables, if a file of one is given."""
     if source is None or source == LEARNT:
         return None
-    network = read_network(locate(source, ".bif"))
+    network = read_network(source)
     if set(network.names) != set(dataset.names):
         different = sorted(set(network.names) ^ set(dataset.names))
         raise OptionError(

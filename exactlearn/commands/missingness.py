@@ -24,7 +24,6 @@ from exactlearn.imputation.missingness_diagnosis import (
     recommendation,
 )
 from exactlearn.imputation.missingness_tests import IndicatorTest, indicator_tests
-from exactlearn.instances import locate
 from exactlearn.reporting.missingness_picture import patterns_figure
 from exactlearn.reporting.plot import require_matplotlib
 from exactlearn.reporting.report import facts, percent, plain_table
@@ -50,13 +49,12 @@ def run(options: Missingness, output: Output) -> None:
         require_matplotlib("'.json'")
     if options.missingness_output is not None:
         require_parent(options.missingness_output, "--missingness-output")
-    path, rng = locate(options.source, ".csv"), np.random.default_rng(options.seed)
-    network = None
+    rng, network = np.random.default_rng(options.seed), None
     if options.network is None:
-        data = load(path, options)
+        data = load(options.source, options)
     else:
-        network = read_network(locate(options.network, ".bif"))
-        data = load_for(path, options, network)
+        network = read_network(options.network)
+        data = load_for(options.source, options, network)
     given = None
     if options.missingness is not None:
         given = read_missingness(options.missingness)

@@ -25,6 +25,7 @@ from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.formats.table import read_dataset
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.orientation import known_directions
+from exactlearn.instances import locate
 from exactlearn.queries.evidence import Model
 from exactlearn.scoring.scores import Score, parse_score
 from exactlearn.solvers import Problem, Result, solve
@@ -54,8 +55,9 @@ class Constraints(Arcs):
     constraints: tuple[Constraint, ...]
 
 
-def load(path: Path, reading: Reading) -> Dataset:
-    """Read a table as declared."""
+def load(source: str | Path, reading: Reading) -> Dataset:
+    """Read a table as declared: a file, or a bundled one by its name."""
+    path = locate(source, ".csv")
     data = read_dataset(
         path,
         missing=reading.missing,
@@ -71,12 +73,12 @@ def load(path: Path, reading: Reading) -> Dataset:
     return data
 
 
-def load_truth(path: Path, reading: Reading) -> Dataset:
+def load_truth(source: str | Path, reading: Reading) -> Dataset:
     """Read the table that completions are compared with; its states are the ones it has."""
-    return load(path, replace(reading, states={}))
+    return load(source, replace(reading, states={}))
 
 
-def load_for(path: Path, reading: Reading, model: Model | Dataset) -> Dataset:
+def load_for(source: str | Path, reading: Reading, model: Model | Dataset) -> Dataset:
     """Read a table for a model, or for the table that one is learnt from.
 
     Its variables are in the model's order, with the model's states.
@@ -87,14 +89,14 @@ def load_for(path: Path, reading: Reading, model: Model | Dataset) -> Dataset:
         When a variable of the model is absent, or a row has a state that the model does not know.
     """
     states = dict(zip(model.names, model.states, strict=True))
-    dataset = load(path, replace(reading, states={**reading.states, **states}))
+    dataset = load(source, replace(reading, states={**reading.states, **states}))
     codes = aligned_codes(dataset, model.names, model.states)
     return Dataset(codes, model.names, model.states, dataset.weights, lines=dataset.lines)
 
 
-def load_test(path: Path, reading: Reading, model: Model | Dataset) -> Dataset:
+def load_test(source: str | Path, reading: Reading, model: Model | Dataset) -> Dataset:
     """Read rows that nothing is learnt from, as `load_for`; numbers go into the model's bins."""
-    return load_for(path, replace(reading, discretise={}), model)
+    return load_for(source, replace(reading, discretise={}), model)
 
 
 def score_of(criterion: Criterion) -> Score:

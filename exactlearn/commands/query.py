@@ -16,7 +16,6 @@ from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.row_queries import answer_classes, answer_rows, read_cases
 from exactlearn.errors import OptionError
 from exactlearn.formats.models import read_model
-from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.complete_rows import sample_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -61,9 +60,9 @@ def run(options: Query, output: Output) -> None:
         )
     if class_name is not None and targets:
         raise OptionError("--class is the target: leave out --target")
-    model = read_model(locate(options.source, ".bif"))
+    model = read_model(options.source)
     if data is not None:
-        table = read_cases(locate(str(data), ".csv"), options, model, output)
+        table = read_cases(data, options, model, output)
         if class_name is not None:
             answer_classes(model, table, class_name, output)
         else:

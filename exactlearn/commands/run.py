@@ -117,9 +117,9 @@ def do(run: Run, path: Path, output: Output) -> NoReturn:
 
 def _pipeline(run: Run, path: Path, folder: Path, output: Output) -> dict[str, Any]:
     """Learn the network and the decision graph, and answer the queries; return the record."""
-    data = load(Path(run.data.file), run.data)
-    truth = load_truth(Path(run.data.truth), run.data) if run.data.truth else None
-    test = load_test(Path(run.data.test), run.data, data) if run.data.test else None
+    data = load(run.data.file, run.data)
+    truth = load_truth(run.data.truth, run.data) if run.data.truth else None
+    test = load_test(run.data.test, run.data, data) if run.data.test else None
     for queries in run.queries:
         _check_names(queries, data)
     store(run, folder)

@@ -17,7 +17,6 @@ from exactlearn.formats.missingness_file import read_missingness, write_missingn
 from exactlearn.formats.models import read_model
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import write_dataset
-from exactlearn.instances import locate
 from exactlearn.reporting.report import facts
 
 
@@ -31,7 +30,7 @@ def run(options: Simulate, output: Output) -> None:
     if options.missingness_output is not None:
         require_parent(options.missingness_output, "--missingness-output")
     rng = np.random.default_rng(options.seed)
-    model = read_model(locate(options.source, ".bif"))
+    model = read_model(options.source)
     graph = read_missingness(options.missingness) if options.missingness is not None else None
     if graph is not None:
         graph.check(model.names)

@@ -43,7 +43,6 @@ from exactlearn.formats.graph_file import read_graph
 from exactlearn.formats.score_table import writable_problem
 from exactlearn.formats.scores import FORMATS as SCORES
 from exactlearn.formats.scores import is_score_file, read_scores, score_text
-from exactlearn.instances import locate
 from exactlearn.reporting.report import Learned, learning_record
 from exactlearn.scoring.local_models import LocalModels
 from exactlearn.solvers import Result
@@ -223,7 +222,7 @@ def solver_keywords(options: Solve, names: Sequence[str]) -> dict[str, Any]:
     """
     keywords: dict[str, Any] = {"gap": options.gap}
     if options.start is not None:
-        keywords["start"] = read_graph(locate(options.start, ".bif"), names).parents
+        keywords["start"] = read_graph(options.start, names).parents
     if options.checkpoint is not None:
         keywords["checkpoint"] = options.checkpoint
     if options.memory_limit is not None:

@@ -44,7 +44,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats._bif_reader import NetworkReader
 from exactlearn.formats._interchange import STATES_KEY, VARIABLE_KEY, distinct, spelt
-from exactlearn.instances import file_or_bundled
+from exactlearn.instances import locate
 
 _KEYWORDS = "network|variable|probability|property|type|discrete|default|table"
 # What pgmpy takes for the beginning of a table, wherever it stands.
@@ -86,7 +86,7 @@ def read_bif(path: str | os.PathLike[str]) -> BayesianNetwork:
     >>> el.read_bif("asia")
     BayesianNetwork(variables=8, arcs=8, parameters=18)
     """
-    return parse_bif(read_text(file_or_bundled(path, ".bif")), os.fspath(path))
+    return parse_bif(read_text(locate(path, ".bif")), os.fspath(path))
 
 
 def parse_bif(text: str, source: str = "BIF text") -> BayesianNetwork:

@@ -30,6 +30,7 @@ from exactlearn.formats import Format, format_of, writer_of
 from exactlearn.formats.dot import read_dot, write_dot
 from exactlearn.formats.models import NETWORKS, read_network
 from exactlearn.graphs.named_graph import Kind, NamedGraph
+from exactlearn.instances import locate
 
 _QUOTED = r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u00[01][0-9a-fA-F]))*+"'
 _NAME = rf"{_QUOTED}|\w(?:(?!->|--)[\w.:/+-])*+"
@@ -43,8 +44,8 @@ def read_graph(path: str | os.PathLike[str], names: Sequence[str] | None = None)
     Parameters
     ----------
     path
-        A graph (``.json``, ``.dot``, ``.gv``, ``.txt``), the record of a learner (``.json``) or a
-        network (``.bif``, ``.net``, ...); ``.gz`` may follow.
+        A graph (``.json``, ``.dot``, ``.gv``, ``.txt``), the record of a learner (``.json``), a
+        network (``.bif``, ``.net``, ...) or the name of a bundled one; ``.gz`` may follow.
     names
         The variables that it must have, in the order that they are to have; else that of the file.
 
@@ -62,8 +63,8 @@ def read_graph(path: str | os.PathLike[str], names: Sequence[str] | None = None)
     >>> el.read_graph("asia.json") == el.read_bif("asia").structure
     True
     """
-    known = format_of(Path(path), FORMATS, f"a graph or a network ({', '.join(FORMATS)})")
-    found = known.read(Path(path))
+    file = locate(path, ".bif")
+    found = format_of(file, FORMATS, f"a graph or a network ({', '.join(FORMATS)})").read(file)
     try:
         return found if names is None else found.reordered(names)
     except OptionError as error:

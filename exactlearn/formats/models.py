@@ -20,7 +20,7 @@ from exactlearn.formats.pdg_json import read_pdg, write_pdg
 from exactlearn.formats.uai import read_uai, write_uai
 from exactlearn.formats.xdsl import read_xdsl, write_xdsl
 from exactlearn.formats.xmlbif import read_xmlbif, write_xmlbif
-from exactlearn.instances import file_or_bundled
+from exactlearn.instances import locate
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Model
 
@@ -49,22 +49,22 @@ FORMATS: Mapping[str, Format[Any]] = ChainMap[str, Format[Any]](NETWORKS, GRAPHS
 """Formats of all models by the suffix of the file."""
 
 
-def read_model(path: Path) -> Model:
-    """Read a model in the format of the suffix; ``.gz`` may follow.
+def read_model(path: str | os.PathLike[str]) -> Model:
+    """Read a model in the format of the suffix, or a bundled network; ``.gz`` may follow.
 
     Raises
     ------
     FormatError
         When the file does not follow its format.
     OptionError
-        When the suffix names no model format.
+        When the suffix names no model format, or there is no such file.
     """
+    file = locate(path, ".bif")
     expected = (
         f"a network ({_of(NETWORKS)}), a decision graph ({_of(GRAPHS)}) or a naive Bayes model"
         f" ({_of(NAIVE_BAYES)})"
     )
-    known = format_of(path, FORMATS, expected)
-    model: Model = known.read(path)
+    model: Model = format_of(file, FORMATS, expected).read(file)
     return model
 
 
@@ -91,7 +91,7 @@ def read_network(path: str | os.PathLike[str]) -> BayesianNetwork:
     >>> exactlearn.read_network("cancer").names
     ('Pollution', 'Smoker', 'Cancer', 'Xray', 'Dyspnoea')
     """
-    file = file_or_bundled(path, ".bif")
+    file = locate(path, ".bif")
     return format_of(file, NETWORKS, f"a network ({_of(NETWORKS)})").read(file)
 
 

@@ -23,7 +23,7 @@ from exactlearn.formats.dat import DAT
 from exactlearn.formats.delimited import DELIMITED, SEPARATORS
 from exactlearn.formats.parquet import PARQUET
 from exactlearn.formats.raw_table import RawTable, TableFormat
-from exactlearn.instances import file_or_bundled
+from exactlearn.instances import locate
 
 FORMATS: dict[str, TableFormat] = {
     **dict.fromkeys(SEPARATORS, DELIMITED),
@@ -116,7 +116,7 @@ def read_dataset(
     >>> el.read_dataset("asia-mnar", drop="xray").names
     ('asia', 'tub', 'smoke', 'lung', 'bronc', 'either', 'dysp')
     """
-    text = read_table(file_or_bundled(path, ".csv"), header=header, separator=separator)
+    text = read_table(locate(path, ".csv"), header=header, separator=separator)
     rows = labelled_rows(text, names=names, drop=drop, weights=weights, missing=missing)
     listed = {k: v for k, v in rows.listed.items() if k not in (discretise or {})}
     coded = code_columns(

@@ -23,7 +23,6 @@ from exactlearn.data.missingness import hide
 from exactlearn.errors import OptionError
 from exactlearn.formats.models import read_network
 from exactlearn.formats.table import read_dataset
-from exactlearn.instances import locate
 from exactlearn.reproduce.experiment import Draw
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ Hide = Callable[[Dataset, np.random.Generator], Dataset]
 
 def bundled(name: str) -> BayesianNetwork:
     """Return a network that comes with the package."""
-    return read_network(locate(name, ".bif"))
+    return read_network(name)
 
 
 def lucas_network() -> BayesianNetwork:

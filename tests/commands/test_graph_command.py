@@ -152,7 +152,7 @@ def test_a_graph_without_arcs_has_its_facts(tmp_path) -> None:
         (("asia", "--separated", "lung", "--given", "lung"), "'lung' is in --separated, too"),
         (("asia", "--given", "lung"), "--given says what --separated is given"),
         (("asia", "--independent", "lung|smoke"), "expected 'A, B | C, D'"),
-        (("asia", "--reference", "cancer"), "cancer.bif: 'Pollution' is no variable"),
+        (("asia", "--reference", "cancer"), "cancer: 'Pollution' is no variable"),
         (("asia-mnar",), "no bundled .bif instance of that name"),
         (("none.dot",), "none.dot: no such file"),
         (("asia", "--to", "tree"), "'tree' is not one of 'dag', 'pattern', 'cpdag'"),

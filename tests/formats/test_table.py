@@ -301,7 +301,7 @@ def test_refusals(read, text, options, error, message):
 
 
 def test_missing_file_and_folder(tmp_path):
-    with pytest.raises(OptionError, match="there is no file"):
+    with pytest.raises(OptionError, match="no such file"):
         read_dataset(tmp_path / "none.csv")
     with pytest.raises(OptionError, match="is a folder"):
         read_dataset(tmp_path)
