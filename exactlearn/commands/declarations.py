@@ -608,7 +608,8 @@ class Fit(Clustered, Random):
 
     groups: ClassVar = {
         "EM": "iterations tolerance starts start",
-        "Closed form": "separators aggregation standard_errors",
+        "Closed form": "separators aggregation",
+        "Parameters": "standard_errors",
         "Limits and seed": "time_limit",
     }
 
@@ -646,9 +647,9 @@ class Fit(Clustered, Random):
     )
     standard_errors: bool = option(
         False,
-        help="cca, aca and deletion: add the standard error of each parameter to --json, in the "
-        "order of the network's tables; of f-mcar, f-mar and if-mar an upper bound, with a "
-        "missingness graph an approximation.",
+        help="Add the standard error of each parameter of a network to --json, in the order of its "
+        "tables: by the observed information for em, else in closed form; of f-mcar, f-mar and "
+        "if-mar an upper bound, with a missingness graph an approximation.",
     )
     missingness: str | None = option(
         None,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.ascent import EMResult
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.component_em import choose_component_smoothing, fit_naive_bayes
 from exactlearn.bayesnet.deletion import (
     DELETION_METHODS,
@@ -18,6 +19,7 @@ from exactlearn.bayesnet.deletion import (
     DeletionMethod,
     fit_deletion,
 )
+from exactlearn.bayesnet.em_variances import em_standard_errors
 from exactlearn.bayesnet.graph_deletion import fit_by_missingness_graph
 from exactlearn.bayesnet.loopy_propagation import LoopyParameters
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
@@ -67,7 +69,7 @@ def run(options: Fit, output: Output) -> None:
     graph = _missingness(options, model, dataset)
     default = "graph" if graph else "complete" if is_network and dataset.is_complete else "em"
     method = options.method or default
-    _check_takes(options, method)
+    _check_takes(options, method, is_network=is_network, graph=graph)
     keys = ("iterations", "tolerance", "smoothing", "time_limit", "starts", "start")
     chosen = {name: getattr(options, name) for name in keys}
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
@@ -91,6 +93,12 @@ def run(options: Fit, output: Output) -> None:
             how |= _decisions(model, graph, output)
         if method == "em-bp":
             how |= approximation_record(result, output)
+        if options.standard_errors and isinstance(fitted, BayesianNetwork) and ended == "finished":
+            left = (
+                None if options.time_limit is None else options.time_limit - (monotonic() - begun)
+            )
+            errors, ended = _em_errors(fitted, dataset, given, left, output)
+            how |= errors
     elif isinstance(model, BayesianNetwork):
         fit = _by_deletion(model, dataset, method, given, graph, options)
         fitted = fit.model
@@ -137,15 +145,22 @@ def _missingness(options: Fit, model: Model, data: Dataset) -> MissingnessGraph 
     return graph
 
 
-def _check_takes(options: Fit, method: str) -> None:
-    """Raise an `OptionError` if an option of a deletion estimator is given to another method."""
+def _check_takes(
+    options: Fit, method: str, *, is_network: bool, graph: MissingnessGraph | None
+) -> None:
+    """Raise an `OptionError` if an option is given to a method that does not have it."""
     informed = ("id-mar", "if-mar")
     takers = {
         "separators": informed,
         "aggregation": ("f-mcar", "f-mar", "if-mar"),
         "missingness": ("graph", "em", "em-bp", *informed),
-        "standard_errors": ("complete", *DELETION_METHODS),
+        "standard_errors": ("complete", "em", "graph", *DELETION_METHODS),
     }
+    if options.standard_errors and method == "em" and not (is_network and graph is None):
+        raise OptionError(
+            "--standard-errors of EM are those of a network without a missingness graph: leave "
+            "them out, or fit a network by a method in closed form"
+        )
     for name, methods in takers.items():
         if getattr(options, name) not in (None, False) and method not in methods:
             flag = name.replace("_", "-")
@@ -210,6 +225,27 @@ def _by_em(
     limits = {k: v for k, v in given.items() if k not in own}
     refinement, ended = refined(model, data, parameters, output, output.path, seed=seed, **limits)
     return refinement.model, refinement, ended
+
+
+def _em_errors(
+    network: BayesianNetwork,
+    data: Dataset,
+    given: Mapping[str, Any],
+    time_limit: float | None,
+    output: Output,
+) -> tuple[dict[str, Any], str]:
+    """Return the record of the standard errors of EM's estimates, and how their search ended."""
+    smoothing = given.get("smoothing", NetworkParameters.smoothing)
+    with (
+        output.progress_display("standard errors"),
+        SearchControl(time_limit).running() as control,
+    ):
+        errors = em_standard_errors(data, network, smoothing=smoothing)
+    if errors is None:
+        output.note("Ended before the standard errors were known: they are left out")
+        return {}, control.status
+    named = zip(network.names, errors, strict=True)
+    return {"standard_errors": {name: own.tolist() for name, own in named}}, "finished"
 
 
 def _by_component_em(

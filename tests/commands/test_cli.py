@@ -17,6 +17,7 @@ from exactlearn.__main__ import COMMANDS, main
 from exactlearn.augmentation.incumbent import Incumbent
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
 from exactlearn.bayesnet.em import NetworkEM, fit_em
+from exactlearn.bayesnet.em_variances import em_standard_errors
 from exactlearn.bayesnet.smoothing_choice import choose_smoothing
 from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.sections import Reading
@@ -454,7 +455,32 @@ def test_fit_by_deletion_gives_standard_errors(wind):
     height = np.array([9, 4, 9]) / 22
     assert errors["h"] == pytest.approx(np.sqrt(height * (1 - height) / 22).tolist())
     assert len(errors["v"]) == 5
-    assert "--standard-errors: method 'em' takes none" in fails(*words)
+    assert "--standard-errors: method 'em-bp' takes none" in fails(*words, "--method", "em-bp")
+
+
+def test_fit_by_em_gives_standard_errors(wind, monkeypatch):
+    words = ("fit", wind / "net.bif", wind / "wind.csv", "--standard-errors")
+    done = run_json(*words, "--smoothing", 0.5, "-o", wind / "fitted.bif")
+    expected = em_standard_errors(
+        load_for(wind / "wind.csv", Reading(), read_bif(wind / "net.bif")),
+        read_bif(wind / "fitted.bif"),
+        smoothing=0.5,
+    )
+    assert done["standard_errors"] == {
+        "v": pytest.approx(expected[0].tolist()),
+        "h": pytest.approx(expected[1].tolist()),
+    }
+    assert "of a network without a missingness graph" in fails(
+        *words, "--missingness", "v <- h", "--method", "em"
+    )
+    found = run_json(*words, "--missingness", "v <- h")
+    assert found["standard_errors"].keys() == {"v", "h"}
+    monkeypatch.setattr(
+        "exactlearn.commands.fit.em_standard_errors", lambda *_, **__: press_ctrl_c()
+    )
+    done = run_json(*words, status=130)
+    assert "standard_errors" not in done
+    assert "log_likelihood" in done
 
 
 def test_fit_by_deletion_shows_what_other_estimators_did(wind):
