@@ -20,6 +20,7 @@ from exactlearn.data.coding import generated_names
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
 from exactlearn.formats.table import read_table
+from exactlearn.instances import locate
 from exactlearn.queries.evidence import Model
 from exactlearn.queries.table_queries import Classification, classify, query_rows
 from exactlearn.reporting.report import facts, number, percent, plain_table
@@ -28,7 +29,7 @@ SHOWN = 20
 """Rows that are printed; all go into the file or the JSON object."""
 
 
-def read_cases(path: Path, reading: Reading, model: Model, output: Output) -> Dataset:
+def read_cases(source: Path, reading: Reading, model: Model, output: Output) -> Dataset:
     """Read a table with the states of the model; columns that are no variables are left out.
 
     Raises
@@ -38,6 +39,7 @@ def read_cases(path: Path, reading: Reading, model: Model, output: Output) -> Da
     OptionError
         When the file cannot be read.
     """
+    path = locate(source, ".csv")
     text = read_table(path, header=reading.header, separator=reading.separator)
     names = reading.names or text.names or generated_names(len(text.columns))
     kept = set(names) - {*reading.drop, *reading.discretise, reading.weights}
