@@ -228,11 +228,48 @@ def test_graphs_are_those_of_whatever_has_parents():
         assert el.fit_complete(WHOLE, given).parents == tuple(map(tuple, turned))
     assert el.compare_structures(NETWORK, graph).shd == 2
     assert el.compare_structures(NETWORK, graph).cpdag_shd == 0
-    assert el.cpdag(found) == el.cpdag(found.parents) == el.cpdag(found.network)
+    assert el.cpdag(found).graph == el.cpdag(found.parents) == el.cpdag(found.network).graph
     with pytest.raises(el.ExactlearnError, match="expected the same variables; only one has"):
         el.fit_complete(WHOLE, el.NamedGraph.of((*NAMES[:2], "other"), [(), (), ()]))
     with pytest.raises(el.ExactlearnError, match="by index"):
         el.cpdag([(), ("X0",)])
+
+
+def named(graph):
+    """Return a graph by index, or the parents of each variable, as arcs and edges by name."""
+    if isinstance(graph, el.NamedGraph):
+        return {*graph.arcs}, {*graph.edges}
+    if not isinstance(graph, el.PartiallyDirectedGraph):
+        graph = el.PartiallyDirectedGraph.of(graph)
+    kinds = (graph.directed, graph.undirected)
+    return tuple({(NAMES[a], NAMES[b]) for a, b in links} for links in kinds)
+
+
+NAMES_OUT = {
+    "completed_pattern": lambda graph: named(el.completed_pattern(el.pattern(graph))),
+    "consistent_extension": lambda graph: named(el.consistent_extension(el.cpdag(graph))),
+    "covered_edges": lambda graph: {*el.covered_edges(graph)},
+    "cpdag": lambda graph: named(el.cpdag(graph)),
+    "d_separated": lambda graph: {*el.d_separated(graph, [0], [1])},
+    "inclusion_boundary": lambda graph: [*map(named, el.inclusion_boundary(graph))],
+    "markov_blanket": lambda graph: {*el.markov_blanket(graph, 1)},
+    "pattern": lambda graph: named(el.pattern(graph)),
+}
+
+
+def in_names(found):
+    """Return indices by name, in sets and pairs."""
+    if isinstance(found, int):
+        return NAMES[found]
+    return found if isinstance(found, str | list) else type(found)(map(in_names, found))
+
+
+@pytest.mark.parametrize("name", NAMES_OUT)
+def test_names_in_names_out_and_indices_in_indices_out(name):
+    by_index = NAMES_OUT[name](NETWORK.parents)
+    assert by_index not in (set(), [], (set(), set()))
+    for graph in (NETWORK, el.learn(WHOLE, required=NETWORK.arcs), NETWORK.structure):
+        assert NAMES_OUT[name](graph) == in_names(by_index)
 
 
 def test_results_name_their_arcs():

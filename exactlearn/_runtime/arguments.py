@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import wraps
 from numbers import Real
 from operator import index
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -85,6 +85,44 @@ def checked_arguments(**special: Check | ByName) -> Callable[[Callable[P, R]], C
         return call
 
     return decorate
+
+
+class Named(Protocol):
+    """A graph whose variables have names: a model, a result or a graph by name."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The variables."""
+
+
+def named_results(
+    by_name: Callable[[Any, Sequence[str]], Any],
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function of a graph return names where the graph has names: names in, names out.
+
+    Parameters
+    ----------
+    by_name
+        Makes what the function returns, by index, into what it returns by name.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        first = next(iter(inspect.signature(function).parameters))
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            found = function(*args, **kwargs)
+            names = getattr(args[0] if args else kwargs[first], "names", ())
+            return by_name(found, names) if names else found
+
+        return call
+
+    return decorate
+
+
+def set_by_name(variables: Iterable[int], names: Sequence[str]) -> frozenset[str]:
+    """Return a set of variables by name, for :func:`named_results`."""
+    return frozenset(names[v] for v in variables)
 
 
 def _names(given: Sequence[Any], others: Mapping[str, Any], places: Mapping[str, int]) -> Names:

@@ -8,12 +8,54 @@ partially oriented graph").
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast, overload
 
+from exactlearn._runtime.arguments import Named, R, checked_arguments, named_results
 from exactlearn.errors import OptionError
-from exactlearn.graphs.equivalence import Parents, PartiallyDirectedGraph, cpdag
+from exactlearn.graphs.equivalence import (
+    Parents,
+    PartiallyDirectedGraph,
+    as_partially_directed,
+    as_structure,
+    cpdag,
+    named_graph,
+)
+
+if TYPE_CHECKING:
+    from exactlearn.graphs.named_graph import NamedGraph
 
 
+R_co = TypeVar("R_co", covariant=True)
+
+
+class OfPartial(Protocol[R_co]):
+    """Makes a partially directed graph another one: by name where that one is."""
+
+    @overload
+    def __call__(
+        self, partial: PartiallyDirectedGraph, names: Sequence[str] | None = None
+    ) -> R_co: ...
+    @overload
+    def __call__(self, partial: Named, names: Sequence[str] | None = None) -> "NamedGraph": ...
+
+
+def _of_partial(
+    kind: Literal["dag", "cpdag"],
+) -> Callable[[Callable[[PartiallyDirectedGraph, Sequence[str] | None], R]], OfPartial[R]]:
+    def by_index(partial: Any, name: str) -> PartiallyDirectedGraph:
+        return as_partially_directed(as_structure(partial, name, None))
+
+    def decorate(
+        function: Callable[[PartiallyDirectedGraph, Sequence[str] | None], R],
+    ) -> OfPartial[R]:
+        checked = checked_arguments(partial=by_index)(function)
+        return cast(OfPartial[R], named_results(named_graph(kind))(checked))
+
+    return decorate
+
+
+@_of_partial("dag")
 def consistent_extension(
     partial: PartiallyDirectedGraph, names: Sequence[str] | None = None
 ) -> Parents:
@@ -22,7 +64,8 @@ def consistent_extension(
     Parameters
     ----------
     partial
-        A pattern, a CPDAG, or another graph with arcs and undirected edges.
+        A pattern, a CPDAG, or another graph with arcs and undirected edges. Of one by name, the
+        directed graph is one by name, too.
     names
         Variable names for the error message; the indices when left out.
 
@@ -66,12 +109,14 @@ def consistent_extension(
     return tuple(found)
 
 
+@_of_partial("cpdag")
 def completed_pattern(
     partial: PartiallyDirectedGraph, names: Sequence[str] | None = None
 ) -> PartiallyDirectedGraph:
     """Return the CPDAG of the class whose members extend a pattern, or another such graph.
 
-    Arcs that are in no v-structure and follow from none are no longer directed.
+    Arcs that are in no v-structure and follow from none are no longer directed. The CPDAG of a
+    graph by name is one by name.
 
     Raises
     ------

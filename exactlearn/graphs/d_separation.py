@@ -10,8 +10,15 @@ algorithms"; THESIS Alg. 3.1-3.2).
 
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
-from exactlearn._runtime.arguments import ByName, checked_arguments, variables_by_index
+from exactlearn._runtime.arguments import (
+    ByName,
+    checked_arguments,
+    named_results,
+    set_by_name,
+    variables_by_index,
+)
 from exactlearn.errors import OptionError
 from exactlearn.graphs.dag import children
 
@@ -55,16 +62,19 @@ def active_trail(
     return None if end is None else _arcs_of(came, end, children(parents), given)
 
 
+@named_results(set_by_name)
 @checked_arguments(variables=ByName(variables_by_index), given=ByName(variables_by_index))
 def d_separated(
     parents: Sequence[Collection[int]], variables: Collection[int], given: Collection[int]
-) -> frozenset[int]:
+) -> frozenset[Any]:
     """Return all variables that are d-separated from some variables given others.
+
+    They are names where the graph's variables have names, else indices.
 
     Parameters
     ----------
     parents
-        Parents of each variable.
+        Parents of each variable, or a model, a result or a graph by name.
     variables, given
         Disjoint sets of variables.
 
@@ -77,6 +87,9 @@ def d_separated(
     --------
     >>> sorted(d_separated([(), (0,), (1,), ()], [0], [1]))
     [2, 3]
+    >>> import exactlearn as el
+    >>> sorted(d_separated(el.read_bif("asia"), "asia", "tub"))[:3]
+    ['bronc', 'dysp', 'either']
     """
     if both := sorted(set(variables) & set(given)):
         raise OptionError(

@@ -7,8 +7,15 @@ probabilities on graphical structures and their application to expert systems".
 from collections.abc import Collection, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import combinations
+from typing import Any
 
-from exactlearn._runtime.arguments import ByName, checked_arguments, variable_index
+from exactlearn._runtime.arguments import (
+    ByName,
+    checked_arguments,
+    named_results,
+    set_by_name,
+    variable_index,
+)
 from exactlearn.errors import OptionError
 
 
@@ -121,16 +128,21 @@ def moral_graph(parents: Sequence[Collection[int]]) -> tuple[frozenset[int], ...
     return tuple(map(frozenset, neighbours))
 
 
+@named_results(set_by_name)
 @checked_arguments(variable=ByName(variable_index))
-def markov_blanket(parents: Sequence[Collection[int]], variable: int) -> frozenset[int]:
+def markov_blanket(parents: Sequence[Collection[int]], variable: int) -> frozenset[Any]:
     """Return the parents, children and children's other parents of a variable.
 
-    Given its blanket, the variable is independent of all others, and no smaller set does that in
-    every distribution of the graph (Pearl 1988, section 3.3).
+    They are names where the graph's variables have names, else indices. Given its blanket, the
+    variable is independent of all others, and no smaller set does that in every distribution of the
+    graph (Pearl 1988, section 3.3).
 
     Examples
     --------
     >>> sorted(markov_blanket([(), (), (0, 1), (2,)], 0))
     [1, 2]
+    >>> import exactlearn as el
+    >>> sorted(markov_blanket(el.read_bif("asia"), "lung"))
+    ['either', 'smoke', 'tub']
     """
     return moral_graph(parents)[variable]

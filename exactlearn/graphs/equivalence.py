@@ -6,20 +6,29 @@ represented by its completed pattern (CPDAG): arcs that all members share are di
 are not (Chickering 2002, "Learning equivalence classes of Bayesian-network structures").
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, product
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
 
-from exactlearn._runtime.arguments import ByName, Names, checked_arguments, parents_by_index
+from exactlearn._runtime.arguments import (
+    ByName,
+    Named,
+    Names,
+    checked_arguments,
+    named_results,
+    parents_by_index,
+)
 from exactlearn._runtime.display import Displayed
 from exactlearn.errors import MissingExtraError, OptionError
 from exactlearn.graphs.dag import topological_order
 
 if TYPE_CHECKING:
     import networkx as nx
+
+    from exactlearn.graphs.named_graph import NamedGraph
 
 Arc = tuple[int, int]
 Parents = tuple[tuple[int, ...], ...]
@@ -170,10 +179,42 @@ def v_structures(parents: Sequence[Collection[int]]) -> frozenset[tuple[int, int
     )
 
 
+class ClassOf(Protocol):
+    """Makes a directed acyclic graph its class: by name where the variables have names."""
+
+    @overload
+    def __call__(self, parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph: ...
+    @overload
+    def __call__(self, parents: Named) -> "NamedGraph": ...
+
+
+def named_graph(
+    kind: Literal["dag", "pattern", "cpdag"],
+) -> Callable[[Any, Sequence[str]], "NamedGraph"]:
+    """Return what names a graph of a kind, for :func:`named_results`."""
+
+    def by_name(found: Any, names: Sequence[str]) -> "NamedGraph":
+        from exactlearn.graphs.named_graph import NamedGraph  # stands on this module
+
+        graph = found if kind != "dag" else PartiallyDirectedGraph.of(found)
+        return NamedGraph(tuple(names), graph, kind)
+
+    return by_name
+
+
+def _class_of(
+    kind: Literal["pattern", "cpdag"],
+) -> Callable[[Callable[[Sequence[Collection[int]]], PartiallyDirectedGraph]], ClassOf]:
+    named = named_results(named_graph(kind))
+    return lambda function: cast(ClassOf, named(checked_arguments()(function)))
+
+
+@named_results(lambda arcs, names: tuple((names[a], names[b]) for a, b in arcs))
 @checked_arguments()
-def covered_edges(parents: Sequence[Collection[int]]) -> tuple[Arc, ...]:
+def covered_edges(parents: Sequence[Collection[int]]) -> tuple[tuple[Any, Any], ...]:
     """Return the arcs ``(a, b)`` where b has no other parents than a and those of a, sorted.
 
+    They are pairs of names where the graph's variables have names, else of indices.
     Reversing an arc leads to an equivalent graph exactly when it is covered (Chickering 1995,
     Lemma 1; THESIS Lemma 3.3).
 
@@ -192,12 +233,13 @@ def covered_edges(parents: Sequence[Collection[int]]) -> tuple[Arc, ...]:
     )
 
 
-@checked_arguments()
+@_class_of("pattern")
 def pattern(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
     """Return the pattern of a directed acyclic graph's class: only its v-structures are directed.
 
-    Every class has one pattern (THESIS Alg. 3.3), and one completed pattern, :func:`cpdag`, which
-    also directs the arcs that follow.
+    It is a :class:`NamedGraph` where the graph's variables have names. Every class has one pattern
+    (THESIS Alg. 3.3), and one completed pattern, :func:`cpdag`, which also directs the arcs that
+    follow.
 
     Raises
     ------
@@ -217,12 +259,14 @@ def pattern(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
     return PartiallyDirectedGraph(len(parents), frozenset(directed), rest)
 
 
-@checked_arguments()
+@_class_of("cpdag")
 def cpdag(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
     """Return the completed pattern (CPDAG) of a directed acyclic graph's class.
 
-    The arcs are labelled in an order in which what decides on each comes before it (Chickering
-    1995, "A transformational characterization of equivalent Bayesian network structures").
+    It is a :class:`NamedGraph` where the graph's variables have names: those of a model, a result
+    or a graph by name. The arcs are labelled in an order in which what decides on each comes before
+    it (Chickering 1995, "A transformational characterization of equivalent Bayesian network
+    structures").
 
     Raises
     ------
@@ -234,6 +278,9 @@ def cpdag(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
     >>> found = cpdag([(), (0,), (1, 3), ()])
     >>> sorted(found.directed), sorted(found.undirected)
     ([(1, 2), (3, 2)], [(0, 1)])
+    >>> import exactlearn as el
+    >>> cpdag(el.read_bif("cancer")).arcs[:2]
+    (('Pollution', 'Cancer'), ('Smoker', 'Cancer'))
     """
     order = topological_order([tuple(family) for family in parents])
     place = {v: k for k, v in enumerate(order)}
@@ -258,7 +305,8 @@ def as_structure(value: Any, name: str, names: Names) -> Any:
     """
     if isinstance(value, PartiallyDirectedGraph):
         return value
-    if isinstance(getattr(value, "graph", None), PartiallyDirectedGraph):  # a NamedGraph
+    graph = getattr(value, "graph", None)
+    if isinstance(graph, PartiallyDirectedGraph) and value.kind != "dag":  # a NamedGraph
         return value.graph if names is None else value.reordered(names).graph
     return parents_by_index(value, name, names)
 

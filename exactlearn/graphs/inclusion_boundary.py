@@ -24,17 +24,17 @@ the first is listed.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from exactlearn._runtime.arguments import ByName, checked_arguments
+from exactlearn._runtime.arguments import ByName, checked_arguments, named_results
 from exactlearn.graphs.consistent_extension import check_cpdag, consistent_extension
 from exactlearn.graphs.equivalence import (
-    Parents,
     PartiallyDirectedGraph,
     as_structure,
     cpdag,
     unordered,
 )
+from exactlearn.graphs.named_graph import NamedGraph
 
 
 class Operator(NamedTuple):
@@ -71,11 +71,15 @@ class BoundarySize(NamedTuple):
         return self.upper + self.lower
 
 
+@named_results(lambda found, names: (NamedGraph.of(names, parents) for parents in found))
 @checked_arguments(parents=ByName(as_structure))
 def inclusion_boundary(
     parents: Sequence[Collection[int]] | PartiallyDirectedGraph,
-) -> Iterator[Parents]:
+) -> Iterator[Any]:
     """Yield a directed acyclic graph of each class in the inclusion boundary, the upper ones first.
+
+    It is the parents of each variable; a :class:`NamedGraph` where the graph's variables have
+    names.
 
     Parameters
     ----------

@@ -254,6 +254,18 @@ class Structured:
             raise OptionError("no network was found, so that there is no graph: give more time")
         return NamedGraph.of(self.names or [*map(str, range(len(self.parents)))], self.parents)
 
+    @property
+    def cpdag(self) -> NamedGraph:
+        """The completed pattern, by name: what all Markov equivalent networks have in common.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.learn(el.read_dataset("cancer-mcar-complete")).cpdag.edges
+        (('Smoker', 'Cancer'), ('Cancer', 'Xray'), ('Cancer', 'Dyspnoea'))
+        """
+        return self.structure.as_kind("cpdag")
+
     def to_networkx(self) -> "nx.DiGraph":
         """Return the graph for networkx, with names for nodes.
 

@@ -142,7 +142,7 @@ class EquivalenceSearch(
     >>> table = el.read_dataset("cancer-mcar-complete")
     >>> found = el.equivalence_search(table, "bdeu")
     >>> found.cpdag, len(found.classes)
-    (PartiallyDirectedGraph(variables=5, edges=3), 1)
+    (NamedGraph(kind='cpdag', variables=5, edges=3), 1)
     >>> found.check(table, el.BDeu())
     """
 
@@ -163,11 +163,6 @@ class EquivalenceSearch(
     """No bound on any score is proven."""
     gap = inf
     values = ()
-
-    @property
-    def cpdag(self) -> PartiallyDirectedGraph | None:
-        """The completed pattern of the best class."""
-        return None if self.parents is None else cpdag(self.parents)
 
     @cached_property
     def classes(self) -> tuple[tuple[PartiallyDirectedGraph, float, int], ...]:
@@ -257,8 +252,8 @@ def equivalence_search(
     >>> from exactlearn.scoring.scores import BIC
     >>> rows = np.array([[0, 0, 0], [1, 1, 1], [0, 0, 1], [1, 1, 0]] * 5)
     >>> found = equivalence_search(Dataset(rows, ("a", "b", "c"), (("n", "y"),) * 3), BIC())
-    >>> found.status, sorted(found.cpdag.undirected)
-    ('heuristic', [(0, 1)])
+    >>> found.status, found.cpdag.edges
+    ('heuristic', (('a', 'b'),))
     """
     require_complete(
         dataset,

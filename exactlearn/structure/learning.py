@@ -41,7 +41,6 @@ from exactlearn.errors import (
     did_you_mean,
 )
 from exactlearn.graphs.dag import named_parents
-from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
 from exactlearn.graphs.named_graph import Structured
 from exactlearn.graphs.orientation import known_directions, reversible_arcs
 from exactlearn.scoring.candidates import n_families
@@ -122,8 +121,8 @@ class LearnedNetwork(
     (('X0', 'X1'), ((1,), ()), (('X1', 'X0'),))
     >>> found.status, found.gap
     ('optimal', 0.0)
-    >>> found.reversible, sorted(found.cpdag.undirected)
-    ((('X1', 'X0'),), [(0, 1)])
+    >>> found.reversible, found.cpdag.edges
+    ((('X1', 'X0'),), (('X0', 'X1'),))
     >>> found.to_frame().values.tolist(), found.to_dict()["parents"]
     ([['X1', 'X0']], {'X0': ['X1'], 'X1': []})
     """
@@ -145,18 +144,6 @@ class LearnedNetwork(
     def names(self) -> tuple[str, ...]:
         """Variable names, in the order of ``parents``."""
         return self.dataset.names
-
-    @property
-    def cpdag(self) -> PartiallyDirectedGraph:
-        """The completed pattern: what all Markov equivalent networks have in common.
-
-        Examples
-        --------
-        >>> import exactlearn as el
-        >>> el.learn(el.read_dataset("cancer-mcar-complete")).cpdag
-        PartiallyDirectedGraph(variables=5, edges=3)
-        """
-        return cpdag(self.parents)
 
     @property
     def reversible(self) -> tuple[tuple[str, str], ...]:

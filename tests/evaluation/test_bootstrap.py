@@ -241,7 +241,7 @@ def test_required_arcs_count_as_compelled(table: el.Dataset) -> None:
     assert ("b", "a") not in learned.reversible
     assert {*el.learn(table).reversible} == {*el.learn(table).arcs}
     assert learned.to_dict()["reversible"] == [list(arc) for arc in learned.reversible]
-    assert learned.cpdag == cpdag(learned.parents)
+    assert learned.cpdag.graph == cpdag(learned.parents)
     found = bootstrap(table, 4, learner=partial(learn_exact, required=[("b", "a")]))
     assert found.compelled[1, 0] == 1.0
 
