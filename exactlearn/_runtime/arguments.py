@@ -43,7 +43,23 @@ class ByName:
     check: Callable[[Any, str, Names], Any]
 
 
-def checked_arguments(**special: Check | ByName) -> Callable[[Callable[P, R]], Callable[P, R]]:
+@dataclass(frozen=True)
+class LikeModel:
+    """A check of a table, whose values mean what they mean for the model beside it.
+
+    Parameters
+    ----------
+    check
+        Called with the argument, the name of its parameter and the function's argument ``model``,
+        ``network``, ``pdg`` or ``train`` with states, or nothing.
+    """
+
+    check: Callable[[Any, str, Any], Any]
+
+
+def checked_arguments(
+    **special: Check | ByName | LikeModel,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let a function have each argument as :data:`CHECKS` returns it, by the parameter's name.
 
     Parameters
@@ -62,15 +78,16 @@ def checked_arguments(**special: Check | ByName) -> Callable[[Callable[P, R]], C
         ]
         places = {parameter.name: place for place, parameter in enumerate(parameters)}
         by_name = [one for one in checked if isinstance(one[-1], ByName)]
-        by_kind = [one for one in checked if not isinstance(one[-1], ByName)]
+        tables = [one for one in checked if isinstance(one[-1], LikeModel)]
+        by_kind = [one for one in checked if not isinstance(one[-1], ByName | LikeModel)]
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             given: list[Any] = list(args)
 
-            def put(some: Sequence[tuple[int, str, Any, Any]], *names: Names) -> None:
+            def put(some: Sequence[tuple[int, str, Any, Any]], *names: Any) -> None:
                 for place, name, default, check in some:
-                    check = check.check if isinstance(check, ByName) else check
+                    check = check.check if isinstance(check, ByName | LikeModel) else check
                     if place < len(given):
                         if given[place] is not default:
                             given[place] = check(given[place], name, *names)
@@ -78,6 +95,8 @@ def checked_arguments(**special: Check | ByName) -> Callable[[Callable[P, R]], C
                         kwargs[name] = check(kwargs[name], name, *names)
 
             put(by_kind)
+            for table in tables:
+                put([table], _model(given, kwargs, places))
             if by_name:  # these need what the others make of the arguments
                 put(by_name, _names(given, kwargs, places))
             return function(*given, **kwargs)
@@ -125,6 +144,16 @@ def set_by_name(variables: Iterable[int], names: Sequence[str]) -> frozenset[str
     return frozenset(names[v] for v in variables)
 
 
+def _model(given: Sequence[Any], others: Mapping[str, Any], places: Mapping[str, int]) -> Any:
+    """Return the argument whose states the tables beside it have."""
+    for name in ("model", "network", "pdg", "train"):
+        place = places.get(name, len(given))
+        value = given[place] if place < len(given) else others.get(name)
+        if hasattr(value, "states"):
+            return value
+    return None
+
+
 def _names(given: Sequence[Any], others: Mapping[str, Any], places: Mapping[str, int]) -> Names:
     """Return the names of the variables that the arguments are about."""
     if "names" in places:
@@ -139,7 +168,7 @@ def _names(given: Sequence[Any], others: Mapping[str, Any], places: Mapping[str,
     return None
 
 
-def register(**checks: Check | ByName) -> None:
+def register(**checks: Check | ByName | LikeModel) -> None:
     """Add checks by the names of parameters: where a class is defined, for its instances."""
     CHECKS.update(checks)
 
@@ -452,7 +481,7 @@ _NUMBERS = (
     "threads node_limit max_size steps rounds node completions"
 )
 
-CHECKS: dict[str, Check | ByName] = {
+CHECKS: dict[str, Check | ByName | LikeModel] = {
     "evidence": ByName(_evidence),
     "path": instance_of(
         (str, os.PathLike), "the path of a file", "pass a string or a pathlib.Path"

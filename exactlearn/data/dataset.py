@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import (
+    LikeModel,
     as_names,
     as_rules,
     as_states,
@@ -43,7 +44,13 @@ def _is_frame(value: Any) -> bool:
     return pandas is not None and isinstance(value, pandas.DataFrame)
 
 
+def _in_pandas(value: Any) -> Any:
+    """Return a frame of Polars or a table of Arrow as one of pandas, and all else as it is."""
+    return value.to_pandas() if hasattr(value, "to_pandas") else value
+
+
 def _as_frame(value: Any, name: str) -> Any:
+    value = _in_pandas(value)
     if _is_frame(value):
         return value
     instead = "code an array with Dataset.from_array(array)"
@@ -497,10 +504,12 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         return float(self.weights[used] @ rows[used])
 
 
-def as_dataset(value: Any, name: str = "dataset") -> Dataset:
+def as_dataset(value: Any, name: str = "dataset", model: Any = None) -> Dataset:
     """Return a table: a pandas frame or an array of values is coded, equal rows of blocks merged.
 
-    See :meth:`Dataset.from_frame` and :meth:`Dataset.from_array`.
+    See :meth:`Dataset.from_frame` and :meth:`Dataset.from_array`. With a model or another table,
+    columns have its states, numbers stand for the bins that hold them, and columns that it lacks
+    are left out.
 
     Raises
     ------
@@ -509,7 +518,7 @@ def as_dataset(value: Any, name: str = "dataset") -> Dataset:
     DataError
         When a column cannot be used.
     """
-    return _coded(value, name, None)
+    return _coded(value, name, None, model)
 
 
 def usable_columns(value: Any, name: str = "data", **coding: Any) -> tuple[Dataset, dict[str, str]]:
@@ -540,7 +549,7 @@ def usable_columns(value: Any, name: str = "data", **coding: Any) -> tuple[Datas
     left_out: dict[str, str] = {}
     if any(coding.values()) and not (_is_frame(value) or isinstance(value, np.ndarray)):
         raise OptionError(f"{' and '.join(coding)} are for a frame or an array: code the table so")
-    dataset = _coded(value, name, left_out, **coding)
+    dataset = _coded(value, name, left_out, None, **coding)
     unseen = np.asarray((dataset.codes < 0).all(axis=0))
     for v in np.flatnonzero((dataset.cardinalities < 2) | unseen).tolist():
         labels = () if unseen[v] else dataset.states[v]
@@ -569,33 +578,45 @@ def _coded(
     value: Any,
     name: str,
     left_out: dict[str, str] | None,
+    model: Any,
     discretise: Mapping[str, str] | None = None,
     drop: Sequence[str] = (),
 ) -> Dataset:
     if isinstance(value, Dataset):
         return value
+    value = _in_pandas(value)
     if _is_frame(value) or isinstance(value, np.ndarray):
-        from exactlearn.data.coding import code_array, code_frame  # pandas takes long to import
+        # pandas takes long to import
+        from exactlearn.data.coding import code_array, code_frame, generated_names
 
-        maker = "from_array" if isinstance(value, np.ndarray) else "from_frame"
+        is_array = isinstance(value, np.ndarray)
+        how: dict[str, Any] = {"discretise": discretise, "drop": drop, "left_out": left_out}
+        states: dict[str, Sequence[str]] | None = None
+        if model is not None and value.ndim == 2:
+            columns = generated_names(value.shape[1]) if is_array else map(str, value.columns)
+            known = dict(zip(model.names, model.states, strict=True))
+            states, how["drop"] = {}, []
+            for column in columns:
+                if column in known:
+                    states[column] = known[column]
+                else:
+                    how["drop"].append(column)
+            if not states:
+                raise unknown_columns(how["drop"], model.names)
+        of_model = {state for own in (states or {}).values() for state in own}
+        missing = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
         try:
-            if isinstance(value, np.ndarray):
-                array = (value, None, None, MISSING_SYMBOLS)
-                how: dict[str, Any] = {"discretise": discretise, "drop": drop, "left_out": left_out}
-                return Dataset(*code_array(*array, **how))
-            table = code_frame(
-                value,
-                states=None,
-                missing=MISSING_SYMBOLS,
-                discretise=discretise,
-                drop=drop,
-                left_out=left_out,
-            )
-            return Dataset(*table)
+            if is_array:
+                return Dataset(*code_array(value, None, states, missing, **how))
+            return Dataset(*code_frame(value, states=states, missing=missing, **how))
         except DataError as error:  # its advice names parameters that the caller may lack
-            raise DataError(
-                f"{error}\nPass Dataset.{maker}({name}, ...): it takes discretise, drop, missing"
-            ) from None
+            maker = "from_array" if is_array else "from_frame"
+            lacking = ["missing"] if left_out is not None else ["discretise", "drop", "missing"]
+            if model is None and any(f"({parameter}=" in str(error) for parameter in lacking):
+                raise DataError(
+                    f"{error}\nPass Dataset.{maker}({name}, ...): it takes {', '.join(lacking)}"
+                ) from None
+            raise
     from exactlearn.data.blocks import Blocks, merge_rows
 
     if isinstance(value, Blocks):
@@ -608,11 +629,16 @@ def _coded(
     )
 
 
-def _as_optional(value: Any, name: str) -> Dataset | None:
-    return None if value is None else as_dataset(value, name)
+def _as_optional(value: Any, name: str, model: Any) -> Dataset | None:
+    return None if value is None else as_dataset(value, name, model)
 
 
-register(dataset=as_dataset, train=as_dataset, test=as_dataset, validation=_as_optional)
+register(
+    dataset=LikeModel(as_dataset),
+    train=LikeModel(as_dataset),
+    test=LikeModel(as_dataset),
+    validation=LikeModel(_as_optional),
+)
 
 
 _UNKNOWN = np.iinfo(np.int16).min
@@ -655,6 +681,14 @@ def aligned_codes(
         j = column[name]
         codes[:, i] = _translate(dataset, j, states[i], first)
     return codes
+
+
+def unknown_columns(columns: Sequence[str], names: Sequence[str]) -> DataError:
+    """Return the error for a table without any variable of a model."""
+    return DataError(
+        f"the table's columns {', '.join(columns[:5])}... are no variables of the model,"
+        f" which has {', '.join(names[:5])}...: rename the columns"
+    )
 
 
 def check_complete(codes: NDArray[np.integer], names: Sequence[str], why: str) -> None:

@@ -18,8 +18,8 @@ from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
-from exactlearn.data.dataset import Dataset, aligned_codes
-from exactlearn.errors import DataError, TooLargeError
+from exactlearn.data.dataset import Dataset, aligned_codes, unknown_columns
+from exactlearn.errors import TooLargeError
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
 from exactlearn.queries.evidence import Model, compiled_once
 
@@ -210,10 +210,7 @@ def _codes(model: Model, dataset: Dataset) -> NDArray[np.int16]:
     """Return the rows in the model's codes; a variable without a column is missing."""
     known = [v for v, name in enumerate(model.names) if name in set(dataset.names)]
     if not known:
-        raise DataError(
-            f"the table's columns {', '.join(dataset.names[:5])}... are no variables of the model,"
-            f" which has {', '.join(model.names[:5])}...: rename the columns"
-        )
+        raise unknown_columns(dataset.names, model.names)
     if len(known) == model.n_variables:
         return aligned_codes(dataset, model.names, model.states)
     codes = np.full((dataset.n_rows, model.n_variables), MISSING, np.int16)

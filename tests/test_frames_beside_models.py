@@ -1,0 +1,80 @@
+"""A frame beside a model has the model's states: a row by itself, numbers, other columns."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import exactlearn as el
+
+
+def frame():
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, 200)
+    b = np.where(rng.random(200) < 0.9, a, 1 - a)
+    age = np.round(rng.normal(40, 5, 200) + 10 * a, 1)
+    return pd.DataFrame({"a": a, "b": b, "age": age, "row": [f"r{k}" for k in range(200)]})
+
+
+FRAME = frame()
+LEARNED = el.learn(FRAME, discretise={"age": "frequency:4"}, drop="row")
+MODELS = {
+    "learned network": LEARNED,
+    "network": LEARNED.network,
+    "decision graph": el.compile_network(LEARNED.network),
+    "naive Bayes": el.learn_naive_bayes(LEARNED.dataset, components=2).model,
+}
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_rows_are_asked_one_by_one(model):
+    rows = FRAME.drop(columns="a")
+    together = el.query_rows(model, rows, "a").posteriors[0]
+    for k in range(5):
+        alone = el.query_rows(model, rows.iloc[[k]], "a").posteriors[0]
+        np.testing.assert_allclose(alone[0], together[k])
+        evidence = {"b": rows["b"][k], "age": rows["age"][k]}
+        if not isinstance(model, el.LearnedNetwork):
+            expected = list(el.query(model, evidence, "a").posterior["a"].values())
+            np.testing.assert_allclose(alone[0], expected)
+    assert el.classify(model, FRAME.head(1), "a").labels.tolist() == [FRAME["a"][0]]
+
+
+def test_frames_are_refined_completed_and_judged_by_the_states_of_the_model():
+    graph = MODELS["decision graph"]
+    few = FRAME.head(2)
+    assert el.refine(graph, few, iterations=1).model.states == graph.states
+    values = el.most_probable_completion(LEARNED, few.assign(b=None))
+    assert values.tolist() == few["a"].tolist()
+
+
+def test_arrays_have_the_states_of_the_model_by_place():
+    array = np.array([["u", "x"], ["v", "y"], ["u", "x"], ["v", "x"]], dtype=object)
+    network = el.learn(array).network
+    assert el.query_rows(network, array[:1], "X0").posteriors[0].tolist() == [[1, 0]]
+
+
+def test_a_state_or_columns_that_the_model_lacks_are_refused():
+    with pytest.raises(el.ExactlearnError, match=r"'new'.*'0', '1'") as caught:
+        el.query_rows(LEARNED, FRAME.head(2).assign(b="new"), "a")
+    assert "Dataset.from_frame" not in str(caught.value)
+    with pytest.raises(el.ExactlearnError, match="no variables of the model"):
+        el.query_rows(LEARNED, pd.DataFrame({"c": [1]}), "a")
+
+
+def test_learn_does_not_send_elsewhere_for_parameters_of_its_own():
+    with pytest.raises(el.ExactlearnError, match=r"drop=\['row'\]") as caught:
+        el.learn(FRAME)
+    assert "from_frame" not in str(caught.value)
+    with pytest.raises(el.ExactlearnError, match="from_frame"):
+        el.bootstrap(FRAME, 2)
+    with pytest.raises(el.ExactlearnError, match="two columns") as caught:
+        el.learn(FRAME.set_axis(["a", "a", "b", "c"], axis=1))
+    assert "from_frame" not in str(caught.value)
+
+
+def test_tables_of_other_libraries_are_taken():
+    columns = FRAME[["a", "b"]]
+    table = pa.Table.from_pandas(columns)
+    assert el.learn(table) == el.learn(columns)
+    assert el.Dataset.from_frame(table) == el.Dataset.from_frame(columns)
