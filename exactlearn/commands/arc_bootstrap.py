@@ -1,13 +1,15 @@
 """``exactlearn solve --bootstrap``: the same learning from bootstrap samples, and what it adds."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
 from exactlearn._runtime.control import SearchControl
+from exactlearn.commands.artifacts import write_records
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.k_best import support_table
 from exactlearn.commands.output import Output, is_folder
@@ -21,10 +23,12 @@ from exactlearn.commands.sections import CLASS_SEARCHES
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import SolverError
 from exactlearn.evaluation.bootstrap import bootstrap
+from exactlearn.formats.models import write_model
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph
 from exactlearn.graphs.orientation import oriented_class, reversible_arcs
 from exactlearn.reporting.arc_support import beside
 from exactlearn.reporting.report import facts, named_arcs, number, parents_table
+from exactlearn.structure.selection import fitted_network
 
 GOES_ON = ("optimal", "feasible", "heuristic")
 """How a search ends after which more may come."""
@@ -35,8 +39,8 @@ def bootstrap_record(options: Solve, data: Dataset, output: Output) -> dict[str,
     assert options.bootstrap is not None
     if not data.is_complete and options.criterion == "bdeu" and options.ess != 1:
         output.note(
-            f"Strengths are those of networks with ess {options.ess:g}, which may have more arcs "
-            "than the data support where cells are missing: compare them with --ess 1"
+            f"Cells are missing: strengths of networks with ess {options.ess:g} are too high, as "
+            "these have more arcs than the rows support; --ess 1 gives cautious ones"
         )
     # what does not change what is learned is left out: a folder is known by the options
     how = replace(
@@ -49,6 +53,7 @@ def bootstrap_record(options: Solve, data: Dataset, output: Output) -> dict[str,
         jobs=1,
         cluster=None,
         support=None,
+        averaged=None,
         trace=None,
         certificate=None,
         time_limit=None,
@@ -86,6 +91,24 @@ def with_bootstrap(record: Mapping[str, Any], found: Mapping[str, Any]) -> dict[
         "bootstrap": without_arcs,
         "support": beside(record.get("support", []), found["arcs"]),
     }
+
+
+def averaged(
+    options: Solve, data: Dataset, sampled: Sequence[Mapping[str, Any]], output: Output
+) -> list[Callable[[], None]]:
+    """Return what writes the averaged network, where it is wanted."""
+
+    def write(found: Mapping[str, Any], path: Path) -> None:
+        parents = [[data.names.index(p) for p in found["averaged"][name]] for name in data.names]
+        network, about = fitted_network(
+            data, parents, smoothing=options.smoothing, counts=options.counts
+        )
+        if about:
+            output.note(about)
+        write_model(network, path)
+
+    path = options.averaged
+    return [partial(write_records, partial(write, found), path, output) for found in sampled]
 
 
 def bootstrap_tables(record: Mapping[str, Any], *, with_arcs: bool) -> list[Any]:

@@ -8,6 +8,7 @@ from exactlearn._runtime.control import OnEvent
 from exactlearn._runtime.files import suffix_of
 from exactlearn.commands.arc_bootstrap import (
     GOES_ON,
+    averaged,
     bootstrap_record,
     bootstrap_tables,
     with_bootstrap,
@@ -95,6 +96,7 @@ def search_classes(options: Solve, path: Path, output: Output) -> NoReturn:
     also = traced(result, options.trace, output)
     if options.bootstrap is not None and result.status in GOES_ON:
         sampled.append(bootstrap_record(options, data, output))
+    also += averaged(options, data, sampled, output)
     if result.method == "kes" or sampled:
         support = artifacts(result).record["support"]
         also += supported(support, data.names, options.support, output)

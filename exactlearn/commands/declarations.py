@@ -167,7 +167,7 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
         "Score": "counts local_models log_linear_parents",
         "Search": "start",
         "Limits and seed": "gap memory_limit threads jobs",
-        "Certainty": "bootstrap runner_up",
+        "Certainty": "bootstrap averaged runner_up",
         "Several networks": "best best_classes within support",
         "Equivalence classes": "phases greediness restarts",
         "Output": "certificate",
@@ -231,6 +231,12 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
         help="Learn from N bootstrap samples of the rows, too, and say in how many each arc is. "
         "Takes up to --time-limit again; into a folder, a later call goes on.",
     )
+    averaged: Path | None = option(
+        None,
+        writes=True,
+        metavar="FILE",
+        help="bootstrap: write the averaged network with parameters from the table (.bif, ...).",
+    )
     jobs: int = option(1, least=1, help="bootstrap: processes.")
     support: Path | None = option(
         None,
@@ -271,8 +277,12 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
                 "--support counts how many of several networks have an arc: say which with "
                 "--best K, --best-classes K, --within FACTOR, --bootstrap N or --solver kes"
             )
-        if self.jobs > 1 and self.bootstrap is None:
-            raise OptionError("--jobs is for --bootstrap N: give both, or leave it out")
+        for flag, is_given in (
+            ("--jobs", self.jobs > 1),
+            ("--averaged", self.averaged is not None),
+        ):
+            if is_given and self.bootstrap is None:
+                raise OptionError(f"{flag} is for --bootstrap N: give both, or leave it out")
         for solver, keys in _CLASS_SEARCH_OPTIONS.items():
             for key in keys:
                 if self.solver != solver and getattr(self, key) != getattr(Solve, key):

@@ -13,6 +13,7 @@ from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.files import suffix_of
 from exactlearn.commands.arc_bootstrap import (
     GOES_ON,
+    averaged,
     bootstrap_record,
     bootstrap_tables,
     with_bootstrap,
@@ -26,7 +27,7 @@ from exactlearn.commands.k_best import (
     k_best_tables,
 )
 from exactlearn.commands.large_tables import load_merged, place
-from exactlearn.commands.output import Output, require_parent, require_records
+from exactlearn.commands.output import Output, require_parent, require_records, require_suffix
 from exactlearn.commands.pipeline import (
     constraints,
     directions,
@@ -40,6 +41,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.formats import written_suffixes
 from exactlearn.formats.graph_file import read_graph
+from exactlearn.formats.models import NETWORKS
 from exactlearn.formats.score_table import writable_problem
 from exactlearn.formats.scores import FORMATS as SCORES
 from exactlearn.formats.scores import is_score_file, read_scores, score_text
@@ -126,6 +128,8 @@ def run(options: Solve, output: Output) -> None:
     if options.bootstrap is not None and data is not None and result.status in GOES_ON:
         sampled.append(bootstrap_record(replace(left, time_limit=limit), data, output))
     also = [*_certificate(result, options, output), *traced(result, options.trace, output)]
+    if data is not None:
+        also += averaged(options, data, sampled, output)
     if (sampled or (listed and not options.runner_up)) and result.parents is not None:
         support = artifacts(result).record["support"]
         also += supported(support, problem.names, options.support, output)
@@ -263,6 +267,7 @@ def _require_writable(options: Solve) -> None:
     """Refuse, before any work is done, files that cannot be written and sizes that are none."""
     require_records(options.support, "--support")
     require_records(options.trace, "--trace")
+    require_suffix(options.averaged, tuple(NETWORKS), "--averaged")
     if options.memory_limit is not None:
         size(options.memory_limit)
     if options.certificate is not None:

@@ -270,21 +270,23 @@ class Study:
         context, control = get_context("spawn"), self.record.control
         stop = context.Event()
         share = self._share(-(-len(waiting) // self.jobs) or 1)
-        with ProcessPoolExecutor(self.jobs, context, _watch, (stop,)) as pool:
-            try:
-                with interrupts_ignored():  # this process tells the others
-                    futures = {pool.submit(_result, c.work, share): c for c in waiting}
-                pending = set(futures)
-                while pending:
-                    done, pending = wait(pending, POLL_INTERVAL, FIRST_COMPLETED)
-                    if control.is_over:
-                        stop.set()
-                        pending = {future for future in pending if not future.cancel()}
-                    for future in done:
-                        self.record.on_begin(futures[future].title)
-                        yield futures[future], future.result()
-            finally:
-                stop.set()
+        pool = ProcessPoolExecutor(self.jobs, context, _watch, (stop,))
+        try:
+            with interrupts_ignored():  # this process tells the others
+                futures = {pool.submit(_result, c.work, share): c for c in waiting}
+            pending = set(futures)
+            while pending:
+                done, pending = wait(pending, POLL_INTERVAL, FIRST_COMPLETED)
+                if control.is_over:
+                    stop.set()
+                    pending = {future for future in pending if not future.cancel()}
+                for future in done:
+                    self.record.on_begin(futures[future].title)
+                    yield futures[future], future.result()
+        finally:
+            stop.set()
+            # their end takes seconds on a busy machine: an answer does not wait for it
+            pool.shutdown(wait=not control.is_over, cancel_futures=True)
 
     def _on_cluster(self, waiting: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, Found]]:
         """Do runs on the workers of a cluster."""

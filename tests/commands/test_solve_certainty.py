@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import signal
 from functools import partial
 from math import exp
 
@@ -9,10 +11,11 @@ import pytest
 
 import exactlearn as el
 from exactlearn.evaluation.learners import learn_exact
+from exactlearn.graphs.dag import named_parents
 from exactlearn.instances import locate
-from tests.command_line import fails, run, run_json
+from tests.command_line import PATIENCE, fails, run, run_json, started, wait_for
 
-TABLE = "cancer-mcar-complete"
+TABLE, ASIA = "cancer-mcar-complete", "asia-mnar-complete"
 
 
 def test_the_bootstrap_is_that_of_the_python_function(tmp_path) -> None:
@@ -88,6 +91,34 @@ def test_both_kinds_of_support_are_in_one_table_and_one_figure(tmp_path) -> None
     assert "weight of the arcs" in drawn
 
 
+@pytest.mark.parametrize("words", [(ASIA,), (ASIA, "--solver", "ges"), ("cancer-mcar",)])
+def test_the_averaged_network_is_written_with_parameters(words, tmp_path) -> None:
+    path = tmp_path / "averaged.bif"
+    record = run_json("solve", *words, "--bootstrap", 4, "--averaged", path)
+    written, table = el.read_network(path), el.read_dataset(words[0])
+    assert named_parents(written.names, written.parents) == record["bootstrap"]["averaged"]
+    assert any(written.parents)
+    assert written == el.fit_em(table, written.parents).model
+
+
+def test_ctrl_c_keeps_and_prints_the_samples_that_are_done(tmp_path) -> None:
+    words = ("solve", TABLE, "--bootstrap", 5000, "--jobs", 2, "-o", tmp_path, "--json")
+    kept = tmp_path / "bootstrap.json"
+    with started(*words, start_new_session=True) as process:
+        wait_for(kept.exists)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers, too
+        answer, notes = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "Traceback" not in notes
+    record = json.loads(answer)
+    assert record["status"] == "optimal"
+    assert record["bootstrap"]["status"] == "interrupted"
+    done = json.loads(kept.read_text())["bootstrap"]
+    whole = [k for k, found in done.items() if not found["network"].get("unfinished")]
+    assert 1 <= len(whole) <= record["bootstrap"]["replicates"] < 5000
+    assert record["bootstrap"] == json.loads((tmp_path / "result.json").read_text())["bootstrap"]
+
+
 @pytest.mark.parametrize("solver", ["ges", "kes"])
 def test_class_searches_are_bootstrapped_too(solver: str) -> None:
     words = ("solve", TABLE, "--solver", solver, "--restarts", 3) if solver == "kes" else (
@@ -109,6 +140,9 @@ def test_what_does_not_go_together_is_refused(tmp_path) -> None:
     run("solve", TABLE, "-o", tmp_path / "scores.jkl")
     assert "give the table" in fails("solve", tmp_path / "scores.jkl", "--bootstrap", 2)
     assert "--jobs is for --bootstrap" in fails("solve", TABLE, "--jobs", 2)
+    assert "--averaged is for --bootstrap" in fails("solve", TABLE, "--averaged", "a.bif")
+    words = ("solve", TABLE, "--bootstrap", 2, "--averaged", "a.csv")
+    assert "--averaged a.csv: expected a file name ending in .bif" in fails(*words)
     assert "second of --best-classes 2" in fails("solve", TABLE, "--runner-up", "--best", 2)
 
 
