@@ -293,7 +293,7 @@ class Strategy:
     def _relax(self, k: int, multipliers: Multipliers | None) -> Status:
         """Solve the relaxation of a component and search what it leaves."""
         progress, component = self.progress, self.progress.components[k]
-        key = f"left-{component.digest}"
+        key, begun = f"left-{component.digest}", progress.control.seconds
         left = self._states.load(key)
         if left:
             progress.note(WENT_ON)
@@ -316,7 +316,10 @@ class Strategy:
             chosen = progress.selected[k]
             kept[chosen] = True
             left = {**multipliers.state, "chosen": chosen, "kept": kept}
-            self._states.defer(key, left)
+            if progress.control.seconds - begun >= LONG:
+                self._states.save(key, left)
+            else:
+                self._states.defer(key, left)
         status = (
             "optimal" if progress.closed[k] else self._search_left(k, left["kept"], multipliers)
         )

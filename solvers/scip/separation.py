@@ -3,22 +3,34 @@
 Clusters met before are kept in a pool and looked at first.
 """
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pyscipopt import Conshdlr
+from pyscipopt import Conshdlr, Model
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
+from pyscipopt.scip import PY_SCIP_ROWORIGINTYPE as ORIGIN
+
+from exactlearn._runtime.checkpoint import State
 
 from ..lp.clusters import Counted, Support, short_circuits
 from ..lp.relaxation import cluster_rows
 from ..lp.separation import quick_clusters, separate
 from ..parameters import BranchAndCutParameters
+from ..problem import offsets
 
 if TYPE_CHECKING:
     from .solver import Master
 
 Reply = dict[str, Any]
+
+CUTS = (ORIGIN.UNSPEC, ORIGIN.SEPA)
+"""Where rows come from that are no constraints of the model: clusters, SCIP's separators."""
+
+TERMS = ("candidates", "values")
+"""The arrays of a state that have an entry for each term of each inequality."""
 
 
 class Acyclicity(Conshdlr):
@@ -29,9 +41,15 @@ class Acyclicity(Conshdlr):
     """
 
     def __init__(
-        self, master: "Master", clusters: Counted, seed: int, parameters: BranchAndCutParameters
+        self,
+        master: "Master",
+        clusters: Counted,
+        cuts: "list[Cut] | None",
+        seed: int,
+        parameters: BranchAndCutParameters,
     ) -> None:
         self.master = master
+        self.cuts = cuts
         self.parameters = parameters
         self.pool = ClusterPool(clusters)
         self.rng = np.random.default_rng(seed)
@@ -44,11 +62,11 @@ class Acyclicity(Conshdlr):
             self.master.model.addVarLocksType(variable, locktype, nlocksneg, nlockspos)
 
     def consinitlp(self, constraints: Any) -> Reply:
-        """Begin with the clusters that are known."""
+        """Begin with the inequalities of an earlier search, or with the clusters that are known."""
         if self.begun:  # SCIP calls again at each node
             return {}
         self.begun = True
-        return self.master.guarded(lambda: self._add(self.pool.clusters, forced=True), {})
+        return self.master.guarded(self._begin, {})
 
     def conscheck(
         self,
@@ -76,6 +94,11 @@ class Acyclicity(Conshdlr):
         """Add the most violated cluster inequalities."""
         return self.master.guarded(self._separate, {"result": RESULT.DIDNOTFIND})
 
+    def _begin(self) -> Reply:
+        if self.cuts is None:
+            return self._add(self.pool.clusters, forced=True)
+        return _reply([self._add_row(cut, forced=True) for cut in self.cuts])
+
     def _judge(self, solution: Any) -> Reply:
         x, _ = self.master.solution(solution)
         support = self.master.support(np.round(x))
@@ -91,7 +114,8 @@ class Acyclicity(Conshdlr):
         return self._add(Counted.of(circuits), forced=True)
 
     def _separate(self) -> Reply:
-        if self.master.model.getDepth() == 0 and self._tails_off():
+        self.master.keep()
+        if self.master.model.getDepth() == 0 and (self.master.open_before or self._tails_off()):
             return {"result": RESULT.DIDNOTRUN}
         x, _ = self.master.relaxed()
         support, n = self.master.support(x), self.master.component.n_variables
@@ -133,28 +157,67 @@ class Acyclicity(Conshdlr):
             np.arange(component.n_candidates),
         )
         sizes = found.clusters.sum(axis=1)
-        cut_off = False
+        cut_off = []
         for k in range(len(found)):
             count = float(found.counts[k])
-            least, most = (None, float(sizes[k]) - count) if forms[k] else (count, None)
-            cut_off |= self._add_row(items[starts[k] : starts[k + 1]], least, most, forced)
-        return {"result": RESULT.CUTOFF if cut_off else RESULT.SEPARATED}
+            sides = (-np.inf, float(sizes[k]) - count) if forms[k] else (count, np.inf)
+            candidates = items[starts[k] : starts[k + 1]]
+            cut = Cut(candidates, np.ones(len(candidates)), *sides)
+            cut_off.append(self._add_row(cut, forced=forced))
+        return _reply(cut_off)
 
-    def _add_row(
-        self, rows: NDArray[np.int64], least: float | None, most: float | None, forced: bool
-    ) -> bool:
-        """Add a bound on the sum of candidates; return whether it makes the node infeasible."""
+    def _add_row(self, cut: "Cut", *, forced: bool) -> bool:
+        """Add an inequality; return whether it makes the node infeasible."""
         model, columns = self.master.model, self.master.columns
+        least, most = np.clip((cut.least, cut.most), -model.infinity(), model.infinity()).tolist()
         row = model.createEmptyRowUnspec(
-            "cluster", lhs=least, rhs=most, local=False, modifiable=False, removable=True
+            "cut", lhs=least, rhs=most, local=False, modifiable=False, removable=True
         )
         model.cacheRowExtensions(row)
-        for c in rows:
-            model.addVarToRow(row, columns[c], 1.0)
+        for c, value in zip(cut.candidates, cut.values, strict=True):
+            model.addVarToRow(row, columns[c], value)
         model.flushRowExtensions(row)
         cut_off = model.addCut(row, forced)
         model.releaseRow(row)
         return bool(cut_off)
+
+
+def _reply(cut_off: list[bool]) -> Reply:
+    return {"result": RESULT.CUTOFF if any(cut_off) else RESULT.SEPARATED}
+
+
+class Cut(NamedTuple):
+    """An inequality: a weighted sum of candidates lies between two sides."""
+
+    candidates: NDArray[np.int64]
+    values: NDArray[np.float64]
+    least: float
+    most: float
+
+
+def kept_cuts(state: Mapping[str, NDArray[Any]]) -> list[Cut]:
+    """Return the inequalities of a state that was kept."""
+    cuts = zip(*(np.split(state[name], state["cut_first"][1:-1]) for name in TERMS), strict=True)
+    return [Cut(*terms, *sides) for terms, sides in zip(cuts, state["sides"], strict=False)]
+
+
+def cut_state(model: Model, number: Mapping[int, int]) -> State:
+    """Return the inequalities of the linear program that hold at every node, to be kept.
+
+    They hold for all selections better than the incumbent. ``number`` gives the candidate of each
+    of SCIP's variables.
+    """
+    rows = [
+        row for row in model.getLPRowsData() if row.getOrigintype() in CUTS and not row.isLocal()
+    ]
+    columns = chain.from_iterable(row.getCols() for row in rows)
+    sides = [np.subtract((row.getLhs(), row.getRhs()), row.getConstant()) for row in rows]
+    return {
+        "cut_first": offsets([row.getNLPNonz() for row in rows]),
+        "candidates": np.array([number[c.getVar().getIndex()] for c in columns], np.int64),
+        "values": np.array(list(chain.from_iterable(row.getVals() for row in rows))),
+        "sides": np.array(sides),
+    }
 
 
 class ClusterPool:

@@ -32,7 +32,7 @@ from ..ordering.solver import OrderSearch
 from ..parameters import BranchAndCutParameters
 from ..problem import offsets
 from .branching import ArcBranching
-from .separation import Acyclicity
+from .separation import Acyclicity, cut_state, kept_cuts
 
 T = TypeVar("T")
 
@@ -102,12 +102,14 @@ class Master:
         known = options.multipliers
         clusters = Counted.none(component.n_variables) if known is None else known.counted
         if kept:
-            clusters = Counted.join(clusters, Counted(kept["clusters"], kept["counts"]))
-            self.open_before = np.split(kept["excluded"], kept["node_first"][1:-1])
+            if len(kept["excluded"]):
+                self.open_before = np.split(kept["excluded"], kept["node_first"][1:-1])
+                self.model.setParam("separating/zerohalf/maxroundsroot", 0)
             control.improve(kept["chosen"])
             control.prove(float(kept["bound"]))
             incumbent = control.incumbent
-        self.acyclicity = Acyclicity(self, clusters, seed, options.branch_and_cut)
+        cuts = kept_cuts(kept) if kept else None
+        self.acyclicity = Acyclicity(self, clusters, cuts, seed, options.branch_and_cut)
         self.model.includeConshdlr(
             self.acyclicity, "acyclicity", "no directed cycle is chosen", sepapriority=1000,
             enfopriority=-1000, chckpriority=-1000, sepafreq=1, propfreq=-1, eagerfreq=-1,
@@ -133,13 +135,15 @@ class Master:
 
     def keep(self, *, last: bool = False) -> None:
         """Keep the open nodes and the current one, if that is due, or the search ends here."""
-        if not self.z and not self.open_before and self.control.incumbent is not None:
+        can_be = self.model.getStage() == STAGE.SOLVING and self.control.incumbent is not None
+        if can_be and not self.z and not self.open_before:
             self.control.states.offer(self.key, self._state, last=last)
 
     def _state(self) -> State:
         """Return the open nodes as the candidates that the branchings above exclude.
 
-        A candidate that must be chosen stands as its complement, -1 - c.
+        A candidate that must be chosen stands as its complement, -1 - c. The inequalities of the
+        linear program that hold at every node are kept, too, so that the root is not cut anew.
         """
         incumbent = self.control.incumbent
         assert incumbent is not None
@@ -147,12 +151,10 @@ class Master:
         nodes = [
             self._excluded(n) for n in [self.model.getCurrentNode(), *siblings, *children, *leaves]
         ]
-        pool = self.acyclicity.pool.clusters
         return {
+            **cut_state(self.model, self.number),
             "node_first": offsets([len(excluded) for excluded in nodes]),
             "excluded": np.array(list(chain(*nodes)), np.int64),
-            "clusters": pool.clusters,
-            "counts": pool.counts,
             "chosen": incumbent.chosen,
             "bound": self.control.bound,
             "absolute_gap": self.control.options.absolute_gap,

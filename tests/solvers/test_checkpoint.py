@@ -16,6 +16,7 @@ from exactlearn.solvers.parameters import (
     OrderGraphParameters,
     SolverParameters,
 )
+from exactlearn.solvers.scip.separation import Acyclicity, kept_cuts
 from tests.killing import KilledError, killing
 
 SMALL_BLOCKS = SolverParameters(
@@ -59,7 +60,7 @@ def solve_with_kills(problem, folder, kills, every, solver="auto"):
     [
         ("order-graph", "order-graph", 16, 2),
         ("order-graph", "relaxation", 13, 2),
-        ("scip", "branch-and-cut", 14, 2),
+        ("scip", "branch-and-cut", 14, 40),
         ("scip", "branch-and-cut", 14, 5),
         ("auto", "", 24, 3),
     ],
@@ -82,6 +83,55 @@ def test_the_order_graph_expands_no_state_twice(tmp_path, kills):
     found = solve_with_kills(problem, tmp_path, kills, 1, solver="order-graph")
     assert kills["kills"] > 1
     assert found.nodes == expected.nodes
+
+
+def test_branch_and_cut_goes_on_without_cutting_its_root_anew(tmp_path, kills, monkeypatch):
+    problem = random_problem(3, 14)
+    expected = solve(problem, solver="scip")
+    kills |= {"search": "branch-and-cut", "left": 60, "most": 1}
+    with pytest.raises(KilledError):
+        solve(problem, solver="scip", checkpoint=tmp_path)
+    (kept,) = tmp_path.glob("branch-and-cut-*")
+    with np.load(kept) as state:
+        assert len(state["node_first"]) > 2
+        cuts, n_cuts = kept_cuts(state), len(state["sides"])
+    assert len(cuts) == n_cuts > 0
+    assert all(cut.least > -1e20 or cut.most < 1e20 for cut in cuts)
+    begun = []
+
+    def searched(self, support, n):
+        begun.append(bool(self.master.open_before))
+        return violated(self, support, n)
+
+    violated = Acyclicity._violated
+    monkeypatch.setattr(Acyclicity, "_violated", searched)
+    found = solve(problem, solver="scip", checkpoint=tmp_path)
+    assert begun
+    assert not any(begun)
+    assert found.score == pytest.approx(expected.score, abs=1e-9)
+    assert found.bound == pytest.approx(expected.bound, abs=1e-6)
+
+
+def test_branch_and_cut_goes_on_at_its_root(tmp_path, kills):
+    problem = random_problem(3, 14)
+    expected = solve(problem, solver="scip")
+    kills |= {"search": "branch-and-cut", "left": 3, "most": 1}
+    with pytest.raises(KilledError):
+        solve(problem, solver="scip", checkpoint=tmp_path)
+    (kept,) = tmp_path.glob("branch-and-cut-*")
+    with np.load(kept) as state:
+        assert len(state["node_first"]) == 2
+        assert len(kept_cuts(state))
+    found = solve(problem, solver="scip", checkpoint=tmp_path)
+    assert found.score == pytest.approx(expected.score, abs=1e-9)
+
+
+def test_a_long_relaxation_is_kept_before_the_search_that_follows(tmp_path, monkeypatch):
+    monkeypatch.setattr(strategy, "LONG", 0.0)
+    monkeypatch.setattr(strategy.order_graph, "_Sweeps", None)  # fails as the search begins
+    with pytest.raises(TypeError):
+        solve(random_problem(3, 16), solver="order-graph", checkpoint=tmp_path)
+    assert list(tmp_path.glob("left-*"))
 
 
 def test_constraints_on_the_whole_network_are_searched_on(tmp_path, kills):
