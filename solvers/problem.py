@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import (
+    ArcsLike,
     checked_arguments,
     instance_of,
     register,
@@ -287,8 +288,8 @@ class Problem(
         names: Sequence[str],
         candidates: Sequence[Mapping[Iterable[int], float]],
         *,
-        required: Iterable[Arc] = (),
-        forbidden: Iterable[Arc] = (),
+        required: ArcsLike = (),
+        forbidden: ArcsLike = (),
         constraints: Iterable[Constraint] = (),
     ) -> "Problem":
         """Build a problem from one mapping of parent set to score for each variable.

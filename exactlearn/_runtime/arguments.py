@@ -24,6 +24,22 @@ R = TypeVar("R")
 Check = Callable[[Any, str], Any]
 """Returns the argument of a name as the function wants it."""
 
+VariableLike = int | Any
+"""A variable by its name or its index."""
+
+VariablesLike = Sequence[int] | Any
+"""Variables by name or by index; a single name stands for a list of it."""
+
+ArcsLike = Iterable[tuple[int, int]] | Any
+"""Arcs as pairs of variables, by name or by index, or a frame of two columns."""
+
+ParentsLike = Sequence[Sequence[int]] | Any
+"""The parents of each variable by index or by name, a mapping, a result, a model or a graph.
+
+This and what is named so is for parameters that :func:`checked_arguments` checks: type checkers
+accept what the function does, and take the argument inside for what the check makes of it.
+"""
+
 Names = Sequence[str] | None
 """The names of the variables, where they are known."""
 

@@ -1,6 +1,6 @@
 """The one entry to all augmentation methods, and the check of what they return."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime import cluster as clusters
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ArcsLike, checked_arguments
 from exactlearn._runtime.checkpoint import checkpoint_in
 from exactlearn._runtime.control import OnEvent
 from exactlearn.augmentation.exact import (
@@ -25,11 +25,10 @@ from exactlearn.augmentation.local_search.neighbourhood import better_solution
 from exactlearn.augmentation.parameters import BranchingParameters, ClimbingParameters
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.augmentation.task import Task
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError, DataError, OptionError, did_you_mean
-from exactlearn.scoring.scores import Score
+from exactlearn.scoring.scores import Score, ScoreLike
 from exactlearn.solvers import Problem
-from exactlearn.solvers.problem import Arc
 
 METHODS: dict[str, Callable[[Task, Incumbent], Augmentation]] = {
     "branching": augment_branching,
@@ -46,8 +45,8 @@ A method gets the task and the incumbent to improve. A new one is one function a
 
 @checked_arguments()
 def augment(
-    dataset: Dataset,
-    score: Score,
+    dataset: DatasetLike,
+    score: ScoreLike,
     *,
     method: str = "branching",
     max_parents: int = 3,
@@ -56,8 +55,8 @@ def augment(
     solver: str = "auto",
     time_limit: float | None = None,
     seed: int = 0,
-    required: Iterable[Arc] = (),
-    forbidden: Iterable[Arc] = (),
+    required: ArcsLike = (),
+    forbidden: ArcsLike = (),
     start: Sequence[int] | NDArray[np.integer] | None = None,
     climbing: ClimbingParameters | None = None,
     branching: BranchingParameters | None = None,
@@ -176,12 +175,12 @@ def _matching(
 
 @checked_arguments()
 def gadget_problem(
-    dataset: Dataset,
-    score: Score,
+    dataset: DatasetLike,
+    score: ScoreLike,
     *,
     max_parents: int = 3,
-    required: Iterable[Arc] = (),
-    forbidden: Iterable[Arc] = (),
+    required: ArcsLike = (),
+    forbidden: ArcsLike = (),
 ) -> Problem:
     """Return the paper's reduction: a plain problem with artificial variables for any solver.
 

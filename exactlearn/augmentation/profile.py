@@ -8,7 +8,6 @@ that is known to lose less has all those cells filled already: the last ones hav
 rows have the same losses.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Self
@@ -16,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ArcsLike, checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.augmentation.augment import augment
@@ -25,10 +24,9 @@ from exactlearn.augmentation.incumbent import TOLERANCE, Incumbent
 from exactlearn.augmentation.local_search.hill_climber import best_climb
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.task import Task
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError
-from exactlearn.scoring.scores import Score
-from exactlearn.solvers.problem import Arc
+from exactlearn.scoring.scores import Score, ScoreLike
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -77,8 +75,8 @@ class Profile(ByValue, shown="status cells=scores seconds"):
 
 @checked_arguments()
 def profile(
-    dataset: Dataset,
-    score: Score,
+    dataset: DatasetLike,
+    score: ScoreLike,
     best: Augmentation,
     *,
     max_parents: int = 3,
@@ -86,8 +84,8 @@ def profile(
     solver: str = "auto",
     time_limit: float | None = None,
     seed: int = 0,
-    required: Iterable[Arc] = (),
-    forbidden: Iterable[Arc] = (),
+    required: ArcsLike = (),
+    forbidden: ArcsLike = (),
     on_event: OnEvent | None = None,
 ) -> Profile:
     """Hold each missing cell at each other state in turn, and augment the rest.

@@ -1,10 +1,9 @@
 """The k best solutions of DAG and completion, proven."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ArcsLike, checked_arguments
 from exactlearn._runtime.control import OnEvent
 from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation.augment import augment
@@ -13,11 +12,10 @@ from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import Incumbent, Solution, SolutionPool
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.task import Task, merge_rows
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import DatasetLike
 from exactlearn.errors import OptionError, did_you_mean
-from exactlearn.scoring.scores import Score
+from exactlearn.scoring.scores import ScoreLike
 from exactlearn.solvers.enumeration.networks import enumerate_networks
-from exactlearn.solvers.problem import Arc
 
 Distinct = Literal["solutions", "completions"]
 """What two answers must differ in."""
@@ -53,8 +51,8 @@ class Ranking(Displayed, shown="status solutions seconds"):
 
 @checked_arguments()
 def best_solutions(
-    dataset: Dataset,
-    score: Score,
+    dataset: DatasetLike,
+    score: ScoreLike,
     k: int,
     *,
     distinct: Distinct = "solutions",
@@ -63,8 +61,8 @@ def best_solutions(
     solver: str = "auto",
     time_limit: float | None = None,
     seed: int = 0,
-    required: Iterable[Arc] = (),
-    forbidden: Iterable[Arc] = (),
+    required: ArcsLike = (),
+    forbidden: ArcsLike = (),
     best: Augmentation | None = None,
     on_event: OnEvent | None = None,
 ) -> Ranking:

@@ -12,11 +12,11 @@ from exactlearn._runtime.arguments import checked_arguments, instance_of, regist
 from exactlearn._runtime.display import ByValue
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import Incumbent, Unproven, total_score
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.named_graph import Structured
-from exactlearn.scoring.scores import Score
+from exactlearn.scoring.scores import Score, ScoreLike
 from exactlearn.solvers.result import relative_gap
 
 if TYPE_CHECKING:
@@ -121,12 +121,12 @@ class Augmentation(Structured, ByValue, shown="status score bound method t value
         return relative_gap(self.score, self.bound)
 
     @checked_arguments()
-    def completed(self, dataset: Dataset) -> Dataset:
+    def completed(self, dataset: DatasetLike) -> Dataset:
         """Return the table with its missing cells filled."""
         return dataset.complete(self.values)
 
     @checked_arguments()
-    def to_frame(self, dataset: Dataset, score: Score | None = None) -> "pd.DataFrame":
+    def to_frame(self, dataset: DatasetLike, score: ScoreLike | None = None) -> "pd.DataFrame":
         """Return the values of the missing cells as a pandas frame: row, variable, value.
 
         With the score that was maximised, ``next_best`` and ``loss_of_next_best`` say what each

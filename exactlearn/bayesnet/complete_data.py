@@ -20,9 +20,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork
-from exactlearn.data.dataset import Dataset, check_complete
+from exactlearn.data.dataset import Dataset, DatasetLike, check_complete
 from exactlearn.errors import OptionError, TooLargeError
 
 SMOOTHING = 0.25
@@ -35,7 +35,7 @@ On rows not learned from it was at least as good as 1 in nearly all of 24 cases 
 
 @checked_arguments()
 def fit_complete(
-    dataset: Dataset, parents: Sequence[Sequence[int]], *, smoothing: float = SMOOTHING
+    dataset: DatasetLike, parents: ParentsLike, *, smoothing: float = SMOOTHING
 ) -> BayesianNetwork:
     """Estimate the tables of a network with given parents from complete data.
 

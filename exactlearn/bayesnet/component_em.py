@@ -25,7 +25,7 @@ from exactlearn.bayesnet.smoothing_choice import (
     maximised,
 )
 from exactlearn.data.counts import distinct_weighted, weight_by
-from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import DataError
 
 SMOOTHING = 0.1
@@ -145,7 +145,7 @@ class ComponentEM:
 @checked_arguments(model=as_naive_bayes)
 def fit_naive_bayes(
     model: NaiveBayes,
-    dataset: Dataset,
+    dataset: DatasetLike,
     *,
     iterations: int = 100,
     tolerance: float = 1e-6,
@@ -219,7 +219,7 @@ def by_em(
 @checked_arguments(model=as_naive_bayes)
 def choose_component_smoothing(
     model: NaiveBayes,
-    dataset: Dataset,
+    dataset: DatasetLike,
     *,
     seed: int = 0,
     parameters: SmoothingParameters = COMPONENT_SMOOTHING,

@@ -38,7 +38,7 @@ from exactlearn.bayesnet.component_em import (
 )
 from exactlearn.bayesnet.components import shares_of
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.trade_off import bic_size_weight, check_size_weight, rate_of
 from exactlearn.errors import OptionError
 
@@ -136,11 +136,11 @@ class GrownNaiveBayes:
 
 @checked_arguments(smoothing=number_or_none)
 def learn_naive_bayes(
-    dataset: Dataset,
+    dataset: DatasetLike,
     *,
     components: int | None = None,
     size_weight: float | None = None,
-    validation: Dataset | None = None,
+    validation: DatasetLike | None = None,
     smoothing: float | None = SMOOTHING,
     seed: int = 0,
     time_limit: float | None = None,

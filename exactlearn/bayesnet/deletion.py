@@ -47,7 +47,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.complete_data import (
@@ -74,7 +74,7 @@ from exactlearn.bayesnet.row_mixtures import (
 )
 from exactlearn.bayesnet.separators import Separators, separators_of_indicators
 from exactlearn.data.counts import configurations, weight_by
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, did_you_mean
 
 if TYPE_CHECKING:
@@ -194,8 +194,8 @@ class DeletionFit(Displayed, shown="method model unsupported"):
 
 @checked_arguments()
 def fit_deletion(
-    dataset: Dataset,
-    parents: Sequence[Sequence[int]],
+    dataset: DatasetLike,
+    parents: ParentsLike,
     *,
     method: DeletionMethod = "d-mar",
     smoothing: float = SMOOTHING,

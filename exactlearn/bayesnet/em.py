@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn._runtime.ascent import (
     STARTS,
     Approximation,
@@ -43,7 +43,7 @@ from exactlearn.bayesnet.deletion import DELETION_METHODS, DeletionMethod, fit_d
 from exactlearn.bayesnet.loopy_propagation import LoopyParameters, loopy_families, loopy_space
 from exactlearn.bayesnet.network import BayesianNetwork, as_network
 from exactlearn.bayesnet.row_completion import part_blocks
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import DataError, OptionError
 
 EQUAL = 1e-9
@@ -307,8 +307,8 @@ def _as_start(value: Any, name: str) -> Any:
 
 @checked_arguments(start=_as_start)
 def fit_em(
-    dataset: Dataset,
-    parents: Sequence[Sequence[int]],
+    dataset: DatasetLike,
+    parents: ParentsLike,
     *,
     smoothing: float = SMOOTHING,
     starts: int | None = None,

@@ -26,8 +26,8 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.em import NetworkEM
-from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.dataset import Dataset
+from exactlearn.bayesnet.network import NetworkLike
+from exactlearn.data.dataset import DatasetLike
 from exactlearn.errors import TooLargeError
 
 Floats = NDArray[np.float64]
@@ -47,7 +47,7 @@ MIXED = 1e-3
 
 @checked_arguments()
 def em_standard_errors(
-    dataset: Dataset, network: BayesianNetwork, *, smoothing: float = SMOOTHING
+    dataset: DatasetLike, network: NetworkLike, *, smoothing: float = SMOOTHING
 ) -> list[Floats] | None:
     """Return the standard errors of a network's parameters that EM has estimated.
 

@@ -20,7 +20,7 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, smoothed, table_shape
 from exactlearn.bayesnet.deletion import DeletionFit, FamilyEstimate, counting_rows
@@ -42,7 +42,7 @@ from exactlearn.bayesnet.network import BayesianNetwork, check_parents
 from exactlearn.bayesnet.recoverability import Recovery, recoverability
 from exactlearn.data.codes import MISSING
 from exactlearn.data.counts import configurations, weight_by
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 
 Floats = NDArray[np.float64]
@@ -54,8 +54,8 @@ _DENSE = 2**20
 
 @checked_arguments(missingness=as_missingness_graph)
 def fit_by_missingness_graph(
-    dataset: Dataset,
-    parents: Sequence[Sequence[int]],
+    dataset: DatasetLike,
+    parents: ParentsLike,
     missingness: MissingnessGraph,
     *,
     smoothing: float = SMOOTHING,

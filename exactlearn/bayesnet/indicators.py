@@ -6,21 +6,20 @@ consistent whenever the graph is right and the whole model is identified, also w
 missing not at random.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn._runtime.ascent import EMResult
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 
 
 @checked_arguments(missingness=as_missingness_graph)
 def fit_with_indicators(
-    dataset: Dataset,
-    parents: Sequence[Sequence[int]],
+    dataset: DatasetLike,
+    parents: ParentsLike,
     missingness: MissingnessGraph,
     **options: Any,
 ) -> EMResult[BayesianNetwork]:

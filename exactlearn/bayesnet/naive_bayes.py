@@ -19,7 +19,7 @@ from exactlearn._runtime.arguments import checked_arguments, instance_of
 from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.components import expect_components, shares_of
 from exactlearn.bayesnet.network import BayesianNetwork, draw
-from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import CheckError
 
@@ -154,7 +154,7 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
         return Dataset(codes.T, self.names, self.states)
 
     @checked_arguments()
-    def log_likelihood_rows(self, dataset: Dataset) -> NDArray[np.float64]:
+    def log_likelihood_rows(self, dataset: DatasetLike) -> NDArray[np.float64]:
         """Return the log-likelihood of the observed cells of each row, shape (rows,).
 
         Raises

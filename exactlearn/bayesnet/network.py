@@ -7,7 +7,7 @@ The joint distribution is the product over the variables of P(X | parents of X)
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from exactlearn._runtime.arguments import checked_arguments, instance_of, regist
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.data.codes import repeated
-from exactlearn.data.dataset import Dataset, aligned_codes, check_complete
+from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, check_complete
 from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import DataError, OptionError
 from exactlearn.graphs.dag import topological_order
@@ -229,7 +229,7 @@ class BayesianNetwork(
         return BayesianNetwork(like.names, like.states, tuple(families), tuple(tables))
 
     @checked_arguments()
-    def aligned_codes(self, dataset: Dataset) -> NDArray[np.int16]:
+    def aligned_codes(self, dataset: DatasetLike) -> NDArray[np.int16]:
         """Return a table's codes in this network's order, shape (rows, variables).
 
         Variables and states are matched by name; missing cells stay -1.
@@ -251,7 +251,7 @@ class BayesianNetwork(
         return aligned_codes(dataset, self.names, self.states)
 
     @checked_arguments()
-    def log_likelihood_rows(self, dataset: Dataset) -> NDArray[np.float64]:
+    def log_likelihood_rows(self, dataset: DatasetLike) -> NDArray[np.float64]:
         """Return the natural log probability of each row, weights ignored.
 
         Parameters
@@ -286,7 +286,7 @@ class BayesianNetwork(
         return total
 
     @checked_arguments()
-    def log_likelihood(self, dataset: Dataset) -> float:
+    def log_likelihood(self, dataset: DatasetLike) -> float:
         """Return the natural log-likelihood of complete rows: a total, rows counted by weight.
 
         Raises
@@ -455,6 +455,9 @@ as_network = instance_of(
     "read a file with read_bif(path), or estimate one with fit_complete or fit_em",
 )
 register(network=as_network)
+
+NetworkLike = BayesianNetwork | Any
+"""A network, or a result that has one, see :data:`~exactlearn.data.dataset.DatasetLike`."""
 
 
 @in_place_kernel

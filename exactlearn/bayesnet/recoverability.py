@@ -18,11 +18,11 @@ What none recovers is not recoverable where a theorem says so, else no criterion
 recovers it. ``docs/theory/recoverability.md`` has the theorems and their tests.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn.bayesnet.estimands import (
     Available,
     Estimand,
@@ -109,7 +109,7 @@ class Recovery:
 
 @checked_arguments(missingness=as_missingness_graph)
 def recoverability(
-    parents: Sequence[Collection[int]],
+    parents: ParentsLike,
     names: Sequence[str],
     missingness: MissingnessGraph,
     *,

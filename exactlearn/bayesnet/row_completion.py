@@ -31,13 +31,13 @@ from exactlearn.bayesnet.buckets import (
     most_cells,
     space_for,
 )
-from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike
+from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
 
 @checked_arguments()
-def posterior_cells(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.float64]:
+def posterior_cells(network: NetworkLike, dataset: DatasetLike) -> NDArray[np.float64]:
     """Return the posterior distribution of each missing cell given the observed ones of its row.
 
     Parameters
@@ -93,7 +93,7 @@ def posterior_cells(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.fl
 
 
 @checked_arguments()
-def most_probable_completion(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.int64]:
+def most_probable_completion(network: NetworkLike, dataset: DatasetLike) -> NDArray[np.int64]:
     """Return the jointly most probable states of each row's missing cells (MPE).
 
     Parameters
@@ -125,7 +125,7 @@ def most_probable_completion(network: BayesianNetwork, dataset: Dataset) -> NDAr
 
 @checked_arguments()
 def draw_completions(
-    network: BayesianNetwork, dataset: Dataset, draws: int, rng: np.random.Generator
+    network: NetworkLike, dataset: DatasetLike, draws: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Draw completions from the joint posterior of each row's missing cells.
 
@@ -177,7 +177,7 @@ def _rows_at_once(n_variables: int) -> int:
 
 
 @checked_arguments()
-def observed_log_likelihood_rows(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.float64]:
+def observed_log_likelihood_rows(network: NetworkLike, dataset: DatasetLike) -> NDArray[np.float64]:
     """Return the natural log probability of each row's observed cells, weights ignored.
 
     Parameters

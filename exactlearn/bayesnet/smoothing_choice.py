@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn.bayesnet.complete_data import checked_families, table_shape
 from exactlearn.data.counts import configurations
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import DataError, OptionError
 
 Floats = NDArray[np.float64]
@@ -252,8 +252,8 @@ def maximised(
 
 @checked_arguments()
 def choose_smoothing(
-    dataset: Dataset,
-    parents: Sequence[Sequence[int]],
+    dataset: DatasetLike,
+    parents: ParentsLike,
     *,
     seed: int = 0,
     parameters: SmoothingParameters = DEFAULTS,

@@ -521,6 +521,14 @@ def as_dataset(value: Any, name: str = "dataset", model: Any = None) -> Dataset:
     return _coded(value, name, None, model)
 
 
+DatasetLike = Dataset | Any
+"""A table: a :class:`Dataset`, a pandas frame or an array.
+
+The type of parameters that :func:`~exactlearn._runtime.arguments.checked_arguments` makes a table
+of: type checkers accept what the function does, and take it inside for a :class:`Dataset`.
+"""
+
+
 def usable_columns(value: Any, name: str = "data", **coding: Any) -> tuple[Dataset, dict[str, str]]:
     """Return a table as :func:`as_dataset`, and the columns that are kept out, with the reason.
 

@@ -55,9 +55,9 @@ from typing import Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments, instance_of
+from exactlearn._runtime.arguments import ParentsLike, checked_arguments, instance_of
 from exactlearn.data.codes import MISSING
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.data.missingness_simulation import (
     SimulatedMissingness,
@@ -217,7 +217,7 @@ _STEEPNESS = 3.0
 @checked_arguments(
     spec=instance_of((str, Spec), "a specification of missingness", "pass 'mcar:0.1', say")
 )
-def hide(dataset: Dataset, spec: str | Spec, rng: np.random.Generator) -> Dataset:
+def hide(dataset: DatasetLike, spec: str | Spec, rng: np.random.Generator) -> Dataset:
     """Hide cells of a table; the module explains the mechanisms.
 
     Parameters
@@ -249,10 +249,10 @@ def hide(dataset: Dataset, spec: str | Spec, rng: np.random.Generator) -> Datase
     spec=instance_of((str, Spec), "a specification of missingness", "pass 'mcar:0.1', say")
 )
 def simulate_missingness(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | Spec,
     rng: np.random.Generator,
-    parents: Sequence[Sequence[int]] | None = None,
+    parents: ParentsLike | None = None,
 ) -> SimulatedMissingness:
     """Hide cells of a table, and return the missingness graph by which that was done.
 

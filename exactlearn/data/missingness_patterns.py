@@ -10,7 +10,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.data.codes import MISSING
 from exactlearn.data.counts import weight_by
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import DatasetLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class MissingnessPatterns:
 
 
 @checked_arguments()
-def missingness_patterns(dataset: Dataset) -> MissingnessPatterns:
+def missingness_patterns(dataset: DatasetLike) -> MissingnessPatterns:
     """Return the patterns of missing cells, rows counted by weight; ties by first appearance.
 
     Examples

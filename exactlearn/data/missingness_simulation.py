@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn.data.codes import MISSING
-from exactlearn.data.dataset import Dataset, check_complete
+from exactlearn.data.dataset import Dataset, DatasetLike, check_complete
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
@@ -50,7 +50,7 @@ class SimulatedMissingness(NamedTuple):
 
 @checked_arguments(graph=as_missingness_graph)
 def hide_by_graph(
-    dataset: Dataset, graph: MissingnessGraph, tables: Tables, rng: np.random.Generator
+    dataset: DatasetLike, graph: MissingnessGraph, tables: Tables, rng: np.random.Generator
 ) -> Dataset:
     """Hide cells of a table by a missingness graph with the tables of its mechanisms.
 
@@ -122,7 +122,7 @@ def leave_one(
 
 @checked_arguments(graph=as_missingness_graph)
 def draw_tables(
-    dataset: Dataset,
+    dataset: DatasetLike,
     graph: MissingnessGraph,
     rng: np.random.Generator,
     *,
@@ -160,7 +160,7 @@ def draw_tables(
 
 @checked_arguments(graph=as_missingness_graph)
 def simulate_graph(
-    dataset: Dataset,
+    dataset: DatasetLike,
     graph: MissingnessGraph,
     rng: np.random.Generator,
     *,
@@ -186,7 +186,7 @@ def simulate_graph(
 
 @checked_arguments()
 def simulate_mcar(
-    dataset: Dataset,
+    dataset: DatasetLike,
     rng: np.random.Generator,
     *,
     share: float = 0.3,
@@ -219,8 +219,8 @@ def simulate_mcar(
 
 @checked_arguments()
 def simulate_mar(
-    dataset: Dataset,
-    parents: Sequence[Sequence[int]],
+    dataset: DatasetLike,
+    parents: ParentsLike,
     rng: np.random.Generator,
     *,
     share: float = 0.3,
@@ -292,7 +292,7 @@ def simulate_mar(
 
 @checked_arguments()
 def simulate_self_masking(
-    dataset: Dataset,
+    dataset: DatasetLike,
     probabilities: Mapping[str, Sequence[float]],
     rng: np.random.Generator,
 ) -> SimulatedMissingness:

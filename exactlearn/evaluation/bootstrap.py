@@ -32,7 +32,7 @@ from exactlearn._runtime.arguments import arcs_by_index, checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.data.blocks import merge_rows
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.labels import variable_index
 from exactlearn.errors import ExactlearnError, OptionError, TimeLimitWarning
 from exactlearn.evaluation.learners import Learner, described, named_learner
@@ -239,7 +239,7 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
 
 @checked_arguments()
 def bootstrap(
-    dataset: Dataset,
+    dataset: DatasetLike,
     replicates: int = 200,
     *,
     learner: str | Learner = "exact",

@@ -21,7 +21,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.smoothing_choice import divided
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.labels import variable_index
 from exactlearn.errors import OptionError
 from exactlearn.evaluation.learners import Learner, described, named_learner
@@ -135,7 +135,7 @@ class CrossValidation(ByValue, shown="learners folds best"):
 
 @checked_arguments()
 def cross_validate(
-    dataset: Dataset,
+    dataset: DatasetLike,
     learners: Sequence[str] | Mapping[str, Learner],
     folds: int = 10,
     *,

@@ -17,7 +17,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.clique_elimination import eliminated, prepared
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
-from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -98,7 +98,7 @@ class RandomQueries:
 
 @checked_arguments()
 def random_queries(
-    dataset: Dataset,
+    dataset: DatasetLike,
     n_queries: int = N_QUERIES,
     *,
     query_variables: int = QUERY_VARIABLES,

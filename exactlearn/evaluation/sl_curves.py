@@ -18,7 +18,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.json_file import strict
 from exactlearn.data.codes import MISSING
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, TooLargeError, did_you_mean
 from exactlearn.evaluation.languages import LANGUAGES, LearntModel, size_weights
 from exactlearn.evaluation.models import log_likelihoods
@@ -214,10 +214,10 @@ class SLCurves(ByValue, shown="languages points n_rows unfinished"):
 
 @checked_arguments()
 def sl_curves(
-    train: Dataset,
-    test: Dataset,
+    train: DatasetLike,
+    test: DatasetLike,
     *,
-    validation: Dataset | None = None,
+    validation: DatasetLike | None = None,
     languages: Sequence[str] = tuple(LANGUAGES),
     size_weights: Sequence[float] | None = None,
     queries: RandomQueries | None = None,

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write, read_text
-from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats._bif_reader import NetworkReader
 from exactlearn.formats._interchange import STATES_KEY, VARIABLE_KEY, distinct, spelt
@@ -106,7 +106,7 @@ def parse_bif(text: str, source: str = "BIF text") -> BayesianNetwork:
 
 @checked_arguments()
 def write_bif(
-    network: BayesianNetwork,
+    network: NetworkLike,
     path: str | os.PathLike[str],
     *,
     name: str = "unknown",

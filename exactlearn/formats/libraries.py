@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike
 from exactlearn.data.labels import label_of
 from exactlearn.errors import ArgumentError, DataError, MissingExtraError
 from exactlearn.graphs.dag import arcs_by_name
@@ -67,7 +67,7 @@ def from_pgmpy(model: Any) -> BayesianNetwork:
 
 
 @checked_arguments()
-def to_pgmpy(network: BayesianNetwork) -> Any:
+def to_pgmpy(network: NetworkLike) -> Any:
     """Return a network as a ``DiscreteBayesianNetwork`` of pgmpy.
 
     Raises
@@ -141,7 +141,7 @@ def from_pyagrum(model: Any) -> BayesianNetwork:
 
 
 @checked_arguments()
-def to_pyagrum(network: BayesianNetwork) -> Any:
+def to_pyagrum(network: NetworkLike) -> Any:
     """Return a network as a ``BayesNet`` of pyAgrum.
 
     Raises

@@ -11,7 +11,7 @@ from typing import Any
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike
 from exactlearn.formats import Format, format_of, writer_of
 from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.naive_bayes_json import read_naive_bayes, write_naive_bayes
@@ -96,7 +96,7 @@ def read_network(path: str | os.PathLike[str]) -> BayesianNetwork:
 
 
 @checked_arguments()
-def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> None:
+def write_network(network: NetworkLike, path: str | os.PathLike[str]) -> None:
     """Write a network in the format of the suffix, in one step; ``.gz`` may follow.
 
     Every format keeps all digits, and all but ``.uai`` all names: what a format, or a program that

@@ -15,7 +15,7 @@ from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.blocks import LabelledRows
 from exactlearn.data.codes import repeated
 from exactlearn.data.coding import check_known, code_columns, generated_names
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.labels import Column
 from exactlearn.errors import DataError, FormatError, OptionError, as_written
 from exactlearn.formats.arff import ARFF
@@ -164,7 +164,7 @@ def labelled_rows(
 
 @checked_arguments(missing=as_text, weights=as_text)
 def write_dataset(
-    dataset: Dataset,
+    dataset: DatasetLike,
     path: str | os.PathLike[str],
     *,
     missing: str = "?",

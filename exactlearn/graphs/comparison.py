@@ -4,11 +4,10 @@ Arcs are compared with their direction, edges without: an edge is a pair of adja
 whether an arc or an undirected edge joins them.
 """
 
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import nan
 
-from exactlearn._runtime.arguments import ByName, checked_arguments
+from exactlearn._runtime.arguments import ByName, ParentsLike, checked_arguments
 from exactlearn._runtime.display import Displayed
 from exactlearn.graphs.consistent_extension import completed_pattern
 from exactlearn.graphs.equivalence import (
@@ -63,8 +62,8 @@ class StructureComparison(
 
 @checked_arguments(learnt=ByName(as_structure), reference=ByName(as_structure))
 def compare_structures(
-    learnt: Sequence[Collection[int]] | PartiallyDirectedGraph,
-    reference: Sequence[Collection[int]] | PartiallyDirectedGraph,
+    learnt: ParentsLike | PartiallyDirectedGraph,
+    reference: ParentsLike | PartiallyDirectedGraph,
 ) -> StructureComparison:
     """Compare two graphs over the same variables.
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from exactlearn._runtime.arguments import (
     ByName,
+    ParentsLike,
+    VariablesLike,
     checked_arguments,
     named_results,
     set_by_name,
@@ -65,7 +67,7 @@ def active_trail(
 @named_results(set_by_name)
 @checked_arguments(variables=ByName(variables_by_index), given=ByName(variables_by_index))
 def d_separated(
-    parents: Sequence[Collection[int]], variables: Collection[int], given: Collection[int]
+    parents: ParentsLike, variables: VariablesLike, given: VariablesLike
 ) -> frozenset[Any]:
     """Return all variables that are d-separated from some variables given others.
 

@@ -11,6 +11,8 @@ from typing import Any
 
 from exactlearn._runtime.arguments import (
     ByName,
+    ParentsLike,
+    VariableLike,
     checked_arguments,
     named_results,
     set_by_name,
@@ -130,7 +132,7 @@ def moral_graph(parents: Sequence[Collection[int]]) -> tuple[frozenset[int], ...
 
 @named_results(set_by_name)
 @checked_arguments(variable=ByName(variable_index))
-def markov_blanket(parents: Sequence[Collection[int]], variable: int) -> frozenset[Any]:
+def markov_blanket(parents: ParentsLike, variable: VariableLike) -> frozenset[Any]:
     """Return the parents, children and children's other parents of a variable.
 
     They are names where the graph's variables have names, else indices. Given its blanket, the

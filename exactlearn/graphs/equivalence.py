@@ -17,6 +17,7 @@ from exactlearn._runtime.arguments import (
     ByName,
     Named,
     Names,
+    ParentsLike,
     checked_arguments,
     named_results,
     parents_by_index,
@@ -211,7 +212,7 @@ def _class_of(
 
 @named_results(lambda arcs, names: tuple((names[a], names[b]) for a, b in arcs))
 @checked_arguments()
-def covered_edges(parents: Sequence[Collection[int]]) -> tuple[tuple[Any, Any], ...]:
+def covered_edges(parents: ParentsLike) -> tuple[tuple[Any, Any], ...]:
     """Return the arcs ``(a, b)`` where b has no other parents than a and those of a, sorted.
 
     They are pairs of names where the graph's variables have names, else of indices.
@@ -313,8 +314,8 @@ def as_structure(value: Any, name: str, names: Names) -> Any:
 
 @checked_arguments(first=ByName(as_structure), second=ByName(as_structure))
 def structural_hamming_distance(
-    first: Sequence[Collection[int]] | PartiallyDirectedGraph,
-    second: Sequence[Collection[int]] | PartiallyDirectedGraph,
+    first: ParentsLike | PartiallyDirectedGraph,
+    second: ParentsLike | PartiallyDirectedGraph,
 ) -> int:
     """Return the number of pairs of variables whose edge differs between two graphs.
 

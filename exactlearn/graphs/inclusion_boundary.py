@@ -26,7 +26,7 @@ the first is listed.
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from exactlearn._runtime.arguments import ByName, checked_arguments, named_results
+from exactlearn._runtime.arguments import ByName, ParentsLike, checked_arguments, named_results
 from exactlearn.graphs.consistent_extension import check_cpdag, consistent_extension
 from exactlearn.graphs.equivalence import (
     PartiallyDirectedGraph,
@@ -74,7 +74,7 @@ class BoundarySize(NamedTuple):
 @named_results(lambda found, names: (NamedGraph.of(names, parents) for parents in found))
 @checked_arguments(parents=ByName(as_structure))
 def inclusion_boundary(
-    parents: Sequence[Collection[int]] | PartiallyDirectedGraph,
+    parents: ParentsLike | PartiallyDirectedGraph,
 ) -> Iterator[Any]:
     """Yield a directed acyclic graph of each class in the inclusion boundary, the upper ones first.
 
@@ -105,7 +105,7 @@ def inclusion_boundary(
 
 @checked_arguments(parents=ByName(as_structure))
 def inclusion_boundary_size(
-    parents: Sequence[Collection[int]] | PartiallyDirectedGraph,
+    parents: ParentsLike | PartiallyDirectedGraph,
 ) -> BoundarySize:
     """Return the number of classes in the inclusion boundary, without building their graphs.
 

@@ -14,7 +14,7 @@ from exactlearn.augmentation.incumbent import total_score
 from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions, most_probable_completion
-from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.imputation.imputed import Imputed, likeliest
@@ -198,7 +198,7 @@ class Imputer(Displayed, shown="mode learning network draws"):
             self._model = ImputationModel((self.network,))
 
     @checked_arguments()
-    def fit(self, dataset: Dataset) -> Self:
+    def fit(self, dataset: DatasetLike) -> Self:
         """Learn the network, unless one was given.
 
         Parameters
@@ -227,7 +227,7 @@ class Imputer(Displayed, shown="mode learning network draws"):
         return self
 
     @checked_arguments()
-    def learn(self, dataset: Dataset) -> Imputed:
+    def learn(self, dataset: DatasetLike) -> Imputed:
         """Do what :meth:`fit` does, and return what was found, even if that is no network.
 
         Raises
@@ -258,7 +258,7 @@ class Imputer(Displayed, shown="mode learning network draws"):
         return found
 
     @checked_arguments()
-    def transform(self, dataset: Dataset) -> Dataset:
+    def transform(self, dataset: DatasetLike) -> Dataset:
         """Return a table with its missing cells filled; the first one of several.
 
         Parameters
@@ -279,12 +279,12 @@ class Imputer(Displayed, shown="mode learning network draws"):
         return self.transform_all(dataset)[0]
 
     @checked_arguments()
-    def fit_transform(self, dataset: Dataset) -> Dataset:
+    def fit_transform(self, dataset: DatasetLike) -> Dataset:
         """Learn from a table and complete it."""
         return self.fit(dataset).transform(dataset)
 
     @checked_arguments()
-    def transform_all(self, dataset: Dataset) -> tuple[Dataset, ...]:
+    def transform_all(self, dataset: DatasetLike) -> tuple[Dataset, ...]:
         """Return all completed tables: ``draws`` of them for ``multiple``, else one.
 
         Raises
@@ -305,7 +305,7 @@ class Imputer(Displayed, shown="mode learning network draws"):
         return (table.complete(values),)
 
     @checked_arguments()
-    def imputed(self, dataset: Dataset) -> Imputed:
+    def imputed(self, dataset: DatasetLike) -> Imputed:
         """Return the values of the missing cells with their posterior distributions.
 
         Of ``multiple``, each cell's most probable value. The score is that of the completed table

@@ -20,7 +20,7 @@ from shlex import quote
 
 import numpy as np
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn.bayesnet.complete_data import fit_available_cases
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.indicators import fit_with_indicators
@@ -28,7 +28,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.recoverability import recoverability
 from exactlearn.bayesnet.separators import learned_separators
 from exactlearn.data.codes import MISSING
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.data.missingness_patterns import MissingnessPatterns
 from exactlearn.graphs.dag import moral_graph
@@ -83,10 +83,10 @@ DEFAULTS = DiagnosisParameters()
 
 @checked_arguments()
 def diagnosed_missingness_graph(
-    dataset: Dataset,
+    dataset: DatasetLike,
     tests: Sequence[IndicatorTest],
     rng: np.random.Generator,
-    parents: Sequence[Sequence[int]] | None = None,
+    parents: ParentsLike | None = None,
     parameters: DiagnosisParameters = DEFAULTS,
 ) -> MissingnessGraph:
     """Learn what the missing cells of each variable depend on, quickly.

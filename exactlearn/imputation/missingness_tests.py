@@ -30,7 +30,7 @@ from scipy.stats import chi2, false_discovery_control
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.separators import indicator_counts
 from exactlearn.data.codes import MISSING
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 
 
@@ -98,7 +98,7 @@ class TestParameters:
 
 @checked_arguments(graph=as_missingness_graph)
 def indicator_tests(
-    dataset: Dataset,
+    dataset: DatasetLike,
     rng: np.random.Generator,
     graph: MissingnessGraph | None = None,
     parameters: TestParameters | None = None,

@@ -12,7 +12,7 @@ compiling does: then all queries together take at most about twice the least tim
 from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -28,6 +28,9 @@ from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 
 Model = BayesianNetwork | DecisionGraph | NaiveBayes
 """A model of any language."""
+
+ModelLike = Model | Any
+"""A model, or a result that has one, see :data:`~exactlearn.data.dataset.DatasetLike`."""
 
 Evidence = Mapping[str, str | float | Mapping[str, float]]
 """For each observed variable its state, or weights of its states; a state left out has none.

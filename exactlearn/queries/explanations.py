@@ -19,7 +19,7 @@ from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.pdg.inference.complete_rows import best_rows, max_sum_bounds
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.evidence import Evidence, Model, conditional
+from exactlearn.queries.evidence import Evidence, ModelLike, conditional
 from exactlearn.queries.posteriors import MAX_JOINT, joint_posterior
 
 MOST_BITS = 900.0
@@ -68,7 +68,7 @@ class MapAnswer:
 
 @checked_arguments()
 def most_probable_explanations(
-    model: Model, evidence: Evidence | None = None, k: int = 1
+    model: ModelLike, evidence: Evidence | None = None, k: int = 1
 ) -> list[Explanation]:
     """Return the ``k`` most probable configurations of the variables without hard evidence.
 
@@ -115,7 +115,7 @@ def most_probable_explanations(
 
 @checked_arguments()
 def most_probable_states(
-    model: Model,
+    model: ModelLike,
     variables: str | Sequence[str],
     evidence: Evidence | None = None,
     *,

@@ -25,7 +25,7 @@ from exactlearn.pdg.model.contexts import (
     without_redundant,
 )
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.evidence import Evidence, Model, as_graph, conditional
+from exactlearn.queries.evidence import Evidence, ModelLike, as_graph, conditional
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class VariableIndependences(Displayed, shown="variable depends_on independent_of
 
 @checked_arguments()
 def independences(
-    model: Model,
+    model: ModelLike,
     targets: str | Sequence[str] | None = None,
     evidence: Evidence | None = None,
     *,

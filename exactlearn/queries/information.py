@@ -22,7 +22,7 @@ from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork, normalis
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.inference.flows import node_probabilities
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.evidence import Evidence, Model, as_graph, conditional
+from exactlearn.queries.evidence import Evidence, Model, ModelLike, as_graph, conditional
 from exactlearn.queries.posteriors import joint_posterior
 
 Graphical = BayesianNetwork | DecisionGraph
@@ -33,7 +33,7 @@ MAX_CELLS = 100_000_000
 
 @checked_arguments()
 def entropy(
-    model: Model, variables: str | Sequence[str] | None = None, evidence: Evidence | None = None
+    model: ModelLike, variables: str | Sequence[str] | None = None, evidence: Evidence | None = None
 ) -> float:
     """Return the entropy of some variables given the evidence, in nats.
 
@@ -69,7 +69,7 @@ def entropy(
 
 @checked_arguments()
 def mutual_information(
-    model: Model,
+    model: ModelLike,
     first: str | Sequence[str],
     second: str | Sequence[str],
     given: str | Sequence[str] = (),
@@ -112,7 +112,7 @@ def mutual_information(
 
 
 @checked_arguments()
-def kl_divergence(p: Model, q: Model) -> float:
+def kl_divergence(p: ModelLike, q: ModelLike) -> float:
     """Return the exact divergence of ``q`` from ``p``, in nats; infinite where ``q`` has zeros.
 
     Variables and states are matched by name. Rows of tables that sum to one only nearly are

@@ -28,6 +28,7 @@ from exactlearn.queries.evidence import (
     CodedEvidence,
     Evidence,
     Model,
+    ModelLike,
     coded_evidence,
     compiled_once,
     conditional,
@@ -108,7 +109,7 @@ class Answer(Displayed):
 
 @checked_arguments()
 def query(
-    model: Model,
+    model: ModelLike,
     evidence: Evidence | None = None,
     targets: str | Sequence[str] | None = None,
 ) -> Answer:
@@ -164,7 +165,7 @@ def query(
 
 @checked_arguments()
 def joint_posterior(
-    model: Model, variables: str | Sequence[str], evidence: Evidence | None = None
+    model: ModelLike, variables: str | Sequence[str], evidence: Evidence | None = None
 ) -> NDArray[np.float64]:
     """Return the exact joint distribution of some variables given the evidence.
 

@@ -18,10 +18,10 @@ from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
-from exactlearn.data.dataset import Dataset, aligned_codes, unknown_columns
+from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, unknown_columns
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
-from exactlearn.queries.evidence import Model, compiled_once
+from exactlearn.queries.evidence import Model, ModelLike, compiled_once
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,8 +119,8 @@ class Classification(ByValue, shown="name rows=predicted accuracy log_loss"):
 
 @checked_arguments()
 def query_rows(
-    model: Model,
-    dataset: Dataset,
+    model: ModelLike,
+    dataset: DatasetLike,
     targets: str | Sequence[str] | None = None,
     *,
     threads: int | None = None,
@@ -167,7 +167,7 @@ def query_rows(
 
 @checked_arguments(name=ByName(name_of))
 def classify(
-    model: Model, dataset: Dataset, name: str, *, threads: int | None = None
+    model: ModelLike, dataset: DatasetLike, name: str, *, threads: int | None = None
 ) -> Classification:
     """Return the posterior of one variable given the other observed cells of each row.
 

@@ -8,7 +8,7 @@ by itself (:mod:`exactlearn.scoring.deletion_enumeration`).
 """
 
 import math
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from functools import partial
@@ -18,17 +18,17 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ArcsLike, checked_arguments
 from exactlearn._runtime.cluster import Workers, workers_of
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.threads import n_threads
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring.candidate_enumeration import Enumeration, Progress, SizedCandidates
 from exactlearn.scoring.candidate_identification import Budget, Identification
 from exactlearn.scoring.deletion_enumeration import DeletionCounts, DeletionEnumeration, as_counts
 from exactlearn.scoring.expected_counts import ExpectedCounts
-from exactlearn.scoring.scores import Score, score_family
+from exactlearn.scoring.scores import Score, ScoreLike, score_family
 from exactlearn.solvers.problem import Arc, Problem
 
 Piece = TypeVar("Piece")
@@ -43,12 +43,12 @@ ESTIMATED_LIMIT = 2**23
 
 @checked_arguments(counts=as_counts)
 def candidate_parent_sets(
-    dataset: Dataset,
-    score: Score,
+    dataset: DatasetLike,
+    score: ScoreLike,
     *,
     max_parents: int | None = 3,
-    required: Iterable[Arc] = (),
-    forbidden: Iterable[Arc] = (),
+    required: ArcsLike = (),
+    forbidden: ArcsLike = (),
     prune: bool = True,
     budget: Budget | None = None,
     counts: DeletionCounts | ExpectedCounts | None = None,

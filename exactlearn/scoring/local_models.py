@@ -30,7 +30,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import ByName, checked_arguments
+from exactlearn._runtime.arguments import (
+    ArcsLike,
+    ByName,
+    ParentsLike,
+    VariableLike,
+    VariablesLike,
+    checked_arguments,
+)
 from exactlearn._runtime.arguments import family as as_family
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.display import Displayed
@@ -39,11 +46,18 @@ from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_
 from exactlearn.bayesnet.log_linear import LogLinear, fit_log_linear
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.counts import n_configurations, require_complete, total_weight, weight_by
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import DatasetLike
 from exactlearn.errors import OptionError
 from exactlearn.scoring.expected_counts import ExpectedCounts
-from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, Score, family_score
-from exactlearn.solvers.problem import Arc, Problem
+from exactlearn.scoring.scores import (
+    AIC,
+    BIC,
+    BDeu,
+    PenalisedLikelihood,
+    ScoreLike,
+    family_score,
+)
+from exactlearn.solvers.problem import Problem
 
 Floats = NDArray[np.float64]
 ParentSet = tuple[int, ...]
@@ -122,8 +136,8 @@ class LocalModels(Displayed, shown="score models"):
     @checked_arguments()
     def __init__(
         self,
-        dataset: Dataset,
-        score: Score,
+        dataset: DatasetLike,
+        score: ScoreLike,
         models: LocalModel = "best",
         *,
         table_parents: int | None = 3,
@@ -168,7 +182,7 @@ class LocalModels(Displayed, shown="score models"):
         return self.dataset.names
 
     @checked_arguments(parents=ByName(as_family))
-    def family(self, child: int, parents: Sequence[int]) -> float:
+    def family(self, child: VariableLike, parents: VariablesLike) -> float:
         """Return the score of a family with the better of its local models.
 
         Parameters
@@ -179,7 +193,7 @@ class LocalModels(Displayed, shown="score models"):
         return max(self._both(child, parents))
 
     @checked_arguments(parents=ByName(as_family))
-    def is_log_linear(self, child: int, parents: Sequence[int]) -> bool:
+    def is_log_linear(self, child: VariableLike, parents: VariablesLike) -> bool:
         """Return whether the log-linear distribution of a family is better than its table."""
         table, log_linear = self._both(child, parents)
         return log_linear > table
@@ -190,8 +204,8 @@ class LocalModels(Displayed, shown="score models"):
         tables: Problem | None = None,
         *,
         prune: bool = True,
-        required: Iterable[Arc] = (),
-        forbidden: Iterable[Arc] = (),
+        required: ArcsLike = (),
+        forbidden: ArcsLike = (),
         time_limit: float | None = None,
         control: SearchControl = UNLIMITED,
     ) -> Problem:
@@ -238,9 +252,7 @@ class LocalModels(Displayed, shown="score models"):
         return replace(found_problem, complete=False, stopped=stopped)
 
     @checked_arguments()
-    def fit(
-        self, parents: Sequence[Sequence[int]], *, smoothing: float = SMOOTHING
-    ) -> BayesianNetwork:
+    def fit(self, parents: ParentsLike, *, smoothing: float = SMOOTHING) -> BayesianNetwork:
         """Estimate the better local model of each family, as a table.
 
         Parameters

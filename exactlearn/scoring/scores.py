@@ -21,7 +21,7 @@ added.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -29,9 +29,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
-from exactlearn._runtime.arguments import ByName, checked_arguments, family, refusal, register
+from exactlearn._runtime.arguments import (
+    ByName,
+    VariableLike,
+    VariablesLike,
+    checked_arguments,
+    family,
+    refusal,
+    register,
+)
 from exactlearn.data.counts import family_counts, n_configurations, total_weight
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import DatasetLike
 from exactlearn.data.trade_off import check_size_weight
 from exactlearn.errors import DataError, OptionError
 
@@ -275,6 +283,11 @@ def parse_score(name: str, *, ess: float = 1.0, size_weight: float | None = None
     return known(ess, size_weight)
 
 
+ScoreLike = Score | Any
+"""A score, or its name: the type of parameters that are made a :class:`Score`, as
+:data:`~exactlearn.data.dataset.DatasetLike` of tables."""
+
+
 def as_score(value: Any, name: str = "score") -> Score:
     """Return a score, also by its name.
 
@@ -372,7 +385,9 @@ def family_score(counts: Counts, q: float, score: Score, rows: float) -> float:
 
 
 @checked_arguments(parents=ByName(family))
-def score_family(dataset: Dataset, child: int, parents: Sequence[int], score: Score) -> float:
+def score_family(
+    dataset: DatasetLike, child: VariableLike, parents: VariablesLike, score: ScoreLike
+) -> float:
     """Score one family of complete data, in plain numpy.
 
     Parameters

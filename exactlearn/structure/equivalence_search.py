@@ -33,13 +33,13 @@ from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.augmentation.incumbent import total_score
 from exactlearn.data.counts import require_complete
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
 from exactlearn.graphs.named_graph import Structured
 from exactlearn.scoring.properties import Domain, is_equivalent
-from exactlearn.scoring.scores import Score
+from exactlearn.scoring.scores import Score, ScoreLike
 from exactlearn.scoring.set_tables import Stack
 from exactlearn.scoring.set_values import SetValues
 from exactlearn.structure.class_moves import (
@@ -187,8 +187,8 @@ class EquivalenceSearch(
 
 @checked_arguments()
 def equivalence_search(
-    dataset: Dataset,
-    score: Score,
+    dataset: DatasetLike,
+    score: ScoreLike,
     *,
     method: EquivalenceMethod = "ges",
     phases: int = 2,

@@ -29,7 +29,7 @@ from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions, observed_log_likelihood_rows
 from exactlearn.bayesnet.smoothing_choice import divided
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, TooLargeError, as_written
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
 from exactlearn.scoring.deletion_enumeration import DeletionCounts
@@ -162,7 +162,7 @@ class ESSChoice(Displayed, shown="ess values=log_likelihood folds max_parents"):
 
 @checked_arguments()
 def choose_ess(
-    dataset: Dataset,
+    dataset: DatasetLike,
     *,
     max_parents: int | None = 3,
     seed: int = 0,

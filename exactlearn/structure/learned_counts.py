@@ -19,20 +19,19 @@ posteriors are too flat, which dilutes dependences as well. The best network for
 score, is found once, with a proof. ``docs/incomplete-tables.md`` has the measurements.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ArcsLike, checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.buckets import flat_tables
 from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.em import NetworkEM
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.counts import total_weight
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.scoring.expected_counts import ExpectedCounts, expected_counts
 from exactlearn.scoring.scores import BDeu, Score, family_score
-from exactlearn.solvers.problem import Arc, Problem
+from exactlearn.solvers.problem import Problem
 from exactlearn.structure.result import StructuralStatus
 from exactlearn.structure.structural_em import structural_em
 
@@ -87,11 +86,11 @@ class LearnedCounts(NamedTuple):
 
 @checked_arguments()
 def learned_counts(
-    dataset: Dataset,
+    dataset: DatasetLike,
     *,
     max_parents: int = 3,
-    required: Iterable[Arc] = (),
-    forbidden: Iterable[Arc] = (),
+    required: ArcsLike = (),
+    forbidden: ArcsLike = (),
     seed: int = 0,
     time_limit: float | None = None,
 ) -> LearnedCounts:

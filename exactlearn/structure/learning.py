@@ -45,7 +45,7 @@ from exactlearn.graphs.named_graph import Structured
 from exactlearn.graphs.orientation import known_directions, reversible_arcs
 from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.properties import Domain, properties
-from exactlearn.scoring.scores import BDeu, Score, as_score, parse_score
+from exactlearn.scoring.scores import BDeu, Score, ScoreLike, as_score, parse_score
 from exactlearn.solvers import Result, solve
 from exactlearn.solvers.constraints import Constraint, Tiers, constraints_by_index
 from exactlearn.solvers.problem import Arc
@@ -200,7 +200,7 @@ def learn(
     *,
     discretise: Mapping[str, str] | None = None,
     drop: Sequence[str] = (),
-    score: str | Score = "bdeu",
+    score: ScoreLike = "bdeu",
     ess: float | Literal["auto"] | None = None,
     max_parents: int | None = 3,
     required: Collection[tuple[str, str] | Arc] = (),

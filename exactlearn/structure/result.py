@@ -19,7 +19,7 @@ from exactlearn.bayesnet.em import NetworkEM
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import most_probable_completion
 from exactlearn.data.counts import total_weight
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.named_graph import Structured
@@ -178,12 +178,12 @@ class StructuralEM(
         return inf
 
     @checked_arguments()
-    def completed(self, dataset: Dataset) -> Dataset:
+    def completed(self, dataset: DatasetLike) -> Dataset:
         """Return the table with its missing cells filled."""
         return dataset.complete(self.values)
 
     @checked_arguments()
-    def to_frame(self, dataset: Dataset) -> "pd.DataFrame":
+    def to_frame(self, dataset: DatasetLike) -> "pd.DataFrame":
         """Return the values of the missing cells as a pandas frame: row, variable, value.
 
         Examples

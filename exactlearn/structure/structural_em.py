@@ -20,14 +20,13 @@ Both begin with the networks of :mod:`exactlearn.structure.starts`, the first of
 there is a better one, then with networks of random completions.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
 from typing import cast
 
 import numpy as np
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ArcsLike, checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import IMPROVEMENT, Incumbent, Solution
@@ -35,11 +34,11 @@ from exactlearn.augmentation.task import Task
 from exactlearn.bayesnet.complete_data import fit_complete, smoothed
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.expected_counts import ExpectedCounts, expected_counts
-from exactlearn.scoring.scores import Score
+from exactlearn.scoring.scores import ScoreLike
 from exactlearn.solvers.parameters import INNER_SEARCH
 from exactlearn.solvers.problem import Arc, Problem
 from exactlearn.solvers.result import Result
@@ -58,8 +57,8 @@ VARIANTS: tuple[Variant, ...] = ("expected", "hard")
 
 @checked_arguments()
 def structural_em(
-    dataset: Dataset,
-    score: Score,
+    dataset: DatasetLike,
+    score: ScoreLike,
     *,
     variant: str = "expected",
     max_parents: int = 3,
@@ -68,8 +67,8 @@ def structural_em(
     solver: str = "auto",
     time_limit: float | None = None,
     seed: int = 0,
-    required: Iterable[Arc] = (),
-    forbidden: Iterable[Arc] = (),
+    required: ArcsLike = (),
+    forbidden: ArcsLike = (),
     start: str = "deletion",
     on_event: OnEvent | None = None,
 ) -> StructuralEM:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.augmentation.local_search.set_families import (
     SetFamilies,
@@ -22,7 +22,7 @@ from exactlearn.augmentation.local_search.set_families import (
     listed_families,
     with_forms,
 )
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.incremental_tables import (
     MOST_CELLS,
@@ -36,7 +36,7 @@ from exactlearn.scoring.incremental_tables import (
     set_sizes,
     tabulate,
 )
-from exactlearn.scoring.scores import Score
+from exactlearn.scoring.scores import ScoreLike
 from exactlearn.scoring.terms import TermTables
 
 LEAST_RISE = 1e-8
@@ -72,9 +72,9 @@ def coordinate_ascent(
 
 @checked_arguments()
 def cell_losses(
-    dataset: Dataset,
-    score: Score,
-    parents: Sequence[Sequence[int]],
+    dataset: DatasetLike,
+    score: ScoreLike,
+    parents: ParentsLike,
     values: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """Return what the score loses when a single missing cell is given another value.

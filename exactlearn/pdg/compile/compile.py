@@ -17,7 +17,12 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
-from exactlearn.bayesnet.network import BayesianNetwork, normalised, without_irrelevant_parents
+from exactlearn.bayesnet.network import (
+    BayesianNetwork,
+    NetworkLike,
+    normalised,
+    without_irrelevant_parents,
+)
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
 from exactlearn.graphs.dag import moral_graph
@@ -76,7 +81,7 @@ class Compilation(Displayed, shown="graph clique_tree_size max_error message fin
 
 @checked_arguments()
 def compile_network(
-    network: BayesianNetwork,
+    network: NetworkLike,
     *,
     root: str | None = None,
     tree: CliqueTree | None = None,

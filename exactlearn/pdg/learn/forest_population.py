@@ -20,7 +20,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn.bayesnet.complete_data import check_smoothing
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.trade_off import bic_size_weight
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest
@@ -93,7 +93,7 @@ OnProgress = Callable[[ForestProgress], None]
 
 @checked_arguments(starts=as_graphs)
 def learn_pdg(
-    dataset: Dataset,
+    dataset: DatasetLike,
     *,
     size_weights: Sequence[float] | None = None,
     size: Size = "effective",

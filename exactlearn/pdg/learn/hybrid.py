@@ -32,9 +32,9 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.complete_data import check_smoothing, fit_complete
-from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike
 from exactlearn.data.counts import require_complete
-from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.data.trade_off import bic_size_weight, size_weight_of
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.compile.approximation import Frontier, MergeSequence
@@ -119,8 +119,8 @@ class HybridGraphs(ByValue, shown="models compiled_size finished"):
 
 @checked_arguments()
 def learn_hybrid(
-    network: BayesianNetwork,
-    dataset: Dataset,
+    network: NetworkLike,
+    dataset: DatasetLike,
     *,
     size_weights: Sequence[float] | None = None,
     smoothing: float | None = None,
@@ -264,8 +264,8 @@ class SmallestHybrid(NamedTuple):
 
 @checked_arguments()
 def smallest_as_likely(
-    network: BayesianNetwork,
-    dataset: Dataset,
+    network: NetworkLike,
+    dataset: DatasetLike,
     least: float,
     *,
     expanded: bool = False,

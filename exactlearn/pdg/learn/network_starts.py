@@ -21,7 +21,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork, draw
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import posteriors
@@ -149,7 +149,7 @@ ROUNDS = 3
 
 @checked_arguments()
 def structural_em_rounds(
-    dataset: Dataset,
+    dataset: DatasetLike,
     *,
     forest: Literal["forest", "tree"] = "forest",
     size_weight: float | None = None,

@@ -30,7 +30,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.data.counts import distinct_weighted
-from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.compile.merge import equal_values
 from exactlearn.pdg.inference.flows import expect_counts, node_probabilities, refuse_impossible
@@ -123,7 +123,7 @@ def _starts(graph: DecisionGraph, starts: int, seed: int) -> Iterator[NDArray[np
 @checked_arguments()
 def refine(
     pdg: DecisionGraph,
-    dataset: Dataset,
+    dataset: DatasetLike,
     *,
     iterations: int = 100,
     tolerance: float = 1e-6,

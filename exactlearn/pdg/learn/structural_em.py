@@ -27,7 +27,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.data.counts import distinct_weighted
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.trade_off import bic_size_weight
 from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.pdg.inference.flows import log_likelihood_rows, refuse_impossible
@@ -120,7 +120,7 @@ class StructuralEMGraph(ByValue, shown="graph size_weight size score converged f
 
 @checked_arguments(start=as_graph)
 def structural_em_graph(
-    dataset: Dataset,
+    dataset: DatasetLike,
     *,
     cases: Cases = "em",
     parameters: Cases = "em",

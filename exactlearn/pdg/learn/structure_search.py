@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.display import ByValue
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.trade_off import bic_size_weight
 from exactlearn.errors import CheckError
 from exactlearn.pdg.learn.edge_counts import copied_by_edges
@@ -121,7 +121,7 @@ class LearntGraph(ByValue, shown="graph size_weight size score log_likelihood"):
 
 @checked_arguments()
 def learn_on_forest(
-    dataset: Dataset,
+    dataset: DatasetLike,
     forest: ArrayLike,
     *,
     size_weight: float | None = None,

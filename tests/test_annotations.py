@@ -1,0 +1,76 @@
+"""A type checker accepts what public functions take: tables, scores, graphs, variables by name."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mypy")
+
+CALLS = """
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+import exactlearn as el
+
+frame = pd.DataFrame({"a": ["x", "y"] * 9, "b": ["u", "v"] * 9})
+array: NDArray[np.int64] = np.zeros((3, 2), np.int64)
+network = el.read_bif("asia")
+table = el.read_dataset("asia-mnar")
+
+el.learn(frame, required=[("a", "b")], tiers=[["a"], ["b"]], ess=1)
+el.learn(array, required=[(0, 1)])
+el.learn_naive_bayes(frame)
+el.learn_naive_bayes(array)
+el.fit_em(frame, el.learn(frame))
+el.fit_em(frame, {"b": ["a"]})
+el.fit_complete(dataset=array, parents=[[], ["a"]])
+el.bootstrap(frame, required=[("a", "b")])
+el.cross_validate(frame, ["exact"])
+el.candidate_parent_sets(frame, "bdeu", required=[("a", "b")])
+el.augment(frame, "bdeu", forbidden=[("a", "b")])
+el.structural_em(array, "bic")
+el.query(network, {"smoke": "yes"}, "lung")
+el.query(network, {"smoke": "yes"}, ["lung"])
+el.classify(network, frame, "lung")
+el.entropy(network, "lung")
+el.mutual_information(network, "lung", ["smoke"], given="bronc")
+el.markov_blanket(network, "lung")
+el.d_separated(network, ["asia"], "tub")
+el.cpdag(network).arcs
+el.cpdag(el.learn(frame)).edges
+el.covered_edges(network)
+el.compare_structures(el.learn(frame), network)
+el.structural_hamming_distance(network, network)
+el.score_family(frame, "a", ["b"], "bdeu")
+el.compile_network(network, root="lung")
+el.inclusion_boundary_size(network)
+el.refine(el.compile_network(network), frame)
+el.sensitivity(el.compile_network(network), 0, "1", ("lung", "yes"))
+el.hide(frame, "mcar:0.1", np.random.default_rng(1))
+el.posterior_cells(network, frame)
+el.solve(el.candidate_parent_sets(frame, el.BDeu(1)))
+el.query(el.learn(frame), {"a": "x"}, "b")
+el.classify(el.learn(frame), frame, "b")
+el.compile_network(el.learn(frame))
+"""
+
+WRONG = """el.learn(frame).arc
+el.learn(frame, max_parents="three")
+el.cpdag(network).directed
+el.cpdag(network.parents).edges
+"""
+
+
+@pytest.mark.parametrize("wrong", ["", WRONG], ids=["right", "wrong"])
+def test_mypy_accepts_what_a_user_may_write(wrong, tmp_path):
+    file = tmp_path / "calls.py"
+    file.write_text(CALLS + wrong)
+    command = (sys.executable, "-m", "mypy", "--strict", str(file))
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)
+    errors = [line for line in done.stdout.splitlines() if ": error:" in line]
+    first = CALLS.count("\n") + 1  # a line of WRONG each
+    found = {int(line.split(":")[1]) for line in errors}
+    assert found == {first + k for k in range(wrong.count("\n"))}, done.stdout
