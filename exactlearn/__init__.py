@@ -34,7 +34,12 @@ if TYPE_CHECKING:
     from exactlearn.data.discretisation import discretise
     from exactlearn.data.missingness import hide, simulate_missingness
     from exactlearn.data.missingness_graph import MissingnessGraph
-    from exactlearn.errors import ExactlearnError, LeftOutWarning, TimeLimitWarning
+    from exactlearn.errors import (
+        BinningWarning,
+        ExactlearnError,
+        LeftOutWarning,
+        TimeLimitWarning,
+    )
     from exactlearn.evaluation.bootstrap import ArcStrengths, bootstrap
     from exactlearn.evaluation.cross_validation import CrossValidation, cross_validate
     from exactlearn.evaluation.random_queries import random_queries
@@ -109,6 +114,7 @@ _HOME = {
     "BDeu": "exactlearn.scoring.scores",
     "BIC": "exactlearn.scoring.scores",
     "BayesianNetwork": "exactlearn.bayesnet.network",
+    "BinningWarning": "exactlearn.errors",
     "Blocks": "exactlearn.data.blocks",
     "Budget": "exactlearn.scoring.candidate_identification",
     "Certificate": "exactlearn.solvers.certificates.certificate",
@@ -241,6 +247,7 @@ __all__ = [
     "Augmentation",
     "BDeu",
     "BayesianNetwork",
+    "BinningWarning",
     "Blocks",
     "Budget",
     "Certificate",

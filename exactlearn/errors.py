@@ -14,6 +14,7 @@
     └── CheckError        (RuntimeError)       a result contradicts its own recomputation
 
     LeftOutWarning        (UserWarning)        a column cannot be learned from, and is left out
+    BinningWarning        (UserWarning)        a column that is cut keeps little, or numbers rows
     TimeLimitWarning      (UserWarning)        a default stands in for a choice that had no time
 
 Every message says what was expected, what was found, where, and what to do. ``exit_status`` is
@@ -203,6 +204,26 @@ class LeftOutWarning(UserWarning):
     ["column 'X0' is left out: constant, every cell is 'a'"]
     >>> found.names, dict(found.left_out)
     (('X1',), {'X0': "constant, every cell is 'a'"})
+    """
+
+
+class BinningWarning(UserWarning):
+    """Warned when a column that is cut keeps little of its numbers, or may number the rows.
+
+    The first is so where one number fills more than half of the cells, and fewer bins than asked
+    are left; the second where more than half of many whole numbers are different.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import exactlearn as el
+    >>> table = np.array([[0], [0], [0], [7], [9]])
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     table = el.Dataset.from_array(table, discretise={"X0": "frequency:4"})
+    >>> print(str(caught[0].message).partition(";")[0])
+    column 'X0': 3 bins, not the 4 of 'frequency:4': 60 % of its cells are 0
     """
 
 

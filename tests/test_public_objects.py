@@ -12,7 +12,13 @@ import exactlearn as el
 from exactlearn._runtime.display import ByValue
 from tests.public_objects import public_objects
 
-WITHOUT_OBJECTS = {"ExactlearnError", "LeftOutWarning", "Score", "TimeLimitWarning"}
+WITHOUT_OBJECTS = {
+    "BinningWarning",
+    "ExactlearnError",
+    "LeftOutWarning",
+    "Score",
+    "TimeLimitWarning",
+}
 """Public classes of which there are only objects of subclasses."""
 
 

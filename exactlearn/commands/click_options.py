@@ -3,6 +3,7 @@
 A command's module is imported once its options are read, and is run by the caller.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import MISSING, Field, fields
@@ -20,6 +21,7 @@ from exactlearn.commands import body_of, options_of
 from exactlearn.commands.declare import About, Declared, RegistryNames, about_of, group_of
 from exactlearn.commands.output import Output
 from exactlearn.commands.provenance import Provenance, running
+from exactlearn.errors import BinningWarning
 
 D = TypeVar("D", bound=Declared)
 
@@ -114,6 +116,9 @@ def _run(
 
             around.enter_context(logged(output.log, words, verbose=output.verbose))
         around.enter_context(running(Provenance(words, options, output=output.path)))
+        around.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("default", BinningWarning)
+        warnings.showwarning = lambda message, *_: output.note(str(message))
         body(options, output)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from exactlearn.data import MANY
 from exactlearn.data.codes import MISSING, code_type, repeated, row_place
-from exactlearn.data.discretisation import discretise, parse_rule
+from exactlearn.data.discretisation import discretise, parse_rule, warn_of_bins
 from exactlearn.data.labels import (
     Column,
     Place,
@@ -103,7 +103,7 @@ def code_columns(
             faults.append(fault)
     if faults:
         raise DataError(summary(faults))
-    return _assemble(list(coded), list(coded.values()), len(columns[0].codes), weights)
+    return assemble(list(coded), list(coded.values()), len(columns[0].codes), weights)
 
 
 def check_known(what: str, chosen: Sequence[str] | Mapping[str, Any], names: Sequence[str]) -> None:
@@ -194,16 +194,19 @@ def _binned(column: Column, rule: str, place: Place) -> Coded:
         raise DataError(
             f"{place(column.name, None)}: all values are {values[0]:g}; {drop_hint(column)}"
         )
-    codes, edges, names = discretise(np.append(values, np.nan)[column.codes], *parse_rule(rule))
+    numbers = np.append(values, np.nan)[column.codes]
+    codes, edges, names = discretise(numbers, *parse_rule(rule))
+    warn_of_bins(column.name, numbers, len(names), rule, drop_hint(column))
     return Coded(names, codes, edges)
 
 
-def _assemble(
+def assemble(
     names: Sequence[str],
     coded: Sequence[Coded],
     rows: int,
     weights: NDArray[np.float64] | None,
 ) -> CodedTable:
+    """Return the table of coded columns."""
     most = max((len(column.states) for column in coded), default=0)
     codes = np.empty((rows, len(coded)), code_type(most))
     for j, column in enumerate(coded):

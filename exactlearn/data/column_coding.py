@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from exactlearn.data import MANY, MISSING_SYMBOLS
 from exactlearn.data.codes import LARGEST, MISSING
-from exactlearn.data.coding import labelled_column, tidy
+from exactlearn.data.coding import Coded, assemble, labelled_column, tidy
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.discretisation import (
     bin_codes,
@@ -23,6 +23,7 @@ from exactlearn.data.discretisation import (
     entropy_edges,
     interval_names,
     parse_rule,
+    warn_of_bins,
 )
 from exactlearn.data.labels import Column, ordered
 from exactlearn.errors import DataError
@@ -112,19 +113,21 @@ class ColumnCoding:
         else:
             edges = _edges(numbers, rule, weights, classes)
             states, why = interval_names(edges), ""
+            warn_of_bins(name, numbers, len(states), rule, "leave it out")
         coding = cls(name, states, np.empty(0, object), series.dtype, edges, why)
-        values = _medians(coding.codes(series), numbers, weights, len(states), series)
+        values = _medians(coding._codes(column), numbers, weights, len(states), series)
         return cls(name, states, values, series.dtype, edges, why)
 
     def codes(self, series: "pd.Series[Any]") -> NDArray[np.int16]:
         """Return the code of each value, -1 where it is missing or unknown; shape (rows,)."""
-        column = _column(self.name, series)
+        return self._codes(_column(self.name, series))
+
+    def _codes(self, column: Column) -> NDArray[np.int16]:
         if self.edges is not None:
             return bin_codes(_numbers(column), self.edges)
         place = {state: k for k, state in enumerate(self.states)}
         own = [place.get(label, MISSING) for label in column.labels]
-        codes: NDArray[np.int16] = np.array([*own, MISSING], np.int16)[column.codes]
-        return codes
+        return column.relabelled(self.states, own).codes.astype(np.int16)
 
     def of_states(self, codes: NDArray[np.integer]) -> list[Any]:
         """Return the values of some states."""
@@ -185,18 +188,15 @@ class FrameCoding:
     def dataset(self, frame: "pd.DataFrame", weights: NDArray[np.float64] | None = None) -> Dataset:
         """Return the coded table of the columns that are variables."""
         known = [self.columns[j] for j in self.used]
-        codes = np.empty((len(frame), len(known)), np.int16)
-        for k, (j, column) in enumerate(zip(self.used, known, strict=True)):
-            codes[:, k] = column.codes(frame.iloc[:, j])
-        return Dataset(
-            codes,
-            tuple(column.name for column in known),
-            tuple(column.states for column in known),
-            weights,
-            {column.name: column.edges for column in known if column.edges is not None},
-        )
+        coded = [
+            Coded(column.states, column.codes(frame.iloc[:, j]), column.edges)
+            for j, column in zip(self.used, known, strict=True)
+        ]
+        return Dataset(*assemble([column.name for column in known], coded, len(frame), weights))
 
-    def filled(self, frame: "pd.DataFrame", codes: NDArray[np.integer]) -> "pd.DataFrame":
+    def filled(
+        self, frame: "pd.DataFrame", table: Dataset, codes: NDArray[np.integer]
+    ) -> "pd.DataFrame":
         """Return the frame with the values of codes in its missing cells.
 
         Observed cells stay, unknown values too. A column that was left out because all its cells
@@ -206,18 +206,22 @@ class FrameCoding:
         ----------
         frame
             Rows, in the columns of the coding.
+        table
+            The same, coded.
         codes
             State of each variable, shape (rows, variables), 0 or more where the cell is missing.
         """
         columns = [frame.iloc[:, j] for j in range(len(self.columns))]
         states = np.zeros((len(frame), len(self.columns)), np.int64)
-        states[:, self.used] = codes
+        uncoded = np.ones(states.shape, np.bool_)
+        states[:, self.used], uncoded[:, self.used] = codes, table.codes == MISSING
         for j, coding in enumerate(self.columns):
-            missing = coding.is_missing(columns[j])
-            if missing.any() and len(coding.values):
+            rows = np.flatnonzero(uncoded[:, j])
+            rows = rows[coding.is_missing(columns[j].iloc[rows])]
+            if len(rows) and len(coding.values):
                 alike = columns[j].dtype == coding.dtype
                 own = columns[j].copy() if alike else columns[j].astype(object)
-                own[missing] = coding.of_states(states[missing, j])
+                own.iloc[rows] = coding.of_states(states[rows, j])
                 columns[j] = own if alike else own.infer_objects()
         return _frame(columns, frame.columns)
 

@@ -5,6 +5,7 @@ inner edges are kept, so that new rows can be coded alike.
 """
 
 import re
+import warnings
 from decimal import ROUND_CEILING, Context
 from itertools import pairwise
 from typing import Any, Literal, get_args
@@ -14,12 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.data.codes import row_place
-from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.errors import BinningWarning, DataError, OptionError, did_you_mean
 
 Method = Literal["frequency", "width"]
 
 METHODS: tuple[Method, ...] = get_args(Method)
 _BIN = re.compile(r"([(\[\]])([^,;]+)[,;]([^,;]+)([)\]\[])|([<>]=?)([^,;=]+)")
+WHOLE_NUMBERS = 100
+"""More different whole numbers than this may be weights or numbers of rows."""
+
 _GRAMMAR = "expected METHOD:BINS, as in 'frequency:5' or 'width:5'"
 
 
@@ -103,6 +107,42 @@ def discretise(
     rounded = tuple(e if e.is_integer() else _rounded(e, distinct) for e in edges)
     shown = rounded if len(set(rounded)) == len(edges) else edges
     return bin_codes(numbers, edges), edges, interval_names(shown)
+
+
+def warn_of_bins(
+    name: str, values: NDArray[np.float64], n_bins: int, rule: str, advice: str
+) -> None:
+    """Warn where a column that was cut should rather be cut otherwise, or be left out.
+
+    Parameters
+    ----------
+    name
+        Name of the column.
+    values
+        Its numbers, shape (rows,); NaN for a missing value.
+    n_bins, rule
+        The bins that came out, and what was asked for.
+    advice
+        How to leave the column out.
+    """
+    distinct, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    number, share = distinct[counts.argmax()], counts.max() / counts.sum()
+    method, _, asked = rule.partition(":")
+    if method in METHODS and n_bins < int(asked) and share > 1 / 2:
+        warnings.warn(
+            f"column {name!r}: {n_bins} bins, not the {asked} of {rule!r}: {100 * share:.0f} % of "
+            f"its cells are {number:g}; cut it yourself if the others matter",
+            BinningWarning,
+            stacklevel=2,
+        )
+    is_whole = bool((distinct % 1 == 0).all())
+    if is_whole and len(distinct) > max(WHOLE_NUMBERS, counts.sum() / 2):
+        warnings.warn(
+            f"column {name!r}: more than half of its whole numbers are different, as are weights "
+            f"and numbers of rows; it is cut and learned from: {advice} if it is no measurement",
+            BinningWarning,
+            stacklevel=2,
+        )
 
 
 def entropy_edges(

@@ -108,6 +108,11 @@ def read_dataset(
     MissingExtraError
         When a Parquet file is read without PyArrow.
 
+    Warns
+    -----
+    BinningWarning
+        When a column that is cut keeps little of its numbers, or may number the rows.
+
     Examples
     --------
     >>> import exactlearn as el

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions
 from exactlearn.data.column_coding import EMPTY
+from exactlearn.data.dataset import Dataset
 from exactlearn.imputation.imputer import Imputer, Mode
 from exactlearn.imputation.learning import Learning
 from exactlearn.scoring.scores import BDeu
@@ -107,7 +108,7 @@ class ExactImputer(TransformerMixin, TableEstimator):
         frame = self._frame(X)
         table = self.coding_.dataset(frame)
         filled = self.imputer_.transform(table).codes if table.n_variables else table.codes
-        return self._like(X, frame, filled)
+        return self._like(X, frame, table, filled)
 
     def sample(self, X: Any, n_draws: int = 5, random_state: Any = None) -> list[Any]:
         """Return completed tables, drawn from the joint posterior under ``network_``.
@@ -126,9 +127,9 @@ class ExactImputer(TransformerMixin, TableEstimator):
         table = self.coding_.dataset(frame)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         if not table.n_variables:
-            return [self._like(X, frame, table.codes)] * n_draws
+            return [self._like(X, frame, table, table.codes)] * n_draws
         drawn = draw_completions(cast(BayesianNetwork, self.network_), table, n_draws, rng)
-        return [self._like(X, frame, table.complete(values).codes) for values in drawn]
+        return [self._like(X, frame, table, table.complete(values).codes) for values in drawn]
 
     def probabilities(self, X: Any) -> pd.DataFrame:
         """Return the probability of each value of each missing cell.
@@ -170,7 +171,7 @@ class ExactImputer(TransformerMixin, TableEstimator):
         columns = self.coding_.columns
         return [j for j, column in enumerate(columns) if column.left_out != EMPTY]
 
-    def _like(self, X: Any, frame: pd.DataFrame, codes: NDArray[Any]) -> Any:
+    def _like(self, X: Any, frame: pd.DataFrame, table: Dataset, codes: NDArray[Any]) -> Any:
         """Return a table as it was given, its missing cells filled by codes of the variables."""
-        filled = self.coding_.filled(frame, codes).iloc[:, self._kept]
+        filled = self.coding_.filled(frame, table, codes).iloc[:, self._kept]
         return filled if isinstance(X, pd.DataFrame) else filled.to_numpy()

@@ -287,6 +287,8 @@ def learn(
     -----
     LeftOutWarning
         For each column that is kept out.
+    BinningWarning
+        For each column that is cut and keeps little of its numbers, or may number the rows.
     TimeLimitWarning
         When the equivalent sample size was to be chosen, but the time was too short.
 

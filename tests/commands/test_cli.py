@@ -755,6 +755,25 @@ def test_convert_draws_and_compiles(tmp_path):
     assert (tmp_path / "again.dot").read_bytes() == (tmp_path / "c.dot").read_bytes()
 
 
+def test_a_column_that_is_cut_badly_is_told_in_a_line(tmp_path):
+    def notes(*words):
+        return CliRunner().invoke(main, list(map(str, words))).stderr.splitlines()
+
+    raw = tmp_path / "r.csv"
+    gains = [*range(20), *[0] * 180]
+    raw.write_text("gain,id\n" + "".join(f"{gain},{7 * k}\n" for k, gain in enumerate(gains)))
+    words = ("convert", raw, "--discretise", "*=frequency:3", "-o", tmp_path / "c.csv")
+    lines = notes(*words)
+    assert lines[0].startswith("column 'id': more than half of its whole numbers are different")
+    assert "drop it (--drop id)" in lines[0] or "drop it (--drop 'id')" in lines[0]
+    assert lines[1:] == [f"Wrote {tmp_path / 'c.csv'}"]
+    gains[:20] = range(1000, 1020)
+    raw.write_text("gain\n" + "".join(f"{gain}\n" for gain in [*gains, *range(5)]))
+    lines = notes(*words[:2], "--discretise", "gain=frequency:3", *words[-2:])
+    assert lines[0].startswith("column 'gain': 2 bins, not the 3 of 'frequency:3': 88 % of its")
+    assert notes(*words, "--quiet") == []
+
+
 def test_bins_with_commas_and_brackets_pass_through_every_file(tmp_path):
     raw, cut, net, graph = (tmp_path / name for name in ("r.csv", "c.csv", "n.bif", "g.pdg.json"))
     raw.write_text(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exactlearn.data import column_coding
 from exactlearn.data.column_coding import EMPTY, FrameCoding
 from exactlearn.data.discretisation import bin_codes, discretise, entropy_edges
 from exactlearn.errors import DataError, OptionError
@@ -97,7 +98,7 @@ def test_values_of_all_kinds_are_coded():
         [0, 0, 1, -1, 1],
     ]
     assert coding.left_out == {"same": "every cell is 's'", "none": EMPTY}
-    filled = coding.filled(frame, np.maximum(table.codes, 0))
+    filled = coding.filled(frame, table, np.maximum(table.codes, 0))
     assert filled.dtypes.tolist() == frame.dtypes.tolist()
     assert filled.iloc[:, :7].notna().all().all()
     assert filled["text"].tolist() == ["b", "a", "a", "b", "a"]
@@ -106,6 +107,24 @@ def test_values_of_all_kinds_are_coded():
     drawn = coding.decoded(np.zeros((2, 6), int))
     assert drawn.dtypes.tolist() == frame.dtypes.tolist()
     assert drawn["size"].tolist() == [0.5, 0.5]
+
+
+def test_each_column_is_read_once(monkeypatch):
+    read, real = [], column_coding.labelled_column
+
+    def counted(name, series):
+        read.extend([name] * len(series))
+        return real(name, series)
+
+    monkeypatch.setattr(column_coding, "labelled_column", counted)
+    frame = pd.DataFrame({"x": [0.5, None, 2.5, 9.5], "word": ["a", "b", "c", None]})
+    coding = FrameCoding.fit(frame, list(frame), "frequency:2")
+    assert sorted(read) == ["word"] * 4 + ["x"] * 4
+    read.clear()
+    table = coding.dataset(frame)
+    filled = coding.filled(frame, table, np.maximum(table.codes, 0))
+    assert sorted(read) == ["word"] * 5 + ["x"] * 5  # and the cells without a code once more
+    assert filled.iloc[1, 0] == 0.5
 
 
 def test_the_value_of_a_bin_is_its_weighted_median():

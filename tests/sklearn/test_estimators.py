@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import exactlearn as el
-from exactlearn.errors import LeftOutWarning
+from exactlearn.errors import BinningWarning, LeftOutWarning
 from exactlearn.sklearn import (
     BayesianNetworkClassifier,
     BayesianNetworkDensity,
@@ -156,6 +156,16 @@ def test_columns_without_two_values_are_kept_out_with_a_warning(rows):
     drawn = density.sample(3)
     assert drawn["same"].tolist() == [1, 1, 1]
     assert drawn["none"].isna().all()
+
+
+def test_columns_that_are_cut_badly_are_told(rows):
+    X, y = rows
+    numbered = X.assign(weight=np.arange(len(X)) * 3 % 7919)
+    with pytest.warns(BinningWarning, match="'weight': more than half .* leave it out if"):
+        BayesianNetworkClassifier(structure="naive-bayes").fit(numbered, y)
+    gains = X.assign(gain=[*range(1, 31), *[0.5] * (len(X) - 30)])
+    with pytest.warns(BinningWarning, match="'gain': 2 bins, not the 5 .*: 90 % of its cells"):
+        BayesianNetworkDensity(max_parents=1).fit(gains)
 
 
 def test_classifiers_work_in_searches_and_pipelines(rows):
