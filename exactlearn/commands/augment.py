@@ -41,9 +41,8 @@ from exactlearn.reporting.report import (
     learning_record,
     learning_tables,
     number,
-    place_heads,
-    place_texts,
     plain_table,
+    profile_table,
     shown_cells,
     size_in_words,
 )
@@ -295,7 +294,7 @@ def _alternatives_tables(record: Mapping[str, Any]) -> list[Any]:
     tables += _claim("the best solutions", record.get("best_status"))
     if "profile" in record:
         cells, left = shown_cells(sorted(record["profile"], key=_next_loss))
-        tables += ["", _profile_table(cells), *left]
+        tables += ["", profile_table(cells), *left]
     return tables + _claim("the profile", record.get("profile_status"))
 
 
@@ -306,23 +305,6 @@ def _ranking_table(pairs: Sequence[Mapping[str, Any]]) -> Table:
         for rank, pair in enumerate(pairs, start=1)
     )
     return plain_table(heads, rows, right=heads[:3])
-
-
-def _profile_table(cells: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the next best value of each cell, and what it loses."""
-    heads = (*place_heads(cells), "variable", "value", "next", "loses", "at least")
-    rows = (
-        (
-            *place_texts(cell),
-            cell["variable"],
-            cell["value"],
-            cell["others"][0]["value"],
-            number(cell["others"][0]["loss"]),
-            number(cell["others"][0]["at_least"]),
-        )
-        for cell in cells
-    )
-    return plain_table(heads, rows, right=("row", "line", "loses", "at least"))
 
 
 def _claim(what: str, status: str | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 import csv
 import shlex
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -117,17 +118,14 @@ def _of_folder(folder: Path) -> PageContent:
             found = _with_model(found, read_model(folder / name))
     if (folder / "trace.csv").is_file():
         found = replace(found, trace=_read_trace(folder / "trace.csv"))
-    return _with_run(found, run) if run.is_file() else found
+    return _trying(found, _with_run, run) if run.is_file() else found
 
 
 def _with_run(found: PageContent, path: Path) -> PageContent:
     """Add the title and the table of a run, of which the folder has a copy."""
-    try:
-        run = read_run(path)
-    except ExactlearnError as error:  # that of a sweep
-        return _noted(found, f"No table is shown: {error}")
+    run = read_run(path)  # raises for that of a sweep
     found = replace(found, title=run.title or found.title)
-    return _with_table(found, Path(run.data.file), run.data) if run.pipeline else found
+    return _trying(found, _with_table, Path(run.data.file), run.data) if run.pipeline else found
 
 
 def _of_record(path: Path) -> PageContent:
@@ -135,31 +133,42 @@ def _of_record(path: Path) -> PageContent:
     record = read_json(path)
     if not isinstance(record, dict):
         raise FormatError(f"{path}: expected the record of a command, an object, found a list")
-    made_by = record.get("made_by") or {}
-    words = made_by.get("command") or []
+    words = (record.get("made_by") or {}).get("command") or []
     if not words:
         note = "The record does not say how it was made: an older version wrote it."
         return PageContent(path.stem, record, notes=(note,))
-    found = PageContent(shlex.join(words[:3]), record)
+    return _trying(PageContent(shlex.join(words[:3]), record), _with_files, path)
+
+
+def _with_files(found: PageContent, path: Path) -> PageContent:
+    """Add the table that was read, or the model that answered."""
+    made_by = found.record["made_by"]
+    options = declared(made_by, path)[1]
+    answers = isinstance(found.record.get("posterior"), dict)
+    for one in made_by["inputs" if answers else "data"]:
+        if one.get("option") not in ("data", "source"):
+            continue
+        file = files_read(options).get(one["option"])
+        if file is None or sha256([file]) != one["sha256"]:
+            note = f"No table is shown: {one['name']} is not there any more, or has changed."
+            return _noted(found, note.replace("table", "network") if answers else note)
+        if answers:
+            return _with_model(found, read_model(file))
+        if isinstance(options, Reading):
+            return _with_table(found, file, options)
+    return found
+
+
+def _trying(found: PageContent, add: Callable[..., PageContent], *given: Any) -> PageContent:
+    """Return the content with what is added to it, or with a note why that cannot be read."""
     try:
-        options = declared(made_by, path)[1]
+        return add(found, *given)
     except ExactlearnError as error:
-        return _noted(found, f"No table is shown: {error}.")
-    tables = [one for one in made_by.get("data", ()) if one.get("option") in ("data", "source")]
-    if not tables:
-        return found
-    file = files_read(options).get(tables[0]["option"])
-    if file is None or sha256([file]) != tables[0]["sha256"]:
-        note = f"No table is shown: {tables[0]['name']} is not there any more, or has changed."
-        return _noted(found, note)
-    return _with_table(found, file, options) if isinstance(options, Reading) else found
+        return _noted(found, f"No table is shown: {error}")
 
 
 def _with_table(found: PageContent, path: Path, reading: Reading) -> PageContent:
-    try:
-        return replace(found, data=load(path, reading))
-    except ExactlearnError as error:
-        return _noted(found, f"No table is shown: {error}")
+    return replace(found, data=load(path, reading))
 
 
 def _with_model(found: PageContent, model: Any) -> PageContent:

@@ -73,6 +73,16 @@ class CodedEvidence(NamedTuple):
             parts.append(own if self.codes[v] < 0 else np.eye(r)[self.codes[v]])
         return np.concatenate(parts)
 
+    def named(self, model: Model) -> dict[str, dict[str, float]]:
+        """Return the weights by name, of hard evidence that of the observed state alone."""
+        coded = zip(model.names, model.states, self.codes.tolist(), strict=True)
+        hard = {name: {states[code]: 1.0} for name, states, code in coded if code >= 0}
+        soft = {
+            model.names[v]: dict(zip(model.states[v], own.tolist(), strict=True))
+            for v, own in self.soft.items()
+        }
+        return hard | soft
+
 
 def coded_evidence(model: Model, evidence: Evidence | None) -> CodedEvidence:
     """Return evidence in numbers.

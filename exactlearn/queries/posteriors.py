@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import exp, inf, prod
 from typing import TYPE_CHECKING
 
@@ -61,6 +61,10 @@ class Answer(Displayed):
     probability_of_evidence, log_probability_of_evidence
         The first may underflow to zero when there is much evidence, the natural logarithm not.
         With soft evidence: the expected product of its weights.
+    evidence
+        What was given: the weight of each state that has one, 1 for an observed state.
+    model
+        The model that was asked.
 
     Examples
     --------
@@ -70,11 +74,15 @@ class Answer(Displayed):
     Answer(lung: yes 0.1, no 0.9; bronc: yes 0.6, no 0.4; P(evidence) 0.5)
     >>> round(answer.posterior["lung"]["yes"], 4), round(answer.probability_of_evidence, 4)
     (0.1, 0.5)
+    >>> answer.evidence
+    {'smoke': {'yes': 1.0}}
     """
 
     posterior: dict[str, dict[str, float]]
     probability_of_evidence: float
     log_probability_of_evidence: float
+    evidence: dict[str, dict[str, float]] = field(default_factory=dict)
+    model: Model | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """Return the posteriors of the first targets, and the probability of the evidence."""
@@ -160,7 +168,7 @@ def query(
         for name, v in zip(targets, wanted, strict=True)
         for states in [model.states[v]]
     }
-    return Answer(answers, exp(log_probability), log_probability)
+    return Answer(answers, exp(log_probability), log_probability, found.named(model), model)
 
 
 @checked_arguments()

@@ -11,6 +11,7 @@ from exactlearn.graphs.equivalence import Arc
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.forest import forest_order
+from exactlearn.reporting.report import probability
 
 LARGEST, SMALLEST = 18.0, 5.0
 """Points of the letters of a node that every row reaches, and of one that almost none reaches."""
@@ -18,6 +19,9 @@ LARGEST, SMALLEST = 18.0, 5.0
 SHADE, FULL = (0.6, 0.72, 0.88), 0.03
 """Colour of a node that every row reaches, and the reach that a network's boxes are shaded as;
 fewer rows, less colour."""
+
+MOST_STATES = 8
+"""Most states of a variable whose probabilities are drawn."""
 
 ARC_WIDTH, STRONGEST = 1.0, 3.2
 """Width of an arc of unknown strength, and of one of strength 1, in points."""
@@ -47,6 +51,10 @@ class Drawing:
         The arcs that are drawn dashed: other networks of the class have them the other way.
     strengths
         Strength of each arc, 0 to 1, drawn as its width; empty where unknown.
+    shares
+        Of some boxes, the share of each line but the first, 0 to 1, drawn as a bar behind it.
+    observed
+        The boxes of observed variables.
     """
 
     labels: tuple[str, ...]
@@ -58,6 +66,8 @@ class Drawing:
     undirected: frozenset[Arc] = frozenset()
     reversible: frozenset[Arc] = frozenset()
     strengths: Mapping[Arc, float] = field(default_factory=dict, hash=False)
+    shares: Mapping[int, Sequence[float]] = field(default_factory=dict, hash=False)
+    observed: frozenset[int] = frozenset()
 
     def width_of(self, arc: Arc) -> float:
         """Return the width of an arc in points."""
@@ -94,6 +104,41 @@ def network_drawing(
     marked = frozenset((place[a], place[b]) for a, b in reversible)
     drawing = structure_drawing(NamedGraph.of(names, parents))
     return replace(drawing, reversible=marked, strengths=strengths or {})
+
+
+def with_posteriors(
+    drawing: Drawing,
+    posterior: Mapping[str, Mapping[str, float]],
+    evidence: Mapping[str, Mapping[str, float]],
+) -> Drawing:
+    """Return a network's drawing with the probabilities of the states of some variables.
+
+    Parameters
+    ----------
+    drawing
+        The network.
+    posterior
+        Probability of each state of some variables.
+    evidence
+        Weight of each state of the observed variables, drawn as a share of their largest.
+    """
+    labels, shares = list(drawing.labels), {}
+    for box, name in enumerate(drawing.labels):
+        if name in posterior or name in evidence:
+            weights = posterior.get(name) or evidence[name]
+            top = 1.0 if name in posterior else max(weights.values())
+            states = _most_probable({state: weight / top for state, weight in weights.items()})
+            labels[box], shares[box] = _box_label(name, states), tuple(states.values())
+    observed = frozenset(box for box, name in enumerate(drawing.labels) if name in evidence)
+    return replace(drawing, labels=tuple(labels), shares=shares, observed=observed)
+
+
+def _most_probable(states: Mapping[str, float]) -> dict[str, float]:
+    """Return the most probable states, in their order, and the sum of the others."""
+    kept = sorted(states, key=states.__getitem__, reverse=True)[:MOST_STATES]
+    left = {state: p for state, p in states.items() if state not in kept}
+    own = {state: p for state, p in states.items() if state in kept}
+    return {**own, f"{len(left)} more": sum(left.values())} if left else own
 
 
 def structure_drawing(named: NamedGraph) -> Drawing:
@@ -202,15 +247,11 @@ def _reached(graph: DecisionGraph, arcs: Iterable[tuple[int, int]]) -> list[int]
 def _node_label(graph: DecisionGraph, node: int) -> str:
     v = int(graph.variable[node])
     row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
-    lines = (f"{s} {_probability(p)}" for s, p in zip(graph.states[v], row, strict=True))
-    return "\n".join([graph.names[v], *lines])
+    return _box_label(graph.names[v], dict(zip(graph.states[v], row.tolist(), strict=True)))
 
 
-def _probability(p: float) -> str:
-    """Return three decimals, with 0 and 1 only for probabilities that are exactly so."""
-    if p in (0.0, 1.0):
-        return str(int(p))
-    return "<0.001" if p < 0.0005 else ">0.999" if p >= 0.9995 else f"{p:.3f}"
+def _box_label(name: str, states: Mapping[str, float]) -> str:
+    return "\n".join([name, *(f"{state} {probability(p)}" for state, p in states.items())])
 
 
 def _arc_label(graph: DecisionGraph, node: int, states: list[str]) -> str:

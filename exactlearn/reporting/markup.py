@@ -5,10 +5,15 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from exactlearn.reporting.report import number, posterior_rows
+from rich.table import Table
+
+from exactlearn.reporting.report import posterior_rows, probability
 
 MOST_ROWS = 200
 """Most rows of a table of a page."""
+
+MOST_OPEN = 6
+"""Most variables of a posterior that is drawn and listed without a click."""
 
 VOID = ("input", "link", "meta")
 """Elements without content and end."""
@@ -87,21 +92,26 @@ def table(
     return Markup(tag("div", whole, class_="wide", tabindex=0) + quiet(more))
 
 
+def printed_table(printed: Table, total: int | None = None) -> Markup:
+    """Return a table of a terminal as one of the page."""
+    columns = printed.columns
+    right = [str(column.header) for column in columns if column.justify == "right"]
+    rows = zip(*(column.cells for column in columns), strict=True)
+    heads = [column.header for column in columns]
+    return table(heads, rows, right=right, total=total, class_="sortable")
+
+
 def _cell(content: Any, class_: str | None) -> Markup:
     if isinstance(content, Markup) and content.startswith(("<td", "<th")):
         return content
     return tag("td", content, class_=class_)
 
 
-def posterior_table(
-    posterior: Mapping[str, Mapping[str, float]], most: int | None = None
-) -> Markup:
-    """Return the table of posterior probabilities, a row for each state."""
-    rows = [
-        [name, state, bar(p, f"{p:.4f}" if p >= 5e-5 or p == 0 else f"{p:.2g}")]
-        for name, state, p in posterior_rows(posterior)
-    ]
-    return table(("variable", "state", "probability"), rows[:most], total=len(rows))
+def posterior_table(posterior: Mapping[str, Mapping[str, float]], is_drawn: bool) -> Markup:
+    """Return the table of posteriors, a row for each state; folded where many are drawn, too."""
+    rows = [[name, state, bar(p, probability(p))] for name, state, p in posterior_rows(posterior)]
+    listed = table(("variable", "state", "probability"), rows[:MOST_ROWS], total=len(rows))
+    return folded("As a table", listed) if is_drawn and len(posterior) > MOST_OPEN else listed
 
 
 def quiet(text: str) -> Markup:
@@ -133,18 +143,3 @@ def bar(share: float, text: str) -> Markup:
     """Return a share as a bar with its text."""
     inner = tag("i", style=f"width:{100 * min(1.0, max(0.0, share)):.1f}%")
     return tag("span", tag("span", inner, class_="bar", aria_hidden="true"), text, class_="share")
-
-
-def decimals(value: Any, digits: int = 4) -> str:
-    """Return a number with so many decimals; nothing for what is no finite number."""
-    return number(float(value), digits) if isinstance(value, float | int) else ""
-
-
-def count(weight: float) -> str:
-    """Return a number of rows, which may be a weight."""
-    return f"{weight:.6g}"
-
-
-def probability(p: float) -> str:
-    """Return a probability: three decimals, more digits near 0 and 1."""
-    return f"{p:.3f}" if 0.0005 <= p < 0.9995 else f"{p:.3g}"

@@ -15,11 +15,13 @@ for (const picture of document.querySelectorAll(".picture")) {
     canvas.scrollLeft = x * scale / before - canvas.clientWidth / 2;
     canvas.scrollTop = y * scale / before - canvas.clientHeight / 2;
   };
-  const fit = () => Math.min(1.15, canvas.clientWidth / width);
+  const highest = parseFloat(getComputedStyle(canvas).maxHeight);
+  const fit = () => Math.min(1.15, canvas.clientWidth / width, highest / height);
   for (const button of picture.querySelectorAll("[data-zoom]"))
     button.addEventListener("click", () => zoom(+button.dataset.zoom ? scale * +button.dataset.zoom : fit()));
-  zoom(Math.max(0.7, fit())); // smaller letters cannot be read: a large picture scrolls
-  canvas.scrollTo((canvas.scrollWidth - canvas.clientWidth) / 2, 0);
+  // Smaller letters cannot be read, but on the fine screen of a phone: a larger picture scrolls.
+  zoom(Math.max(devicePixelRatio > 1 ? 0.35 : 0.5, fit()));
+  canvas.scrollTo((canvas.scrollWidth - canvas.clientWidth) / 2, (canvas.scrollHeight - canvas.clientHeight) / 2);
   canvas.addEventListener("wheel", (event) => {
     if (!event.ctrlKey) return;
     event.preventDefault();
@@ -65,6 +67,7 @@ for (const picture of document.querySelectorAll(".picture")) {
     const wanted = event.target.value.toLowerCase();
     const box = boxes.find((one) => one.querySelector("tspan").textContent.toLowerCase() === wanted);
     if (!box) return;
+    zoom(Math.max(0.8, scale));
     box.scrollIntoView({ block: "center", inline: "center" });
     box.focus();
   });

@@ -3,15 +3,14 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_patterns import missingness_patterns
-from exactlearn.reporting.markup import MOST_ROWS, Markup, bar, count, quiet, table, tag
+from exactlearn.reporting.markup import MOST_ROWS, Markup, bar, quiet, table, tag
 from exactlearn.reporting.page_content import PageContent
 
-MOST_PATTERNS, MOST_COLUMNS = 20, 40
-"""Most patterns of missing cells, and most variables of their picture."""
+MOST_STATES, MOST_PATTERNS, MOST_COLUMNS = 6, 20, 40
+"""Most states of a variable, most patterns of missing cells, and variables of their picture."""
 
 
 def data_section(found: PageContent) -> Any:
@@ -19,32 +18,32 @@ def data_section(found: PageContent) -> Any:
     data = found.data
     if data is None:
         return None
-    rows = [_variable_row(data, v) for v in range(min(data.n_variables, MOST_ROWS))]
-    columns = ("variable", "type", "states", "most frequent", "rarest", "missing")
-    variables = table(columns, rows, right=("states",), total=data.n_variables, class_="sortable")
-    return [variables, None if data.complete_rows.all() else _patterns(data)]
+    return [variables_table(data), None if data.complete_rows.all() else _patterns(data)]
 
 
-def state_counts(data: Dataset, v: int) -> tuple[NDArray[np.float64], float]:
-    """Return the weight of the rows with each state of a variable, and the share of the missing."""
-    counts: NDArray[Any] = np.bincount(
-        data.codes[:, v] + 1, data.row_weights, len(data.states[v]) + 1
-    )
-    return counts[1:], float(counts[0] / max(counts.sum(), 1e-300))  # code -1 is missing
+def variables_table(data: Dataset, most: int = MOST_ROWS) -> Markup:
+    """Return the table of the first variables: states, shares, the rarest state, missing cells."""
+    columns = ("variable", "type", "states", "shares", "rarest", "missing")
+    rows = [_variable_row(data, v) for v in range(min(data.n_variables, most))]
+    return table(columns, rows, right=("states",), total=data.n_variables, class_="sortable")
 
 
 def _variable_row(data: Dataset, v: int) -> list[Any]:
-    """Return name, type, number of states, the most frequent and the rarest state, missing."""
-    states, (counts, missing) = data.states[v], state_counts(data, v)
-    total = max(float(counts.sum()), 1e-300)
-    most, least = int(np.argmax(counts)), int(np.argmin(counts))
+    states = data.states[v]
+    weights = np.bincount(data.codes[:, v] + 1, data.row_weights, len(states) + 1)
+    counts = weights[1:]  # code -1 is missing
+    missing = float(weights[0] / max(weights.sum(), 1e-300))
+    shares = (counts / max(counts.sum(), 1e-300))[:MOST_STATES].tolist()
+    listed = [f"{state} {p:.3g}" for state, p in zip(states, shares, strict=False)]
+    listed += [f"{len(states) - MOST_STATES} more"] * (len(states) > MOST_STATES)
+    least = int(np.argmin(counts))
+    rare = f"{states[least]}: {counts[least]:.6g}"
     kind = "bins of a number" if data.names[v] in data.edges else "states"
-    rare = f"{states[least]}: {count(counts[least])}"
     return [
         data.names[v],
         "constant" if len(states) < 2 else kind,
         len(states),
-        bar(counts[most] / total, f"{states[most]}: {100 * counts[most] / total:.3g} %"),
+        ", ".join(listed),
         tag("span", rare, class_="warn") if counts[least] < 5 else rare,
         bar(missing, f"{100 * missing:.3g} %") if missing else "none",
     ]
@@ -56,20 +55,15 @@ def _patterns(data: Dataset) -> list[Markup]:
     shown = np.sort(np.argsort(-found.rates, kind="stable")[:MOST_COLUMNS])
     missing, weights = found.missing[:MOST_PATTERNS][:, shown], found.weights[:MOST_PATTERNS]
     names = [tag("span", found.names[v]) for v in shown]
-    cells = [
-        tag("td", class_="there", title="observed"),
-        tag("td", class_="gone", title="missing"),
-    ]
+    cells = [tag("td", class_="there", title="observed"), tag("td", class_="gone", title="missing")]
     rows = [
-        [
-            *(cells[gone] for gone in row),
-            bar(weight / found.total, f"{count(weight)} ({100 * weight / found.total:.3g} %)"),
-        ]
+        [*(cells[gone] for gone in row), bar(share, f"{weight:.6g} ({100 * share:.3g} %)")]
         for row, weight in zip(missing.tolist(), weights.tolist(), strict=True)
+        for share in [weight / found.total]
     ]
     text = (
-        f"{len(found.weights)} patterns of missing cells; {count(found.complete)} of "
-        f"{count(found.total)} rows are complete. Filled: missing."
+        f"{len(found.weights)} patterns of missing cells; {found.complete:.6g} of "
+        f"{found.total:.6g} rows are complete. Filled: missing."
     )
     if len(found.weights) > len(rows) or len(found.names) > len(names):
         text += f" Shown: the {len(rows)} most frequent, {len(names)} variables."

@@ -5,36 +5,32 @@ from math import exp, isfinite
 from shlex import join
 from typing import Any
 
+from exactlearn.reporting.drawing import with_posteriors
 from exactlearn.reporting.markup import (
     MOST_ROWS,
     Markup,
-    decimals,
     facts,
     folded,
     posterior_table,
+    printed_table,
     quiet,
     table,
     tag,
 )
 from exactlearn.reporting.page_content import PageContent
-from exactlearn.reporting.report import STATUS, percent
+from exactlearn.reporting.page_models import drawing_of, legend, picture
+from exactlearn.reporting.report import (
+    STATUS,
+    completion_table,
+    held_out_table,
+    number,
+    percent,
+    profile_table,
+)
 from exactlearn.reporting.trace import shown_range
 
 MOST_CELLS = 500
 """Most completed cells."""
-
-CELL_KEYS = {
-    "row": "row",
-    "line": "line",
-    "variable": "variable",
-    "value": "value",
-    "posterior": "posterior",
-    "probability": "posterior",
-    "next_best": "next best value",
-    "loss_of_next_best": "its loss",
-    "at_least": "at least",
-}
-"""Columns of the table of completed cells by the keys of a cell."""
 
 PROOFS = {
     "optimal": "The network is proven optimal for the score and the constraints.",
@@ -51,10 +47,10 @@ def summary_section(found: PageContent) -> Any:
     data = found.data
     shown = facts(
         status=status and tag("strong", STATUS.get(status, status), class_=f"status {status}"),
-        score=decimals(record.get("score")),
-        bound=decimals(record.get("bound")),
+        score=number(record.get("score")),
+        bound=number(record.get("bound")),
         gap=percent(record.get("gap")),
-        seconds=decimals(record.get("seconds"), 2),
+        seconds=number(record.get("seconds"), 2),
         table=data and f"{data.n_rows} rows of {data.n_variables} variables",
         missing_cells=data and len(data.missing_cells),
         completed_rightly=percent(record.get("imputation_accuracy")),
@@ -66,47 +62,36 @@ def summary_section(found: PageContent) -> Any:
 
 
 def answers_section(found: PageContent) -> Any:
-    """Return the posteriors."""
+    """Return the posteriors, in the picture of the network where there is one."""
     parts = []
-    own = [found.record] if isinstance(found.record.get("posterior"), dict) else []
-    for answer in found.entries("queries") or own:
-        given = answer.get("evidence") or {}
+    options = (found.record.get("made_by") or {}).get("options") or {}
+    own = {"evidence": options.get("evidence"), "posterior": found.record.get("posterior")}
+    asked = [own] if isinstance(own["posterior"], dict) else []
+    for k, answer in enumerate(found.entries("queries") or asked, 1):
+        given, posterior = answer.get("evidence") or {}, answer["posterior"]
         evidence = ", ".join(f"{name} = {state}" for name, state in given.items())
         parts.append(tag("h3", f"Given {evidence}" if evidence else "Marginals"))
-        parts.append(posterior_table(answer["posterior"], MOST_ROWS))
+        if found.parents:
+            observed = {name: {str(state): 1.0} for name, state in given.items()}
+            plain = drawing_of(found, found.parents)
+            drawing = with_posteriors(plain, posterior, observed)
+            parts.append(picture(drawing, f"posterior {k}", legend(drawing)))
+        parts.append(posterior_table(posterior, bool(found.parents)))
     return parts
 
 
 def cells_section(found: PageContent) -> Any:
     """Return the completed cells; numbered from 1, with losses and posteriors where known."""
-    cells = found.entries("profile") or found.entries("completion")
-    if not cells:
+    profile, cells = found.entries("profile"), found.entries("completion")
+    if not profile and not cells:
         return None
-    shown = [_cell(cell) for cell in cells[:MOST_CELLS]]
-    keys = [key for key in CELL_KEYS if any(cell.get(key) is not None for cell in shown)]
-    rows = [[_told(cell.get(key)) for key in keys] for cell in shown]
-    head = [CELL_KEYS[key] for key in keys]
-    right = ("row", "line", "posterior", "its loss", "at least")
-    listed = table(head, rows, right=right, total=len(cells), class_="sortable")
+    shown = profile_table(profile[:MOST_CELLS]) if profile else completion_table(cells[:MOST_CELLS])
     meanings = [
-        quiet(f"{CELL_KEYS[key].capitalize()}: {meaning}.")
-        for key in keys
+        quiet(f"{key.replace('_', ' ').capitalize()}: {meaning}.")
+        for key in ("posterior", "probability", "loss_of_next_best")
         if isinstance(meaning := found.record.get(key), str)
     ]
-    return [listed, meanings]
-
-
-def _cell(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a cell as the page's table has it, with the next best value of a profile."""
-    own = {**cell, "row": cell["row"] + 1}
-    if others := cell.get("others"):
-        own |= {"next_best": others[0]["value"], "loss_of_next_best": others[0]["loss"]}
-        own["at_least"] = others[0].get("at_least")
-    return own
-
-
-def _told(value: Any) -> str:
-    return decimals(value) if isinstance(value, float) else "" if value is None else str(value)
+    return [printed_table(shown, total=len(profile or cells)), meanings]
 
 
 def alternatives_section(found: PageContent) -> Any:
@@ -114,46 +99,56 @@ def alternatives_section(found: PageContent) -> Any:
     listed = found.entries("networks") or found.entries("best")
     if second := found.record.get("runner_up"):
         listed = [{"score": found.record["score"], "parents": found.record["parents"]}, second]
-    averaged = _averaged_told(found)
-    if len(listed) < 2:
-        return averaged
-    arcs = [_arcs(one.get("parents", {})) for one in listed]
+    parts = []
+    if len(listed) > 1:
+        note = found.record.get("bayes_factor")
+        scored = [(one["score"], _arcs(one.get("parents", {}))) for one in listed]
+        parts = [quiet(f"Difference: {note}." if note else ""), networks_table(scored)]
+    return [*parts, *_averaged(found)]
+
+
+def networks_table(listed: Sequence[tuple[float, set[tuple[str, str]]]]) -> Markup:
+    """Return the table of networks, given by scores and arcs, beside the first one."""
+    best, arcs = listed[0] if listed else (0.0, set())
     rows = [
         [
             rank,
-            decimals(one["score"]),
-            decimals(one["score"] - listed[0]["score"]),
-            f"{exp(min(0.0, one['score'] - listed[0]['score'])):.3g}",
-            _arcs_told(own - arcs[0]),
-            _arcs_told(arcs[0] - own),
+            number(score),
+            number(score - best),
+            f"{exp(min(0.0, score - best)):.3g}",
+            _listed(own - arcs),
+            _listed(arcs - own),
         ]
-        for rank, (one, own) in enumerate(zip(listed[:MOST_ROWS], arcs, strict=False), 1)
+        for rank, (score, own) in enumerate(listed[:MOST_ROWS], 1)
     ]
     head = ("rank", "score", "difference", "relative weight", "arcs more", "arcs fewer")
-    note = found.record.get("bayes_factor")
-    compared = table(head, rows, right=head[:4], total=len(listed), class_="sortable")
-    return [quiet(f"Difference: {note}." if note else ""), compared, averaged]
+    return table(head, rows, right=head[:4], total=len(listed), class_="sortable")
 
 
-def _averaged_told(found: PageContent) -> Markup | None:
-    """Return how the averaged network of bootstrap samples differs from the one shown."""
+def _averaged(found: PageContent) -> list[Markup]:
+    """Return the averaged network of bootstrap samples, and how it differs from the best one."""
     bootstrap = found.record.get("bootstrap")
     if not bootstrap or not found.parents:
-        return None
-    own, shown = _arcs(bootstrap["averaged"]), _arcs(found.parents)
-    return tag(
-        "p",
+        return []
+    own, best = _arcs(bootstrap["averaged"]), _arcs(found.parents)
+    text = (
         f"Averaged network of {bootstrap['replicates']} bootstrap samples (edges of strength above "
-        f"{decimals(bootstrap['threshold'])}): arcs more: {_arcs_told(own - shown) or 'none'}; "
-        f"arcs fewer: {_arcs_told(shown - own) or 'none'}.",
+        f"{number(bootstrap['threshold'])}): arcs more: {_listed(own - best) or 'none'}; "
+        f"arcs fewer: {_listed(best - own) or 'none'}."
     )
+    drawing = drawing_of(found, bootstrap["averaged"], bootstrap.get("reversible", ()))
+    return [
+        tag("h3", "Averaged network"),
+        tag("p", text),
+        picture(drawing, "averaged network", legend(drawing, found.strength_key)),
+    ]
 
 
 def _arcs(parents: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
     return {(p, v) for v, family in parents.items() for p in family}
 
 
-def _arcs_told(arcs: set[tuple[str, str]]) -> str:
+def _listed(arcs: set[tuple[str, str]]) -> str:
     return ", ".join(f"{p} → {v}" for p, v in sorted(arcs))
 
 
@@ -166,9 +161,7 @@ def search_section(found: PageContent) -> Any:
         tag("span", "score of the best network so far", class_="key score"),
         tag("span", "proven bound", class_="key bound"),
     ]
-    rows = [
-        [decimals(t, 2), decimals(score), decimals(bound)] for t, score, bound in points[:MOST_ROWS]
-    ]
+    rows = [[number(t, 2), number(score), number(bound)] for t, score, bound in points[:MOST_ROWS]]
     head = ("seconds", "score", "bound")
     listed = table(head, rows, right=head, total=len(points))
     picture = _trace_picture(points, float(found.record.get("seconds") or 0.0))
@@ -236,16 +229,8 @@ def proof_section(found: PageContent) -> Any:
 
 def held_out_section(found: PageContent) -> Any:
     """Return the log-likelihood of rows that the models were not learned from."""
-    rows = [
-        [
-            name.replace("_", " "),
-            one["rows"],
-            decimals(one["log_likelihood_per_row"]) or "minus infinity",
-        ]
-        for name, one in (found.record.get("held_out") or {}).items()
-    ]
-    head = ("model", "rows", "log-likelihood per row")
-    return table(head, rows, right=head[1:]) if rows else None
+    record = found.record.get("held_out")
+    return record and printed_table(held_out_table(record))
 
 
 def made_section(found: PageContent) -> Any:

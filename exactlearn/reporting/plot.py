@@ -44,15 +44,27 @@ def draw(drawing: Drawing, suffix: str) -> bytes:
     """
     if suffix == ".dot":
         return to_dot(drawing).encode()
+    picture = placed(drawing)
+    if suffix == ".svg":
+        return svg_file(picture).encode()
+    return painted(picture.whole_size, partial(paint, picture), suffix, instead="'.svg'")
+
+
+@lru_cache(maxsize=8)
+def placed(drawing: Drawing) -> PlacedDrawing:
+    """Return the layout of a drawing, kept for other files and views of it.
+
+    Raises
+    ------
+    TooLargeError
+        When there are more than ``MAX_BOXES`` boxes.
+    """
     if len(drawing.labels) > MAX_BOXES:
         raise TooLargeError(
             f"a drawing of {len(drawing.labels)} boxes is not readable (limit {MAX_BOXES}); "
             "write '.dot' and lay it out with a tool for large graphs"
         )
-    if suffix == ".svg":
-        return svg_file(PlacedDrawing(drawing)).encode()
-    require_matplotlib("'.svg'")
-    return _saved(_last_figure(drawing), suffix)
+    return PlacedDrawing(drawing)
 
 
 def write_figure(drawing: Drawing, path: Path) -> None:
@@ -106,31 +118,14 @@ def painted(
         When Matplotlib is not installed.
     """
     require_matplotlib(instead)
-    return _saved(_figure(size, paint), suffix)
-
-
-def _figure(size: tuple[float, float], paint: Callable[[Any], None]) -> Any:
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size)
+    figure, buffer = Figure(figsize=size), BytesIO()
     paint(figure)
-    return figure
-
-
-def _saved(figure: Any, suffix: str) -> bytes:
-    from matplotlib import rc_context
-
-    buffer = BytesIO()
     # A fixed salt and no date: the same graph gives the same bytes.
     with rc_context({"svg.hashsalt": "exactlearn"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
         figure.savefig(buffer, format=suffix.removeprefix("."), dpi=150, metadata=metadata)
     return buffer.getvalue()
-
-
-@lru_cache(maxsize=1)
-def _last_figure(drawing: Drawing) -> Any:
-    """Return a drawing's figure, once for all files of it."""
-    picture = PlacedDrawing(drawing)
-    return _figure(picture.whole_size, partial(paint, picture))

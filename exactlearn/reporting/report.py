@@ -26,6 +26,9 @@ PIPED_WIDTH = 160
 SHOWN_CELLS = 40
 """Most completed cells that a printed table shows."""
 
+COUNTED = ("row", "line", "posterior", "probability", "loses", "at least")
+"""Columns of numbers in tables of cells."""
+
 SHOWN_ROWS = 10
 """Most rows of probability zero that are printed by number."""
 
@@ -208,23 +211,26 @@ def completion_record(
     return cells
 
 
-def place_heads(cells: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the heads of the columns that say where cells stand."""
-    return ("row", "line") if cells and "line" in cells[0] else ("row",)
-
-
-def place_texts(cell: Mapping[str, Any]) -> list[str]:
-    """Return where a cell of a record stands: its row, from 1, and its line, if known."""
-    return [str(cell["row"] + 1), *([str(cell["line"])] if "line" in cell else [])]
-
-
 def completion_table(completion: Sequence[Mapping[str, Any]]) -> Table:
     """Return the table of the values of missing cells."""
     heads = {"loss_of_next_best": "loses"}
     columns = [heads.get(key, key).replace("_", " ") for key in completion[0]]
     counted = ({**cell, "row": cell["row"] + 1} for cell in completion)
     rows = ([_cell_text(x) for x in cell.values()] for cell in counted)
-    return plain_table(columns, rows, right=("row", "line", "posterior", "probability", "loses"))
+    return plain_table(columns, rows, right=COUNTED)
+
+
+def profile_table(cells: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the table of cells with the next best value of each, and what it loses."""
+    nearest = (cell["others"][0] for cell in cells)
+    return completion_table(
+        [
+            {key: x for key, x in cell.items() if key != "others"}
+            | {"next_best": other["value"], "loss_of_next_best": other["loss"]}
+            | {"at_least": other["at_least"]}
+            for cell, other in zip(cells, nearest, strict=True)
+        ]
+    )
 
 
 def _cell_text(value: Any) -> str:
@@ -383,6 +389,19 @@ def plain_table(
 def number(value: float | None, digits: int = 4) -> str:
     """Return a number for people; nothing when it is not known."""
     return "" if value is None or not isfinite(value) else f"{value:.{digits}f}"
+
+
+def probability(p: float) -> str:
+    """Return three decimals, two digits of less; 0 and 1 only for what is exactly so.
+
+    Examples
+    --------
+    >>> [probability(p) for p in (0.0, 0.00012, 0.25, 0.9999, 1.0)]
+    ['0', '0.00012', '0.250', '>0.999', '1']
+    """
+    if p in (0.0, 1.0):
+        return str(int(p))
+    return f"{p:.2g}" if p < 0.0005 else ">0.999" if p >= 0.9995 else f"{p:.3f}"
 
 
 def percent(share: float | None) -> str:

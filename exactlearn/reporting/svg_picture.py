@@ -14,18 +14,25 @@ from exactlearn.reporting.placed_drawing import Box, PlacedDrawing, Point
 PIXELS = 96
 """Pixels of an inch."""
 
+INSIDE, BAR = 9.0, 15.0
+"""Free width at the sides of a line with a bar, and the bar's height, in pixels."""
+
+BLUE, OBSERVED = "#a9c6ea", "#fbdfae"
+"""Colours of bars, and of the boxes of observed variables."""
+
 BOLD = ' font-weight="600"'
 
 HEAD = 7.5, 3.2
 """Length and half the width of an arrow's head, in pixels; thick arcs have larger ones."""
 
 
-def svg_file(placed: PlacedDrawing) -> str:
+def svg_file(placed: PlacedDrawing, style: str = "") -> str:
     """Return the picture as a file, what is drawn beside it on its left."""
     parts = [] if placed.beside is None else [svg_group(placed.beside)]
     left = _px(placed.whole_size[0] - placed.size[0])
     parts.append(f'<g transform="translate({left} 0)">{svg_group(placed)}</g>')
     attributes = 'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif"'
+    attributes += f' style="{style}"' if style else ""
     return svg_element(placed.whole_size, attributes, "\n".join(["", *parts, ""])) + "\n"
 
 
@@ -77,18 +84,33 @@ def _arc(drawing: Drawing, number: int, curve: list[Point]) -> str:
 def _box(drawing: Drawing, number: int, box: Box) -> str:
     x, y, width, height = map(_px, (box.left, box.top, box.width, box.height))
     lines = drawing.labels[number].split("\n")
-    texts = "".join(
-        f'<tspan x="{x + width / 2:.1f}" y="{y + height * (k + 0.5) / len(lines) + 4:.1f}"'
-        f"{BOLD if k == 0 < len(lines) - 1 else ''}>{escape(line)}</tspan>"
-        for k, line in enumerate(lines)
-    )
+    shares = drawing.shares.get(number, ())
+    bars, texts = "", ""
+    for k, line in enumerate(lines):
+        middle = y + height * (k + 0.5) / len(lines)
+        bold = BOLD if k == 0 < len(lines) - 1 else ""
+        if k == 0 or not shares:
+            texts += _tspan(x + width / 2, middle, line, bold)
+            continue
+        state, _, value = line.rpartition(" ")
+        texts += _tspan(x + INSIDE, middle, state, ' text-anchor="start"')
+        texts += _tspan(x + width - INSIDE, middle, value, ' text-anchor="end"')
+        bars += (
+            f'<rect class="share" x="{x + INSIDE / 2:.1f}" y="{middle - BAR / 2:.1f}" '
+            f'width="{(width - INSIDE) * shares[k - 1]:.1f}" height="{BAR}" fill="{BLUE}"/>'
+        )
     reach = drawing.reach[number] if drawing.reach else FULL
     shade = ",".join(f"{255 * (1 - (1 - part) * reach**0.5):.0f}" for part in SHADE)
+    fill = OBSERVED if number in drawing.observed else f"rgb({shade})"
     return (
         f'<g class="box" data-box="{number}"><rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
-        f'height="{height:.1f}" rx="6" fill="rgb({shade})" stroke="#33507a"/>'
+        f'height="{height:.1f}" rx="6" fill="{fill}" stroke="#33507a"/>{bars}'
         f'<text text-anchor="middle" fill="#111827">{texts}</text></g>'
     )
+
+
+def _tspan(x: float, middle: float, text: str, attributes: str) -> str:
+    return f'<tspan x="{x:.1f}" y="{middle + 4:.1f}"{attributes}>{escape(text)}</tspan>'
 
 
 def _labels(placed: PlacedDrawing) -> Iterator[str]:

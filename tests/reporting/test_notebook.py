@@ -8,18 +8,21 @@ import numpy as np
 import pytest
 
 import exactlearn as el
-from exactlearn.reporting import notebook, plot
+from exactlearn.reporting import plot
+from exactlearn.reporting.report import probability
+from exactlearn.reporting.svg_picture import INSIDE, OBSERVED
 from tests.public_objects import public_objects
 
 NASTY = ("<b>&\"'", "a]]><script>alert(1)</script>", "x")
-SVG = "{http://www.w3.org/2000/svg}svg"
+PREFIX = "{http://www.w3.org/2000/svg}"
+SVG = f"{PREFIX}svg"
 WITH_PICTURES = {
     *("BayesianNetwork", "DecisionGraph", "NamedGraph", "PartiallyDirectedGraph", "LearnedNetwork"),
     *("Result", "Augmentation", "StructuralEM", "EquivalenceSearch", "Certificate", "EMResult"),
-    *("DeletionFit", "ArcStrengths"),
+    *("DeletionFit", "ArcStrengths", "Imputer", "Answer"),
 }
 WITH_REASONS = {"ESSChoice"}
-WITH_VIEWS = {*WITH_PICTURES, "Dataset", "Answer", "MissingnessGraph", "Ranking", "Enumeration"}
+WITH_VIEWS = {*WITH_PICTURES, "Dataset", "MissingnessGraph", "Ranking", "Enumeration"}
 
 
 def nasty_network():
@@ -81,12 +84,11 @@ def test_a_network_and_its_page_mark_the_same_arcs_as_reversible(tmp_path):
 
 def test_a_graph_of_too_many_boxes_is_a_table_of_arcs(monkeypatch):
     monkeypatch.setattr(plot, "MAX_BOXES", 2)
-    notebook._drawn.cache_clear()
+    plot.placed.cache_clear()
     network = nasty_network()
     assert network._repr_svg_() is None
     cells = [c.text for c in ElementTree.fromstring(network._repr_html_()).iter("td")]
     assert cells[:2] == [NASTY[0], NASTY[1]]
-    notebook._drawn.cache_clear()
 
 
 def test_the_view_of_a_table_counts_by_weight():
@@ -104,9 +106,49 @@ def test_long_tables_are_cut():
     states = tuple(f"s{k}" for k in range(20))
     table = el.Dataset(np.zeros((50, 100), np.int8), names, (states,) * 100)
     view = table._repr_html_()
-    assert "and 70 more variables" in view
+    assert "First 30 of 100." in view
     assert "14 more" in view
     assert len(view) < 20_000
+
+
+def test_an_answer_is_a_picture_with_a_bar_for_each_state():
+    network = el.read_network("asia")
+    answer = el.query(network, {"smoke": "yes", "xray": {"yes": 0.6, "no": 0.2}})
+    boxes = {
+        box.find(f"{PREFIX}text")[0].text: box
+        for box in ElementTree.fromstring(answer._repr_svg_()).iter(f"{PREFIX}g")
+        if box.get("class") == "box"
+    }
+    for name, box in boxes.items():
+        frame, *bars = box.iter(f"{PREFIX}rect")
+        texts = [line.text for line in box.find(f"{PREFIX}text")][1:]
+        weights = answer.posterior.get(name) or answer.evidence[name]
+        shares = [p / max(weights.values()) for p in weights.values()]
+        if name in answer.posterior:
+            shares = list(weights.values())
+        assert texts[::2] == list(weights)
+        assert texts[1::2] == [probability(p) for p in shares]
+        widest = float(frame.get("width")) - INSIDE
+        found = [float(bar.get("width")) / widest for bar in bars]
+        assert found == pytest.approx(shares, abs=0.01)
+        assert (frame.get("fill") == OBSERVED) == (name in ("smoke", "xray"))
+    assert list(boxes) == list(network.names)
+
+
+def test_of_many_states_the_most_probable_are_drawn():
+    states = tuple(f"s{k}" for k in range(20))
+    network = el.BayesianNetwork(("a",), (states,), ((),), (np.arange(1, 21) / 210,))
+    text = "".join(ElementTree.fromstring(el.query(network)._repr_svg_()).itertext())
+    assert "s120.062" in text
+    assert "s110.057" not in text
+    assert "12 more0.371" in text
+
+
+def test_the_answer_of_a_decision_graph_is_a_table():
+    answer = el.query(el.compile_network(el.read_network("asia")))
+    assert answer._repr_svg_() is None
+    assert "<details" not in answer._repr_html_()
+    assert "either" in answer._repr_html_()
 
 
 def test_a_notebook_asks_for_the_view():

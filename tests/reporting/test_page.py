@@ -120,6 +120,20 @@ def test_the_averaged_network_and_what_the_proof_is_of(tmp_path):
     assert "Averaged network of 5 bootstrap samples (edges of strength above" in text
     assert f"arcs fewer: {', '.join(sorted(fewer)) or 'none'}." in text
     assert "Cells are missing: score and bound are those of expected counts." in text
+    drawn = text[text.index("<h3>Averaged network</h3>") :]
+    shares = {frozenset((e["parent"], e["child"])): e["edge_strength"] for e in record["support"]}
+    for v, family in record["bootstrap"]["averaged"].items():
+        for p in family:
+            assert f"<title>{p} → {v}, strength {shares[frozenset((p, v))]:.2f}" in drawn
+
+
+def test_a_posterior_is_drawn_in_the_network_that_was_asked(tmp_path):
+    (tmp_path / "own.json").write_text(run("query", "asia", "--evidence", "smoke=yes", "--json"))
+    text = Path(run_json("report", tmp_path / "own.json")["page"]).read_text(encoding="utf-8")
+    answers = text[text.index("<h3>Given smoke = yes</h3>") :]
+    posterior = el.query(el.read_network("asia"), {"smoke": "yes"}).posterior
+    assert answers.count('class="share" x=') == 1 + sum(map(len, posterior.values()))
+    assert "Yellow: observed." in answers
 
 
 def test_losses_and_posteriors_of_completed_cells(folders):
@@ -210,7 +224,7 @@ def evil_content():
         "completion": [{"row": 1, "variable": EVIL, "value": EVIL, "probability": 0.5}],
         "networks": [{"score": -1.0, "parents": parents}, {"score": -2.0, "parents": {"b": []}}],
         "queries": [{"evidence": {EVIL: EVIL}, "posterior": {EVIL: {EVIL: 1.0}}}],
-        "held_out": {EVIL: {"rows": 1, "log_likelihood_per_row": -1.0}},
+        "held_out": {EVIL: {"rows": 1, "log_likelihood_per_row": -1.0, "impossible_rows": []}},
         "made_by": {"command": [EVIL], "version": EVIL, "options": {EVIL: EVIL},
                     "data": [{"name": EVIL, "sha256": EVIL}]},
     }  # fmt: skip
@@ -354,6 +368,24 @@ def test_zoom_find_sort_and_filter(opened, folders):
     assert cells.locator("tbody td:nth-child(3)").all_inner_texts() == sorted(column)[::-1]
     cells.get_by_label("Filter rows").fill("xray")
     assert set(cells.locator("tbody tr:visible td:nth-child(3)").all_inner_texts()) == {"Xray"}
+
+
+@pytest.mark.parametrize(("width", "pixels"), [(1280, 1), (390, 3)])
+def test_a_large_network_opens_whole_and_a_found_variable_can_be_read(opened, width, pixels):
+    n = 60
+    parents = tuple((v - 4,) if v >= 4 else () for v in range(n))
+    states, names = ((("no", "yes"),) * n), tuple(f"variable{v}" for v in range(n))
+    tables = tuple(np.full((2,) * (len(family) + 1), 0.5) for family in parents)
+    text = page(PageContent("large", network=BayesianNetwork(names, states, parents, tables)))
+    view = opened(text, width=width, device_scale_factor=pixels)
+    fits = "c => c.scrollWidth <= c.clientWidth && c.scrollHeight <= c.clientHeight"
+    assert view.locator("#network .canvas").evaluate(fits)
+    letters = "b => b.getBoundingClientRect().height"
+    label = view.locator("#network .box text").last
+    assert label.evaluate(letters) >= 4
+    view.locator("#network .find").fill(names[-1])
+    view.locator("#network .find").press("Enter")
+    assert label.evaluate(letters) >= 9
 
 
 def test_the_keyboard_reaches_sections_and_boxes(opened, folders):
