@@ -171,7 +171,9 @@ class _Regressions:
         weights[:, -1] = np.log(np.maximum(self.seen.sum(1), 1e-3))
         return weights
 
-    def minimise(self, weights: Matrix, penalty: Matrix, how: LogisticParameters) -> Matrix:
+    def minimise(
+        self, weights: Matrix, penalty: Matrix, control: SearchControl, how: LogisticParameters
+    ) -> Matrix:
         """Return the weights after some iterations of L-BFGS."""
 
         def slope(weights: Matrix, found: Matrix) -> Matrix:
@@ -190,7 +192,7 @@ class _Regressions:
         scale = np.ones(len(self.sizes))
         history: list[tuple[Matrix, Matrix, Matrix]] = []
         for _ in range(how.iterations):
-            if abs(gradient).max() <= small:
+            if control.is_over or abs(gradient).max() <= small:
                 break
             direction = self._direction(gradient, history, scale)
             decrease = self.sums((gradient * direction).sum(1))
@@ -286,7 +288,7 @@ def fit_logistic(
     seed
         Divides the cells that penalties are chosen by.
     control
-        Looked at between two fits; the answer is then the last one.
+        Looked at between two iterations; the answer is then the last one.
     parameters
         Constants.
 
@@ -349,7 +351,7 @@ def _path(
         by_variable = np.maximum(penalty, least)[..., None] * shape
         matrix = np.zeros(fitted.own.shape)
         matrix[:, :-1] = fitted.spread(by_variable).repeat(fitted.sizes, axis=1)
-        weights = fitted.minimise(weights, matrix, how)
+        weights = fitted.minimise(weights, matrix, control, how)
         yield weights, matrix
         squares = np.add.reduceat(fitted.sums(weights[:, :-1] ** 2), fitted.starts, axis=1)
         squares = squares / np.outer(sizes, sizes) + 1e-9
@@ -380,7 +382,7 @@ def _second_fit(
             sizes=every.sizes[v : v + 1],
             own=every.own[own],
         )
-        refitted[own] = one.minimise(weights[own], penalty[own], how)
+        refitted[own] = one.minimise(weights[own], penalty[own], control, how)
     return refitted
 
 

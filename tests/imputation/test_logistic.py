@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness import hide
 from exactlearn.imputation.imputed import first_states
@@ -76,7 +76,7 @@ def test_minimum_is_that_of_a_general_optimiser(table, seed):
     problem = _Regressions.of(table, mean_shares(table), how)
     penalty = rng.uniform(0.3, 5, problem.own.shape)
     penalty[:, -1] = 0.0
-    weights = problem.minimise(problem.start(), penalty, how)
+    weights = problem.minimise(problem.start(), penalty, UNLIMITED, how)
     assert (weights * (1 - problem.own) == 0).all()
     for v, (begin, size) in enumerate(zip(problem.starts, problem.sizes, strict=True)):
         own = weights[begin : begin + size]
@@ -157,3 +157,20 @@ def test_a_control_that_is_over_leaves_the_shares():
     control.stop()
     found = fit_logistic(table, control=control).posterior(table)
     assert found[0] == pytest.approx(mean_shares(table)[-3:], abs=0.02)
+
+
+def test_a_fit_ends_in_the_middle_of_its_iterations(monkeypatch):
+    table = without(dependent(50, (3, 2, 3), 6), np.arange(10), 2)
+    control, losses = SearchControl(), []
+    real = _Regressions.loss
+
+    def loss(self, scores):
+        losses.append(len(scores))
+        if len(losses) == 5:
+            control.stop()
+        return real(self, scores)
+
+    monkeypatch.setattr(_Regressions, "loss", loss)
+    found = fit_logistic(table, control=control).posterior(table)
+    assert len(losses) < 10
+    assert found[0].sum() == pytest.approx(1.0)
