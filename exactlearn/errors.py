@@ -218,12 +218,12 @@ class BinningWarning(UserWarning):
     >>> import warnings
     >>> import numpy as np
     >>> import exactlearn as el
-    >>> table = np.array([[0], [0], [0], [7], [9]])
+    >>> table = np.array([[0], [0], [0], [0], [7], [9]])
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     table = el.Dataset.from_array(table, discretise={"X0": "frequency:4"})
     >>> print(str(caught[0].message).partition(";")[0])
-    column 'X0': 3 bins, not the 4 of 'frequency:4': 60 % of its cells are 0
+    column 'X0': 2 bins, not the 4 of 'frequency:4': 67 % of its cells are 0
     """
 
 

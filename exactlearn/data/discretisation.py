@@ -128,7 +128,7 @@ def warn_of_bins(
     distinct, counts = np.unique(values[~np.isnan(values)], return_counts=True)
     number, share = distinct[counts.argmax()], counts.max() / counts.sum()
     method, _, asked = rule.partition(":")
-    if method in METHODS and n_bins < int(asked) and share > 1 / 2:
+    if method in METHODS and n_bins < min(int(asked), len(distinct)) and share > 1 / 2:
         warnings.warn(
             f"column {name!r}: {n_bins} bins, not the {asked} of {rule!r}: {100 * share:.0f} % of "
             f"its cells are {number:g}; cut it yourself if the others matter",
