@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.control import OnEvent
+from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.commands.declarations import Augment, CountsName, Imputing, Solve
 from exactlearn.commands.declared_constraints import arcs, declared_constraints, with_file
 from exactlearn.commands.provenance import note_table
@@ -136,7 +136,8 @@ def with_chosen_ess(
     """
     if isinstance(options, Selection):  # refused before the cross-validation, which takes long
         constraints(options, dataset.names)
-    chosen = chosen_ess(
+    clock = SearchControl(options.time_limit)
+    ess, choice = chosen_ess(
         dataset,
         options.ess,
         criterion=options.criterion,
@@ -144,11 +145,11 @@ def with_chosen_ess(
         seed=options.seed,
         time_limit=options.time_limit,
     )
-    options = replace(options, ess=chosen.ess, time_limit=chosen.time_left)
-    if chosen.choice is None:
+    options = replace(options, ess=ess, time_limit=clock.remaining)
+    if choice is None:
         return options, {}
-    tell(chosen.choice.reason)
-    return options, {"ess": chosen.choice.to_dict()}
+    tell(choice.reason)
+    return options, {"ess": choice.to_dict()}
 
 
 def constraints(search: Selection, names: Sequence[str]) -> Constraints:

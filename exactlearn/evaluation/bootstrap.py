@@ -19,7 +19,7 @@ of the samples, and the threshold is the largest strength that is no more than a
 """
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 
 RECORD = "bootstrap.json"
 """The file, in its folder, of the samples that are done."""
+
+COLUMNS = "parent child strength edge_strength direction compelled reversible significant"
+"""What a record of an arc says."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -215,11 +218,7 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
         """Return a table with one row for each arc, with the columns of :meth:`to_records`."""
         import pandas as pd
 
-        columns = [
-            *("parent", "child", "strength", "edge_strength", "direction"),
-            *("compelled", "reversible", "significant"),
-        ]
-        return pd.DataFrame(self.to_records(), columns=columns)
+        return pd.DataFrame(self.to_records(), columns=COLUMNS.split())
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a JSON record says beside the arcs."""
@@ -360,7 +359,7 @@ def _chosen_ess(
     dataset: Dataset, seed: int, control: SearchControl, max_parents: int | None
 ) -> float:
     """Return the equivalent sample size, which is chosen once for all samples."""
-    chosen = chosen_ess(
+    ess, choice = chosen_ess(
         dataset,
         None,
         criterion="bdeu",
@@ -368,9 +367,9 @@ def _chosen_ess(
         seed=seed,
         time_limit=control.remaining,
     )
-    if chosen.choice is not None and not chosen.choice.folds:
-        warnings.warn(chosen.choice.reason, TimeLimitWarning, stacklevel=4)
-    return chosen.ess
+    if choice is not None and not choice.folds:
+        warnings.warn(choice.reason, TimeLimitWarning, stacklevel=4)
+    return ess
 
 
 def _run(dataset: Dataset, learn: Learner, seed: int, number: int) -> Found:
@@ -405,9 +404,7 @@ def class_of(found: Any) -> PartiallyDirectedGraph:
 
 
 def _class(found: Found, n_variables: int) -> PartiallyDirectedGraph:
-    def pairs(kind: str) -> Iterator[tuple[int, int]]:
-        return ((a, b) for a, b in found[kind])
-
+    kinds = (found["directed"], found["undirected"])
     return PartiallyDirectedGraph(
-        n_variables, frozenset(pairs("directed")), frozenset(pairs("undirected"))
+        n_variables, *(frozenset((a, b) for a, b in pairs) for pairs in kinds)
     )

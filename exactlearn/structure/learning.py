@@ -312,9 +312,7 @@ def learn(
         dataset, left_out = usable_columns(data, discretise=discretise, drop=drop)
         for name, why in left_out.items():
             warnings.warn(f"column {name!r} is left out: {why}", LeftOutWarning, stacklevel=3)
-        limit = time_limit
-        if limit is not None and not dataset.is_complete:
-            limit *= STRUCTURE_SHARE
+        search = control if dataset.is_complete else control.part(STRUCTURE_SHARE)
         scoring = Scoring(
             dataset=dataset,
             score=BDeu() if isinstance(score, str) else as_score(score),
@@ -333,11 +331,11 @@ def learn(
         said: list[str] = []
         augments = missing == "augment" and not dataset.is_complete
         with SearchControl().running():  # Ctrl-C ends both, and leaves a network
-            scoring, left = _with_score(scoring, score, ess, limit, said)
-            scored = None if augments else scoring.within(left)
+            scoring = _with_score(scoring, score, ess, search.remaining, said)
+            scored = None if augments else scoring.within(search.remaining)
         found: Result | Augmentation
         if scored is None:
-            found = _augmented(scoring, solver, left, on_event, said)
+            found = _augmented(scoring, solver, search.remaining, on_event, said)
         else:
             found = _selected(scoring, scored, solver, on_event, said)
     if found.status == "infeasible":
@@ -355,7 +353,7 @@ def learn(
         )
         completed = _completed(dataset, network, found)
         fitting.stage("learnt in %.1f s: %s", control.seconds, found.status)
-    said += [remark] * bool(remark)
+    said += filter(None, (found.message, remark))
     if completed is None:
         said.append("exact inference is too large to complete the table by the network")
     return LearnedNetwork(
@@ -370,10 +368,7 @@ def learn(
         seconds=found.seconds,
         ess=scoring.score.ess if isinstance(scoring.score, BDeu) else None,
         left_out=left_out,
-        directions=known_directions(
-            scoring.required,
-            scoring.forbidden.union(*(c.forbidden_arcs for c in scoring.constraints)),
-        ),
+        directions=known_directions(scoring.required, scoring.ruled_out),
     )
 
 
@@ -392,15 +387,15 @@ def _with_score(
     ess: float | Literal["auto"] | None,
     limit: float | None,
     said: list[str],
-) -> tuple[Scoring, float | None]:
+) -> Scoring:
     """Return the scoring with the score wanted, whose equivalent sample size may be chosen."""
     if isinstance(score, Score):
         if ess is not None:
             raise OptionError(
                 f"ess: the score {score!r} was given as such; pass score='bdeu', or leave ess out"
             )
-        return scoring, limit
-    chosen = chosen_ess(
+        return scoring
+    ess, choice = chosen_ess(
         scoring.dataset,
         ess,
         criterion=score,
@@ -408,11 +403,11 @@ def _with_score(
         seed=scoring.seed,
         time_limit=limit,
     )
-    if chosen.choice is not None:
-        said.append(chosen.choice.reason)
-        if not chosen.choice.folds:
-            warnings.warn(chosen.choice.reason, TimeLimitWarning, stacklevel=4)
-    return replace(scoring, score=parse_score(score, ess=chosen.ess)), chosen.time_left
+    if choice is not None:
+        said.append(choice.reason)
+        if not choice.folds:
+            warnings.warn(choice.reason, TimeLimitWarning, stacklevel=4)
+    return replace(scoring, score=parse_score(score, ess=ess))
 
 
 def _selected(
@@ -434,12 +429,10 @@ def _selected(
         said.append(f"cells are missing: score and bound are those of counts by {scoring.counts}")
     if not scored.problem.complete and not scored.problem.stopped:
         said.append("not all parent sets were scored: bound and proof are about those that were")
-    most = scoring.max_parents
-    allowed = "any number of parents" if most is None else f"at most {most} parents a variable"
-    proven = "no network with {} scores more, by the solver {}"
     if result.status == "optimal":
-        said.append(proven.format(allowed, result.solver))
-    said += [result.message] * bool(result.message)
+        most = scoring.max_parents
+        allowed = "any number of parents" if most is None else f"at most {most} parents a variable"
+        said.append(f"no network with {allowed} scores more, by the solver {result.solver}")
     return result
 
 
@@ -454,7 +447,7 @@ def _augmented(
     dataset, n = scoring.dataset, scoring.dataset.n_variables
     if scoring.scoring_time is not None:
         raise OptionError("scoring_time is for complete tables, but cells are missing")
-    most = max(0, n - 1) if scoring.max_parents is None else scoring.max_parents
+    most = scoring.most_parents
     required, forbidden = single_arcs(
         dataset.names, scoring.required, scoring.forbidden, scoring.constraints
     )
@@ -480,7 +473,6 @@ def _augmented(
         cluster=scoring.cluster,
     )
     said.append(f"{cells} cells are missing, {why}: network and completion together, by {method}")
-    said += [result.message] * bool(result.message)
     return result
 
 

@@ -8,7 +8,6 @@ scores of the parent sets, then the choice among these; each stops in time for t
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 from exactlearn._runtime.control import LOG, UNLIMITED, OnEvent, SearchControl, is_interrupted
@@ -45,26 +44,10 @@ ESS_SHARE = 0.3
 AFTER_INTERRUPT = 0.5
 """Seconds in which a network is found after Ctrl-C has stopped the scoring."""
 
+_EXPECTED = "score, bound and proof are those of expected counts, under a network by structural EM"
+_ABOUT = {True: _EXPECTED, False: f"{_EXPECTED} that was cut short"}
+
 Counts = Literal["expected"] | CountsMethod
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChosenESS:
-    """The equivalent sample size to learn with, and what is left of a time limit.
-
-    Parameters
-    ----------
-    ess
-        The equivalent sample size.
-    choice
-        How it was chosen; ``None`` where it was given, or is the default of complete tables.
-    time_left
-        Seconds, or ``None``.
-    """
-
-    ess: float
-    choice: "ESSChoice | None"
-    time_left: float | None
 
 
 def chosen_ess(
@@ -75,7 +58,7 @@ def chosen_ess(
     max_parents: int | None,
     seed: int,
     time_limit: float | None,
-) -> ChosenESS:
+) -> "tuple[float, ESSChoice | None]":
     """Choose the equivalent sample size where it is to be chosen: also where none is given.
 
     Without one it is chosen where cells are missing, as the networks of a fixed one predict worse
@@ -92,7 +75,13 @@ def chosen_ess(
     max_parents, seed
         As for :func:`~exactlearn.structure.ess_choice.choose_ess`.
     time_limit
-        Seconds for all that is learned.
+        Seconds for all that is learned; a share of them is for the choice.
+
+    Returns
+    -------
+    ess, choice
+        The equivalent sample size, and how it was chosen; ``None`` where it was given, or is the
+        default of complete tables.
 
     Raises
     ------
@@ -104,7 +93,7 @@ def chosen_ess(
     if ess is None:
         ess = "auto" if criterion == BDeu.name and not dataset.is_complete else BDeu.ess
     if ess != "auto":
-        return ChosenESS(ess=ess, choice=None, time_left=time_limit)
+        return ess, None
     if criterion != BDeu.name:
         raise OptionError(
             f"{as_written('ess', 'auto')} is for {as_written('score', 'bdeu')}, found "
@@ -112,7 +101,6 @@ def chosen_ess(
         )
     from exactlearn.structure.ess_choice import choose_ess  # takes long to import
 
-    begun = monotonic()
     with SearchControl().running() as control:
         LOG.info("choosing the equivalent sample size")
         choice = choose_ess(
@@ -123,8 +111,7 @@ def chosen_ess(
         )
     if control.is_stopped and not is_interrupted():
         raise KeyboardInterrupt
-    left = None if time_limit is None else max(0.0, time_limit - (monotonic() - begun))
-    return ChosenESS(ess=choice.ess, choice=choice, time_left=left)
+    return choice.ess, choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,8 +126,8 @@ class Scored:
         Seconds for the choice among them, or ``None``.
     models
         The families' local models, unless all are tables.
-    learned
-        The expected counts that were scored, where cells are missing.
+    about
+        What score, bound and proof refer to, where that is not the table.
     limit
         The time limit of scoring and solving together.
     interrupted
@@ -150,20 +137,9 @@ class Scored:
     problem: Problem
     time_left: float | None = None
     models: "LocalModels | None" = None
-    learned: "LearnedCounts | None" = None
+    about: str = ""
     limit: float | None = None
     interrupted: bool = False
-
-    @property
-    def about(self) -> str:
-        """What score, bound and proof refer to, where that is not the table."""
-        if self.learned is None:
-            return ""
-        limited = "" if self.learned.status == "converged" else " that was cut short"
-        return (
-            "score, bound and proof are those of expected counts, under a network by structural EM"
-            + limited
-        )
 
     def judged(self, result: Result) -> Result:
         """Return the result of the problem as one of the data.
@@ -245,16 +221,26 @@ class Scoring:
                     f"max_parents = {self.max_parents}; raise that, or lower this"
                 )
 
+    @property
+    def most_parents(self) -> int:
+        """Largest number of parents, as a number."""
+        everyone = max(0, self.dataset.n_variables - 1)
+        return everyone if self.max_parents is None else self.max_parents
+
+    @property
+    def ruled_out(self) -> frozenset[Arc]:
+        """All arcs that no network may have, by one constraint."""
+        return self.forbidden.union(*(c.forbidden_arcs for c in self.constraints))
+
     def within(self, time_limit: float | None) -> Scored:
         """Score within a part of a time limit, or until Ctrl-C."""
-        begun = monotonic()
+        clock = SearchControl(time_limit)
         with SearchControl().running() as control:
             part = None if time_limit is None else max(LEAST_SCORING, SCORING_SHARE * time_limit)
             scored = self.scored(part, control)
-        left = None if time_limit is None else max(0.0, time_limit - (monotonic() - begun))
         return replace(
             scored,
-            time_left=AFTER_INTERRUPT if control.is_stopped else left,
+            time_left=AFTER_INTERRUPT if control.is_stopped else clock.remaining,
             limit=time_limit,
             interrupted=control.is_stopped,
         )
@@ -273,17 +259,17 @@ class Scoring:
         prune = (
             not self.every and all(c.removable for c in declared) and not (declared and required)
         )
-        ruled_out = [c.forbidden_arcs for c in declared if prune]
         LOG.info("scoring the parent sets of %d variables", self.dataset.n_variables)
-        deadline = None if limit is None else monotonic() + limit
-        seconds = self.scoring_time
-        if seconds is not None and limit is not None:
-            seconds = min(seconds, limit)
+        clock = SearchControl(limit)
+        seconds = self.scoring_time and min(self.scoring_time, clock.left)
         learned, estimated = self._estimated(limit)
+        about = "" if learned is None else _ABOUT[learned.status == "converged"]
         if learned is not None and not learned.counts.finished:
-            alone = learned.problem(self.dataset, self.score)
+            problem = learned.problem(self.dataset, self.score)
             reason = "the parent sets are those of the network that structural EM found"
-            return Scored(problem=self._declared(alone, reason), learned=learned)
+            return Scored(
+                problem=self._declared(problem, complete=False, stopped=reason), about=about
+            )
         problem = candidate_parent_sets(
             self.dataset,
             self.score,
@@ -291,9 +277,9 @@ class Scoring:
             budget=Budget(seconds=seconds) if seconds else None,
             counts=estimated,
             required=() if declared else required,
-            forbidden=self.forbidden.union(*ruled_out) if prune or not declared else (),
+            forbidden=self.ruled_out if prune or not declared else (),
             prune=prune,
-            time_limit=None if deadline is None else max(0.0, deadline - monotonic()),
+            time_limit=clock.remaining,
             control=control,
             cluster=self.cluster,
         )
@@ -303,22 +289,16 @@ class Scoring:
                 problem,
                 prune=prune,
                 required=required,
-                forbidden=self.forbidden.union(*(c.forbidden_arcs for c in declared)),
-                time_limit=None if deadline is None else max(0.0, deadline - monotonic()),
+                forbidden=self.ruled_out,
+                time_limit=clock.remaining,
                 control=control,
             )
-        return Scored(problem=self._declared(problem), models=models, learned=learned)
+        return Scored(problem=self._declared(problem), models=models, about=about)
 
-    def _declared(self, problem: Problem, stopped: str = "") -> Problem:
-        """Return a problem with the constraints."""
-        if stopped:
-            problem = replace(problem, complete=False, stopped=stopped)
-        return replace(
-            problem,
-            required=self.required,
-            forbidden=self.forbidden,
-            constraints=self.constraints,
-        )
+    def _declared(self, problem: Problem, **more: Any) -> Problem:
+        """Return a problem with the constraints, and with more fields changed."""
+        more |= {"required": self.required, "forbidden": self.forbidden}
+        return replace(problem, constraints=self.constraints, **more)
 
     def _estimated(
         self, limit: float | None
@@ -333,12 +313,11 @@ class Scoring:
             return None, DeletionCounts(self.counts)
         from exactlearn.structure.learned_counts import learned_counts  # takes long to import
 
-        n = self.dataset.n_variables
         learned = learned_counts(
             self.dataset,
-            max_parents=max(0, n - 1) if self.max_parents is None else self.max_parents,
+            max_parents=self.most_parents,
             required=self.required,
-            forbidden=self.forbidden.union(*(c.forbidden_arcs for c in self.constraints)),
+            forbidden=self.ruled_out,
             seed=self.seed,
             time_limit=limit,
         )
