@@ -35,7 +35,6 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
 from exactlearn.graphs.dag import named_parents
 from exactlearn.reporting.report import (
-    Learned,
     completion_record,
     completion_table,
     learning_record,
@@ -46,7 +45,7 @@ from exactlearn.reporting.report import (
     shown_cells,
     size_in_words,
 )
-from exactlearn.reporting.trace import write_trace
+from exactlearn.reporting.trace import Learned, write_trace
 from exactlearn.scoring.scores import Score
 
 if TYPE_CHECKING:

@@ -26,13 +26,13 @@ from exactlearn.formats.scores import FORMATS as SCORES
 from exactlearn.formats.scores import is_score_file
 from exactlearn.reporting.arc_support import class_support, support_record
 from exactlearn.reporting.report import (
-    Learned,
     facts,
     learning_record,
     learning_tables,
     number,
     plain_table,
 )
+from exactlearn.reporting.trace import Learned
 from exactlearn.structure.equivalence_search import EquivalenceSearch
 
 SHOWN_CLASSES = 20

@@ -54,7 +54,6 @@ from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import query
 from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
 from exactlearn.reporting.report import (
-    Learned,
     compilation_record,
     completion_record,
     held_out_record,
@@ -62,7 +61,7 @@ from exactlearn.reporting.report import (
     run_tables,
     size_in_words,
 )
-from exactlearn.reporting.trace import write_trace
+from exactlearn.reporting.trace import Learned, write_trace
 
 RESULTS = Path("results")
 

@@ -10,7 +10,8 @@ from exactlearn.commands.artifacts import Artifacts, write_artifacts, write_figu
 from exactlearn.commands.output import Output, is_folder
 from exactlearn.commands.progress import IncumbentWriter, ProgressDisplay
 from exactlearn.errors import ExactlearnError, ExitStatus, InfeasibleError
-from exactlearn.reporting.report import Learned, learning_record, learning_tables
+from exactlearn.reporting.report import learning_record, learning_tables
+from exactlearn.reporting.trace import Learned
 from exactlearn.solvers.result import Result
 
 L = TypeVar("L", bound=Learned)

@@ -45,7 +45,8 @@ from exactlearn.formats.models import NETWORKS
 from exactlearn.formats.score_table import writable_problem
 from exactlearn.formats.scores import FORMATS as SCORES
 from exactlearn.formats.scores import is_score_file, read_scores, score_text
-from exactlearn.reporting.report import Learned, learning_record
+from exactlearn.reporting.report import learning_record
+from exactlearn.reporting.trace import Learned
 from exactlearn.scoring.local_models import LocalModels
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration.networks import Enumeration

@@ -85,7 +85,9 @@ class JudgedCells:
         return nan if self.losses is None or not len(self.losses) else float(self.losses.mean())
 
 
-def imputation_accuracy(incomplete: Dataset, values: Sequence[int], truth: Dataset) -> float:
+def imputation_accuracy(
+    incomplete: Dataset, values: Sequence[int] | NDArray[np.int64], truth: Dataset
+) -> float:
     """Return the share of missing cells that were given their true state.
 
     Parameters

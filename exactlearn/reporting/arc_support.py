@@ -209,44 +209,29 @@ def support_figure(
     MissingExtraError
         When Matplotlib is not installed.
     """
-    shown = _shown(records, names)
-    place = {name: k for k, name in enumerate(shown)}
-    drawn = _kinds(records) or ["weight"]
-    weights = np.zeros((len(drawn), len(shown), len(shown)))
+    place = {name: k for k, name in enumerate(names)}
+    drawn = [kind for kind in _TITLES if records and kind in records[0]] or ["weight"]
+    weights = np.zeros((len(drawn), len(names), len(names)))
     for record in records:
-        if record["parent"] in place and record["child"] in place:
-            at = place[record["parent"]], place[record["child"]]
-            weights[:, *at] = [record[kind] for kind in drawn]
-    side = max(2.0, CELL * len(shown) + 0.085 * max(map(len, shown), default=0))
+        weights[:, place[record["parent"]], place[record["child"]]] = [record[k] for k in drawn]
+    if len(names) > MOST_DRAWN:
+        heaviest = np.maximum(weights.max((0, 1)), weights.max((0, 2)))
+        kept = np.sort(np.argsort(-heaviest, kind="stable")[:MOST_DRAWN])
+        kept = kept[heaviest[kept] > 0]
+        weights = weights[:, kept][:, :, kept]
+        names = [names[v] for v in kept]
+    side = max(2.0, CELL * len(names) + 0.085 * max(map(len, names), default=0))
 
     def paint(figure: Any) -> None:
         for k, kind in enumerate(drawn):
             axes = figure.add_subplot(1, len(drawn), k + 1)
             image = axes.imshow(weights[k], cmap="Blues", vmin=0.0, vmax=1.0)
-            axes.set_xticks(range(len(shown)), shown, rotation=90, fontsize=8, parse_math=False)
-            axes.set_yticks(range(len(shown)), shown, fontsize=8, parse_math=False)
+            axes.set_xticks(range(len(names)), names, rotation=90, fontsize=8, parse_math=False)
+            axes.set_yticks(range(len(names)), names, fontsize=8, parse_math=False)
             axes.set(xlabel="child", ylabel="parent", title=_TITLES[kind])
             figure.colorbar(image, ax=axes, shrink=0.8)
-        figure.set_layout_engine("tight")
 
     return painted((len(drawn) * (side + 1.6), side + 0.8), paint, suffix, instead="'.csv'")
 
 
 _TITLES = {"weight": "weight of the arcs", "strength": "bootstrap strength of the arcs"}
-
-
-def _kinds(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what is drawn of the arcs."""
-    return [kind for kind in _TITLES if records and kind in records[0]]
-
-
-def _shown(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
-    if len(names) <= MOST_DRAWN:
-        return list(names)
-    heaviest: dict[str, float] = {}
-    for record in records:
-        for name in (record["parent"], record["child"]):
-            own = max(record[kind] for kind in _kinds(records))
-            heaviest[name] = max(heaviest.get(name, 0.0), own)
-    kept = sorted(heaviest, key=lambda name: (-heaviest[name], name))[:MOST_DRAWN]
-    return [name for name in names if name in kept]

@@ -102,7 +102,6 @@ class CurvesFigure:
                 _mark_few(axis)
         axes.set(xlabel=_labelled(self.across), ylabel=_labelled(self.up))
         axes.legend(loc="best", frameon=False)
-        figure.set_layout_engine("tight")
 
     def _can_show(self, point: tuple[float, float]) -> bool:
         axes = zip(point, (self.across, self.up), strict=True)

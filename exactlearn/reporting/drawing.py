@@ -161,7 +161,8 @@ def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
             if parameters[k, s] > 0:
                 arc = (int(graph.first_nodes[v]) + k, int(to))
                 states_of.setdefault(arc, []).append(name_states[s])
-    shown = _reached(graph, states_of)
+    reach = _reach(graph)
+    shown = np.flatnonzero(reach > 0).tolist()
     place = {node: k for k, node in enumerate(shown)}
     kept = {(a, b): states for (a, b), states in states_of.items() if a in place}
     above = [(parent,) if parent >= 0 else () for parent in graph.forest.tolist()]
@@ -170,7 +171,7 @@ def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
         tuple((place[a], place[b]) for a, b in kept),
         tuple(_arc_label(graph, a, states) for (a, _), states in kept.items()),
         tuple(graph.variable[shown].tolist()),
-        tuple(_reach(graph)[shown].tolist()),
+        tuple(reach[shown].tolist()),
         network_drawing(graph.names, above),
     )
 
@@ -182,47 +183,36 @@ def to_dot(drawing: Drawing) -> str:
     of a variable stand on one level.
     """
     lines = ["digraph {", '  node [fontname="sans-serif"];']
-    if drawing.beside is not None:
-        lines += ['  edge [fontname="sans-serif", fontsize=10];', *_beside_lines(drawing.beside)]
-        lines.append("  node [margin=0.05, width=0, height=0];")
+    if (beside := drawing.beside) is not None:
+        lines += [
+            '  edge [fontname="sans-serif", fontsize=10];',
+            "  subgraph cluster_forest {",
+            '    label="variables"; style=dotted; fontname="sans-serif";',
+            "    node [shape=plaintext];",
+            *[f"    v{k} [label={quoted(label)}];" for k, label in enumerate(beside.labels)],
+            *[f"    v{a} -> v{b};" for a, b in beside.arcs],
+            "  }",
+            "  node [margin=0.05, width=0, height=0];",
+        ]
     lines.append("  node [shape=box, style=rounded];")
-    lines += [f"  n{k} [{_box_told(drawing, k)}];" for k in range(len(drawing.labels))]
-    lines += [
-        f"  n{a} -> n{b}{_arc_told(drawing, (a, b), label)};"
-        for (a, b), label in zip(drawing.arcs, drawing.arc_labels, strict=True)
-    ]
+    for k, label in enumerate(drawing.labels):
+        styles = [f"label={quoted(label)}"]
+        if drawing.reach:
+            points = max(SMALLEST, LARGEST * drawing.reach[k] ** 0.5)
+            tooltip = quoted(f"reached {drawing.reach[k]:.4g}")
+            styles = [f"fontsize={points:.1f}", *styles, f"tooltip={tooltip}"]
+        lines.append(f"  n{k} [{', '.join(styles)}];")
+    for (a, b), label in zip(drawing.arcs, drawing.arc_labels, strict=True):
+        styles = ["dir=none"] * ((a, b) in drawing.undirected)
+        styles += ["style=dashed"] * ((a, b) in drawing.reversible)
+        styles += [f"penwidth={drawing.width_of((a, b)):.2f}"] * ((a, b) in drawing.strengths)
+        styles += [f"label={quoted(label)}"] * bool(label)
+        attributes = f" [{', '.join(styles)}]" if styles else ""
+        lines.append(f"  n{a} -> n{b}{attributes};")
     for level in sorted(set(drawing.levels)):
         own = [f"n{k};" for k, other in enumerate(drawing.levels) if other == level]
         lines.append(f"  {{ rank=same; {' '.join(own)} }}")
     return "\n".join([*lines, "}", ""])
-
-
-def _beside_lines(drawing: Drawing) -> list[str]:
-    return [
-        "  subgraph cluster_forest {",
-        '    label="variables"; style=dotted; fontname="sans-serif";',
-        "    node [shape=plaintext];",
-        *[f"    v{k} [label={quoted(label)}];" for k, label in enumerate(drawing.labels)],
-        *[f"    v{a} -> v{b};" for a, b in drawing.arcs],
-        "  }",
-    ]
-
-
-def _box_told(drawing: Drawing, box: int) -> str:
-    label = f"label={quoted(drawing.labels[box])}"
-    if not drawing.reach:
-        return label
-    reach = drawing.reach[box]
-    points = max(SMALLEST, LARGEST * reach**0.5)
-    return f"fontsize={points:.1f}, {label}, tooltip={quoted(f'reached {reach:.4g}')}"
-
-
-def _arc_told(drawing: Drawing, arc: tuple[int, int], label: str) -> str:
-    styles = ["dir=none"] if arc in drawing.undirected else []
-    styles += ["style=dashed"] if arc in drawing.reversible else []
-    styles += [f"penwidth={drawing.width_of(arc):.2f}"] if arc in drawing.strengths else []
-    styles += [f"label={quoted(label)}"] if label else []
-    return f" [{', '.join(styles)}]" if styles else ""
 
 
 def _reach(graph: DecisionGraph) -> NDArray[np.float64]:
@@ -234,14 +224,6 @@ def _reach(graph: DecisionGraph) -> NDArray[np.float64]:
         for place in range(len(graph.children[v])):
             np.add.at(reach, graph.successors_of(v)[:, :, place], through)
     return reach
-
-
-def _reached(graph: DecisionGraph, arcs: Iterable[tuple[int, int]]) -> list[int]:
-    """Return the nodes on a way from a root; arcs and nodes run from parents to children."""
-    reached = graph.forest[graph.variable] < 0
-    for a, b in sorted(arcs):
-        reached[b] |= reached[a]
-    return [int(node) for node in np.flatnonzero(reached)]
 
 
 def _node_label(graph: DecisionGraph, node: int) -> str:

@@ -58,6 +58,5 @@ def frontier_figure(frontier: Frontier, suffix: str) -> bytes:
             axes.set_yscale("log")
         axes.set(xlabel="effective size", ylabel="loss against the exact graph in nats")
         axes.legend(loc="best", frameon=False)
-        figure.set_layout_engine("tight")
 
     return painted((7.0, 4.2), paint, suffix, instead="'.csv'")

@@ -10,6 +10,7 @@ CENTRED = {"ha": "center", "va": "center", "parse_math": False}
 
 def paint(placed: PlacedDrawing, figure: Any) -> None:
     """Paint into a Matplotlib figure of the picture's size."""
+    figure.set_layout_engine("none")
     whole = placed.whole_size
     if placed.beside is not None:
         _paint_at(placed.beside, figure, 0.0, whole)

@@ -60,6 +60,5 @@ def patterns_figure(patterns: MissingnessPatterns, most: int, suffix: str) -> by
         beside.set_xlabel("rows")
         for axes in (above, beside):
             axes.spines[["top", "right"]].set_visible(False)
-        figure.set_layout_engine("tight")
 
     return painted(size, paint, suffix, instead="'.json'")

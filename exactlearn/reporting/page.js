@@ -28,15 +28,9 @@ for (const picture of document.querySelectorAll(".picture")) {
     zoom(scale * (event.deltaY < 0 ? 1.1 : 0.9));
   }, { passive: false });
 
-  let grabbed = null;
-  canvas.addEventListener("pointerdown", (event) => {
-    if (event.pointerType === "mouse" && event.button === 0)
-      grabbed = [event.clientX + canvas.scrollLeft, event.clientY + canvas.scrollTop];
+  canvas.addEventListener("pointermove", (event) => {
+    if (event.pointerType === "mouse" && event.buttons === 1) canvas.scrollBy(-event.movementX, -event.movementY);
   });
-  addEventListener("pointermove", (event) => {
-    if (grabbed) canvas.scrollTo(grabbed[0] - event.clientX, grabbed[1] - event.clientY);
-  });
-  addEventListener("pointerup", () => { grabbed = null; });
 
   const show = (box) => {
     const own = picture.querySelector(`template[data-for="${box.dataset.box}"]`);
@@ -54,7 +48,7 @@ for (const picture of document.querySelectorAll(".picture")) {
     box.setAttribute("aria-label", box.textContent);
     box.addEventListener("focus", () => show(box));
     box.addEventListener("click", () => show(box));
-    box.addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse" && !grabbed) show(box); });
+    box.addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse" && !event.buttons) show(box); });
   }
   canvas.addEventListener("pointerleave", () => svg.classList.remove("dim"));
   svg.addEventListener("keydown", (event) => {

@@ -212,19 +212,18 @@ def proof_section(found: PageContent) -> Any:
     record, made_by = found.record, found.record.get("made_by") or {}
     if record.get("bound") is None and "certificate" not in record:
         return None
-    gap = record.get("gap")
     text = PROOFS.get(str(record.get("status")), "Nothing is proven but the bound.")
-    if gap:
-        text = f"{text} No network scores more than the bound; the gap is {percent(gap)}."
-    if record.get("counts"):
-        text = f"{text} Cells are missing: score and bound are those of {record['counts']} counts."
+    if gap := record.get("gap"):
+        text += f" No network scores more than the bound; the gap is {percent(gap)}."
+    if counts := record.get("counts"):
+        text += f" Cells are missing: score and bound are those of {counts} counts."
     written = record.get("certificate") or (made_by.get("options") or {}).get("certificate")
-    if not written:
-        command = tag("code", "exactlearn solve --certificate FILE")
-        return [tag("p", text), tag("p", "No certificate was written; ", command, " writes one.")]
-    command = tag("code", f"exactlearn verify {written} SCORES")
-    checked = " checks it with exact numbers, apart from the search."
-    return [tag("p", text), tag("p", f"Certificate: {written}. ", command, checked)]
+    begin, command, end = (
+        (f"Certificate: {written}. ", f"verify {written} SCORES", " checks it with exact numbers.")
+        if written
+        else ("No certificate was written; ", "solve --certificate FILE", " writes one.")
+    )
+    return [tag("p", text), tag("p", begin, tag("code", f"exactlearn {command}"), end)]
 
 
 def held_out_section(found: PageContent) -> Any:
@@ -242,19 +241,17 @@ def made_section(found: PageContent) -> Any:
         version=f"exactlearn {made_by.get('version')}",
         **{key: made_by.get(key) for key in ("seed", "time", "python", "platform")},
     )
-    files_read = [
-        [
-            *(one.get(key) for key in ("name", "rows", "columns")),
-            tag("code", (one.get("sha256") or "")[:16], title=one.get("sha256")),
-        ]
+    inputs = [
+        [one["name"], one.get("rows"), one.get("columns"), tag("code", hash_[:16], title=hash_)]
         for one in (*made_by.get("data", ()), *made_by.get("inputs", ()))
+        for hash_ in [one.get("sha256") or ""]
     ]
     options = [[key, tag("code", str(value))] for key, value in made_by.get("options", {}).items()]
     rerun = tag("code", "exactlearn rerun")
     return [
         tag("pre", tag("code", join(made_by.get("command", ())))),
         shown,
-        table(("file", "rows", "columns", "SHA-256"), files_read) if files_read else None,
+        table(("file", "rows", "columns", "SHA-256"), inputs) if inputs else None,
         folded("All options", table(("option", "value"), options)),
         tag("p", "The command ", rerun, " repeats it and compares the answers.", class_="quiet"),
     ]

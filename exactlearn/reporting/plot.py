@@ -106,7 +106,7 @@ def painted(
     size
         Width and height in inches.
     paint
-        Paints on a Matplotlib figure.
+        Paints on a Matplotlib figure, which is laid out tightly.
     suffix
         One of ``.svg``, ``.png`` and ``.pdf``.
     instead
@@ -121,7 +121,7 @@ def painted(
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    figure, buffer = Figure(figsize=size), BytesIO()
+    figure, buffer = Figure(figsize=size, layout="tight"), BytesIO()
     paint(figure)
     # A fixed salt and no date: the same graph gives the same bytes.
     with rc_context({"svg.hashsalt": "exactlearn"}), warnings.catch_warnings():

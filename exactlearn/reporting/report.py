@@ -4,7 +4,7 @@ import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import StringIO
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from exactlearn.graphs.orientation import reversible_arcs
 if TYPE_CHECKING:
     from exactlearn.data.dataset import Dataset
     from exactlearn.pdg.compile.compile import Compilation
+    from exactlearn.reporting.trace import Learned
 
 PIPED_WIDTH = 160
 """Width of tables when standard output is no terminal."""
@@ -31,42 +32,6 @@ COUNTED = ("row", "line", "posterior", "probability", "loses", "at least")
 
 SHOWN_ROWS = 10
 """Most rows of probability zero that are printed by number."""
-
-
-class Learned(Protocol):
-    """The result of a learning method."""
-
-    @property
-    def parents(self) -> tuple[tuple[int, ...], ...] | None:
-        """Parents of each variable."""
-
-    @property
-    def score(self) -> float:
-        """Score reached."""
-
-    @property
-    def bound(self) -> float:
-        """Proven upper bound of the score."""
-
-    @property
-    def gap(self) -> float:
-        """Relative gap of score and bound."""
-
-    @property
-    def status(self) -> str:
-        """How the search ended."""
-
-    @property
-    def seconds(self) -> float:
-        """Wall time."""
-
-    @property
-    def values(self) -> Any:
-        """State index of each missing cell, or nothing."""
-
-    @property
-    def message(self) -> str:
-        """Remarks beyond the status."""
 
 
 def console() -> Console:
@@ -87,7 +52,7 @@ def _plain(file: TextIO, width: int | None) -> Console:
 
 
 def learning_record(
-    names: Sequence[str], learned: Learned, known: Collection[Arc] = ()
+    names: Sequence[str], learned: "Learned", known: Collection[Arc] = ()
 ) -> dict[str, Any]:
     """Return the JSON record of a learned network; ``parents`` is ``None`` when there is none.
 
@@ -172,7 +137,7 @@ def size_in_words(dataset: "Dataset") -> str:
 
 def completion_record(
     dataset: "Dataset",
-    values: Sequence[int],
+    values: Sequence[int] | NDArray[Any],
     *,
     losses: NDArray[np.float64] | None = None,
     probabilities: NDArray[np.float64] | None = None,

@@ -51,7 +51,6 @@ def sl_curves_figure(curves: SLCurves, suffix: str) -> bytes:
         panels[0].set_ylabel("log-likelihood per row (nats)")
         panels[1].plot([], [], "o", color="0.3", fillstyle="none", label="overfits")
         panels[1].legend(loc="best", frameon=False)
-        figure.set_layout_engine("tight")
 
     return painted((10.0, 4.2), paint, suffix, instead="'.json'")
 

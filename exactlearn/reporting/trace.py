@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from math import isfinite, nan
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from exactlearn.augmentation.result import Augmentation
 from exactlearn.reporting.plot import painted
 from exactlearn.reporting.records_file import write_records
-from exactlearn.reporting.report import Learned
+from exactlearn.solvers.result import Result
+from exactlearn.structure.equivalence_search import EquivalenceSearch
 
 HEADROOM = 1.5
 """Most height over the scores and the last bound in a figure, as a multiple of theirs."""
@@ -16,15 +18,11 @@ COLUMNS = ("seconds", "score", "bound")
 """Columns of the table: one row for each improvement."""
 
 
-class Traced(Learned, Protocol):
-    """The result of a search, with its trace."""
-
-    @property
-    def trace(self) -> tuple[tuple[float, float, float], ...]:
-        """Seconds, score and bound at each improvement."""
+Learned = Result | Augmentation | EquivalenceSearch
+"""The result of a search."""
 
 
-def write_trace(result: Traced, path: Path) -> None:
+def write_trace(result: Learned, path: Path) -> None:
     """Write the trace of a search in the format of the suffix, in one step.
 
     Parameters
@@ -46,7 +44,7 @@ def write_trace(result: Traced, path: Path) -> None:
     write_records(path, COLUMNS, records, lambda suffix: trace_figure(result, suffix))
 
 
-def trace_figure(result: Traced, suffix: str) -> bytes:
+def trace_figure(result: Learned, suffix: str) -> bytes:
     """Draw score and bound against time, the gap between them shaded.
 
     Parameters
@@ -77,7 +75,6 @@ def trace_figure(result: Traced, suffix: str) -> bytes:
             axes.set_ylim(low - 0.04 * (high - low), high + 0.04 * (high - low))
         if seconds:
             axes.legend(loc="best", frameon=False)
-        figure.set_layout_engine("tight")
 
     return painted((7.0, 4.2), paint, suffix, instead="'.csv'")
 
@@ -96,7 +93,7 @@ def shown_range(points: Sequence[tuple[float, float, float]]) -> tuple[float, fl
     return low, min(high, reached + HEADROOM * (reached - low)) if reached > low else high
 
 
-def _lines(result: Traced) -> list[list[float]]:
+def _lines(result: Learned) -> list[list[float]]:
     """Return the trace by columns, its last state drawn on to the end of the search.
 
     Infinite values become NaN, which is not drawn.
@@ -107,7 +104,7 @@ def _lines(result: Traced) -> list[list[float]]:
     return [[p[k] if isfinite(p[k]) else nan for p in points] for k in range(len(COLUMNS))]
 
 
-def _title(result: Traced) -> str:
+def _title(result: Learned) -> str:
     if not result.trace:
         return "nothing was found"
     return f"{result.status}, gap {100 * result.gap:.3g} %"
