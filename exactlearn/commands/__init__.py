@@ -51,87 +51,48 @@ def body_of(name: str) -> Callable[[Any, Any], None]:
     return body
 
 
+_OVERVIEW = {
+    "Learn": {
+        "run": "Run a declared pipeline: data, network, decision graph, queries.",
+        "solve": "Learn the optimal network of a table or of given scores.",
+        "fit": "Estimate the parameters of a model by a table.",
+        "learn-nb": "Learn a naive Bayes model with a latent component from a table.",
+    },
+    "Missing cells": {
+        "augment": "Learn network and completion of incomplete data together.",
+        "impute": "Fill missing cells by a network, learned or given.",
+        "missingness": "Diagnose missing cells, and recommend an estimator.",
+    },
+    "Decision graphs": {
+        "compile": "Compile a network to a probabilistic decision graph.",
+        "learn-pdg": "Learn a probabilistic decision graph from a table.",
+    },
+    "Ask": {
+        "query": "Answer posterior queries on a model.",
+        "graph": "Show a network's structure, its equivalence class and its independences.",
+    },
+    "Judge": {
+        "compare": "Compare ways of completing missing cells, or languages of models.",
+        "evaluate": "Judge a model by the rows of a table, or by a reference.",
+        "verify": "Check the proof of an optimum, with exact numbers.",
+        "report": "Write one HTML page on the results in a folder.",
+        "reproduce": "Repeat the experiments of a paper.",
+    },
+    "Files and help": {
+        "simulate": "Draw rows from a model and hide cells.",
+        "convert": "Convert a model, a table or scores to another format.",
+        "rerun": "Repeat the command that made a record, and compare the answers.",
+        "instances": "List, show or copy the bundled instances.",
+        "doctor": "Show what is installed, and whether it works.",
+        "warm-up": "Compile the kernels of all commands, so that first runs are fast.",
+        "completion": "Print a script for completion by the shell.",
+    },
+}
+"""Titles in the overview, each with its commands and their lines."""
+
 COMMANDS = {
-    "run": Command(
-        "Run a declared pipeline: data, network, decision graph, queries.",
-        "declarations.RunOptions",
-        group="Learn",
-    ),
-    "solve": Command(
-        "Learn the optimal network of a table or of given scores.",
-        "declarations.Solve",
-        group="Learn",
-    ),
-    "fit": Command(
-        "Estimate the parameters of a model by a table.", "declarations.Fit", group="Learn"
-    ),
-    "learn-nb": Command(
-        "Learn a naive Bayes model with a latent component from a table.",
-        "declarations.LearnNb",
-        group="Learn",
-    ),
-    "augment": Command(
-        "Learn network and completion of incomplete data together.",
-        "declarations.Augment",
-        group="Missing cells",
-    ),
-    "impute": Command(
-        "Fill missing cells by a network, learned or given.",
-        "declarations.Impute",
-        group="Missing cells",
-    ),
-    "missingness": Command(
-        "Diagnose missing cells, and recommend an estimator.",
-        "declarations.Missingness",
-        group="Missing cells",
-    ),
-    "compile": Command(
-        "Compile a network to a probabilistic decision graph.",
-        "declarations.Compile",
-        group="Decision graphs",
-    ),
-    "learn-pdg": Command(
-        "Learn a probabilistic decision graph from a table.",
-        "declarations.LearnPdg",
-        group="Decision graphs",
-    ),
-    "query": Command("Answer posterior queries on a model.", "declarations.Query", group="Ask"),
-    "graph": Command(
-        "Show a network's structure, its equivalence class and its independences.",
-        "declarations.Graph",
-        group="Ask",
-    ),
-    "compare": Command(
-        "Compare ways of completing missing cells, or languages of models.",
-        "declarations.Compare",
-        group="Judge",
-    ),
-    "evaluate": Command(
-        "Judge a model by the rows of a table, or by a reference.",
-        "declarations.Evaluate",
-        group="Judge",
-    ),
-    "verify": Command(
-        "Check the proof of an optimum, with exact numbers.", "declarations.Verify", group="Judge"
-    ),
-    "report": Command(
-        "Write one HTML page on the results in a folder.", "declarations.Report", group="Judge"
-    ),
-    "reproduce": Command(
-        "Repeat the experiments of a paper.", "declarations.Reproduce", group="Judge"
-    ),
-    "simulate": Command("Draw rows from a model and hide cells.", "declarations.Simulate"),
-    "convert": Command(
-        "Convert a model, a table or scores to another format.", "declarations.Convert"
-    ),
-    "rerun": Command(
-        "Repeat the command that made a record, and compare the answers.", "declarations.Rerun"
-    ),
-    "instances": Command("List, show or copy the bundled instances.", "declarations.Instances"),
-    "doctor": Command("Show what is installed, and whether it works.", "declarations.Doctor"),
-    "warm-up": Command(
-        "Compile the kernels of all commands, so that first runs are fast.", "declarations.WarmUp"
-    ),
-    "completion": Command("Print a script for completion by the shell.", "declarations.Completion"),
+    name: Command(line, f"declarations.{name.title().replace('-', '')}", group=group)
+    for group, lines in _OVERVIEW.items()
+    for name, line in lines.items()
 }
 """Each command with its line in the overview and the class of its options."""

@@ -78,7 +78,7 @@ NETWORK_ITERATIONS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions(OnCluster):
+class Run(OnCluster):
     """Run a run file, or a bundled one by its name, and write everything into a folder.
 
     The pipeline: read the table; learn the network (and the values of missing cells); fit its
@@ -162,6 +162,8 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
     exactlearn solve asia-mnar-complete --require 'smoke->lung' --best 3
     exactlearn solve asia-mnar-complete --solver ges --json
     """
+
+    written_in_run = "solved"
 
     groups: ClassVar = {
         "Score": "counts local_models log_linear_parents",
@@ -305,11 +307,6 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
         """How many equivalence classes are listed, in place of networks."""
         return 2 if self.runner_up else self.best_classes
 
-    @property
-    def output_in_run(self) -> str:
-        """What a step of a run file writes."""
-        return "solved"
-
 
 _CLASS_SEARCH_OPTIONS = {"ges": ("phases",), "kes": ("greediness", "restarts")}
 
@@ -353,6 +350,8 @@ class Augment(IncompleteLearning, Search, Traced, OnCluster):
     exactlearn augment cancer-mcar --time-limit 20 --best 2 --json
     """
 
+    written_in_run = "augmented"
+
     groups: ClassVar = {"Several networks": "best best_completions profile", "Search": "start"}
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
@@ -383,11 +382,6 @@ class Augment(IncompleteLearning, Search, Traced, OnCluster):
         super().__post_init__()
         if self.best is not None and self.best_completions is not None:
             raise OptionError("--best and --best-completions exclude each other; give one of them")
-
-    @property
-    def output_in_run(self) -> str:
-        """What a step of a run file writes."""
-        return "augmented"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -435,6 +429,8 @@ class Impute(Imputing):
     exactlearn impute asia-mnar --network asia --mode multiple --draws 3 -o draws
     """
 
+    written_in_run = "imputed"
+
     source: str = argument("DATA.csv", reads=True, in_run="file")
     mode: str | None = option(
         None,
@@ -459,11 +455,6 @@ class Impute(Imputing):
     def chosen_mode(self) -> str:
         """The mode, where none is named the default."""
         return self.mode or ("stacked" if self.network is None else "posterior")
-
-    @property
-    def output_in_run(self) -> str:
-        """What a step of a run file writes."""
-        return "imputed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -744,6 +735,8 @@ class Compile(Reading, Random):
     exactlearn compile asia --merge-budget 0.01 --data asia-mnar-complete
     """
 
+    written_in_run = "compiled.pdg.json"
+
     groups: ClassVar = {
         "Merging": "merge_budget size_weight data frontier",
         "Limits and seed": "time_limit max_size",
@@ -795,11 +788,6 @@ class Compile(Reading, Random):
         ".pdf).",
     )
 
-    @property
-    def output_in_run(self) -> str:
-        """What a step of a run file writes."""
-        return "compiled.pdg.json"
-
 
 @dataclass(frozen=True, kw_only=True)
 class LearnPdg(Reading, Random):
@@ -814,6 +802,8 @@ class LearnPdg(Reading, Random):
     exactlearn learn-pdg asia-mnar-complete -o asia.pdg.json
     exactlearn learn-pdg cancer-mcar --size-weight 0.2 --time-limit 30
     """
+
+    written_in_run = "learnt.pdg.json"
 
     groups: ClassVar = {
         "Score": "size_weights validation size",
@@ -880,11 +870,6 @@ class LearnPdg(Reading, Random):
         help="hybrid: write sizes and losses of all merges (.csv, .json, .svg, .png, .pdf).",
     )
 
-    @property
-    def output_in_run(self) -> str:
-        """What a step of a run file writes."""
-        return "learnt.pdg.json"
-
 
 @dataclass(frozen=True, kw_only=True)
 class LearnNb(Reading, Random):
@@ -903,6 +888,8 @@ class LearnNb(Reading, Random):
     exactlearn learn-nb cancer-mcar -o cancer.nb.json
     exactlearn learn-nb cancer-mcar --components 3 --json
     """
+
+    written_in_run = "learnt.nb.json"
 
     groups: ClassVar = {
         "Score": "size_weight validation",
@@ -937,11 +924,6 @@ class LearnNb(Reading, Random):
         "the pseudo-count under which held-out rows are most probable, by cross-validation.",
     )
     time_limit: float | None = option(None, least=0, help="Seconds for the search.")
-
-    @property
-    def output_in_run(self) -> str:
-        """What a step of a run file writes."""
-        return "learnt.nb.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1041,6 +1023,8 @@ class Simulate(Random):
     exactlearn simulate asia --missingness 'lung <- smoke, lung' -o table.csv
     """
 
+    written_in_run = "simulated.csv"
+
     groups: ClassVar = {"Missing cells": "hide missingness beta missingness_output complete"}
 
     source: str = argument("MODEL", reads=True, in_run="network.bif")
@@ -1094,11 +1078,6 @@ class Simulate(Random):
             )
         if len(self.beta) != 2:
             raise OptionError(f"--beta: expected two numbers as in 0.5,0.5, found {len(self.beta)}")
-
-    @property
-    def output_in_run(self) -> str:
-        """What a step of a run file writes."""
-        return "simulated.csv"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -128,9 +128,12 @@ class Declared:
     groups
         Titles in the help, each with the names of fields that stand below it; ``*`` for all fields
         of the class that no title has.
+    written_in_run
+        What a step of a run file writes where it does not say: a file, a folder or nothing.
     """
 
     groups: ClassVar[Mapping[str, str]] = {}
+    written_in_run: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         """Refuse numbers out of range."""
@@ -138,9 +141,9 @@ class Declared:
             about_of(one).check(one.name.rstrip("_"), getattr(self, one.name))
 
     @property
-    def output_in_run(self) -> str | None:
-        """What a step of a run file writes where it does not say: a file, a folder or nothing."""
-        return None
+    def output_in_run(self) -> str:
+        """What a step writes that does not say."""
+        return self.written_in_run
 
 
 def option(default: Any = MISSING, **about: Any) -> Any:

@@ -14,6 +14,7 @@ from exactlearn._runtime.control import OnEvent
 from exactlearn._runtime.files import atomic_write
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands import declarations
 from exactlearn.commands.artifacts import (
     Artifacts,
     require_table_names,
@@ -21,7 +22,7 @@ from exactlearn.commands.artifacts import (
     write_figures,
 )
 from exactlearn.commands.augment import MEANINGS, cell_certainty
-from exactlearn.commands.declarations import Augment, RunOptions
+from exactlearn.commands.declarations import Augment
 from exactlearn.commands.declare import About
 from exactlearn.commands.em_runs import em_record, fitted_network, refined
 from exactlearn.commands.output import Output, write_json
@@ -69,7 +70,7 @@ Parents = tuple[tuple[int, ...], ...]
 """Parents of each variable."""
 
 
-def run(options: RunOptions, output: Output) -> None:
+def run(options: declarations.Run, output: Output) -> None:
     """Run the command."""
     path = locate(options.source, ".toml")
     folder = output.path or RESULTS / path.stem
@@ -139,7 +140,7 @@ def _pipeline(run: Run, path: Path, folder: Path, output: Output) -> dict[str, A
     return record
 
 
-def _overridden(run: Run, options: RunOptions) -> Run:
+def _overridden(run: Run, options: declarations.Run) -> Run:
     chosen = {"seed": options.seed, "time_limit": options.time_limit, "cluster": options.cluster}
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
 

@@ -190,7 +190,7 @@ def _step(command: str, entry: Any, table: Mapping[str, Any], written: Collectio
     output = said.pop("output", None)
     options = from_table(said, declared, command)
     if output is None:
-        output = options.output_in_run or ""
+        output = options.output_in_run
     if not isinstance(output, str):
         raise OptionError(f"key '{command}.output': expected a text, found the value {output!r}")
     return Step(command=command, options=options, output=output)

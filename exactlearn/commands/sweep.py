@@ -20,8 +20,7 @@ from exactlearn import __version__
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import atomic_write
 from exactlearn._runtime.json_file import read_json
-from exactlearn.commands import provenance
-from exactlearn.commands.declarations import RunOptions
+from exactlearn.commands import declarations, provenance
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.run import do, store
 from exactlearn.commands.runs import Run, Varied, read_run
@@ -42,7 +41,7 @@ LONGEST = 80
 
 
 def sweep(
-    runs: Sequence[tuple[Varied, Run]], folder: Path, options: RunOptions, output: Output
+    runs: Sequence[tuple[Varied, Run]], folder: Path, options: declarations.Run, output: Output
 ) -> NoReturn:
     """Do the runs of a sweep that are left, write and print the table of all, and leave."""
     names = _names([varied for varied, _ in runs])
@@ -127,7 +126,7 @@ def _run_alone(folder: Path) -> Found:
     run = read_run(path)
     made_by = provenance.Provenance(
         ("run", str(path), "--output", str(folder)),
-        RunOptions(source=str(path)),
+        declarations.Run(source=str(path)),
         seed=run.search.seed,
         output=folder,
     )
