@@ -68,7 +68,7 @@ def _cut_off(text: str, error: json.JSONDecodeError) -> str:
 
 
 def strict(value: Any) -> Any:
-    """Return a value as JSON knows it: no infinities (``None``), no arrays, texts as keys."""
+    """Return a value as JSON knows it: no infinities (``None``), arrays or paths, texts as keys."""
     if isinstance(value, Mapping):
         return {str(k): strict(v) for k, v in value.items()}
     if isinstance(value, np.ndarray | np.generic):
@@ -77,4 +77,4 @@ def strict(value: Any) -> Any:
         return [strict(v) for v in value]
     if isinstance(value, float):
         return value if isfinite(value) else None
-    return value
+    return str(value) if isinstance(value, Path) else value

@@ -14,7 +14,7 @@ from exactlearn.commands.declare import (
     about_of,
     argument,
     duration,
-    names_by_commas,
+    names_option,
     numbers_by_commas,
     option,
     pairs,
@@ -164,7 +164,6 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
     """
 
     written_in_run = "solved"
-
     groups: ClassVar = {
         "Score": "counts local_models log_linear_parents",
         "Search": "start",
@@ -311,24 +310,9 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
 _CLASS_SEARCH_OPTIONS = {"ges": ("phases",), "kes": ("greediness", "restarts")}
 
 _NOT_OF_CLASSES = {
-    *(
-        "start",
-        "counts",
-        "gap",
-        "memory_limit",
-        "checkpoint",
-        "certificate",
-        "best",
-        "best_classes",
-        "within",
-    ),
-    "runner_up",
-    *(
-        "local_models",
-        "log_linear_parents",
-        "scoring_time",
-        *(one.name for one in fields(Selection)),
-    ),
+    *("start", "counts", "gap", "memory_limit", "checkpoint", "certificate", "runner_up"),
+    *("best", "best_classes", "within", "local_models", "log_linear_parents", "scoring_time"),
+    *(one.name for one in fields(Selection)),
 } - {"solver", "seed", "time_limit"}
 """Options of ``solve`` that have no meaning for equivalence classes."""
 
@@ -351,7 +335,6 @@ class Augment(IncompleteLearning, Search, Traced, OnCluster):
     """
 
     written_in_run = "augmented"
-
     groups: ClassVar = {"Several networks": "best best_completions profile", "Search": "start"}
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
@@ -502,11 +485,7 @@ class Compare(Imputing, OnCluster):
         "[DATA.csv]", None, reads=True, in_run="file", unless=("network",)
     )
     more: tuple[str, ...] = argument("[MORE.csv]...", ())
-    languages: tuple[str, ...] | None = option(
-        None,
-        metavar="A,B,...",
-        read=names_by_commas,
-        once=True,
+    languages: tuple[str, ...] | None = names_option(
         names=RegistryNames("evaluation.languages", "LANGUAGES"),
         help="Compare languages of models, of {names}, by their SL-curves.",
     )
@@ -518,11 +497,7 @@ class Compare(Imputing, OnCluster):
         help="With --languages: weights of the size in (1-lambda) log-likelihood - lambda size, "
         "between 0 and 1.  [default: that of BIC, and 0.89, 0.8, 0.67, 0.5, 0.33]",
     )
-    learners: tuple[str, ...] | None = option(
-        None,
-        metavar="A,B,...",
-        read=names_by_commas,
-        once=True,
+    learners: tuple[str, ...] | None = names_option(
         names=RegistryNames("evaluation.learners", "LEARNERS"),
         help="Compare learners, of {names}, by cross-validation.",
     )
@@ -536,11 +511,7 @@ class Compare(Imputing, OnCluster):
         help="With --languages: random queries of 4 variables given 3, of cells of test rows.",
     )
     jobs: int = option(1, least=1, help="Processes.")
-    methods: tuple[str, ...] | None = option(
-        None,
-        metavar="A,B,...",
-        read=names_by_commas,
-        once=True,
+    methods: tuple[str, ...] | None = names_option(
         names=RegistryNames("imputation.methods", "METHODS"),
         help="Methods to compare, of {names}.  [default: "
         f"{','.join(DEFAULT_METHODS)}, with {DEFAULT_SECONDS:g} seconds for each and each table "
@@ -633,11 +604,7 @@ class Fit(Clustered, Random):
         "that agree on the separators only.  [default: complete for a network and a table without "
         "missing cells, else em]",
     )
-    separators: tuple[str, ...] | None = option(
-        None,
-        metavar="A,B,...",
-        read=names_by_commas,
-        once=True,
+    separators: tuple[str, ...] | None = names_option(
         help="id-mar, if-mar: columns without missing cells on which it depends which cells are "
         "missing.  [default: learned for each column with missing cells, by BIC]",
     )
@@ -736,7 +703,6 @@ class Compile(Reading, Random):
     """
 
     written_in_run = "compiled.pdg.json"
-
     groups: ClassVar = {
         "Merging": "merge_budget size_weight data frontier",
         "Limits and seed": "time_limit max_size",
@@ -804,7 +770,6 @@ class LearnPdg(Reading, Random):
     """
 
     written_in_run = "learnt.pdg.json"
-
     groups: ClassVar = {
         "Score": "size_weights validation size",
         "Search": "significances tree",
@@ -890,7 +855,6 @@ class LearnNb(Reading, Random):
     """
 
     written_in_run = "learnt.nb.json"
-
     groups: ClassVar = {
         "Score": "size_weight validation",
         "Limits and seed": "most_components time_limit",
@@ -1024,7 +988,6 @@ class Simulate(Random):
     """
 
     written_in_run = "simulated.csv"
-
     groups: ClassVar = {"Missing cells": "hide missingness beta missingness_output complete"}
 
     source: str = argument("MODEL", reads=True, in_run="network.bif")
@@ -1346,15 +1309,11 @@ class Reproduce(Random, OnCluster):
     paper: Literal[
         "augmentation", "imputers", "pdg", "deletion", "equivalence", "structural-em", "all"
     ] = argument("augmentation|imputers|pdg|deletion|equivalence|structural-em|all")
-    tables: tuple[str, ...] | None = option(
-        None, metavar="A,B,...", read=names_by_commas, once=True, help="Only these tables."
-    )
+    tables: tuple[str, ...] | None = names_option(help="Only these tables.")
     only: str | None = option(
         None, metavar="TEXT", help="Only experiments whose name has this in it."
     )
-    methods: tuple[str, ...] | None = option(
-        None, metavar="A,B,...", read=names_by_commas, once=True, help="Only these methods."
-    )
+    methods: tuple[str, ...] | None = names_option(help="Only these methods.")
     repetitions: int | None = option(
         None,
         least=1,

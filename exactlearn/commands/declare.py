@@ -154,6 +154,11 @@ def option(default: Any = MISSING, **about: Any) -> Any:
     return field(default=default, metadata=metadata)
 
 
+def names_option(**about: Any) -> Any:
+    """Return a field for a list of names in one text; none by default."""
+    return option(None, metavar="A,B,...", read=names_by_commas, once=True, **about)
+
+
 def argument(metavar: str, default: Any = MISSING, **about: Any) -> Any:
     """Return a field that the command line takes without a name."""
     return option(default, metavar=metavar, positional=True, **about)

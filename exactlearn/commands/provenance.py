@@ -112,16 +112,11 @@ def note_table(path: Path, rows: int, columns: int, files: Sequence[Path] = ()) 
 
 def as_table(options: Declared) -> dict[str, Any]:
     """Return options as the keys of a run file; those that are not set are left out."""
+    from exactlearn._runtime.json_file import strict  # which imports numpy
+
     found = {one.name.rstrip("_"): getattr(options, one.name) for one in fields(options)}  # type: ignore[arg-type]
-    return {key: _plain(value) for key, value in found.items() if value is not None}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(one) for one in value]
-    return str(value) if isinstance(value, Path) else value
+    table: dict[str, Any] = strict({k: value for k, value in found.items() if value is not None})
+    return table
 
 
 def files_read(options: Declared) -> dict[str, Path]:

@@ -42,7 +42,7 @@ from exactlearn.commands.provenance import current
 from exactlearn.commands.report import write_page
 from exactlearn.commands.runs import Queries, Run, read_runs
 from exactlearn.commands.search import exit_status, leave, print_message, run_search
-from exactlearn.commands.steps import taken
+from exactlearn.commands.steps import taken, with_files
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import state_index, variable_index
 from exactlearn.errors import ExitStatus, InfeasibleError, OptionError
@@ -161,26 +161,24 @@ def store(run: Run, folder: Path) -> None:
 
 def _with_files(run: Run, folder: Path) -> Run:
     """Copy what is read into a folder; return the run that reads it there, wherever it is moved."""
-    file = _copied(run.data.file, folder, "data")
-    truth = _copied(run.data.truth, folder, "truth") if run.data.truth else None
-    test = _copied(run.data.test, folder, "test") if run.data.test else None
-    rules = run.search.constraints
-    kept = _copied(rules, folder, "constraints") if rules else None
-    copies: dict[str | None, str | None] = {
-        rules: kept,
-        run.data.file: file,
-        run.data.truth: truth,
-        run.data.test: test,
+    copies: dict[str, str] = {}
+    places = {
+        run.data.file: "data",
+        run.data.truth: "truth",
+        run.data.test: "test",
+        run.search.constraints: "constraints",
     }
 
     def copied(name: str, about: About) -> str:
-        if about.reads and Path(name).is_absolute() and name not in copies:
-            copies[name] = _copied(name, folder, f"inputs/{len(copies)}")
-        return (copies.get(name) if about.reads else None) or name
+        if not about.reads or not Path(name).is_absolute():
+            return name
+        if name not in copies:
+            copies[name] = _copied(name, folder, places.get(name, f"inputs/{len(copies)}"))
+        return copies[name]
 
+    data, search = with_files(run.data, copied), with_files(run.search, copied)
     steps = tuple(step.with_files(copied) for step in run.steps)
-    data = replace(run.data, file=file, truth=truth, test=test)
-    return replace(run, data=data, search=replace(run.search, constraints=kept), steps=steps)
+    return replace(run, data=data, search=search, steps=steps)
 
 
 def _copied(file: str, folder: Path, into: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from exactlearn.commands import COMMANDS, options_of
 from exactlearn.commands.declarations import Augment
-from exactlearn.commands.declare import Declared, option
+from exactlearn.commands.declare import About, Declared, option
 from exactlearn.commands.sections import (
     Criterion,
     FigureFormat,
@@ -25,7 +25,7 @@ from exactlearn.commands.sections import (
     Reading,
     Search,
 )
-from exactlearn.commands.steps import Step, is_step, read_steps
+from exactlearn.commands.steps import Step, is_step, read_steps, with_files
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.formats.run_file import from_table, literal, read_declared, swept, to_toml
 
@@ -40,10 +40,12 @@ class Data(Reading):
     All are relative to the run file.
     """
 
-    file: str = option(help="The table.")
-    truth: str | None = option(None, help="The same table without missing cells, if known.")
+    file: str = option(reads=True, help="The table.")
+    truth: str | None = option(
+        None, reads=True, help="The same table without missing cells, if known."
+    )
     test: str | None = option(
-        None, help="Rows that are not learned from, to report the log-likelihood of."
+        None, reads=True, help="Rows that are not learned from, to report the log-likelihood of."
     )
 
 
@@ -172,15 +174,11 @@ def run_from(table: Mapping[str, Any], beside: Path) -> Run:
             known = [*sections, *filter(is_step, COMMANDS)]
             raise OptionError(f"unknown key '{key}'{did_you_mean(key, known)}")
     run = from_table({key: table[key] for key in table if key not in steps}, Run)
-    data = replace(
-        run.data,
-        file=str(beside / run.data.file),
-        truth=str(beside / run.data.truth) if run.data.truth else None,
-        test=str(beside / run.data.test) if run.data.test else None,
-    )
     if run.queries and not run.pipeline:
         raise OptionError("queries: the pipeline answers them; with pipeline = false use [query]")
-    search = run.search
-    if search.constraints is not None:
-        search = replace(search, constraints=str(beside / search.constraints))
+
+    def placed(name: str, about: About) -> str:
+        return str(beside / name)
+
+    data, search = with_files(run.data, placed), with_files(run.search, placed)
     return replace(run, data=data, search=search, steps=read_steps(table, beside))

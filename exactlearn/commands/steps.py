@@ -8,7 +8,7 @@ one beside the run file, else a bundled one.
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -19,6 +19,8 @@ from exactlearn.commands.provenance import Provenance, current, running
 from exactlearn.commands.sections import Criterion, NetworkParameters, Reading, Search
 from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.formats.run_file import from_table
+
+D = TypeVar("D", bound=Declared)
 
 WRITTEN = frozenset({"network.bif", "model.pdg.json", "completed.csv", "result.json", "run.toml"})
 """Files that the run itself writes."""
@@ -58,10 +60,7 @@ class Step:
 
     def with_files(self, name: Callable[[str, About], str]) -> "Step":
         """Return the step with other names of files, given those that it has."""
-        changed = {
-            key: type(value)(name(str(value), about)) for key, value, about in _files(self.options)
-        }
-        return replace(self, options=replace(self.options, **changed))  # type: ignore[type-var]
+        return replace(self, options=with_files(self.options, name))
 
 
 NO_STEPS = ("run", "reproduce", "rerun", "instances", "doctor", "warm-up", "completion")
@@ -151,6 +150,12 @@ class KeptOutput(Output):
         self.record.update(record)
         if not self.as_json:
             super().answer(record, *tables)
+
+
+def with_files(options: D, name: Callable[[str, About], str]) -> D:
+    """Return options with other names of files, given those that they have."""
+    changed = {key: type(value)(name(str(value), about)) for key, value, about in _files(options)}
+    return replace(options, **changed)  # type: ignore[type-var]
 
 
 def _files(options: Declared) -> Iterator[tuple[str, Any, About]]:

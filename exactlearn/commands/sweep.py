@@ -106,9 +106,8 @@ def _digest(folder: Path) -> str:
     """Return a digest of all that a stored run depends on."""
     text = (folder / "run.toml").read_text(encoding="utf-8")
     run = read_run(folder / "run.toml")
-    files = [Path(file) for file in (run.data.file, run.data.truth, run.data.test) if file]
-    for step in run.steps:
-        files += provenance.files_read(step.options).values()
+    parts = (run.data, run.search, *(step.options for step in run.steps))
+    files = [path for part in parts for path in provenance.files_read(part).values()]
     hashes = [provenance.sha256([path]) for path in files]
     return sha256("\n".join([__version__, text, *map(str, hashes)]).encode()).hexdigest()[:16]
 
