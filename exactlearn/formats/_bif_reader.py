@@ -4,7 +4,6 @@ Declarations are read before probability statements, since a statement may stand
 declaration of a parent.
 """
 
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -14,8 +13,8 @@ from numpy.typing import NDArray
 
 from exactlearn.bayesnet.network import LARGEST_TABLE, ROW_TOLERANCE, BayesianNetwork
 from exactlearn.data.codes import repeated
-from exactlearn.errors import did_you_mean
-from exactlearn.formats._interchange import STATES_KEY, VARIABLE_KEY, rescaled
+from exactlearn.errors import DataError, FormatError, OptionError, did_you_mean
+from exactlearn.formats._interchange import STATES_KEY, VARIABLE_KEY, rescaled, true_names
 from exactlearn.formats._tokens import Grammar, Tokens, unquoted
 
 GRAMMAR = Grammar("{}()[];")
@@ -36,13 +35,15 @@ def quoted(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def take_properties(tokens: Tokens) -> dict[str, int]:
-    """Go past all ``property key ... ;`` that come next; return where each key stands."""
-    keys: dict[str, int] = {}
+def take_properties(tokens: Tokens) -> dict[str, str]:
+    """Go past all ``property key = value ;`` that come next; return the value of each key."""
+    found: dict[str, str] = {}
     while tokens.next == "property":
-        keys[tokens.words[tokens.at + 1]] = tokens.at + 1
-        tokens.at = tokens.find(";", tokens.at) + 1
-    return keys
+        end = tokens.find(";", tokens.at)
+        key, *value = map(unquoted, tokens.words[tokens.at + 1 : max(end, tokens.at + 2)])
+        found[key] = "".join(value).removeprefix("=")
+        tokens.at = end + 1
+    return found
 
 
 class TableReader:
@@ -215,9 +216,7 @@ class NetworkReader:
     def __init__(self, text: str, source: str) -> None:
         self.tokens = Tokens(text, source, GRAMMAR)
         self.states: dict[str, tuple[str, ...]] = {}
-        # What a property calls the variables and states that stand here as other words.
-        self.true_names: dict[str, str] = {}
-        self.true_states: dict[str, tuple[str, ...]] = {}
+        self.properties: dict[str, dict[str, str]] = {}
         self.index: dict[str, int] = {}
         self.parents: dict[str, tuple[int, ...]] = {}
         self.tables: dict[str, NDArray[np.float64]] = {}
@@ -231,19 +230,18 @@ class NetworkReader:
         for self.tokens.at in pending:
             self._probability()
         self._require_whole(end)
-        names = tuple(self.true_names.get(name, name) for name in self.states)
-        if twice := repeated(names):
-            raise self.tokens.error(
-                f"two variables have the name {twice[0]!r}: rename one in its property "
-                f"{VARIABLE_KEY!r}",
-                end,
+        try:
+            return BayesianNetwork(
+                tuple(true_names(own, VARIABLE_KEY, [v])[0] for v, own in self.properties.items()),
+                tuple(
+                    true_names(self.properties[v], STATES_KEY, own)
+                    for v, own in self.states.items()
+                ),
+                tuple(self.parents[name] for name in self.states),
+                tuple(self.tables[name] for name in self.states),
             )
-        return BayesianNetwork(
-            names,
-            tuple(self.true_states.get(name, states) for name, states in self.states.items()),
-            tuple(self.parents[name] for name in self.states),
-            tuple(self.tables[name] for name in self.states),
-        )
+        except (DataError, OptionError) as error:
+            raise FormatError(f"{self.tokens.source}: {error}") from error
 
     def _declarations(self) -> list[int]:
         """Read all but the probabilities; return where these begin.
@@ -293,28 +291,8 @@ class NetworkReader:
         tokens.take("]")
         self.states[name] = self._state_names(name, count)
         tokens.take(";")
-        properties |= take_properties(tokens)
+        self.properties[name] = properties | take_properties(tokens)
         tokens.take("}")
-        if VARIABLE_KEY in properties:
-            (self.true_names[name],) = self._true_names(properties[VARIABLE_KEY], 1)
-        if STATES_KEY in properties:
-            self.true_states[name] = self._true_names(properties[STATES_KEY], count)
-
-    def _true_names(self, at: int, count: int) -> tuple[str, ...]:
-        """Return the names that the property here lists as ``= "name", "name"``."""
-        words = self.tokens.words[at + 1 : self.tokens.find(";", at)]
-        try:
-            names = json.loads(f"[{','.join(words[1:])}]")
-        except ValueError:
-            names = []
-        strings = tuple(name for name in names if isinstance(name, str))
-        if words[:1] != ["="] or not len(names) == len(set(strings)) == count:
-            raise self.tokens.error(
-                f"expected '=', {count} different names in double quotes, as JSON writes them, and "
-                "';': correct or remove this property",
-                at,
-            )
-        return strings
 
     def _count(self) -> int:
         if not re.fullmatch("0*[1-9][0-9]{0,8}", self.tokens.next):

@@ -86,21 +86,45 @@ class Words:
     variable, state
         Patterns of a variable's and a state's name. An underscore and any letters, digits and
         underscores must be such a name.
+    same
+        Returns one text for names of variables that count as equal.
+    spelling
+        Returns a text like a name, which is a name of the format at least behind an underscore.
     """
 
     variable: re.Pattern[str]
     state: re.Pattern[str]
+    same: Callable[[str], str] = str
+    spelling: Callable[[str], str] = spelt
 
     def of(self, network: BayesianNetwork) -> "list[Written]":
         """Return each variable as the format writes it."""
         found = []
-        words = _words(self.variable, network.names)
+        words = self.of_variables(network.names)
         for word, name, names in zip(words, network.names, network.states, strict=True):
-            states = _words(self.state, names)
+            states = self.of_states(names)
             pairs = (VARIABLE_KEY, [word], [name]), (STATES_KEY, states, list(names))
             changed = {key: _encoded(true) for key, own, true in pairs if own != true}
             found.append(Written(word, states, changed))
         return found
+
+    def of_variables(self, names: Sequence[str]) -> list[str]:
+        """Return a word for each variable."""
+        return self._words(self.variable, names, self.same)
+
+    def of_states(self, names: Sequence[str]) -> list[str]:
+        """Return a word for each state of a variable."""
+        return self._words(self.state, names, str)
+
+    def _words(
+        self, pattern: re.Pattern[str], names: Sequence[str], same: Callable[[str], str]
+    ) -> list[str]:
+        def like(name: str) -> str:
+            near = self.spelling(name)
+            return near if pattern.fullmatch(near) else "_" + near
+
+        plain = [name if pattern.fullmatch(name) else "" for name in names]
+        return distinct(plain, names, same, like)
 
 
 @dataclass(frozen=True)
@@ -164,8 +188,8 @@ def network_of(source: object, variables: Mapping[str, Declared]) -> BayesianNet
             for own in variables.values()
         ]
         return BayesianNetwork(
-            tuple(_true(own, VARIABLE_KEY, [name])[0] for name, own in variables.items()),
-            tuple(tuple(_true(own, STATES_KEY, own.states)) for own in variables.values()),
+            tuple(true_names(own.properties, VARIABLE_KEY, [v])[0] for v, own in variables.items()),
+            tuple(true_names(own.properties, STATES_KEY, own.states) for own in variables.values()),
             tuple(tuple(index[parent] for parent in own.parents) for own in variables.values()),
             tuple(
                 _table(name, own.numbers, shape)
@@ -182,35 +206,30 @@ def require_new(source: object, name: str, known: Mapping[str, object]) -> None:
         raise FormatError(f"{source}: the variable {name!r} stands twice; rename or remove one")
 
 
-def _words(pattern: re.Pattern[str], names: Sequence[str]) -> list[str]:
-    """Return each name that fits a pattern, and a word that does for each other."""
-
-    def like(name: str) -> str:
-        near = spelt(name)
-        return near if pattern.fullmatch(near) else "_" + near
-
-    plain = [name if pattern.fullmatch(name) else "" for name in names]
-    return distinct(plain, names, str, like)
-
-
 def _encoded(names: Sequence[str]) -> str:
     return "|".join(quote(name, safe="", errors="surrogatepass") for name in names)
 
 
-def _true(own: Declared, key: str, words: Sequence[str]) -> Sequence[str]:
-    """Return the names that a property holds, else the words."""
-    if key not in own.properties:
-        return words
+def true_names(properties: Mapping[str, str], key: str, words: Sequence[str]) -> tuple[str, ...]:
+    """Return the names that a property holds, else the words.
+
+    Raises
+    ------
+    DataError
+        When it holds other than so many different names.
+    """
+    if key not in properties:
+        return tuple(words)
     try:
-        names = [unquote(n, errors="surrogatepass") for n in own.properties[key].strip().split("|")]
+        names = [unquote(n, errors="surrogatepass") for n in properties[key].strip().split("|")]
     except UnicodeDecodeError:
         names = []
     if len(names) != len(words) or repeated(names):
         raise DataError(
             f"expected {len(words)} different names in the property {key!r} of {words[0]!r}, "
-            f"found {own.properties[key][:60]!r}: correct or remove it"
+            f"found {properties[key][:60]!r}: correct or remove it"
         )
-    return names
+    return tuple(names)
 
 
 def _table(name: str, words: Sequence[str], shape: Sequence[int]) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ of a list different, and a property, which other programs skip, keeps the name i
 
     variable age {
       type discrete [ 2 ] { lteq2.5, gt2.5 };
-      property exactlearn_states = "<\u003d2.5", ">2.5" ;
+      property exactlearn_states = "%3C%3D2.5|%3E2.5" ;
     }
 
 Rows ``(states of the parents) probabilities`` may come in any order; ``default``
@@ -30,7 +30,6 @@ writing and reading again gives the same bits. A row that was rounded, and sums 
 only, is divided by its sum.
 """
 
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -41,9 +40,9 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write, read_text
 from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike
-from exactlearn.errors import DataError, FormatError, OptionError
+from exactlearn.errors import DataError
 from exactlearn.formats._bif_reader import NetworkReader
-from exactlearn.formats._interchange import STATES_KEY, VARIABLE_KEY, distinct, spelt
+from exactlearn.formats._interchange import Words, Written, spelt
 from exactlearn.instances import locate
 
 _KEYWORDS = "network|variable|probability|property|type|discrete|default|table"
@@ -52,9 +51,6 @@ _TABLE = r"(table|default)(?=[-+.0-9eE])"
 _WORD = re.compile(
     rf"(?!(?:{_KEYWORDS})\Z)(?!.*{_TABLE})(?![0-9]+[eE])[0-9]*[A-Za-z_][A-Za-z0-9_.-]*"
 )
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-# Marks that end a property, begin a comment or part its key from its value in some program.
-_ACTIVE = re.compile(r"[;/{}=]")
 
 
 @checked_arguments()
@@ -98,10 +94,7 @@ def parse_bif(text: str, source: str = "BIF text") -> BayesianNetwork:
     >>> parse_bif(text).states
     (('<5', '5+'),)
     """
-    try:
-        return NetworkReader(text, source).read()
-    except OptionError as error:
-        raise FormatError(f"{source}: {error}") from error
+    return NetworkReader(text, source).read()
 
 
 @checked_arguments()
@@ -153,93 +146,57 @@ def write_bif(
 def format_bif(network: BayesianNetwork, *, name: str = "unknown", comment: str = "") -> str:
     """Return a network as BIF text. See :func:`write_bif`."""
     remarks = "".join(f"// {line}".rstrip() + "\n" for line in comment.splitlines())
-    names = variable_words(network.names)
-    states = list(map(state_words, network.states))
-    variables = "".join(_variable(network, i, names, states) for i in range(network.n_variables))
-    statements = "".join(_statement(network, i, names, states) for i in range(network.n_variables))
+    written = WORDS.of(network)
+    variables = "".join(map(_variable, written))
+    statements = "".join(_statement(network, i, written) for i in range(network.n_variables))
     return f"{remarks}network {network_word(name)} {{\n}}\n{variables}{statements}"
 
 
-def _variable(network: BayesianNetwork, i: int, names: list[str], states: list[list[str]]) -> str:
+def _variable(own: Written) -> str:
     """Return one variable's declaration."""
-    pairs = (
-        (VARIABLE_KEY, [names[i]], [network.names[i]]),
-        (STATES_KEY, states[i], list(network.states[i])),
-    )
-    properties = "".join(
-        f"  {true_name_property(key, true)}\n" for key, words, true in pairs if words != true
-    )
-    count, listed = len(states[i]), ", ".join(states[i])
-    return f"variable {names[i]} {{\n  type discrete [ {count} ] {{ {listed} }};\n{properties}}}\n"
+    pairs = own.properties.items()
+    properties = "".join(f'  property {key} = "{value}" ;\n' for key, value in pairs)
+    count, listed = len(own.states), ", ".join(own.states)
+    return f"variable {own.name} {{\n  type discrete [ {count} ] {{ {listed} }};\n{properties}}}\n"
 
 
-def _statement(network: BayesianNetwork, i: int, names: list[str], states: list[list[str]]) -> str:
+def _statement(network: BayesianNetwork, i: int, written: Sequence[Written]) -> str:
     """Return one variable's probability statement."""
-    family, table = network.parents[i], network.tables[i]
+    name, table = written[i].name, network.tables[i]
+    family = [written[j] for j in network.parents[i]]
     if not family:
-        return f"probability ( {names[i]} ) {{\n  table {_numbers(table)};\n}}\n"
-    given = ", ".join(names[j] for j in family)
+        return f"probability ( {name} ) {{\n  table {_numbers(table)};\n}}\n"
+    given = ", ".join(own.name for own in family)
     # The first parent counts fastest, as in the bnlearn repository: not all go by the states.
     rows = "".join(
-        f"  ({', '.join(states[j][s] for j, s in zip(family, where[::-1], strict=True))}) "
+        f"  ({', '.join(own.states[s] for own, s in zip(family, where[::-1], strict=True))}) "
         f"{_numbers(table[where[::-1]])};\n"
         for where in np.ndindex(table.shape[-2::-1])
     )
-    return f"probability ( {names[i]} | {given} ) {{\n{rows}}}\n"
+    return f"probability ( {name} | {given} ) {{\n{rows}}}\n"
 
 
 def _numbers(row: NDArray[np.float64]) -> str:
     return ", ".join(map(repr, row.tolist()))
 
 
-def variable_words(names: Sequence[str]) -> list[str]:
-    """Return a word for each variable; no two differ in case only.
-
-    Examples
-    --------
-    >>> variable_words(["smoke", "table", "a b", "a.b", "a|b", "SMOKE", "2e"])
-    ['smoke', 'table_', 'a_b', 'a.b', 'a_b_2', 'SMOKE_2', '_2e']
-    """
-    plain = [name if _WORD.fullmatch(name) else "" for name in names]
-    return distinct(plain, names, str.lower, _like)
-
-
-def state_words(names: Sequence[str]) -> list[str]:
-    """Return a word for each state of a variable.
-
-    Examples
-    --------
-    >>> state_words(["0", "-1", "<=2.5", "(2.5, 4.1]", "Asy/Patch"])
-    ['0', '-1', 'lteq2.5', '_2.5_4.1_', 'Asy_Patch']
-    """
-    plain = [name if _WORD.fullmatch(name) or _WHOLE.fullmatch(name) else "" for name in names]
-    return distinct(plain, names, str, _like)
-
-
 def network_word(name: str) -> str:
     """Return a word for the name of a network; pgmpy looks for declarations inside it."""
-    word = _like(name)
+    (word,) = WORDS.of_variables([name])
     return "unknown" if re.search("variable|probability", word) else word
 
 
-def true_name_property(key: str, names: Sequence[str]) -> str:
-    r"""Return the property that holds names as they are, as JSON strings of plain text.
-
-    Examples
-    --------
-    >>> print(true_name_property(STATES_KEY, ["<5", "n/a"]))
-    property exactlearn_states = "<5", "n\u002fa" ;
-    """
-    return f"property {key} = {', '.join(map(_guarded, names))} ;"
+def _spelling(name: str) -> str:
+    return re.sub(_TABLE, r"\1_", spelt(name, "A-Za-z0-9_.-"))
 
 
-def _guarded(name: str) -> str:
-    return _ACTIVE.sub(lambda mark: f"\\u{ord(mark[0]):04x}", json.dumps(name))
+WORDS = Words(_WORD, re.compile(rf"{_WORD.pattern}|[+-]?[0-9]+"), str.lower, _spelling)
+"""Words that the format and the programs that read it hold; no two variables differ in case only.
 
-
-def _like(name: str) -> str:
-    """Return a word like a name."""
-    near = re.sub(_TABLE, r"\1_", spelt(name, "A-Za-z0-9_.-"))
-    if re.fullmatch(_KEYWORDS, near):
-        return near + "_"
-    return near if _WORD.fullmatch(near) else "_" + near
+Examples
+--------
+>>> WORDS.of_variables(["smoke", "table", "a b", "a.b", "a|b", "SMOKE", "2e"])
+['smoke', '_table', 'a_b', 'a.b', 'a_b_2', 'SMOKE_2', '_2e']
+>>> WORDS.of_states(["0", "-1", "<=2.5", "(2.5, 4.1]", "Asy/Patch"])
+['0', '-1', 'lteq2.5', '_2.5_4.1_', 'Asy_Patch']
+"""
