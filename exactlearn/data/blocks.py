@@ -178,15 +178,13 @@ class Blocks(Displayed, shown="sources variables states"):
                     f"another part of the table has{did_you_mean(name, known)}"
                 )
         names = self.variables or tuple(known)
-        return Dataset(
-            *code_columns(
-                [known[name] for name in names],
-                states={name: self.states[name] for name in names},
-                missing=self.missing,
-                discretise={},
-                place=rows.place,
-                weights=rows.weights,
-            )
+        return code_columns(
+            [known[name] for name in names],
+            states={name: self.states[name] for name in names},
+            missing=self.missing,
+            discretise={},
+            place=rows.place,
+            weights=rows.weights,
         )
 
 

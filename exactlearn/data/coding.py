@@ -5,13 +5,14 @@ States are ordered as declared, else as numbers or bins if all are such, else as
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.data import MANY
 from exactlearn.data.codes import MISSING, code_type, repeated, row_place
+from exactlearn.data.dataset import Dataset
 from exactlearn.data.discretisation import discretise, parse_rule, warn_of_bins
 from exactlearn.data.labels import (
     Column,
@@ -40,16 +41,6 @@ class Coded:
     edges: tuple[float, ...] | None = None
 
 
-class CodedTable(NamedTuple):
-    """The fields of a :class:`exactlearn.data.dataset.Dataset`, in its order."""
-
-    codes: NDArray[np.int8] | NDArray[np.int16]
-    names: tuple[str, ...]
-    states: tuple[tuple[str, ...], ...]
-    weights: NDArray[np.float64] | None
-    edges: dict[str, tuple[float, ...]]
-
-
 def code_columns(
     columns: Sequence[Column],
     *,
@@ -58,8 +49,9 @@ def code_columns(
     discretise: Mapping[str, str],
     place: Place,
     weights: NDArray[np.float64] | None = None,
+    lines: NDArray[np.int64] | None = None,
     left_out: dict[str, str] | None = None,
-) -> CodedTable:
+) -> Dataset:
     """Return the coded columns; one error names all unusable ones.
 
     Parameters
@@ -76,6 +68,8 @@ def code_columns(
         Returns where a column or cell stands, for messages.
     weights
         Weight of each row.
+    lines
+        The line of each row in its file.
     left_out
         Takes the columns without two states, with the reason; without it they are an error.
 
@@ -103,7 +97,7 @@ def code_columns(
             faults.append(fault)
     if faults:
         raise DataError(summary(faults))
-    return assemble(list(coded), list(coded.values()), len(columns[0].codes), weights)
+    return assemble(list(coded), list(coded.values()), len(columns[0].codes), weights, lines)
 
 
 def check_known(what: str, chosen: Sequence[str] | Mapping[str, Any], names: Sequence[str]) -> None:
@@ -205,14 +199,15 @@ def assemble(
     coded: Sequence[Coded],
     rows: int,
     weights: NDArray[np.float64] | None,
-) -> CodedTable:
+    lines: NDArray[np.int64] | None = None,
+) -> Dataset:
     """Return the table of coded columns."""
     most = max((len(column.states) for column in coded), default=0)
     codes = np.empty((rows, len(coded)), code_type(most))
     for j, column in enumerate(coded):
         codes[:, j] = column.codes
     edges = {n: c.edges for n, c in zip(names, coded, strict=True) if c.edges is not None}
-    return CodedTable(codes, tuple(names), tuple(c.states for c in coded), weights, edges)
+    return Dataset(codes, tuple(names), tuple(c.states for c in coded), weights, edges, lines)
 
 
 def code_frame(
@@ -223,7 +218,7 @@ def code_frame(
     discretise: Mapping[str, str] | None,
     drop: Sequence[str] = (),
     left_out: dict[str, str] | None = None,
-) -> CodedTable:
+) -> Dataset:
     """Code a frame; see :meth:`exactlearn.data.dataset.Dataset.from_frame`."""
     import pandas as pd  # takes long
 
@@ -256,7 +251,7 @@ def code_array(
     states: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | None,
     missing: Sequence[str],
     **more: Any,
-) -> CodedTable:
+) -> Dataset:
     """Code an array; see :meth:`exactlearn.data.dataset.Dataset.from_array`."""
     import pandas as pd  # takes long
 

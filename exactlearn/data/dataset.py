@@ -175,8 +175,7 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         """
         from exactlearn.data.coding import code_frame  # pandas takes long to import
 
-        table = code_frame(frame, states=states, missing=missing, discretise=discretise, drop=drop)
-        return cls(*table)
+        return code_frame(frame, states=states, missing=missing, discretise=discretise, drop=drop)
 
     @classmethod
     @checked_arguments(
@@ -224,7 +223,7 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
         from exactlearn.data.coding import code_array  # pandas takes long to import
 
         table = np.asarray(array)
-        return cls(*code_array(table, names, states, missing, discretise=discretise, drop=drop))
+        return code_array(table, names, states, missing, discretise=discretise, drop=drop)
 
     def row_place(self, row: int) -> str:
         """Return the place of a row for messages, given its index: ``row 3 (line 4)``.
@@ -615,8 +614,8 @@ def _coded(
         missing = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
         try:
             if is_array:
-                return Dataset(*code_array(value, None, states, missing, **how))
-            return Dataset(*code_frame(value, states=states, missing=missing, **how))
+                return code_array(value, None, states, missing, **how)
+            return code_frame(value, states=states, missing=missing, **how)
         except DataError as error:  # its advice names parameters that the caller may lack
             maker = "from_array" if is_array else "from_frame"
             lacking = ["missing"] if left_out is not None else ["discretise", "drop", "missing"]

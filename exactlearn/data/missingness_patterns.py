@@ -54,6 +54,7 @@ def missingness_patterns(dataset: DatasetLike) -> MissingnessPatterns:
 
     Examples
     --------
+    >>> from exactlearn import Dataset
     >>> table = Dataset(np.array([[0, -1], [1, 1], [1, -1]]), ("a", "b"), (("no", "yes"),) * 2)
     >>> found = missingness_patterns(table)
     >>> found.missing.tolist(), found.weights.tolist()

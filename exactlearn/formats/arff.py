@@ -23,6 +23,7 @@ import numpy as np
 
 from exactlearn._runtime.files import atomic_write, read_lines
 from exactlearn.data.codes import repeated
+from exactlearn.data.coding import tidy
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, FormatError, as_written
 from exactlearn.formats.delimited import coded_columns, written_rows
@@ -66,12 +67,8 @@ def read_arff(path: Path, header: bool = True, separator: str | None = None) -> 
         raise FormatError(f"{path}: expected lines '@attribute NAME {{A, B}}', found none")
     numbers: list[int] = []
     columns = coded_columns(_rows(path, content, len(names), numbers), len(names))
-    seen = []
-    for column in columns:
-        labels = [label for label in column.labels if label != _MISSING]
-        place = {label: code for code, label in enumerate(labels)}
-        seen.append(column.relabelled(labels, [place.get(own, -1) for own in column.labels]))
-    return RawTable(path, tuple(names), tuple(seen), np.array(numbers), states=states)
+    seen = tuple(tidy(column, (_MISSING,)) for column in columns)
+    return RawTable(path, tuple(names), seen, np.array(numbers), states=states)
 
 
 def write_arff(dataset: Dataset, names: Sequence[str], path: Path, missing: str) -> None:

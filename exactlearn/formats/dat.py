@@ -24,12 +24,13 @@ from exactlearn.data.coding import generated_names
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import Column
 from exactlearn.errors import DataError
-from exactlearn.formats._interchange import distinct, spelt
+from exactlearn.formats._interchange import Words
 from exactlearn.formats.delimited import DELIMITED, written_rows
 from exactlearn.formats.raw_table import RawTable, TableFormat
 
 _WHOLE = re.compile("[0-9]{1,9}")
 _WORD = re.compile(r"[\w.:-]+")
+_WORDS = Words(_WORD, _WORD)
 
 
 def read_dat(path: Path, header: bool, separator: str | None) -> RawTable:
@@ -69,8 +70,7 @@ def write_dat(dataset: Dataset, names: Sequence[str], path: Path, missing: str) 
     """
     if dataset.weights is not None:
         raise DataError(f"{path}: the format has no weights of rows; write .csv")
-    plain = [name if _WORD.fullmatch(name) else "" for name in names]
-    words = distinct(plain, names, str, lambda name: spelt(name) or "_")
+    words = _WORDS.of_variables(names)
     states = [map(str, range(size)) for size in dataset.cardinalities]
     rows = written_rows(dataset, states, missing, " ")
     sizes = " ".join(map(str, dataset.cardinalities))

@@ -124,15 +124,15 @@ def read_dataset(
     text = read_table(locate(path, ".csv"), header=header, separator=separator)
     rows = labelled_rows(text, names=names, drop=drop, weights=weights, missing=missing)
     listed = {k: v for k, v in rows.listed.items() if k not in (discretise or {})}
-    coded = code_columns(
+    return code_columns(
         rows.columns,
         states={**listed, **(states or {})},
         missing=missing,
         discretise=discretise or {},
         place=rows.place,
         weights=rows.weights,
+        lines=text.lines if text.unit == "line" else None,
     )
-    return Dataset(*coded, lines=text.lines if text.unit == "line" else None)
 
 
 def labelled_rows(

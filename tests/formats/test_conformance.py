@@ -243,5 +243,6 @@ def test_a_format_of_networks_is_one_entry(tmp_path, monkeypatch):
         models.NETWORKS, ".new", Format(lambda path: network, lambda *given: written.append(given))
     )
     write_model(network, tmp_path / "a.new")
+    (tmp_path / "a.new").touch()
     assert read_model(tmp_path / "a.new") is network
     assert written == [(network, tmp_path / "a.new")]

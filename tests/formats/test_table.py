@@ -1,4 +1,5 @@
 import gzip
+import warnings
 
 import numpy as np
 import pytest
@@ -303,7 +304,7 @@ def test_refusals(read, text, options, error, message):
 def test_missing_file_and_folder(tmp_path):
     with pytest.raises(OptionError, match="no such file"):
         read_dataset(tmp_path / "none.csv")
-    with pytest.raises(OptionError, match="is a folder"):
+    with pytest.raises(OptionError, match="found a folder"):
         read_dataset(tmp_path)
 
 
@@ -379,7 +380,12 @@ def test_votes(data_dir):
     ],
 )
 def test_public_tables(data_dir, file, shape, holes, options):
-    table = read_dataset(data_dir / "uci" / file, header=False, **options)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        table = read_dataset(data_dir / "uci" / file, header=False, **options)
+    # The weight of a row, capital gain and capital loss; no false alarm.
+    named = [str(one.message).split("'")[1] for one in caught]
+    assert named == (["X2", "X10", "X11"] if file == "adult.data.gz" else [])
     assert table.codes.shape == shape
     assert len(table.missing_cells) == holes
     # Declared as read, nothing changes.
