@@ -107,6 +107,8 @@ class Progress:
     ----------
     notes
         Remarks for the user.
+    open_nodes
+        Nodes or states that the search of the current component is still to process.
 
     Parameters
     ----------
@@ -135,6 +137,7 @@ class Progress:
         self.chosen = np.full(problem.n_variables, -1, np.int64)
         self.selected = [np.zeros(0, np.int64) for _ in components]
         self.values = np.zeros(len(problem.options), np.int64)
+        self.open_nodes = 0
         self.notes: list[str] = []
         self._lowest = inf
 
@@ -185,12 +188,14 @@ class Progress:
         self._record()
         return True
 
-    def prove(self, k: int, bound: float, nodes: int = 0, *, closed: bool = True) -> None:
+    def prove(
+        self, k: int, bound: float, nodes: int = 0, *, open_nodes: int = 0, closed: bool = True
+    ) -> None:
         """Take a valid bound on component ``k``; it never falls below the incumbent's score.
 
         ``closed``: the component is done.
         """
-        self.closed[k] = closed
+        self.closed[k], self.open_nodes = closed, open_nodes
         self.nodes[k] = max(self.nodes[k], nodes)
         bound = max(bound, self.scores[k])
         if bound < self.bounds[k]:
@@ -253,7 +258,8 @@ class Progress:
     def _event(self) -> Event:
         values = tuple(self.values.tolist())
         nodes = sum(self.nodes)
-        return Event(self.control.seconds, self.score, self.bound, nodes, self.parents, values)
+        score, bound, seconds = self.score, self.bound, self.control.seconds
+        return Event(seconds, score, bound, nodes, self.parents, values, self.open_nodes)
 
 
 class ComponentControl(SearchControl):
@@ -321,9 +327,9 @@ class ComponentControl(SearchControl):
         """
         return self._progress.improve(self._k, chosen, values)
 
-    def prove(self, bound: float, nodes: int = 0) -> None:
-        """Take a valid bound, and the number of nodes so far."""
-        self._progress.prove(self._k, bound, nodes, closed=False)
+    def prove(self, bound: float, nodes: int = 0, open_nodes: int = 0) -> None:
+        """Take a valid bound, and the numbers of nodes so far and of those to be processed."""
+        self._progress.prove(self._k, bound, nodes, open_nodes=open_nodes, closed=False)
 
     def note(self, text: str) -> None:
         """Keep a message for the result."""

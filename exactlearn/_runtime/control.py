@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 from time import monotonic
 from types import FrameType
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("exactlearn.search")
 """Says which stages of long computations begin and end (INFO), and what improves (DEBUG).
 
-Stages and improvements of a search within another one are at most at DEBUG. Nothing is printed
-unless the caller configures :mod:`logging`.
+Stages of a search within another one are at most at DEBUG; its improvements, and those of a search
+with a listener, are left to that. Nothing is printed unless the caller configures :mod:`logging`.
 """
 logging.getLogger("exactlearn").addHandler(logging.NullHandler())
 
@@ -41,6 +41,15 @@ UNFINISHED: set[Path] = set()
 
 GRACE = 0.7
 """Seconds that a command without a result to keep has to end by itself after a signal."""
+
+
+COLUMNS = ("seconds", "nodes", "open", "incumbent", "bound", "gap %")
+"""The columns of :attr:`Event.row`."""
+
+ROW = "{:>9} {:>10} {:>8} {:>16} {:>16} {:>8}"
+
+HEAD = ROW.format(*COLUMNS)
+"""The line above the rows of events."""
 
 
 class Event(NamedTuple):
@@ -56,6 +65,15 @@ class Event(NamedTuple):
         Nodes of the search tree processed so far.
     parents, values
         The best selection so far (``None`` before the first) and its choices.
+    open_nodes
+        Nodes or states that are still to be processed; 0 where the search has none.
+
+    Examples
+    --------
+    >>> print(HEAD)
+      seconds      nodes     open        incumbent            bound    gap %
+    >>> print(Event(1.5, -200.0, -199.0, 7, None).row)
+          1.5          7        -        -200.0000        -199.0000     0.50
     """
 
     seconds: float
@@ -64,6 +82,19 @@ class Event(NamedTuple):
     nodes: int
     parents: tuple[tuple[int, ...], ...] | None
     values: tuple[int, ...] = ()
+    open_nodes: int = 0
+
+    @property
+    def gap(self) -> float:
+        """Relative distance of bound and score; infinite while one of them is not known."""
+        return max(0.0, self.bound - self.score) / max(abs(self.score), 1e-9)
+
+    @property
+    def row(self) -> str:
+        """The event as a row of a table, under :data:`HEAD`."""
+        scores = (f"{x:.4f}" if isfinite(x) else "-" for x in (self.score, self.bound))
+        gap = f"{100 * self.gap:.2f}" if isfinite(self.gap) else "-"
+        return ROW.format(f"{self.seconds:.1f}", self.nodes, self.open_nodes or "-", *scores, gap)
 
 
 OnEvent = Callable[[Event], None]
@@ -202,14 +233,8 @@ class SearchControl:
         event = self.state()
         if event.score > -inf and (not self.trace or self.trace[-1][1:] != event[1:3]):
             self.trace.append(event[:3])
-            if self.outermost is self:
-                LOG.debug(
-                    "score %.10g  bound %.10g  after %.1f s, %d nodes",
-                    event.score,
-                    event.bound,
-                    event.seconds,
-                    event.nodes,
-                )
+            if self.outermost is self and self.on_event is None:  # a listener logs by itself
+                LOG.debug("%s", event.row if len(self.trace) > 1 else f"{HEAD}\n{event.row}")
         self._report(event)
 
     def report(self) -> None:

@@ -163,7 +163,7 @@ class Incumbent(SearchControl):
         self.working_values = np.zeros(0, np.int64)
         self.score, self.bound = -inf, inf
         self.tops = np.full(1, inf)
-        self.nodes = 0
+        self.nodes = self.open_nodes = 0
         self.ledger: Ledger | None = None
         self._hurried_until = inf
         self.client: Any = None
@@ -269,7 +269,8 @@ class Incumbent(SearchControl):
     def _event(self, nodes: int = 0) -> Event:
         values = () if self.parents is None else tuple(self.values.tolist())
         nodes += self.nodes
-        return Event(self.seconds, self.score, self.bound, nodes, self.parents, values)
+        score, bound, left = self.score, self.bound, self.open_nodes
+        return Event(self.seconds, score, bound, nodes, self.parents, values, left)
 
 
 TOLERANCE = 1e-9

@@ -1,6 +1,7 @@
 """What a person sees of a running search, and what a kill of the process leaves on disk."""
 
 from collections.abc import Callable
+from math import inf
 from time import monotonic
 from types import TracebackType
 from typing import Self
@@ -19,7 +20,7 @@ from rich.progress import (
 from rich.text import Text
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS
-from exactlearn._runtime.control import Event
+from exactlearn._runtime.control import HEAD, Event
 from exactlearn.commands.output import LOG
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.reporting.report import number, percent
@@ -168,14 +169,17 @@ class ProgressDisplay:
 
     def __call__(self, event: Event) -> None:
         """Show an event of a running search."""
-        values = {"score": number(event.score), "bound": number(event.bound)}
-        if event.parents is not None:
-            gap = max(0.0, event.bound - event.score) / max(abs(event.score), 1e-9)
-            values["gap"] = percent(gap)
-            self._show_closed(gap)
+        values = {
+            "score": number(event.score),
+            "bound": number(event.bound),
+            "gap": percent(event.gap),
+        }
+        self._show_closed(event.gap)
         known = "  ".join(f"{name} {value}" for name, value in values.items() if value)
+        if known and not self._state:
+            self._say(f"{HEAD}  {self._task}")
         where = f"{event.nodes} nodes" if event.nodes else "at the root"
-        self.show(known, f"{event.seconds:.1f} s  {where}", where)
+        self.show(known, event.row, f"{known}  {where}")
 
     def stage(self, task: str) -> None:
         """Go on to another task, of which nothing is known yet."""
@@ -186,15 +190,22 @@ class ProgressDisplay:
         if self._verbose:
             click.echo(f"{task} ...", err=True)
 
-    def show(self, state: str, clock: str = "", live_clock: str = "") -> None:
-        """Show any other state, such as an iteration's likelihood; the live line has a clock."""
+    def show(self, state: str, row: str | None = None, live: str | None = None) -> None:
+        """Show any other state, such as an iteration's likelihood.
+
+        Where the state is new, a line of its own is the row that is given; the live line may have
+        another text.
+        """
         if self._live is not None:
-            self._live.update(self._line, state=f"{state}  {live_clock}".strip())
+            self._live.update(self._line, state=live or state)
         if state != self._state:
-            LOG.debug("%s  %s  %s", self._task, state, clock)
-            if self._verbose:
-                click.echo(f"{self._task}  {state}  {clock}", err=True)
+            self._say(row or f"{self._task}  {state}")
         self._state = state
+
+    def _say(self, line: str) -> None:
+        LOG.debug("%s", line)
+        if self._verbose:
+            click.echo(line, err=True)
 
     def warn(self, text: str) -> None:
         """Print a line of its own, above the live line."""
@@ -207,7 +218,9 @@ class ProgressDisplay:
             click.echo(text, err=True)
 
     def _show_closed(self, gap: float) -> None:
-        """Let the bar show how much of the widest gap is closed."""
+        """Let the bar show how much of the widest gap is closed, once there is one."""
+        if gap == inf:
+            return
         self._widest = max(self._widest, gap)
         if self._live is not None and self._widest > 0:
             closed = 1 - gap / self._widest

@@ -297,8 +297,10 @@ class Master:
         )
 
     def _take_bound(self) -> None:
-        bound = self._bound(min(self.model.getDualbound(), self.cutoff))
-        self.control.prove(bound, self.model.getNTotalNodes())
+        model, is_solving = self.model, self.model.getStage() == STAGE.SOLVING
+        bound = self._bound(min(model.getDualbound(), self.cutoff))
+        left = model.getNNodesLeft() if is_solving else 0
+        self.control.prove(bound, model.getNTotalNodes(), left)
 
     def _take_best(self) -> None:
         """Read SCIP's best solution; its score is recomputed from the candidates."""

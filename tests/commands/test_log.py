@@ -7,7 +7,7 @@ import pytest
 
 from tests.command_line import fails, run
 
-LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (DEBUG|INFO|WARNING|ERROR) \S.*")
+LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (DEBUG|INFO|WARNING|ERROR) +\S.*")
 
 
 def lines(file):
@@ -30,7 +30,12 @@ def test_each_line_has_its_time_and_the_first_and_last_say_what_ran_and_how_it_e
 def test_improvements_are_logged_when_verbose(tmp_path):
     file = tmp_path / "a.log"
     run("augment", "cancer-mcar", "--method", "t-local", "-v", "--log", file)
-    assert any("DEBUG" in line and "score" in line for line in lines(file))
+    (head,) = (line for line in lines(file) if "incumbent" in line)
+    assert head.split()[2:8] == ["seconds", "nodes", "open", "incumbent", "bound", "gap"]
+    rows = [line.split() for line in lines(file) if re.search(r"DEBUG +\d+\.\d ", line)]
+    assert rows
+    assert all(len(row) == 8 for row in rows)
+    assert len({tuple(row[5:]) for row in rows}) == len(rows)  # each improvement once
 
 
 def test_a_log_is_new_and_has_the_error_that_ended_the_command(tmp_path):

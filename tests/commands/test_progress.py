@@ -159,10 +159,19 @@ def test_verbose_messages_name_each_improvement_once(capsys):
         for one in (NOTHING, event(-3), event(-3, 1.0), event(-2)):
             display(one)
     lines = capsys.readouterr().err.splitlines()
-    assert [line.split("  ")[1] for line in lines] == [
-        "bound 5.0000", "score -3.0000", "score -2.0000",
-    ]  # fmt: skip
-    assert "gap 350.00 %" in lines[-1]
+    assert " ".join(lines[0].split()) == "seconds nodes open incumbent bound gap % solving"
+    assert [line.split() for line in lines[1:]] == [
+        ["0.0", "0", "-", "-", "5.0000", "-"],
+        ["0.0", "0", "-", "-3.0000", "5.0000", "266.67"],
+        ["0.0", "0", "-", "-2.0000", "5.0000", "350.00"],
+    ]
+    assert len({len(line.removesuffix("  solving")) for line in lines}) == 1  # columns
+
+
+def test_an_event_shows_its_open_nodes(capsys):
+    with ProgressDisplay("solving", verbose=True) as display:
+        display(event(-3)._replace(nodes=12, open_nodes=5))
+    assert capsys.readouterr().err.splitlines()[1].split()[1:3] == ["12", "5"]
 
 
 def test_quiet_beats_verbose(capsys):

@@ -287,7 +287,7 @@ class TestLog:
             el.learn(table(13, share=0.05), missing="augment", ess=1)
         details = {record.levelname for record in caplog.records}
         assert details == {"DEBUG", "INFO"}
-        assert any(record.getMessage().startswith("score -") for record in caplog.records)
+        assert any("incumbent" in record.getMessage() for record in caplog.records)
 
     def test_nothing_is_printed_by_default(self, capfd):
         el.learn(table(13))

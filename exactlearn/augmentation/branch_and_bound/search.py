@@ -93,6 +93,7 @@ def branch(task: Task, pool: SolutionPool) -> bool:
     while queue and -queue[0][0] > pool.target:
         states.offer(queue)
         priority, _, node, multipliers = current = heappop(queue)
+        incumbent.open_nodes = len(queue)
         incumbent.prove(-priority)
         dual = solve_dual(master, node, multipliers, pool.target)
         if dual is None:
