@@ -163,7 +163,7 @@ def test_the_gadget_has_one_artificial_variable_for_each_cell_and_state():
     artificial = int(data.cardinalities[cells[:, 1]].sum())
     assert problem.n_variables == 3 + artificial
     row, variable = cells[0]
-    name = f"{data.names[variable]}[{row}]={data.states[variable][0]}"
+    name = f"{data.names[variable]}[{row + 1}]={data.states[variable][0]}"
     assert problem.names[3] == name
     assert [ps for ps, _ in problem.candidates(3)] == [(0, 1, 2, 4), ()]
     from exactlearn.solvers import solve

@@ -107,14 +107,14 @@ def _without_loops(
 
 
 def artificial_names(dataset: Dataset, taken: Sequence[str]) -> list[str]:
-    """Name each missing cell's artificial variables, such as ``smoke[17]=yes`` for row 17.
+    """Name each missing cell's artificial variables, such as ``smoke[17]=yes`` in the 17th row.
 
     Characters that score files cannot hold are replaced, and clashes are numbered.
     """
     seen, names = set(taken), []
     for row, variable in dataset.missing_cells:
         for state in dataset.states[variable]:
-            name = "_".join(f"{dataset.names[variable]}[{row}]={state}".split()) or "_"
+            name = "_".join(f"{dataset.names[variable]}[{row + 1}]={state}".split()) or "_"
             unique, number = name, 2
             while unique in seen:
                 unique, number = f"{name}.{number}", number + 1
