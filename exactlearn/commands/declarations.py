@@ -140,8 +140,9 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
     """Learn the network that maximises the score of a table, with a proof or a bound.
 
     The input is a table, the name of a bundled one, or a file of local scores (.jkl, .scores,
-    .parquet). -o writes the NETWORK, the record (.json), the scores (.jkl, .scores, .parquet), a
-    figure (.svg, .png, .pdf, .dot), or all of them into a folder, with the trace. With --best,
+    .parquet), with --data for parameters. -o writes the NETWORK, the record (.json), the scores
+    (.jkl, .scores, .parquet), a figure (.svg, .png, .pdf, .dot), or all of them into a folder, with
+    the trace. With --best,
     --best-classes or --within more than one network is listed, with their arcs.
 
     Where cells are missing, the score is that of expected counts, under a network that structural
@@ -165,7 +166,7 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
 
     written_in_run = "solved"
     groups: ClassVar = {
-        "Score": "counts local_models log_linear_parents",
+        "Score": "data counts local_models log_linear_parents",
         "Search": "start",
         "Limits and seed": "gap memory_limit threads jobs",
         "Certainty": "bootstrap averaged runner_up",
@@ -175,6 +176,12 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
     }
 
     source: str = argument("DATA.csv|SCORES.jkl", reads=True, in_run="file")
+    data: str | None = option(
+        None,
+        reads=True,
+        metavar="DATA.csv",
+        help="With SCORES: the table from which the parameters of the network are estimated.",
+    )
     start: str | None = option(
         None,
         reads=True,
@@ -1051,7 +1058,8 @@ class Convert(CompleteLearning, Clustered):
     (.pdg.json) as .pdg.json, as a network with auxiliary variables for its nodes, or as a figure,
     which as .dot shows the forest of variables, too; a table (.csv, .tsv, .arff, .dat, .parquet,
     ...) as a table or as its local scores (.jkl, .scores); scores (.jkl, .scores, .parquet) as
-    scores. '.gz' may follow a text's suffix.
+    scores, or as an integer program for other solvers (.lp, .mps, .cip). '.gz' may follow a text's
+    suffix.
 
     Examples
     --------

@@ -32,12 +32,13 @@ from exactlearn.commands.pipeline import (
     constraints,
     directions,
     learn_complete,
+    load,
     scored_problem,
     with_chosen_ess,
 )
 from exactlearn.commands.search import conclude, run_shown_search
 from exactlearn.commands.sections import CLASS_SEARCHES
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import OptionError
 from exactlearn.formats import written_suffixes
 from exactlearn.formats.graph_file import read_graph
@@ -48,7 +49,7 @@ from exactlearn.formats.scores import is_score_file, read_scores, score_text
 from exactlearn.reporting.report import learning_record
 from exactlearn.reporting.trace import Learned
 from exactlearn.scoring.local_models import LocalModels
-from exactlearn.solvers import Result
+from exactlearn.solvers import Problem, Result
 from exactlearn.solvers.enumeration.networks import Enumeration
 from exactlearn.structure.selection import Scored
 
@@ -59,7 +60,10 @@ _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
 def run(options: Solve, output: Output) -> None:
     """Run the command."""
     path = place(options.source, options)
-    writable(output, with_data=not is_score_file(path), completes=False)
+    has_scores = is_score_file(path)
+    if options.data is not None and not has_scores:
+        raise OptionError("--data is for local scores, but a table was given; leave it out")
+    writable(output, with_data=not has_scores or options.data is not None, completes=False)
     _require_writable(options)
     if options.solver in CLASS_SEARCHES:
         search_classes(options, path, output)
@@ -67,6 +71,7 @@ def run(options: Solve, output: Output) -> None:
         data, scored, left, choice = _read(path, options, output, display.stage)
         problem, models = scored.problem, scored.models
         is_incomplete = data is not None and not data.is_complete
+        rows = data if options.data is None else _rows_of(problem, options)
         more = solver_keywords(options, problem.names)
         if options.certificate is not None and data is None:
             more["scores"] = score_text(path)
@@ -102,7 +107,7 @@ def run(options: Solve, output: Output) -> None:
                 problem.names,
                 learned.parents,
                 record,
-                data,
+                rows,
                 lambda: problem,
                 options.smoothing,
                 options.counts if is_incomplete else None,
@@ -187,6 +192,16 @@ def _read(
             "cells in"
         )
     return data, scored, left, choice
+
+
+def _rows_of(problem: Problem, options: Solve) -> Dataset:
+    """Return the columns of a table beside local scores, in the order of these."""
+    assert options.data is not None
+    table = load(options.data, options)
+    known = dict(zip(table.names, table.states, strict=True))
+    states = tuple(known.get(name, ()) for name in problem.names)
+    codes = aligned_codes(table, problem.names, states)
+    return Dataset(codes, problem.names, states, table.weights, lines=table.lines)
 
 
 def local_models_record(

@@ -10,7 +10,8 @@ decision graph             :mod:`~.models` ``GRAPHS``       :mod:`~.pdg_json`
 naive Bayes model          :mod:`~.models` ``NAIVE_BAYES``  :mod:`~.naive_bayes_json`
 table                      :mod:`~.table` ``FORMATS``       :mod:`~.delimited`,  :mod:`~.parquet`,
                                                             :mod:`~.arff`,  :mod:`~.dat`
-local scores               :mod:`~.scores` ``FORMATS``      :mod:`~.jkl`,  :mod:`~.parquet_scores`
+local scores               :mod:`~.scores` ``FORMATS``      :mod:`~.jkl`,  :mod:`~.parquet_scores`,
+                                                            :mod:`~.integer_program`
 graph                      :mod:`~.graph_file` ``FORMATS``  :mod:`~.graph_file`,  :mod:`~.dot`
 missingness graph          (text or JSON)                   :mod:`~.missingness_file`
 certificate                (one format: JSON)               :mod:`~.certificate_file`

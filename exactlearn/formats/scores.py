@@ -1,8 +1,10 @@
 """Files of local scores in any format, decided by the suffix.
 
 ``.jkl`` and ``.scores`` are two suffixes of one text format (:mod:`exactlearn.formats.jkl`), which
-GOBNILP reads under both; ``.parquet`` is a table (:mod:`exactlearn.formats.parquet_scores`). A
-``.txt`` file is one of local scores when it begins as such: a number, then a name and a number.
+GOBNILP reads under both; ``.parquet`` is a table (:mod:`exactlearn.formats.parquet_scores`);
+``.lp``, ``.mps`` and ``.cip`` are the integer program for other solvers, which is only written
+(:mod:`exactlearn.formats.integer_program`). A ``.txt`` file is one of local scores when it begins
+as one: a number, then a name and a number.
 """
 
 import os
@@ -12,6 +14,7 @@ from pathlib import Path
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import read_lines, read_text, suffix_of
 from exactlearn.formats import Format, format_of, writer_of
+from exactlearn.formats.integer_program import read_program, write_program
 from exactlearn.formats.jkl import format_jkl, read_jkl, write_jkl
 from exactlearn.formats.parquet_scores import (
     holds_scores,
@@ -21,12 +24,16 @@ from exactlearn.formats.parquet_scores import (
 from exactlearn.solvers.problem import Problem
 
 _TEXT = Format(read_jkl, write_jkl)
+_PROGRAM = Format(read_program, write_program)
 
 FORMATS: dict[str, Format[Problem]] = {
     ".jkl": _TEXT,
     ".scores": _TEXT,
     ".txt": Format(read_jkl),
     ".parquet": Format(read_parquet_scores, write_parquet_scores),
+    ".lp": _PROGRAM,
+    ".mps": _PROGRAM,
+    ".cip": _PROGRAM,
 }
 """Formats by the suffix of the file."""
 
@@ -81,7 +88,8 @@ def write_scores(problem: Problem, path: str | os.PathLike[str]) -> None:
     problem
         A problem without choices.
     path
-        A file ending in ``.jkl``, ``.scores`` (these also with ``.gz``) or ``.parquet``.
+        A file ending in ``.jkl``, ``.scores`` (these also with ``.gz``) or ``.parquet``; or in
+        ``.lp``, ``.mps`` or ``.cip`` for the integer program.
 
     Raises
     ------

@@ -536,3 +536,27 @@ def test_counts_of_missing_cells_are_estimated(tmp_path):
 
 def test_counts_are_for_tables(scores):
     assert "--counts is for a table" in fails("solve", str(scores), "--counts", "d-mar")
+
+
+class TestScoresBesideTheirTable:
+    @pytest.mark.parametrize("name", ["asia-mnar-complete", "asia-mnar"])
+    def test_parameters_come_from_the_table(self, name, tmp_path):
+        scores, found, expected = (tmp_path / file for file in ("s.jkl", "a.bif", "b.bif"))
+        run("convert", "asia-mnar-complete", "--max-parents", 2, "-o", scores)
+        rows = tmp_path / "rows.csv"
+        read_dataset(name).to_frame().iloc[:, ::-1].to_csv(rows, index=False)
+        run("solve", scores, "--data", rows, "-o", found)
+        learned = read_network(found)
+        assert learned.names == read_dataset(name).names
+        if name == "asia-mnar-complete":
+            run("solve", name, "--max-parents", 2, "-o", expected)
+            assert learned == read_network(expected)
+
+    def test_a_table_needs_no_other(self, tmp_path):
+        assert "--data" in fails("solve", "asia-mnar-complete", "--data", "asia-mnar-complete")
+
+    def test_a_table_without_a_variable_of_the_scores_is_refused(self, tmp_path):
+        scores = tmp_path / "s.jkl"
+        run("convert", "asia-mnar-complete", "--max-parents", 1, "-o", scores)
+        message = fails("solve", scores, "--data", "cancer-mcar-complete", "-o", tmp_path / "n.bif")
+        assert "no column 'asia'" in message
