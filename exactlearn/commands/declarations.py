@@ -1374,10 +1374,10 @@ class Reproduce(Random, OnCluster):
 class Rerun(Declared):
     """Repeat the command that made a record, and compare the new answer with the recorded one.
 
-    RESULT.json is a record that -o or --json gave, or a folder with result.json. Its key 'made_by'
-    holds the command, the options and the hashes of the files that were read; a file or a version
-    that differs is named. Times are not compared, numbers with a relative tolerance of 1e-9. -o
-    names a file or folder for what the command writes; without it nothing is written.
+    RESULT.json is a record that -o or --json gave, or a folder that a command wrote. Its key
+    'made_by' holds the command, the options and the hashes of the files that were read; a file or a
+    version that differs is named. Times are not compared, numbers with a relative tolerance of
+    1e-9. -o names a file or folder for what the command writes; without it nothing is written.
 
     Exit status: 0 when the answers are equal, 5 when they differ.
 

@@ -104,6 +104,16 @@ def signed(record: Mapping[str, Any]) -> dict[str, Any]:
     return dict(record) if made_by is None else {**record, "made_by": made_by.to_dict()}
 
 
+FOLDER_RECORDS = ("result.json", "sweep.json", "compare.json")
+"""Names of the record in a folder that a command wrote."""
+
+
+def record_in(folder: Path) -> Path:
+    """Return the record in a folder, or where the first of :data:`FOLDER_RECORDS` would be."""
+    records = (folder / name for name in FOLDER_RECORDS)
+    return next((path for path in records if path.is_file()), folder / FOLDER_RECORDS[0])
+
+
 def note_table(path: Path, rows: int, columns: int, files: Sequence[Path] = ()) -> None:
     """Note a table that the running command has read, from one file or several."""
     if made_by := current():

@@ -13,7 +13,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Report
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import load
-from exactlearn.commands.provenance import files_read, sha256
+from exactlearn.commands.provenance import files_read, record_in, sha256
 from exactlearn.commands.rerun import declared
 from exactlearn.commands.runs import read_run
 from exactlearn.commands.sections import Reading
@@ -24,8 +24,8 @@ from exactlearn.reporting.page import page
 from exactlearn.reporting.page_content import PageContent
 from exactlearn.structure.learning import LearnedNetwork
 
-RECORD, PAGE = "result.json", "report.html"
-"""Names of a folder's record and page."""
+PAGE = "report.html"
+"""Name of a folder's page."""
 
 
 def run(options: Report, output: Output) -> None:
@@ -106,10 +106,10 @@ def page_content(source: Path) -> PageContent:
 
 
 def _of_folder(folder: Path) -> PageContent:
-    record, run = folder / RECORD, folder / "run.toml"
+    record, run = record_in(folder), folder / "run.toml"
     if not record.is_file() and not run.is_file():
         raise OptionError(
-            f"{folder}: expected {RECORD} in it, as commands write it into a folder with "
+            f"{folder}: expected {record.name} in it, as commands write it into a folder with "
             "--output FOLDER; name the record or the model itself"
         )
     found = _of_record(record) if record.is_file() else PageContent(folder.name)

@@ -15,7 +15,14 @@ from exactlearn.commands import COMMANDS, body_of, options_of
 from exactlearn.commands.declarations import Rerun
 from exactlearn.commands.declare import Declared, about_of
 from exactlearn.commands.output import Output
-from exactlearn.commands.provenance import Provenance, current, files_read, running, sha256
+from exactlearn.commands.provenance import (
+    Provenance,
+    current,
+    files_read,
+    record_in,
+    running,
+    sha256,
+)
 from exactlearn.commands.steps import KeptOutput
 from exactlearn.errors import ExitStatus, FormatError, OptionError
 from exactlearn.formats.run_file import from_table
@@ -30,7 +37,7 @@ MOST_SHOWN = 20
 
 def run(options: Rerun, output: Output) -> None:
     """Run the command."""
-    path = options.record / "result.json" if options.record.is_dir() else options.record
+    path = record_in(options.record) if options.record.is_dir() else options.record
     recorded = read_json(path)
     made_by: Any = recorded.get("made_by") if isinstance(recorded, dict) else None
     name, options_then = declared(made_by, path)

@@ -28,6 +28,7 @@ from exactlearn.commands.sections import (
 from exactlearn.commands.steps import Step, is_step, read_steps, with_files
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.formats.run_file import from_table, literal, read_declared, swept, to_toml
+from exactlearn.instances import bundled
 
 MOST_RUNS = 10_000
 """Most runs of a sweep."""
@@ -37,7 +38,7 @@ MOST_RUNS = 10_000
 class Data(Reading):
     """Section ``[data]``: the table, and the tables to judge what is learned by.
 
-    All are relative to the run file.
+    All are relative to the run file, or names of bundled tables.
     """
 
     file: str = option(reads=True, help="The table.")
@@ -178,7 +179,9 @@ def run_from(table: Mapping[str, Any], beside: Path) -> Run:
         raise OptionError("queries: the pipeline answers them; with pipeline = false use [query]")
 
     def placed(name: str, about: About) -> str:
-        return str(beside / name)
+        own = beside / name
+        known = (p for p in bundled() if p.suffix == ".csv" and name in (p.stem, p.name))
+        return str(own if own.exists() else next(known, own))
 
     data, search = with_files(run.data, placed), with_files(run.search, placed)
     return replace(run, data=data, search=search, steps=read_steps(table, beside))

@@ -16,26 +16,45 @@ from exactlearn.reporting.report import plain_table
 
 RUNS: dict[str, tuple[str, ...]] = {
     "solve": (
-        "asia-mnar-complete",
-        "asia-mnar-complete --solver scip",
-        "asia-mnar-complete --solver order-graph",
-        "asia-mnar-complete --solver ordering",
-        "cancer-mcar",
+        "solve asia-mnar-complete",
+        "solve asia-mnar-complete --solver scip",
+        "solve asia-mnar-complete --solver order-graph",
+        "solve asia-mnar-complete --solver ordering",
+        "solve asia-mnar-complete --solver kes --restarts 2",
+        "solve asia-mnar-complete --scoring-time 1",
+        "solve asia-mnar-complete --local-models best",
+        "solve cancer-mcar",
     ),
-    "augment": ("cancer-mcar --method t-local", "cancer-mcar --method branching"),
-    "impute": ("cancer-mcar", "cancer-mcar --mode mpe", "cancer-mcar --mode multiple -o drawn"),
-    "fit": ("cancer cancer-mcar", "cancer cancer-mcar --method d-mcar"),
-    "learn-nb": ("cancer-mcar -o model.nb.json",),
-    "compile": ("asia -o model.pdg.json",),
-    "learn-pdg": ("cancer-mcar-complete -o direct.pdg.json", "cancer-mcar -o em.pdg.json"),
-    "query": ("asia --evidence smoke=yes --target lung",),
-    "simulate": ("asia --rows 50 --hide mcar:0.1 -o drawn.csv",),
-    "evaluate": ("cancer cancer-mcar",),
-    "graph": ("asia",),
-    "missingness": ("cancer-mcar",),
-    "compare": ("cancer-mcar --methods mode,structural-em",),
+    "augment": (
+        "augment cancer-mcar --method t-local",
+        "augment cancer-mcar --method branching",
+        "augment cancer-mcar --method exact",
+    ),
+    "impute": (
+        "impute cancer-mcar",
+        "impute cancer-mcar --mode mpe",
+        "impute cancer-mcar --mode multiple -o drawn",
+    ),
+    "fit": ("fit cancer cancer-mcar", "fit cancer cancer-mcar --method d-mcar"),
+    "learn-nb": ("learn-nb cancer-mcar -o model.nb.json",),
+    "compile": ("compile asia -o model.pdg.json", "compile lucas -o lucas.pdg.json"),
+    "learn-pdg": (
+        "learn-pdg cancer-mcar-complete -o direct.pdg.json",
+        "learn-pdg cancer-mcar -o em.pdg.json",
+        "learn-pdg cancer-mcar --method available -o available.pdg.json",
+    ),
+    "query": (
+        "query asia --evidence smoke=yes --target lung",
+        "compile asia -o asked.pdg.json",
+        "query asked.pdg.json --evidence smoke=yes --target lung",
+    ),
+    "simulate": ("simulate asia --rows 50 --hide mcar:0.1 -o drawn.csv",),
+    "evaluate": ("evaluate cancer cancer-mcar",),
+    "graph": ("graph asia",),
+    "missingness": ("missingness cancer-mcar",),
+    "compare": ("compare cancer-mcar --methods mode,structural-em",),
 }
-"""The words after each command that has kernels, of the runs that compile them."""
+"""For each command that has kernels the runs that compile them."""
 
 
 def run(options: WarmUp, output: Output) -> None:
@@ -51,7 +70,7 @@ def run(options: WarmUp, output: Output) -> None:
             output.note(f"{place} of {len(chosen)}: {name} ...")
             started, before = monotonic(), COMPILATIONS.started
             for words in RUNS[name]:
-                _run(name, words.split())
+                _run(*words.split())
             rows.append((name, monotonic() - started, COMPILATIONS.started - before))
     seconds, kernels = monotonic() - begun, sum(row[2] for row in rows)
     record = {
@@ -71,7 +90,7 @@ def run(options: WarmUp, output: Output) -> None:
     output.answer(record, shown, total)
 
 
-def _run(name: str, words: list[str]) -> None:
+def _run(name: str, *words: str) -> None:
     """Run a command without a word, but for that of an error."""
     from exactlearn.commands.click_options import command
 

@@ -60,6 +60,19 @@ def test_files_of_a_command_are_not_written_again(folder):
     ).read_bytes()
 
 
+@pytest.mark.parametrize("name", ["compare", "sweep"])
+def test_folders_of_studies_are_repeated_and_have_a_page(folder, name):
+    (folder / "sweep.toml").write_text('data.file = "cancer-mcar-complete"\nscore.ess = [1, 2]\n')
+    words = {
+        "compare": ("compare", "cancer-mcar", "--learners", "chow-liu", "--folds", 2),
+        "sweep": ("run", "sweep.toml"),
+    }
+    run(*words[name], "-o", "study")
+    assert run_json("rerun", "study")["equal"]
+    run("report", "study")
+    assert "<table" in (folder / "study" / "report.html").read_text()
+
+
 def test_a_run_with_steps_is_repeated(folder):
     (folder / "two.toml").write_text(
         f'[data]\nfile = "{path("cancer-mcar.csv")}"\n[search]\nmethod = "t-local"\nstarts = 2\n'
