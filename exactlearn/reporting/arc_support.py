@@ -150,21 +150,23 @@ def beside(
     [(1.0, 0.0, 0.5), (0.0, 0.5, 0.5)]
     """
     kinds = [{(row["parent"], row["child"]): row for row in rows} for rows in (first, second)]
-    arcs = list(dict.fromkeys(arc for rows in kinds for arc in rows))
-    found: list[dict[str, Any]] = []
-    for a, b in arcs:
-        row: dict[str, Any] = {"parent": a, "child": b}
-        for rows in kinds:
-            columns = next(iter(rows.values()), {})
-            reverse = rows.get((b, a), {})
-            absent = {
-                key: reverse.get(key, type(value)()) if key in _SYMMETRIC else type(value)()
-                for key, value in columns.items()
-                if key not in row
-            }
-            row |= {**absent, **rows.get((a, b), {})}
-        found.append(row)
-    return found
+    arcs = dict.fromkeys(arc for rows in kinds for arc in rows)
+    return [
+        {"parent": a, "child": b, **_columns(kinds[0], a, b), **_columns(kinds[1], a, b)}
+        for a, b in arcs
+    ]
+
+
+def _columns(rows: Mapping[Any, Mapping[str, Any]], a: str, b: str) -> Mapping[str, Any]:
+    """Return what a list knows of an arc; of one that it has not, that of the reverse."""
+    if not rows or (a, b) in rows:
+        return rows.get((a, b), {})
+    reverse, columns = rows.get((b, a), {}), next(iter(rows.values()))
+    return {
+        key: reverse[key] if key in _SYMMETRIC and reverse else type(value)()
+        for key, value in columns.items()
+        if key not in ("parent", "child")
+    }
 
 
 def write_support(records: Sequence[Mapping[str, Any]], names: Sequence[str], path: Path) -> None:

@@ -12,7 +12,7 @@ from exactlearn.reporting.report import posterior_rows, probability
 MOST_ROWS = 200
 """Most rows of a table of a page."""
 
-MOST_OPEN = 6
+MOST_OPEN = 3
 """Most variables of a posterior that is drawn and listed without a click."""
 
 VOID = ("input", "link", "meta")

@@ -30,7 +30,6 @@ from exactlearn.reporting.drawing import (
     with_posteriors,
 )
 from exactlearn.reporting.markup import (
-    MOST_ROWS,
     Markup,
     asset,
     folded,
@@ -149,9 +148,9 @@ def _picture(value: Displayed) -> Iterable[Markup]:
     if drawing is None:
         return
     if (drawn := _drawn(drawing)) is None:
-        arcs = [[drawing.labels[a], drawing.labels[b]] for a, b in drawing.arcs]
+        arcs = [(drawing.labels[a], drawing.labels[b]) for a, b in drawing.arcs]
         yield quiet(f"no picture: {len(drawing.labels)} boxes, {len(arcs)} arcs are too many")
-        yield folded("The arcs", table(["from", "to"], arcs[:MOST_ROWS], total=len(arcs)))
+        yield folded("The arcs", arcs_table(arcs))
         return
     yield tag("div", drawn, class_="wide picture")
     yield quiet(legend(drawing, "edge_strength"))

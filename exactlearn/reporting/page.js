@@ -45,7 +45,7 @@ for (const picture of document.querySelectorAll(".picture")) {
   for (const box of boxes) {
     box.setAttribute("tabindex", "0");
     box.setAttribute("role", "button");
-    box.setAttribute("aria-label", box.textContent);
+    box.setAttribute("aria-label", [...box.querySelectorAll("tspan")].map((line) => line.textContent).join(" "));
     box.addEventListener("focus", () => show(box));
     box.addEventListener("click", () => show(box));
     box.addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse" && !event.buttons) show(box); });

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, networ
 from exactlearn.reporting.markup import MOST_ROWS, Markup, bar, facts, folded, quiet, table, tag
 from exactlearn.reporting.page_content import STRENGTHS, PageContent
 from exactlearn.reporting.plot import placed
-from exactlearn.reporting.report import probability
+from exactlearn.reporting.report import SIZES, probability
 from exactlearn.reporting.svg_picture import svg_element, svg_group
 
 MOST_CONFIGURATIONS, MOST_STATES, MOST_PROBABILITIES = 48, 12, 25_000
@@ -26,9 +27,6 @@ SUPPORT = {
     "adjacency_weight": "weight of the edge",
 }
 """Columns of the table of arcs by the keys of their support."""
-
-SIZES = ("effective_size", "representational_size", "nodes", "clique_tree_size")
-"""Sizes of a decision graph in a record."""
 
 Named = Mapping[str, Sequence[str]]
 """Parents of each variable, by name."""
@@ -78,7 +76,7 @@ def legend(drawing: Drawing, strength_key: str = "") -> str:
 
 def arcs_table(
     arcs: Sequence[tuple[str, str]],
-    support: Mapping[tuple[str, str], Mapping[str, float]],
+    support: Mapping[tuple[str, str], Mapping[str, float]] = MappingProxyType({}),
     reversible: Sequence[tuple[str, str]] = (),
 ) -> Markup:
     """Return the table of arcs by name, with what is known of their support."""

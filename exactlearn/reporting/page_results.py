@@ -65,7 +65,8 @@ def answers_section(found: PageContent) -> Any:
     """Return the posteriors, in the picture of the network where there is one."""
     parts = []
     options = (found.record.get("made_by") or {}).get("options") or {}
-    own = {"evidence": options.get("evidence"), "posterior": found.record.get("posterior")}
+    known = {**(options.get("evidence") or {}), **(options.get("soft") or {})}
+    own = {"evidence": known, "posterior": found.record.get("posterior")}
     asked = [own] if isinstance(own["posterior"], dict) else []
     for k, answer in enumerate(found.entries("queries") or asked, 1):
         given, posterior = answer.get("evidence") or {}, answer["posterior"]

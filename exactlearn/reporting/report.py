@@ -27,6 +27,9 @@ PIPED_WIDTH = 160
 SHOWN_CELLS = 40
 """Most completed cells that a printed table shows."""
 
+SIZES = ("effective_size", "representational_size", "nodes", "clique_tree_size")
+"""Sizes of a decision graph in a record."""
+
 COUNTED = ("row", "line", "posterior", "probability", "loses", "at least")
 """Columns of numbers in tables of cells."""
 
@@ -67,11 +70,7 @@ def learning_record(
     """
     parents = learned.parents
     return {
-        "status": learned.status,
-        "score": learned.score,
-        "bound": learned.bound,
-        "gap": learned.gap,
-        "seconds": learned.seconds,
+        **{key: getattr(learned, key) for key in ("status", "score", "bound", "gap", "seconds")},
         "parents": parents and named_parents(names, parents),
         **({} if parents is None else equivalence_record(names, parents, known)),
     }
@@ -254,13 +253,7 @@ def _some(rows: Sequence[int], lines: Sequence[int] | None) -> str:
 
 def compilation_record(compiled: "Compilation") -> dict[str, Any]:
     """Return the JSON record of a compiled network."""
-    return {
-        "effective_size": compiled.effective_size,
-        "representational_size": compiled.representational_size,
-        "nodes": compiled.nodes,
-        "clique_tree_size": compiled.clique_tree_size,
-        "max_error": compiled.max_error,
-    }
+    return {key: getattr(compiled, key) for key in (*SIZES, "max_error")}
 
 
 def compilation_table(record: Mapping[str, Any], **more: str) -> Table:
