@@ -11,6 +11,7 @@ differs by one byte may end the process, so each file of it ends with a checksum
 read, for any reason, is removed and compiled again.
 """
 
+import gc
 import hashlib
 import inspect
 import os
@@ -30,8 +31,11 @@ from typing import IO, Any, TypeVar, cast, get_args
 
 import numba
 import numpy as np
+from llvmlite.binding import parse_assembly
 from numba.core import environment, event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
@@ -132,6 +136,41 @@ class _Compilations(event.Listener):
 cast(Any, event.register)("numba:compile", _Compilations())
 
 
+class _LinkedCode(JITCodeLibrary):
+    """Code that is optimised and made machine code only together with the kernels that call it.
+
+    Its own machine code holds no more than the places where numba keeps the constants of functions.
+    """
+
+    def _optimize_final_module(self) -> None:
+        passes, builder = self._codegen._module_pass_manager(
+            loop_vectorize=False, slp_vectorize=False, opt=0, cost="cheap"
+        )
+        passes.run(self._final_module, builder)
+
+    def _finalize_final_module(self) -> None:
+        self._verify_declare_only_symbols()
+        self._finalize_dynamic_globals()
+        self._finalized = True
+        variables = (v.name for v in self._get_module_for_linking().global_variables)
+        places = (f"@{n} = common global i8* null" for n in variables if n.startswith(_CONSTANTS))
+        self._final_module = parse_assembly("\n".join(places))
+        super()._finalize_final_module()
+
+
+_CONSTANTS = "_ZN08NumbaEnv"
+"""Beginning of the name of the variable that points to the constants of a function."""
+
+
+class _LinkedCompiler(Compiler):
+    """Numba's compiler, to code that is linked."""
+
+    def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
+        library = _LinkedCode(target.codegen(), "linked")
+        library.enable_object_caching()
+        super().__init__(typing, target, library, *rest)
+
+
 class _Callee(CPUDispatcher):
     """A kernel as other kernels call it, compiled once for all constants.
 
@@ -161,7 +200,12 @@ class _Callee(CPUDispatcher):
         Numba's own lock comes first: a thread that waits for another process then holds up no
         thread of its own that this other process waits for.
         """
-        with global_compiler_lock, _only_process(self.lock), interrupts_deferred():
+        with (
+            global_compiler_lock,
+            _only_process(self.lock),
+            interrupts_deferred(),
+            _no_collection(),
+        ):
             known = self.entry and self.entry.overloads.get(signature)
             if known and signature not in self.overloads:
                 cast(Any, self).add_overload(known)
@@ -183,7 +227,9 @@ class _Kernel(_Callee):
     def callee(self) -> Any:
         """The kernel as other kernels call it."""
         callee = _Callee(
-            self.py_func, targetoptions=self.targetoptions | {"no_cpython_wrapper": True}
+            self.py_func,
+            targetoptions=self.targetoptions | {"no_cpython_wrapper": True},
+            pipeline_class=_LinkedCompiler,
         )
         callee.entry = self
         if self.fingerprint is not None:
@@ -216,6 +262,18 @@ def _widest(of: Any) -> Any:
     """Return the type of a scalar or an array that a kernel is compiled for."""
     of = _types.unliteral(of)
     return _types.int64 if isinstance(of, _types.Integer) and of.signed else of
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Collect no garbage: the compiler makes many objects, and little garbage."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
 
 
 @contextmanager
