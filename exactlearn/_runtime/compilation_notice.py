@@ -1,8 +1,13 @@
-"""The message while kernels are compiled: a first call may take minutes for it."""
+"""The message while kernels are compiled: a first call may take a minute for it."""
 
+import logging
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing import parent_process
 from typing import ClassVar
+
+LOG = logging.getLogger("exactlearn.compilation")
 
 
 @dataclass
@@ -14,10 +19,14 @@ class Compilations:
     started
         Kernels whose compilation has begun so far; those read from the disk do not count.
     listener
-        Called whenever a compilation begins or ends.
+        Called whenever a compilation begins or ends; without one, :meth:`announce` is.
     """
 
     TEXT: ClassVar = "compiling kernels (first use on this machine)"
+
+    NOTE: ClassVar = (
+        "Compiling the numerical kernels that this needs, once per environment: up to a minute"
+    )
 
     started: int = 0
     listener: Callable[[], None] | None = None
@@ -28,20 +37,39 @@ class Compilations:
         """What is going on; nothing when no kernel is being compiled."""
         return f"{self.TEXT}: {self.started}" if self._running else ""
 
+    @property
+    def is_first(self) -> bool:
+        """Whether the first kernel is being compiled."""
+        return self._running == self.started == 1
+
     def begin(self) -> None:
         """Count a compilation, inside of that of the kernel that calls this one, if any."""
         self.started += 1
         self._running += 1
-        self._report()
+        (self.listener or self.announce)()
 
     def end(self) -> None:
         """End the compilation that began last."""
         self._running -= 1
-        self._report()
+        (self.listener or self.announce)()
 
-    def _report(self) -> None:
-        if self.listener is not None:
-            self.listener()
+    def announce(self) -> None:
+        """Say once that kernels are compiled: in the log, or to who watches a terminal or notebook.
+
+        ``logging.getLogger("exactlearn").setLevel("ERROR")`` silences it.
+        """
+        if not self.is_first:
+            return
+        if LOG.isEnabledFor(logging.INFO):
+            LOG.info(self.NOTE)
+        elif LOG.isEnabledFor(logging.WARNING) and _is_watched():
+            print(self.NOTE, file=sys.stderr)
+
+
+def _is_watched() -> bool:
+    """Return whether a person sees standard error; processes of a pool leave it to the first."""
+    on_terminal = sys.stderr is not None and sys.stderr.isatty()
+    return parent_process() is None and (on_terminal or "ipykernel" in sys.modules)
 
 
 COMPILATIONS = Compilations()

@@ -70,11 +70,8 @@ class Output(Declared):
         A line on the terminal counts the kernels, unless a progress display does.
         """
         text, on_terminal = COMPILATIONS.text, sys.stderr.isatty()
-        if text and COMPILATIONS.started == 1:
-            self.note(
-                "Compiling the numerical kernels that this command needs, once per environment: "
-                "up to some minutes"
-            )
+        if COMPILATIONS.is_first:
+            self.note(COMPILATIONS.NOTE)
         if on_terminal and not self.quiet and sys.stderr is sys.__stderr__:
             width = len(COMPILATIONS.TEXT) + 6
             click.echo(f"\r{text:{width}}" + ("" if text else "\r"), nl=False, err=True)
