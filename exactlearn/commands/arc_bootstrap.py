@@ -12,7 +12,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.commands.artifacts import write_records
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.k_best import support_table
-from exactlearn.commands.output import Output, is_folder
+from exactlearn.commands.output import Output
 from exactlearn.commands.pipeline import (
     directions,
     learn_complete,
@@ -58,7 +58,6 @@ def bootstrap_record(options: Solve, data: Dataset, output: Output) -> dict[str,
         certificate=None,
         time_limit=None,
     )
-    folder = output.path if output.path is not None and is_folder(output.path) else None
     with output.progress_display("bootstrap") as display, SearchControl().running() as control:
         found = bootstrap(
             data,
@@ -67,7 +66,7 @@ def bootstrap_record(options: Solve, data: Dataset, output: Output) -> dict[str,
             seed=options.seed,
             jobs=options.jobs,
             cluster=options.cluster,
-            folder=folder,
+            folder=output.folder,
             time_limit=options.time_limit,
             on_begin=display.stage,
         )

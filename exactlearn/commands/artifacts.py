@@ -194,12 +194,13 @@ def write_records(write: Callable[[Path], object], path: Path | None, output: Ou
 
 def write_records_in(write: Callable[[Path], object], name: str, output: Output) -> None:
     """Write records into the output, if a folder: a table, and a figure where it can be drawn."""
-    if output.path is None or not is_folder(output.path):
+    folder = output.folder
+    if folder is None:
         return
-    output.path.mkdir(parents=True, exist_ok=True)
-    write(output.path / f"{name}.csv")
+    folder.mkdir(parents=True, exist_ok=True)
+    write(folder / f"{name}.csv")
     try:
-        write(output.path / f"{name}.svg")
+        write(folder / f"{name}.svg")
     except MissingExtraError as error:
         output.note(f"No figure {name}: {error}")
 

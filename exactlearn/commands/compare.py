@@ -7,20 +7,19 @@ from math import isfinite
 from typing import Any
 from zlib import crc32
 
-import click
 import numpy as np
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands import compare_languages, compare_learners
 from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare
-from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
+from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import learning, load, load_truth, with_chosen_ess
 from exactlearn.commands.search import leave
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import variable_index
 from exactlearn.data.missingness import simulate_missingness
-from exactlearn.errors import DataError, ExitStatus, OptionError, did_you_mean
+from exactlearn.errors import DataError, OptionError, did_you_mean
 from exactlearn.evaluation.imputation_study import (
     Condition,
     Contender,
@@ -57,19 +56,18 @@ _SAME = ("data", "hidden")
 
 def run(options: Compare, output: Output) -> None:
     """Run the command; what is done at an interrupt is kept and shown."""
+    _refuse_others(options)
     if options.learners is not None:
         compare_learners.run(options, output)
         return
     if options.languages is not None:
         compare_languages.run(options, output)
         return
-    folder = output.path if output.path is not None and is_folder(output.path) else None
-    if folder is None:
+    if output.folder is None:
         require_suffix(output.path, (".json",))
     if (options.source is None) == (options.network is None):
         raise OptionError("compare: expected either a table or --network, not both")
     repeated = options.network is not None or bool(options.hide)
-    _refuse_of_languages(options, repeated=repeated)
     chosen = _methods(options.methods or DEFAULT_METHODS)
     if options.methods is None and options.time_limit is None:
         options = replace(options, time_limit=DEFAULT_SECONDS)
@@ -94,21 +92,34 @@ def run(options: Compare, output: Output) -> None:
         seeds=range(options.seed, options.seed + repeat),
         judge=None if network is None else partial(_beside_network, network, options.smoothing),
     )
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-    file = None if folder is None else folder / "repetitions.json"
-    record = Record.open(file, output.detail, SearchControl())
+    record = Record.in_folder(output.folder, "repetitions.json", output.detail, SearchControl())
     runs = Study(list(study.runs()), record, options.jobs, cluster=options.cluster)
     runs.run()
     _answer(study, runs, output, options.reference, repeated=repeated)
 
 
-def _refuse_of_languages(options: Compare, *, repeated: bool) -> None:
-    """Refuse options that only the comparison of languages has."""
-    for name, value in (("--test", options.test), ("--size-weights", options.size_weights)):
-        if value:
-            raise OptionError(f"{name}: it goes with --languages, as in '--languages bn,nb,pdg'")
-    if options.more and not repeated:
+_OPTIONS = {
+    "methods": ("methods", "truth", "network", "rows", "hide", "repeat", "class_", "reference"),
+    "languages": ("languages", "size_weights", "test", "queries", "repeat"),
+    "learners": ("learners", "folds", "class_"),
+}
+"""What can be compared, each with the options that are only for some comparisons."""
+
+
+def _refuse_others(options: Compare) -> None:
+    """Refuse options that only other comparisons have, and tables that are too many or missing."""
+    named = (kind for kind in ("learners", "languages") if getattr(options, kind) is not None)
+    kind = next(named, "methods")
+    for other, names in _OPTIONS.items():
+        for name in names:
+            if name not in _OPTIONS[kind] and getattr(options, name) != getattr(Compare, name):
+                raise OptionError(
+                    f"--{name.rstrip('_').replace('_', '-')} goes with a comparison of {other}, "
+                    f"not of {kind}: leave it out, or name {other} with --{other}"
+                )
+    if kind != "methods" and options.source is None:
+        raise OptionError(f"--{kind}: expected a table to learn from")
+    if options.more and (kind == "learners" or (kind == "methods" and not options.hide)):
         raise OptionError(
             f"{options.more[0]}: a second table; several are compared where cells of them are "
             "hidden, as by '--hide mcar:0.1', or with '--languages bn,nb,pdg'"
@@ -270,9 +281,7 @@ def _answer(
     if repeated:
         head = (*_MEAN_HEAD, *(f"{name} against {reference}" for name in ("%", "log-loss")))
     _write({"rows": rows, "failures": failures}, head, shown, output)
-    if failures:
-        raise click.exceptions.Exit(ExitStatus.FAILED)
-    leave("interrupted" if interrupted else "feasible" if limited else "optimal")
+    leave("interrupted" if interrupted else "feasible" if limited else "optimal", failures)
 
 
 _KEYS = tuple(field.name for field in fields(Comparison))
@@ -289,11 +298,7 @@ def _write(
 
     These are empty ones, and names of tables and of hidden cells where all are the same.
     """
-    if output.path is not None and is_folder(output.path):
-        write_json(record, output.path / "compare.json")
-        output.wrote(output.path)
-    else:
-        output.save(record)
+    output.save(record, "compare.json")
     columns = [
         c
         for c, name in enumerate(head)

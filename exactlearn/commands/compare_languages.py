@@ -7,18 +7,16 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import click
-
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Compare
-from exactlearn.commands.output import PICTURES, Output, is_folder, require_suffix, write_json
+from exactlearn.commands.output import PICTURES, Output, require_suffix, write_json
 from exactlearn.commands.pipeline import load, load_test
 from exactlearn.commands.search import leave
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, ExitStatus, OptionError
+from exactlearn.errors import DataError, OptionError
 from exactlearn.evaluation.language_study import (
     CHOSEN_BY,
     LanguageStudy,
@@ -49,7 +47,7 @@ _IN_WORDS = {"train": "training", "test": "test"}
 def run(options: Compare, output: Output) -> None:
     """Run the command; what is done when a limit or an interrupt comes is kept and shown."""
     tables = _tables(options)
-    folder = output.path if output.path is not None and is_folder(output.path) else None
+    folder = output.folder
     if folder is None:
         require_suffix(output.path, (".json", *PICTURES))
     if output.path is not None and suffix_of(output.path) in PICTURES:
@@ -61,7 +59,6 @@ def run(options: Compare, output: Output) -> None:
             )
     if folder is not None:
         (folder / "models").mkdir(parents=True, exist_ok=True)
-    file = None if folder is None else folder / "repetitions.json"
     control = SearchControl(options.time_limit)
     is_alone = options.jobs == 1 and options.cluster is None
     with output.progress_display("languages") as display:
@@ -75,36 +72,19 @@ def run(options: Compare, output: Output) -> None:
             keep=None if folder is None else partial(write_chosen, folder / "models"),
             on_model=(lambda point: display.show(_in_line(point))) if is_alone else None,
         )
-        record = Record.open(file, display.stage, control)
+        record = Record.in_folder(folder, "repetitions.json", display.stage, control)
         runs = Study(list(study.runs()), record, options.jobs, cluster=options.cluster)
         runs.run()
     failures = [f"{planned.title}: {error}" for planned, error in runs.failures()]
     curves = {table.name: list(study.curves(record, table)) for table in tables}
     _answer({name: found for name, found in curves.items() if found}, failures, output, folder)
-    if control.is_stopped:
-        leave("interrupted")
-    if failures:
-        raise click.exceptions.Exit(ExitStatus.FAILED)
-    leave("done" if all(map(runs.is_done, runs.runs)) else "feasible")
+    ended = "done" if all(map(runs.is_done, runs.runs)) else "feasible"
+    leave("interrupted" if control.is_stopped else ended, failures)
 
 
 def _tables(options: Compare) -> list[StudyTable]:
-    """Read the tables, after the options that have no meaning for languages are refused."""
-    unused = {
-        "--methods": options.methods,
-        "--network": options.network,
-        "--hide": options.hide or None,
-        "--class": options.class_,
-        "--reference": options.reference,
-    }
-    for name, value in unused.items():
-        if value is not None:
-            raise OptionError(
-                f"{name}: it is for methods of completing missing cells, not for --languages; "
-                "leave out one of them"
-            )
-    if options.source is None:
-        raise OptionError("--languages: expected a table to learn from")
+    """Read the tables."""
+    assert options.source is not None
     sources = [options.source, *options.more]
     if options.test is not None and len(sources) > 1:
         raise OptionError(f"--test {options.test}: it goes with one table, found {len(sources)}")

@@ -528,7 +528,7 @@ class Compare(Imputing, OnCluster):
         None,
         reads=True,
         in_run="truth",
-        unless=("source", "network"),
+        unless=("source", "network", "languages", "learners"),
         metavar="COMPLETE.csv",
         help="The table before cells were hidden.",
     )

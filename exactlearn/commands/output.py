@@ -92,10 +92,15 @@ class Output(Declared):
         """Print where a result lies."""
         self.note(f"Wrote {path}")
 
-    def save(self, record: Mapping[str, Any]) -> None:
-        """Write the record, where a file is wanted."""
+    @property
+    def folder(self) -> Path | None:
+        """The folder to write into, if one is wanted."""
+        return self.path if self.path is not None and is_folder(self.path) else None
+
+    def save(self, record: Mapping[str, Any], name: str = "result.json") -> None:
+        """Write the record, where it is wanted; into a folder, by a name."""
         if self.path is not None:
-            write_json(record, self.path)
+            write_json(record, self.path if self.folder is None else self.folder / name)
             self.wrote(self.path)
 
 

@@ -1,7 +1,7 @@
 """A search: its progress displayed, its incumbents written, its answer and its exit status."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 
@@ -145,8 +145,10 @@ def print_message(learned: Learned, output: Output) -> None:
         (output.detail if proven else output.note)(learned.message)
 
 
-def leave(status: str) -> None:
-    """End the command with the exit status of a search."""
+def leave(status: str, failures: Sequence[str] = ()) -> NoReturn:
+    """End the command with the exit status of a search, or of several of which some failed."""
+    if failures and status != "interrupted":
+        raise click.exceptions.Exit(ExitStatus.FAILED)
     raise click.exceptions.Exit(exit_status(status))
 
 

@@ -155,9 +155,9 @@ def test_the_default_method_is_compared_by_default_and_ends(monkeypatch):
         monkeypatch.setitem(compare.METHODS, name, Method(of(name)))
     words = ("compare", "cancer-mcar")
     assert [row["method"] for row in run_json(*words)["rows"]] == list(limits)
-    assert limits == {"branching": 60, "t-local": 60, "mode": 60}
+    assert limits == pytest.approx({"branching": 60, "t-local": 60, "mode": 60}, abs=0.5)
     run(*words, "--time-limit", 7)
-    assert set(limits.values()) == {7}
+    assert list(limits.values()) == pytest.approx([7] * len(limits), abs=0.5)
     run(*words, "--methods", "branching")
     assert limits["branching"] is None
 

@@ -125,15 +125,15 @@ def test_divisions_are_disjoint_and_whole(tables):
     ("words", "message"),
     [
         (("--languages", "bn,pgd"), "no language 'pgd'; did you mean 'pdg'"),
-        (("--languages", "bn", "--methods", "mode"), "--methods: it is for methods of completing"),
-        (("--languages", "bn", "--hide", "mcar:2"), "--hide: it is for methods of completing"),
+        (("--languages", "bn", "--methods", "mode"), "--methods goes with a comparison of methods"),
+        (("--languages", "bn", "--hide", "mcar:2"), "--hide goes with a comparison of methods"),
         (
             ("--languages", "bn", "--size-weights", "1"),
             "size_weight 1.0: expected a number between 0 and 1",
         ),
         (("--languages", "bn", "-o", "x.csv"), "ending in .json"),
-        (("--size-weights", "0.5"), "--size-weights: it goes with --languages"),
-        (("--test", "test.csv"), "--test: it goes with --languages"),
+        (("--size-weights", "0.5"), "--size-weights goes with a comparison of languages"),
+        (("--test", "test.csv"), "--test goes with a comparison of languages"),
         (("other.csv",), "other.csv: a second table"),
     ],
 )

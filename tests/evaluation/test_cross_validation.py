@@ -114,6 +114,8 @@ def test_the_command_prints_and_keeps_them(tmp_path) -> None:
     assert (tmp_path / "out" / "compare.json").exists()
     printed = run(*words)
     assert f"less {found.best}'s" in printed
-    assert "--methods does not go with --learners" in fails(*words, "--methods", "mode")
+    assert "--methods goes with a comparison of methods, not of learners" in fails(
+        *words, "--methods", "mode"
+    )
     assert "expected a table" in fails("compare", "--learners", "exact")
     assert "no learner 'exat'" in fails("compare", "cancer-mcar-complete", "--learners", "exat")
