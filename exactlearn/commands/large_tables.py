@@ -74,10 +74,8 @@ def load_merged(source: str, options: Clustered, cluster: Any = None) -> Dataset
     is_split = is_in_blocks(source, replace(options, cluster=None))
     if not is_split or (options.discretise and path.is_file()):
         return load(path, options)
-    if options.discretise:
-        raise OptionError(f"{source}: {_NO_BINS}")
     counted = _Counted()
-    table = merge_rows(replace(_blocks(path, options), on_rows=counted), cluster=cluster)
+    table = merge_rows(replace(blocks_of(source, options), on_rows=counted), cluster=cluster)
     _note(path, counted.rows, table)
     return table
 

@@ -129,10 +129,6 @@ class ColumnCoding:
         own = [place.get(label, MISSING) for label in column.labels]
         return column.relabelled(self.states, own).codes.astype(np.int16)
 
-    def of_states(self, codes: NDArray[np.integer]) -> list[Any]:
-        """Return the values of some states."""
-        return list(self.values[codes])
-
     def is_missing(self, series: "pd.Series[Any]") -> NDArray[np.bool_]:
         """Return whether each cell is missing, shape (rows,); unknown values are not."""
         return np.asarray(_column(self.name, series).codes == MISSING)
@@ -221,7 +217,7 @@ class FrameCoding:
             if len(rows) and len(coding.values):
                 alike = columns[j].dtype == coding.dtype
                 own = columns[j].copy() if alike else columns[j].astype(object)
-                own.iloc[rows] = coding.of_states(states[rows, j])
+                own.iloc[rows] = list(coding.values[states[rows, j]])
                 columns[j] = own if alike else own.infer_objects()
         return _frame(columns, frame.columns)
 
@@ -232,7 +228,7 @@ class FrameCoding:
         states = np.zeros((len(codes), len(self.columns)), np.int64)
         states[:, self.used] = codes
         columns = [
-            pd.Series(c.of_states(own) if len(c.values) else [None] * len(own), dtype=c.dtype)
+            pd.Series(c.values[own] if len(c.values) else [None] * len(own), dtype=c.dtype)
             for c, own in zip(self.columns, states.T, strict=True)
         ]
         return _frame(columns, [column.name for column in self.columns])

@@ -69,16 +69,10 @@ class TableReader:
         self.tokens, self.names, self.states = tokens, names, states
         self.codes = [{state: k for k, state in enumerate(s)} for s in states[:-1]]
         self.shape = tuple(map(len, states))
-        if (size := math.prod(self.shape)) > LARGEST_TABLE:
+        if (size := entries + math.prod(self.shape)) > LARGEST_TABLE:
             raise tokens.error(
-                f"the table of {names[-1]!r} given {len(self.codes)} parents has {size} entries, "
-                f"expected at most {LARGEST_TABLE}: give it fewer parents",
-                tokens.at,
-            )
-        if entries + size > LARGEST_TABLE:
-            raise tokens.error(
-                f"with the table of {names[-1]!r} the network has {entries + size} entries, "
-                f"expected at most {LARGEST_TABLE}: give it fewer parents",
+                f"with the table of {names[-1]!r}, of {len(self.codes)} parents, the network "
+                f"has {size} entries, expected at most {LARGEST_TABLE}: give it fewer parents",
                 tokens.at,
             )
         self.strides = [math.prod(self.shape[k + 1 : -1]) for k in range(len(self.codes))]

@@ -251,7 +251,9 @@ def test_a_table_beyond_memory_is_refused_before_it_is_made():
     parents = " ".join(f"x{v}" for v in range(70))
     text = "".join(f"variable {v} {{ type discrete [2] {{ n y }}; }}\n" for v in parents.split())
     text += VARIABLES + f"probability (a | {parents}) {{ default 0.5 0.5; }}"
-    with pytest.raises(FormatError, match="70 parents has 2361183241434822606848 entries"):
+    with pytest.raises(
+        FormatError, match="70 parents, the network has 2361183241434822606848 entries"
+    ):
         parse_bif(text)
 
 
@@ -259,7 +261,7 @@ def test_tables_beyond_memory_together_are_refused(monkeypatch):
     monkeypatch.setattr("exactlearn.formats._bif_reader.LARGEST_TABLE", 7)
     declared = "".join(f"variable {v} {{ type discrete [ 2 ] {{ a, b }}; }}" for v in "xyz")
     first = "probability ( x ) { table 1 0; } probability ( y | x ) { default 1 0; }"
-    with pytest.raises(FormatError, match="'z' the network has 8 entries, expected at most 7"):
+    with pytest.raises(FormatError, match=r"'z', .* the network has 8 entries, expected at most 7"):
         parse_bif(f"{declared} {first} probability ( z ) {{ table 1 0; }}")
 
 
