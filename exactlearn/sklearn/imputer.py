@@ -146,19 +146,16 @@ class ExactImputer(TransformerMixin, TableEstimator):
         table = self._rows(X)
         found = cast(NDArray[Any], self.imputer_.imputed(table).probabilities)
         used = [self.coding_.columns[j] for j in self.coding_.used]
-        known = [
-            pd.DataFrame(
-                {
-                    "row": row,
-                    "column": used[v].name,
-                    "value": used[v].values,
-                    "probability": shares[: len(used[v].states)],
-                }
-            )
-            for (row, v), shares in zip(table.missing_cells.tolist(), found, strict=True)
-        ]
-        columns = ["row", "column", "value", "probability"]
-        return pd.concat(known, ignore_index=True) if known else pd.DataFrame(columns=columns)
+        rows, columns = table.missing_cells.T
+        sizes = table.cardinalities[columns]
+        return pd.DataFrame(
+            {
+                "row": np.repeat(rows, sizes),
+                "column": np.repeat(np.array(table.names, object)[columns], sizes),
+                "value": [value for v in columns.tolist() for value in used[v].values],
+                "probability": found[np.arange(found.shape[1]) < sizes[:, None]],
+            }
+        )
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the columns that :meth:`transform` returns."""
