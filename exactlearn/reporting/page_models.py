@@ -85,8 +85,9 @@ def arcs_table(
     for arc in arcs[:MOST_ROWS]:
         own = support.get(arc, {})
         shares = [bar(own[key], f"{own[key]:.3f}") if key in own else "" for key in keys]
-        rows.append([*arc, "reversible" if arc in reversible else "", *shares])
-    head = ["parent", "child", "direction", *(SUPPORT[key] for key in keys)]
+        direction = "reversible" if arc in reversible else "compelled"
+        rows.append([*arc, *[direction] * bool(reversible), *shares])
+    head = ["parent", "child", *["direction"] * bool(reversible), *(SUPPORT[key] for key in keys)]
     return table(head, rows, total=len(arcs), class_="sortable")
 
 
@@ -99,7 +100,7 @@ def _tables_of_boxes(network: BayesianNetwork, names: Iterable[str]) -> Iterator
         full = network.tables[network.index(name)]
         left -= min(full.size, MOST_CONFIGURATIONS * full.shape[-1])
         cut = [tag("p", "Left out: the page has its limit.")]
-        yield _details(box, cut if left < 0 else conditional_table(network, name))
+        yield tag("template", cut if left < 0 else conditional_table(network, name), data_for=box)
 
 
 def conditional_table(network: BayesianNetwork, name: str) -> list[Markup]:
@@ -120,11 +121,6 @@ def conditional_table(network: BayesianNetwork, name: str) -> list[Markup]:
     return [tag("h4", title), table([*given, *states[:MOST_STATES]], rows), quiet(more)]
 
 
-def _details(box: int, *content: Any) -> Markup:
-    """Return what the page shows of a box when it is pointed at."""
-    return tag("template", content, data_for=box)
-
-
 def decision_graph_section(found: PageContent) -> Any:
     """Return the decision graph's sizes and picture."""
     record = found.record.get("decision_graph") or found.record
@@ -135,15 +131,9 @@ def decision_graph_section(found: PageContent) -> Any:
     text = (
         "Each box is a node: its variable and the probability of each state there. An arrow leads "
         "to the node of the next variable, by the states written on it; without a label by every "
-        "state. The darker a box, the more rows reach it."
+        "state. The darker a box, the more rows reach it: hover for their share."
     )
-    details = []
-    for box, (label, share) in enumerate(zip(drawing.labels, drawing.reach, strict=True)):
-        title, *lines = label.split("\n")
-        states = table(("state", "probability"), [line.rsplit(" ", 1) for line in lines])
-        reached = tag("p", f"Reached by a row with probability {share:.4g}")
-        details.append(_details(box, tag("h4", title), reached, states))
-    return [sizes, picture(drawing, "decision graph", text, details)]
+    return [sizes, picture(drawing, "decision graph", text)]
 
 
 def picture(drawing: Drawing, name: str, text: str, details: Sequence[Markup] = ()) -> Markup:

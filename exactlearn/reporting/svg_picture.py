@@ -100,11 +100,12 @@ def _box(drawing: Drawing, number: int, box: Box) -> str:
             f'width="{(width - INSIDE) * shares[k - 1]:.1f}" height="{BAR}" fill="{BLUE}"/>'
         )
     reach = drawing.reach[number] if drawing.reach else FULL
+    title = f"<title>reached {reach:.4g}</title>" if drawing.reach else ""
     shade = ",".join(f"{255 * (1 - (1 - part) * reach**0.5):.0f}" for part in SHADE)
     fill = OBSERVED if number in drawing.observed else f"rgb({shade})"
     return (
-        f'<g class="box" data-box="{number}"><rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
-        f'height="{height:.1f}" rx="6" fill="{fill}" stroke="#33507a"/>{bars}'
+        f'<g class="box" data-box="{number}">{title}<rect x="{x:.1f}" y="{y:.1f}" '
+        f'width="{width:.1f}" height="{height:.1f}" rx="6" fill="{fill}" stroke="#33507a"/>{bars}'
         f'<text text-anchor="middle" fill="#111827">{texts}</text></g>'
     )
 
