@@ -298,8 +298,12 @@ class TestLog:
 def test_refused_numbers_name_what_takes_the_advised_parameters(maker: str) -> None:
     numbers = np.random.default_rng(1).permutation(200.0 + np.arange(100)).repeat(2)[:, None]
     data = pd.DataFrame(numbers, columns=["a"]) if maker == "from_frame" else numbers
-    with pytest.raises(DataError, match=rf"(?s)discretise=.*Dataset\.{maker}\(data, \.\.\.\)"):
-        el.learn(data)
+    advice = rf"(?s)discretise=.*Dataset\.{maker}\(dataset, \.\.\.\)"
+    with pytest.raises(DataError, match=advice):
+        el.fit_complete(data, [()])
+    with pytest.raises(DataError, match=r"discretise=.*") as refused:
+        el.learn(data)  # which takes what is advised
+    assert "Dataset.from" not in str(refused.value)
     rule = {"*": "frequency:5"}
     table = getattr(el.Dataset, maker)(data, discretise=rule)
     assert table.cardinalities.tolist() == [5]
