@@ -85,37 +85,37 @@ def checked_arguments(
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        parameters = list(inspect.signature(function).parameters.values())
-        checks = {**CHECKS, **special}
+        signature = inspect.signature(function)
+        known = {**CHECKS, **special}
         checked = [
-            (place, parameter.name, parameter.default, checks[parameter.name])
-            for place, parameter in enumerate(parameters)
-            if parameter.name in checks
+            (parameter.name, parameter.default, known[parameter.name])
+            for parameter in signature.parameters.values()
+            if parameter.name in known
         ]
-        places = {parameter.name: place for place, parameter in enumerate(parameters)}
         by_name = [one for one in checked if isinstance(one[-1], ByName)]
         tables = [one for one in checked if isinstance(one[-1], LikeModel)]
         by_kind = [one for one in checked if not isinstance(one[-1], ByName | LikeModel)]
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            given: list[Any] = list(args)
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError:
+                return function(*args, **kwargs)  # which says better what is wrong
+            given = bound.arguments
 
-            def put(some: Sequence[tuple[int, str, Any, Any]], *names: Any) -> None:
-                for place, name, default, check in some:
-                    check = check.check if isinstance(check, ByName | LikeModel) else check
-                    if place < len(given):
-                        if given[place] is not default:
-                            given[place] = check(given[place], name, *names)
-                    elif name in kwargs and kwargs[name] is not default:
-                        kwargs[name] = check(kwargs[name], name, *names)
+            def put(some: Sequence[tuple[str, Any, Any]], *context: Any) -> None:
+                for name, default, check in some:
+                    if given.get(name, default) is not default:
+                        check = check.check if isinstance(check, ByName | LikeModel) else check
+                        given[name] = check(given[name], name, *context)
 
             put(by_kind)
             for table in tables:
-                put([table], _model(given, kwargs, places))
+                put([table], _model(given))
             if by_name:  # these need what the others make of the arguments
-                put(by_name, _names(given, kwargs, places))
-            return function(*given, **kwargs)
+                put(by_name, _names(given))
+            return function(*bound.args, **bound.kwargs)
 
         return call
 
@@ -160,24 +160,17 @@ def set_by_name(variables: Iterable[int], names: Sequence[str]) -> frozenset[str
     return frozenset(names[v] for v in variables)
 
 
-def _model(given: Sequence[Any], others: Mapping[str, Any], places: Mapping[str, int]) -> Any:
+def _model(given: Mapping[str, Any]) -> Any:
     """Return the argument whose states the tables beside it have."""
-    for name in ("model", "network", "pdg", "train"):
-        place = places.get(name, len(given))
-        value = given[place] if place < len(given) else others.get(name)
-        if hasattr(value, "states"):
-            return value
-    return None
+    models = (given.get(name) for name in ("model", "network", "pdg", "train"))
+    return next((model for model in models if hasattr(model, "states")), None)
 
 
-def _names(given: Sequence[Any], others: Mapping[str, Any], places: Mapping[str, int]) -> Names:
+def _names(given: Mapping[str, Any]) -> Names:
     """Return the names of the variables that the arguments are about."""
-    if "names" in places:
-        place = places["names"]
-        found = given[place] if place < len(given) else others["names"]
-        # Where a single string was one name, it is a list by now.
-        return list(found) if isinstance(found, str) else as_names(found)
-    for value in (*given, *others.values()):
+    if "names" in given:
+        return as_names(given["names"])
+    for value in given.values():
         found = getattr(value, "names", None)
         if isinstance(found, tuple | list) and found:
             return found
