@@ -92,9 +92,7 @@ def _figure(value: Any) -> str:
     """Return a figure for people; nothing of what is not there."""
     if isinstance(value, str):
         return repr(value) if value else ""
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value))
-    if isinstance(value, int | np.integer):
+    if isinstance(value, int | np.integer | np.bool_):
         return str(value)
     if isinstance(value, float | np.floating):
         return f"{value:.6g}"

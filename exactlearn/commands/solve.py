@@ -72,15 +72,13 @@ def run(options: Solve, output: Output) -> None:
         problem, models = scored.problem, scored.models
         is_incomplete = data is not None and not data.is_complete
         rows = data if options.data is None else _rows_of(problem, options)
+        for remark in scored.remarks:
+            output.note(remark[0].upper() + remark[1:])
         more = solver_keywords(options, problem.names)
         if options.certificate is not None and data is None:
             more["scores"] = score_text(path)
         if problem.stopped:  # a proof would be one about the parent sets that were scored
             more.pop("certify", None)
-        elif not problem.complete:
-            output.note(
-                "Not all parent sets were scored: bound and proof are about those that were"
-            )
         if output.path is not None and suffix_of(output.path) in written_suffixes(SCORES):
             writable_problem(problem)
         output.detail(
@@ -186,11 +184,6 @@ def _read(
             scored, left = scored_problem(
                 data, options, every=options.lists, counts=options.counts, cluster=client
             )
-    if scored.about:
-        output.note(
-            f"Cells are missing: {scored.about}; see --counts, and 'exactlearn augment' to fill "
-            "cells in"
-        )
     return data, scored, left, choice
 
 

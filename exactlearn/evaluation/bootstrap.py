@@ -38,7 +38,7 @@ from exactlearn.errors import ExactlearnError, OptionError, TimeLimitWarning
 from exactlearn.evaluation.learners import Learner, described, named_learner
 from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
 from exactlearn.graphs.dag import named_parents
-from exactlearn.graphs.equivalence import Arc, PartiallyDirectedGraph
+from exactlearn.graphs.equivalence import PartiallyDirectedGraph
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.graphs.orientation import oriented_class
 from exactlearn.structure.learning import tiers_by_index
@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 
 RECORD = "bootstrap.json"
 """The file, in its folder, of the samples that are done."""
+
+KINDS = ("directed", "undirected")
+"""What a record of a sample holds of its class: arcs and edges by name."""
 
 COLUMNS = "parent child strength edge_strength direction compelled reversible significant"
 """What a record of an arc says."""
@@ -335,7 +338,7 @@ def bootstrap(
         raise ExactlearnError(f"no bootstrap sample gave a network: {failures[0]}")
     return ArcStrengths.of(
         dataset.names,
-        [_class(one, dataset.n_variables) for one in found],
+        [_class(one, dataset.names) for one in found],
         wanted=replicates,
         unfinished=sum(bool(one.get("unfinished")) for one in found),
         failures=failures,
@@ -375,13 +378,8 @@ def _chosen_ess(
 def _run(dataset: Dataset, learn: Learner, seed: int, number: int) -> Found:
     """Learn from one sample; return the arcs and edges of the class."""
     found = learn(dataset.resampled(np.random.default_rng((seed, number))))
-    graph, own = class_of(found), getattr(found, "names", dataset.names)
-    place = [dataset.names.index(name) for name in own]  # a column may be left out
-
-    def placed(arcs: Collection[Arc]) -> list[Arc]:
-        return sorted((place[a], place[b]) for a, b in arcs)
-
-    return {"directed": placed(graph.directed), "undirected": placed(graph.undirected)}
+    graph, names = class_of(found), getattr(found, "names", dataset.names)  # without a column, say
+    return {kind: sorted((names[a], names[b]) for a, b in getattr(graph, kind)) for kind in KINDS}
 
 
 def class_of(found: Any) -> PartiallyDirectedGraph:
@@ -403,8 +401,7 @@ def class_of(found: Any) -> PartiallyDirectedGraph:
     return oriented_class(parents, getattr(found, "directions", ()))
 
 
-def _class(found: Found, n_variables: int) -> PartiallyDirectedGraph:
-    kinds = (found["directed"], found["undirected"])
-    return PartiallyDirectedGraph(
-        n_variables, *(frozenset((a, b) for a, b in pairs) for pairs in kinds)
-    )
+def _class(found: Found, names: Sequence[str]) -> PartiallyDirectedGraph:
+    place = {name: v for v, name in enumerate(names)}
+    kinds = (frozenset((place[a], place[b]) for a, b in found[kind]) for kind in KINDS)
+    return PartiallyDirectedGraph(len(names), *kinds)

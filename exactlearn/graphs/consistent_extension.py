@@ -8,13 +8,12 @@ partially oriented graph").
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast, overload
+from collections.abc import Sequence
+from typing import Any
 
-from exactlearn._runtime.arguments import Named, R, checked_arguments, named_results
+from exactlearn._runtime.arguments import checked_arguments, named_results
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import (
-    Parents,
     PartiallyDirectedGraph,
     as_partially_directed,
     as_structure,
@@ -22,50 +21,24 @@ from exactlearn.graphs.equivalence import (
     named_graph,
 )
 
-if TYPE_CHECKING:
-    from exactlearn.graphs.named_graph import NamedGraph
+
+def _by_index(partial: Any, name: str) -> PartiallyDirectedGraph:
+    return as_partially_directed(as_structure(partial, name, None))
 
 
-R_co = TypeVar("R_co", covariant=True)
-
-
-class OfPartial(Protocol[R_co]):
-    """Makes a partially directed graph another one: by name where that one is."""
-
-    @overload
-    def __call__(
-        self, partial: PartiallyDirectedGraph, names: Sequence[str] | None = None
-    ) -> R_co: ...
-    @overload
-    def __call__(self, partial: Named, names: Sequence[str] | None = None) -> "NamedGraph": ...
-
-
-def _of_partial(
-    kind: Literal["dag", "cpdag"],
-) -> Callable[[Callable[[PartiallyDirectedGraph, Sequence[str] | None], R]], OfPartial[R]]:
-    def by_index(partial: Any, name: str) -> PartiallyDirectedGraph:
-        return as_partially_directed(as_structure(partial, name, None))
-
-    def decorate(
-        function: Callable[[PartiallyDirectedGraph, Sequence[str] | None], R],
-    ) -> OfPartial[R]:
-        checked = checked_arguments(partial=by_index)(function)
-        return cast(OfPartial[R], named_results(named_graph(kind))(checked))
-
-    return decorate
-
-
-@_of_partial("dag")
+@named_results(named_graph("dag"))
+@checked_arguments(partial=_by_index)
 def consistent_extension(
-    partial: PartiallyDirectedGraph, names: Sequence[str] | None = None
-) -> Parents:
+    partial: PartiallyDirectedGraph | Any, names: Sequence[str] | None = None
+) -> Any:
     """Return a directed acyclic graph with the adjacencies, arcs and v-structures of a graph.
+
+    It is the parents of each variable; a :class:`NamedGraph` of a graph by name.
 
     Parameters
     ----------
     partial
-        A pattern, a CPDAG, or another graph with arcs and undirected edges. Of one by name, the
-        directed graph is one by name, too.
+        A pattern, a CPDAG, or another graph with arcs and undirected edges.
     names
         Variable names for the error message; the indices when left out.
 
@@ -109,14 +82,15 @@ def consistent_extension(
     return tuple(found)
 
 
-@_of_partial("cpdag")
+@named_results(named_graph("cpdag"))
+@checked_arguments(partial=_by_index)
 def completed_pattern(
-    partial: PartiallyDirectedGraph, names: Sequence[str] | None = None
-) -> PartiallyDirectedGraph:
+    partial: PartiallyDirectedGraph | Any, names: Sequence[str] | None = None
+) -> Any:
     """Return the CPDAG of the class whose members extend a pattern, or another such graph.
 
-    Arcs that are in no v-structure and follow from none are no longer directed. The CPDAG of a
-    graph by name is one by name.
+    Arcs that are in no v-structure and follow from none are no longer directed. It is a
+    :class:`PartiallyDirectedGraph`, or a :class:`NamedGraph` of a graph by name.
 
     Raises
     ------

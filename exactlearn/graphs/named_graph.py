@@ -126,7 +126,8 @@ class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
         """Parents of each variable in a directed acyclic graph of the class: the graph itself."""
         if self.kind == "dag":
             return tuple(tuple(sorted(family)) for family in self.graph.parents)
-        return consistent_extension(self.graph, self.names)
+        found: Parents = consistent_extension(self.graph, self.names)
+        return found
 
     @property
     def arcs(self) -> tuple[NamedArc, ...]:

@@ -423,12 +423,7 @@ def _selected(
             on_event=None if on_event is None else scored.listener(on_event),
         )
     )
-    if scored.about:
-        said.append(f"cells are missing: {scored.about}")
-    elif not scoring.dataset.is_complete:
-        said.append(f"cells are missing: score and bound are those of counts by {scoring.counts}")
-    if not scored.problem.complete and not scored.problem.stopped:
-        said.append("not all parent sets were scored: bound and proof are about those that were")
+    said += scored.remarks
     if result.status == "optimal":
         most = scoring.max_parents
         allowed = "any number of parents" if most is None else f"at most {most} parents a variable"

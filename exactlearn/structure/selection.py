@@ -44,9 +44,6 @@ ESS_SHARE = 0.3
 AFTER_INTERRUPT = 0.5
 """Seconds in which a network is found after Ctrl-C has stopped the scoring."""
 
-_EXPECTED = "score, bound and proof are those of expected counts, under a network by structural EM"
-_ABOUT = {True: _EXPECTED, False: f"{_EXPECTED} that was cut short"}
-
 Counts = Literal["expected"] | CountsMethod
 
 
@@ -140,6 +137,16 @@ class Scored:
     about: str = ""
     limit: float | None = None
     interrupted: bool = False
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a user should know of what was scored."""
+        said = [f"cells are missing: {self.about}"] * bool(self.about)
+        if not self.problem.complete and not self.problem.stopped:
+            said.append(
+                "not all parent sets were scored: bound and proof are about those that were"
+            )
+        return said
 
     def judged(self, result: Result) -> Result:
         """Return the result of the problem as one of the data.
@@ -262,8 +269,7 @@ class Scoring:
         LOG.info("scoring the parent sets of %d variables", self.dataset.n_variables)
         clock = SearchControl(limit)
         seconds = self.scoring_time and min(self.scoring_time, clock.left)
-        learned, estimated = self._estimated(limit)
-        about = "" if learned is None else _ABOUT[learned.status == "converged"]
+        learned, estimated, about = self._estimated(limit)
         if learned is not None and not learned.counts.finished:
             problem = learned.problem(self.dataset, self.score)
             reason = "the parent sets are those of the network that structural EM found"
@@ -302,15 +308,18 @@ class Scoring:
 
     def _estimated(
         self, limit: float | None
-    ) -> "tuple[LearnedCounts | None, DeletionCounts | ExpectedCounts | None]":
+    ) -> "tuple[LearnedCounts | None, DeletionCounts | ExpectedCounts | None, str]":
         """Return the counts of families with missing cells, and where expected ones come from.
+
+        Also what score and bound refer to then.
 
         The network of expected counts keeps the constraints on single arcs.
         """
         if self.counts is None or self.dataset.is_complete:
-            return None, None
+            return None, None, ""
         if self.counts != "expected":
-            return None, DeletionCounts(self.counts)
+            about = f"score, bound and proof are those of counts by {self.counts}"
+            return None, DeletionCounts(self.counts), about
         from exactlearn.structure.learned_counts import learned_counts  # takes long to import
 
         learned = learned_counts(
@@ -321,7 +330,11 @@ class Scoring:
             seed=self.seed,
             time_limit=limit,
         )
-        return learned, learned.counts
+        about = (
+            "score, bound and proof are those of expected counts, under a network by structural EM"
+        )
+        limited = "" if learned.status == "converged" else " that was cut short"
+        return learned, learned.counts, about + limited
 
     def _models(self, counts: DeletionCounts | ExpectedCounts | None) -> "LocalModels | None":
         """Return the local models of families, unless all are tables."""
