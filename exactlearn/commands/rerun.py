@@ -13,7 +13,7 @@ from exactlearn import __version__
 from exactlearn._runtime.json_file import read_json, strict
 from exactlearn.commands import COMMANDS, body_of, options_of
 from exactlearn.commands.declarations import Rerun
-from exactlearn.commands.declare import Declared, about_of
+from exactlearn.commands.declare import About, Declared
 from exactlearn.commands.output import Output
 from exactlearn.commands.provenance import (
     Provenance,
@@ -23,7 +23,7 @@ from exactlearn.commands.provenance import (
     running,
     sha256,
 )
-from exactlearn.commands.steps import KeptOutput
+from exactlearn.commands.steps import KeptOutput, with_files
 from exactlearn.errors import ExitStatus, FormatError, OptionError
 from exactlearn.formats.run_file import from_table
 from exactlearn.reporting.report import plain_table
@@ -43,27 +43,21 @@ def run(options: Rerun, output: Output) -> None:
     name, options_then = declared(made_by, path)
     again = _with_tables(options_then, made_by, options.data)
     with TemporaryDirectory() as scratch:
-        places = _Places(Path(scratch), made_by, output.path)
-        again = places.without_files_written(again)
+        again, place, moved = _elsewhere(again, made_by, output.path, Path(scratch))
         words = () if (own := current()) is None else own.words
-        provenance = Provenance(words, again, name, output=places.output)
-        known = _changes(made_by, provenance.to_dict())
-        for text in known:
-            output.note(text)
-        record, status = _repeated(name, again, places.output, output, provenance)
+        provenance = Provenance(words, again, name, output=place)
+        record, status = _repeated(name, again, place, output, provenance)
         if status == ExitStatus.INTERRUPTED:
             raise click.exceptions.Exit(status)
-        if places.output is not None and places.output.suffix == ".json":
-            record = {**read_json(places.output), **record}
-        now = provenance.to_dict()
+        if place is not None and place.suffix == ".json":
+            record = {**read_json(place), **record}
         shared = {key: value for key, value in recorded.items() if key in record}
         if not _compared(shared):
             raise FormatError(f"{path}: no key of it is in the answer of 'exactlearn {name}'")
-        differences = list(_differences(shared, strict(record), places.moved))
-    changes = _changes(made_by, now)
+        differences = list(_differences(shared, strict(record), moved))
+    changes = _changes(made_by, provenance.to_dict())
     for text in changes:
-        if text not in known:
-            output.note(text)
+        output.note(text)
     answer = {
         "equal": not differences,
         "compared": _compared(shared),
@@ -112,7 +106,8 @@ def _with_tables(options: Declared, made_by: Mapping[str, Any], given: Sequence[
         gone = [key for key in recorded if key not in found]
         if not (keys := [*alike, *gone, *recorded]):
             raise OptionError(f"--data {file}: the options of the record name no file")
-        options = _replaced(options, {keys[0]: str(file)})
+        (own,) = (f.name for f in fields(options) if f.name.rstrip("_") == keys[0])  # type: ignore[arg-type]
+        options = replace(options, **{own: type(getattr(options, own))(file)})  # type: ignore[type-var]
     for key in recorded.keys() - files_read(options).keys():
         raise OptionError(
             f"{recorded[key]['name']}: the file of the option {key!r} is not there; say where it "
@@ -121,48 +116,38 @@ def _with_tables(options: Declared, made_by: Mapping[str, Any], given: Sequence[
     return options
 
 
-def _replaced(options: Declared, values: Mapping[str, str]) -> Declared:
-    """Return options with other texts or paths of some keys."""
-    known = {one.name.rstrip("_"): one.name for one in fields(options)}  # type: ignore[arg-type]
-    old = {key: getattr(options, known[key]) for key in values}
-    new = {known[k]: Path(v) if isinstance(old[k], Path) else v for k, v in values.items()}
-    return replace(options, **new)  # type: ignore[type-var]
+def _elsewhere(
+    options: Declared, made_by: Mapping[str, Any], output: Path | None, scratch: Path
+) -> tuple[Declared, Path | None, dict[str, str]]:
+    """Return options and output that overwrite no file of the record.
 
+    What is not asked for is written into the scratch folder.
 
-class _Places:
-    """Where the repeated command writes: what is not asked for, into a folder that is dropped.
-
-    Parameters
-    ----------
-    scratch
-        The folder.
-    made_by
-        What is known of the record.
-    output
-        Where the user wants the output.
+    Returns
+    -------
+    options, output
+        What the command gets.
+    moved
+        For each path that is another one its path in the record.
     """
+    moved: dict[str, str] = {}
 
-    def __init__(self, scratch: Path, made_by: Mapping[str, Any], output: Path | None) -> None:
-        self.scratch, self.moved = scratch, dict[str, str]()
-        was = made_by.get("output")
-        self.output = output if output is not None or was is None else self._moved(was)
-        if self.output is None and made_by["command"][1] == "run":
-            self.output = scratch / "results"
-        if output is not None and was is not None:
-            self.moved[str(output)] = was
+    def place(was: str) -> Path:
+        found = scratch / str(len(moved)) / Path(was).name
+        found.parent.mkdir()
+        moved[str(found)] = was
+        return found
 
-    def _moved(self, was: str) -> Path:
-        place = self.scratch / str(len(self.moved)) / Path(was).name
-        place.parent.mkdir()
-        self.moved[str(place)] = was
-        return place
+    was = made_by.get("output") or ("results" if made_by["command"][1] == "run" else None)
+    if output is None:
+        output = None if was is None else place(was)
+    elif was is not None:
+        moved[str(output)] = was
 
-    def without_files_written(self, options: Declared) -> Declared:
-        """Return options whose further files do not overwrite those of the record."""
-        known = [one for one in fields(options) if about_of(one).writes]  # type: ignore[arg-type]
-        named = {one.name: getattr(options, one.name) for one in known}
-        moved = {key: self._moved(str(was)) for key, was in named.items() if was is not None}
-        return replace(options, **moved)  # type: ignore[type-var]
+    def placed(name: str, about: About) -> str:
+        return str(place(name)) if about.writes else name
+
+    return with_files(options, placed), output, moved
 
 
 def _repeated(
