@@ -117,7 +117,7 @@ def taken(
         path = folder / step.output if step.output else None
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-        own = KeptOutput(**{**vars(output), "path": path})
+        own = KeptOutput(**{**vars(output), "path": path, "record": {}})
         status: int = ExitStatus.DONE
         options = step.with_files(placed).options
         of_run = current()

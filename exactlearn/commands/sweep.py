@@ -25,6 +25,7 @@ from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.run import do, store
 from exactlearn.commands.runs import Run, Varied, read_run
 from exactlearn.commands.search import leave
+from exactlearn.commands.steps import KeptOutput
 from exactlearn.errors import ExitStatus
 from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
 from exactlearn.reporting.records_file import csv_text
@@ -112,13 +113,6 @@ def _digest(folder: Path) -> str:
     return sha256("\n".join([__version__, text, *map(str, hashes)]).encode()).hexdigest()[:16]
 
 
-class _Silent(Output):
-    """Prints nothing: the files of a run have all."""
-
-    def answer(self, record: Mapping[str, Any], *tables: Any) -> None:
-        """Print nothing."""
-
-
 def _run_alone(folder: Path) -> Found:
     """Do the run that is stored in a folder; return its exit status, and numbers of its record."""
     path = folder / "run.toml"
@@ -132,7 +126,7 @@ def _run_alone(folder: Path) -> Found:
     status = 0
     with provenance.running(made_by):
         try:
-            do(run, path, _Silent(path=folder, as_json=True, quiet=True))
+            do(run, path, KeptOutput(path=folder, as_json=True, quiet=True))
         except click.exceptions.Exit as end:
             status = end.exit_code
     return {"exit_status": status, **_numbers(read_json(folder / "result.json"))}
@@ -141,12 +135,6 @@ def _run_alone(folder: Path) -> Found:
 def _numbers(record: Mapping[str, Any]) -> Found:
     """Return the single values of a record, those of some parts and of the steps, too."""
     found = dict(_flat(record, ""))
-    for section in SECTIONS:
-        own = record.get(section, {})
-        found |= _flat(own, f"{section}.")
-        for key, value in own.items():
-            if isinstance(value, dict):
-                found |= _flat(value, f"{section}.{key}.")
     for number_, step in enumerate(record.get("steps", ()), 1):
         name = step["command"]
         twice = sum(other["command"] == name for other in record["steps"]) > 1
@@ -156,7 +144,9 @@ def _numbers(record: Mapping[str, Any]) -> Found:
 
 def _flat(record: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
     for key, value in record.items():
-        if isinstance(value, str | int | float) and key not in ("command", "output"):
+        if isinstance(value, dict) and f"{before}{key}".startswith(SECTIONS):
+            yield from _flat(value, f"{before}{key}.")
+        elif isinstance(value, str | int | float) and key not in ("command", "output"):
             yield before + key, value
 
 
