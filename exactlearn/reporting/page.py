@@ -63,13 +63,14 @@ def page(found: PageContent) -> str:
         tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
         tag("link", rel="icon", href="data:,"),
         tag("title", f"{found.title} - exactlearn"),
-        tag("style", asset("page.css")),
+        tag("style", asset("tables.css"), asset("page.css")),
     ]
-    body = [
+    content = [
         tag("a", "Skip to the results", href="#main", class_="skip"),
         tag("header", tag("h1", found.title), notes),
         tag("nav", links, aria_label="Sections"),
         tag("main", parts, id="main"),
         tag("script", asset("page.js")),
     ]
-    return f'<!doctype html>\n<html lang="en">{tag("head", head)}\n{tag("body", body)}</html>\n'
+    body = tag("body", content, class_="exactlearn")
+    return f'<!doctype html>\n<html lang="en">{tag("head", head)}\n{body}</html>\n'
