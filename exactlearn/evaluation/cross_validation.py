@@ -107,11 +107,8 @@ class CrossValidation(ByValue, shown="learners folds best"):
             row: dict[str, Any] = {"learner": name}
             for measure in self.measures:
                 mean, apart = self.mean(name, measure), self.difference(name, best, measure)
-                row |= {measure: mean.value, f"{measure}_error": mean.error}
-                row |= {
-                    f"{measure}_difference": apart.value,
-                    f"{measure}_difference_error": apart.error,
-                }
+                for key, own in ((measure, mean), (f"{measure}_difference", apart)):
+                    row |= {key: own.value, f"{key}_error": own.error}
             seconds = self._of(name, "seconds")
             row["seconds"] = Mean.of(seconds).value
             row["folds"] = sum(map(isfinite, seconds))

@@ -216,12 +216,9 @@ class Scoring:
 
     def __post_init__(self) -> None:
         """Refuse limits that contradict each other."""
+        most = inf if self.max_parents is None else self.max_parents
         for limit in self.constraints:
-            if (
-                isinstance(limit, MaxParents)
-                and self.max_parents is not None
-                and limit.most > self.max_parents
-            ):
+            if isinstance(limit, MaxParents) and limit.most > most:
                 raise OptionError(
                     f"max_parents_of: {self.dataset.names[limit.variable]!r} may have {limit.most} "
                     "parents, but no variable more than "
