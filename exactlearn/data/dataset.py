@@ -31,7 +31,7 @@ from exactlearn.data.codes import (
     checked_weights,
     row_place,
 )
-from exactlearn.data.labels import Column, constant_reason, find_states
+from exactlearn.data.labels import Column, NamedVariables, constant_reason, find_states
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _as_frame(value: Any, name: str) -> Any:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
+class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells"):
     """Rows of discrete observations, checked when made; a missing cell has the code -1.
 
     Parameters
@@ -240,16 +240,6 @@ class Dataset(ByValue, shown="n_rows n_variables missing_cells"):
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.codes.shape[0])
-
-    @property
-    def n_variables(self) -> int:
-        """Number of variables."""
-        return len(self.names)
-
-    @cached_property
-    def cardinalities(self) -> NDArray[np.int64]:
-        """Number of states of each variable, shape (variables,)."""
-        return np.array([len(s) for s in self.states], np.int64)
 
     @property
     def row_weights(self) -> NDArray[np.float64]:

@@ -128,21 +128,20 @@ def warn_of_bins(
     distinct, counts = np.unique(values[~np.isnan(values)], return_counts=True)
     number, share = distinct[counts.argmax()], counts.max() / counts.sum()
     method, _, asked = rule.partition(":")
+    messages = []
     if method in METHODS and n_bins < min(int(asked), len(distinct)) and share > 1 / 2:
-        warnings.warn(
-            f"column {name!r}: {n_bins} bins, not the {asked} of {rule!r}: {100 * share:.0f} % of "
-            f"its cells are {number:g}; cut it yourself if the others matter",
-            BinningWarning,
-            stacklevel=2,
+        messages.append(
+            f"{n_bins} bins, not the {asked} of {rule!r}: {100 * share:.0f} % of its cells are "
+            f"{number:g}; cut it yourself if the others matter"
         )
     is_whole = bool((distinct % 1 == 0).all())
     if is_whole and len(distinct) > max(WHOLE_NUMBERS, counts.sum() / 2):
-        warnings.warn(
-            f"column {name!r}: more than half of its whole numbers are different, as are weights "
-            f"and numbers of rows; it is cut and learned from: {advice} if it is no measurement",
-            BinningWarning,
-            stacklevel=2,
+        messages.append(
+            "more than half of its whole numbers are different, as are weights and numbers of "
+            f"rows; it is cut and learned from: {advice} if it is no measurement"
         )
+    for message in messages:
+        warnings.warn(f"column {name!r}: {message}", BinningWarning, stacklevel=2)
 
 
 def entropy_edges(

@@ -134,7 +134,7 @@ def _alike(label: str, states: Sequence[str]) -> int | None:
 
 
 class NamedVariables:
-    """Variables and states of a model, found by their names."""
+    """Variables and states of a model or a table, found by their names."""
 
     names: tuple[str, ...]
     states: tuple[tuple[str, ...], ...]

@@ -22,7 +22,6 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.smoothing_choice import divided
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.data.labels import variable_index
 from exactlearn.errors import OptionError
 from exactlearn.evaluation.learners import Learner, described, named_learner
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, Mean
@@ -186,7 +185,7 @@ def cross_validate(
     if not named:
         raise OptionError("no learner: give the names of some, as in learners=['exact', 'bic']")
     if class_ is not None:
-        variable_index(class_, {name: v for v, name in enumerate(dataset.names)})
+        dataset.index(class_)
     folds = divided(dataset.row_weights, folds, seed).n
     settings = f"{dataset.digest} folds {folds} seed {seed} class {class_}"
     runs = {
