@@ -10,6 +10,7 @@ from typing import Any
 from exactlearn.reporting.markup import asset, tag
 from exactlearn.reporting.page_content import PageContent
 from exactlearn.reporting.page_data import data_section
+from exactlearn.reporting.page_figures import figures_section
 from exactlearn.reporting.page_models import decision_graph_section, network_section
 from exactlearn.reporting.page_results import (
     alternatives_section,
@@ -27,6 +28,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 
 SECTIONS: dict[str, Callable[[PageContent], Any]] = {
     "Summary": summary_section,
+    "Results": figures_section,
     "Data": data_section,
     "Network": network_section,
     "Decision graph": decision_graph_section,
