@@ -13,8 +13,6 @@ from pyscipopt import Conshdlr, Model
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 from pyscipopt.scip import PY_SCIP_ROWORIGINTYPE as ORIGIN
 
-from exactlearn._runtime.checkpoint import State
-
 from ..lp.clusters import Counted, Support, short_circuits
 from ..lp.relaxation import cluster_rows
 from ..lp.separation import quick_clusters, separate
@@ -25,12 +23,6 @@ if TYPE_CHECKING:
     from .solver import Master
 
 Reply = dict[str, Any]
-
-CUTS = (ORIGIN.UNSPEC, ORIGIN.SEPA)
-"""Where rows come from that are no constraints of the model: clusters, SCIP's separators."""
-
-TERMS = ("candidates", "values")
-"""The arrays of a state that have an entry for each term of each inequality."""
 
 
 class Acyclicity(Conshdlr):
@@ -44,7 +36,7 @@ class Acyclicity(Conshdlr):
         self,
         master: "Master",
         clusters: Counted,
-        cuts: "list[Cut] | None",
+        cuts: "Cuts | None",
         seed: int,
         parameters: BranchAndCutParameters,
     ) -> None:
@@ -97,7 +89,7 @@ class Acyclicity(Conshdlr):
     def _begin(self) -> Reply:
         if self.cuts is None:
             return self._add(self.pool.clusters, forced=True)
-        return _reply([self._add_row(cut, forced=True) for cut in self.cuts])
+        return self._add_rows(self.cuts, forced=True)
 
     def _judge(self, solution: Any) -> Reply:
         x, _ = self.master.solution(solution)
@@ -156,68 +148,60 @@ class Acyclicity(Conshdlr):
             found.counts,
             np.arange(component.n_candidates),
         )
-        sizes = found.clusters.sum(axis=1)
-        cut_off = []
-        for k in range(len(found)):
-            count = float(found.counts[k])
-            sides = (-np.inf, float(sizes[k]) - count) if forms[k] else (count, np.inf)
-            candidates = items[starts[k] : starts[k + 1]]
-            cut = Cut(candidates, np.ones(len(candidates)), *sides)
-            cut_off.append(self._add_row(cut, forced=forced))
-        return _reply(cut_off)
+        endless, sizes = self.master.model.infinity(), found.clusters.sum(axis=1)
+        least = np.where(forms, -endless, found.counts)
+        most = np.where(forms, sizes - found.counts, endless)
+        cuts = Cuts(starts, items, np.ones(len(items)), np.stack([least, most], axis=1))
+        return self._add_rows(cuts, forced=forced)
 
-    def _add_row(self, cut: "Cut", *, forced: bool) -> bool:
-        """Add an inequality; return whether it makes the node infeasible."""
+    def _add_rows(self, cuts: "Cuts", *, forced: bool) -> Reply:
+        """Add inequalities to the linear program."""
         model, columns = self.master.model, self.master.columns
-        least, most = np.clip((cut.least, cut.most), -model.infinity(), model.infinity()).tolist()
-        row = model.createEmptyRowUnspec(
-            "cut", lhs=least, rhs=most, local=False, modifiable=False, removable=True
-        )
-        model.cacheRowExtensions(row)
-        for c, value in zip(cut.candidates, cut.values, strict=True):
-            model.addVarToRow(row, columns[c], value)
-        model.flushRowExtensions(row)
-        cut_off = model.addCut(row, forced)
-        model.releaseRow(row)
-        return bool(cut_off)
+        cut_off = False
+        for k, (least, most) in enumerate(cuts.sides.tolist()):
+            row = model.createEmptyRowUnspec(
+                "cut", lhs=least, rhs=most, local=False, modifiable=False, removable=True
+            )
+            model.cacheRowExtensions(row)
+            for at in range(cuts.first[k], cuts.first[k + 1]):
+                model.addVarToRow(row, columns[cuts.candidates[at]], cuts.values[at])
+            model.flushRowExtensions(row)
+            cut_off |= bool(model.addCut(row, forced))
+            model.releaseRow(row)
+        return {"result": RESULT.CUTOFF if cut_off else RESULT.SEPARATED}
 
 
-def _reply(cut_off: list[bool]) -> Reply:
-    return {"result": RESULT.CUTOFF if any(cut_off) else RESULT.SEPARATED}
+class Cuts(NamedTuple):
+    """Inequalities: weighted sums of candidates lie between two sides.
 
+    Attributes
+    ----------
+    first, candidates, values
+        Where the terms of each inequality begin, and end; the terms.
+    sides
+        Lower and upper side of each, shape (cuts, 2).
+    """
 
-class Cut(NamedTuple):
-    """An inequality: a weighted sum of candidates lies between two sides."""
-
+    first: NDArray[np.int64]
     candidates: NDArray[np.int64]
     values: NDArray[np.float64]
-    least: float
-    most: float
+    sides: NDArray[np.float64]
 
 
-def kept_cuts(state: Mapping[str, NDArray[Any]]) -> list[Cut]:
-    """Return the inequalities of a state that was kept."""
-    cuts = zip(*(np.split(state[name], state["cut_first"][1:-1]) for name in TERMS), strict=True)
-    return [Cut(*terms, *sides) for terms, sides in zip(cuts, state["sides"], strict=False)]
+def cuts_of(model: Model, number: Mapping[int, int]) -> Cuts:
+    """Return the inequalities of the linear program that hold for all better selections.
 
-
-def cut_state(model: Model, number: Mapping[int, int]) -> State:
-    """Return the inequalities of the linear program that hold at every node, to be kept.
-
-    They hold for all selections better than the incumbent. ``number`` gives the candidate of each
-    of SCIP's variables.
+    Better than the incumbent. ``number`` gives the candidate of each of SCIP's variables.
     """
-    rows = [
-        row for row in model.getLPRowsData() if row.getOrigintype() in CUTS and not row.isLocal()
-    ]
+    origins = (ORIGIN.UNSPEC, ORIGIN.SEPA)  # clusters, and what SCIP's separators add
+    rows = [r for r in model.getLPRowsData() if r.getOrigintype() in origins and not r.isLocal()]
     columns = chain.from_iterable(row.getCols() for row in rows)
-    sides = [np.subtract((row.getLhs(), row.getRhs()), row.getConstant()) for row in rows]
-    return {
-        "cut_first": offsets([row.getNLPNonz() for row in rows]),
-        "candidates": np.array([number[c.getVar().getIndex()] for c in columns], np.int64),
-        "values": np.array(list(chain.from_iterable(row.getVals() for row in rows))),
-        "sides": np.array(sides),
-    }
+    return Cuts(
+        first=offsets([row.getNLPNonz() for row in rows]),
+        candidates=np.array([number[c.getVar().getIndex()] for c in columns], np.int64),
+        values=np.array(list(chain.from_iterable(row.getVals() for row in rows))),
+        sides=np.array([np.subtract((r.getLhs(), r.getRhs()), r.getConstant()) for r in rows]),
+    )
 
 
 class ClusterPool:

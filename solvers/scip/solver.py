@@ -32,7 +32,7 @@ from ..ordering.solver import OrderSearch
 from ..parameters import BranchAndCutParameters
 from ..problem import offsets
 from .branching import ArcBranching
-from .separation import Acyclicity, cut_state, kept_cuts
+from .separation import Acyclicity, Cuts, cuts_of
 
 T = TypeVar("T")
 
@@ -108,7 +108,7 @@ class Master:
             control.improve(kept["chosen"])
             control.prove(float(kept["bound"]))
             incumbent = control.incumbent
-        cuts = kept_cuts(kept) if kept else None
+        cuts = Cuts(*(kept[name] for name in Cuts._fields)) if kept else None
         self.acyclicity = Acyclicity(self, clusters, cuts, seed, options.branch_and_cut)
         self.model.includeConshdlr(
             self.acyclicity, "acyclicity", "no directed cycle is chosen", sepapriority=1000,
@@ -152,7 +152,7 @@ class Master:
             self._excluded(n) for n in [self.model.getCurrentNode(), *siblings, *children, *leaves]
         ]
         return {
-            **cut_state(self.model, self.number),
+            **cuts_of(self.model, self.number)._asdict(),
             "node_first": offsets([len(excluded) for excluded in nodes]),
             "excluded": np.array(list(chain(*nodes)), np.int64),
             "chosen": incumbent.chosen,
