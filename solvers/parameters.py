@@ -280,7 +280,8 @@ class ChoiceParameters:
         Variables up to which the order graph beats branch and cut, whatever the number of
         candidates.
     few_candidates
-        Candidates of a larger component below which branch and cut is faster.
+        Candidates that the relaxation leaves of a larger component, below which branch and cut is
+        faster.
     most_states
         States of the order graph after which a larger component is left to branch and cut.
     shrunk

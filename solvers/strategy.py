@@ -95,7 +95,7 @@ def choose(
     component: Component,
     solver: str = "auto",
     *,
-    relaxed: bool = False,
+    left: int | None = None,
     parameters: ChoiceParameters = DEFAULTS.choice,
 ) -> Choice:
     """Choose what solves a component, by its figures.
@@ -108,8 +108,8 @@ def choose(
         The component.
     solver
         The solver that the user names, or ``auto``.
-    relaxed
-        Whether the linear relaxation has been solved already, and has left a gap.
+    left
+        Candidates that the linear relaxation has left; ``None`` before it is solved.
     parameters
         Tuning constants.
     """
@@ -122,12 +122,12 @@ def choose(
         return _choice("scip")
     if solver == "auto" and n <= parameters.fastest_dynamic:
         return _choice("dynamic")
-    if not relaxed:
+    if left is None:
         return _choice("root")
-    is_small = n <= parameters.few_placed or component.n_candidates >= parameters.few_candidates
-    if solver == "auto":
-        return _choice("order-graph" if n <= parameters.most_placed and is_small else "scip")
-    return _choice(solver)
+    if solver != "auto":
+        return _choice(solver)
+    is_faster = n <= parameters.few_placed or left >= parameters.few_candidates
+    return _choice("order-graph" if n <= parameters.most_placed and is_faster else "scip")
 
 
 def _choice(name: str) -> Choice:
@@ -332,7 +332,7 @@ class Strategy:
         """Search what the relaxation of a component has left of its candidates."""
         progress, component = self.progress, self.progress.components[k]
         if (
-            self._searched_by(component) == "order-graph"
+            self._searched_by(component, kept) == "order-graph"
             and len(split(progress.problem, component.candidate[kept])) == 1
         ):
             # whole: excluded candidates still exclude worse ones
@@ -340,10 +340,10 @@ class Strategy:
         parts = progress.refine(k, np.flatnonzero(kept))
         return _worst([self._search(k, part, multipliers) for part in parts])
 
-    def _searched_by(self, component: Component) -> str:
+    def _searched_by(self, component: Component, kept: NDArray[np.bool_] | None) -> str:
         """Return which solver searches what the relaxation leaves of a component."""
-        choice = self.parameters.choice
-        return choose(component, self.solver, relaxed=True, parameters=choice).name
+        left = component.n_candidates if kept is None else int(kept.sum())
+        return choose(component, self.solver, left=left, parameters=self.parameters.choice).name
 
     def _search(
         self, whole: int, k: int, multipliers: Multipliers, kept: NDArray[np.bool_] | None = None
@@ -362,7 +362,7 @@ class Strategy:
             return self._relax(k, multipliers)
         if progress.control.is_over:
             return progress.control.status
-        name = self._searched_by(component)
+        name = self._searched_by(component, kept)
         if name == "order-graph":
             status = self._solve(name, k, multipliers, kept)
             if status != "feasible" or progress.control.is_over or self.solver == "order-graph":

@@ -117,26 +117,27 @@ def test_a_part_inherits_its_share_of_the_clusters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "candidates", "choices", "asked", "relaxed", "name"),
+    ("n", "candidates", "choices", "asked", "left", "name"),
     [
-        (1, 3, 0, "scip", False, "single"),
-        (1, 3, 2, "auto", False, "scip"),
-        (9, 50, 0, "auto", False, "dynamic"),
-        (9, 50, 0, "scip", False, "root"),
-        (30, 500, 0, "auto", False, "root"),
-        (30, 500, 0, "auto", True, "order-graph"),
-        (50, 500, 0, "auto", True, "scip"),
-        (50, 5000, 0, "auto", True, "order-graph"),
-        (70, 5000, 0, "auto", True, "scip"),
-        (70, 5000, 0, "order-graph", True, "order-graph"),
-        (30, 500, 3, "auto", False, "scip"),
-        (30, 500, 3, "ordering", False, "ordering"),
+        (1, 3, 0, "scip", None, "single"),
+        (1, 3, 2, "auto", None, "scip"),
+        (9, 50, 0, "auto", None, "dynamic"),
+        (9, 50, 0, "scip", None, "root"),
+        (30, 500, 0, "auto", None, "root"),
+        (30, 500, 0, "auto", 400, "order-graph"),
+        (50, 500, 0, "auto", 400, "scip"),
+        (50, 5000, 0, "auto", 1400, "scip"),
+        (50, 5000, 0, "auto", 4000, "order-graph"),
+        (70, 5000, 0, "auto", 4000, "scip"),
+        (70, 5000, 0, "order-graph", 4000, "order-graph"),
+        (30, 500, 3, "auto", None, "scip"),
+        (30, 500, 3, "ordering", None, "ordering"),
     ],
 )
 def test_the_choice_follows_from_the_figures(
-    n: int, candidates: int, choices: int, asked: str, relaxed: bool, name: str
+    n: int, candidates: int, choices: int, asked: str, left: int | None, name: str
 ) -> None:
     figures = SimpleNamespace(n_variables=n, n_candidates=candidates, choices=range(choices))
-    choice = strategy.choose(figures, asked, relaxed=relaxed)  # type: ignore[arg-type]
+    choice = strategy.choose(figures, asked, left=left)  # type: ignore[arg-type]
     assert choice.name == name
     assert choice.reason
