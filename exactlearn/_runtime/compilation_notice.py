@@ -4,7 +4,6 @@ import logging
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing import parent_process
 from typing import ClassVar
 
 LOG = logging.getLogger("exactlearn.compilation")
@@ -69,6 +68,8 @@ class Compilations:
 def _is_watched() -> bool:
     """Return whether a person sees standard error; processes of a pool leave it to the first."""
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
+    from multiprocessing import parent_process  # the help of a command imports next to nothing
+
     return parent_process() is None and (on_terminal or "ipykernel" in sys.modules)
 
 
