@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from threading import Event, Thread
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, TypeVar
 
 from exactlearn._runtime.control import SearchControl, interrupts_ignored
@@ -33,6 +33,9 @@ TASKS_EACH = 8
 
 POLL_INTERVAL = 0.2
 """Seconds between two looks at the control of the search while a cluster computes."""
+
+SCATTER_TRIALS = 10
+"""Times that objects are given to the workers, where one is lost each time."""
 
 STOP_TIME = 1.5
 """Seconds in which tasks that are stopped return what they have."""
@@ -66,13 +69,18 @@ def running(cluster: Any) -> Iterator[Any]:
     if count and not (count.isdecimal() and int(count)):
         raise OptionError(f"cluster {cluster!r}: expected a number of workers, as in 'local:2'")
     workers = int(count or os.cpu_count() or 1)
-    with interrupts_ignored():  # the client looks at its control, and ends the processes
-        processes = distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            dashboard_address=":0",
-            silence_logs=logging.CRITICAL + 1,  # what fails is raised here; a closed cluster is not
-        )
+    try:
+        with interrupts_ignored():  # the client looks at its control, and ends the processes
+            processes = distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                dashboard_address=":0",
+                silence_logs=logging.CRITICAL + 1,  # what fails is raised here, but for closing
+            )
+    except RuntimeError as error:
+        raise SolverError(
+            f"cluster {cluster!r}: a worker process did not start ({error}): run this again"
+        ) from error
     with processes, distributed.Client(processes) as client:
         yield client
 
@@ -187,12 +195,31 @@ class Workers:
         n_pieces
             Number of pieces; several in a row are one task.
         """
-        held = self.client.scatter(list(shared), broadcast=True, hash=False)
+        held = scattered(self.client, shared)
         n_tasks = min(n_pieces, TASKS_EACH * self.number)
         ends = [n_pieces * k // max(1, n_tasks) for k in range(n_tasks + 1)]
         tasks = [(function, start, stop, *held) for start, stop in pairwise(ends)]
         for found in results(_several, tasks, None, self.client, self.control):
             yield from found
+
+
+def scattered(client: Any, shared: Sequence[Any]) -> list[Any]:
+    """Give each worker of a cluster the same objects; again where one is lost meanwhile.
+
+    Raises
+    ------
+    SolverError
+        When workers are lost again and again.
+    """
+    for _ in range(SCATTER_TRIALS):
+        try:
+            return list(client.scatter(list(shared), broadcast=True, hash=False))
+        except OSError as error:
+            lost = error
+            sleep(POLL_INTERVAL)
+    raise SolverError(
+        f"workers of the cluster were lost while they were given the data ({lost}): run this again"
+    ) from lost
 
 
 @contextmanager

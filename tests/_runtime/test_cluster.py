@@ -12,7 +12,7 @@ import pytest
 from exactlearn import fit_deletion, merge_rows, read_blocks
 from exactlearn._runtime import cluster
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.errors import DataError, MissingExtraError, OptionError
+from exactlearn.errors import DataError, MissingExtraError, OptionError, SolverError
 from exactlearn.formats.models import write_model
 from exactlearn.formats.table import read_dataset, write_dataset
 from tests.command_line import fails, run_json
@@ -120,6 +120,35 @@ def _read_or_die(read, mark, *source):
         yield from read(*source)
     else:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+class LossyClient:
+    """A client that loses a worker some times while objects are on their way."""
+
+    def __init__(self, losses):
+        self.losses = losses
+
+    def scatter(self, shared, **_):
+        self.losses -= 1
+        if self.losses >= 0:
+            raise OSError("Stream is closed")
+        return shared
+
+
+def test_a_worker_lost_while_it_gets_the_data_does_no_harm(monkeypatch):
+    monkeypatch.setattr(cluster, "POLL_INTERVAL", 0.0)
+    assert cluster.scattered(LossyClient(2), ["data"]) == ["data"]
+    with pytest.raises(SolverError, match=r"Stream is closed.*run this again"):
+        cluster.scattered(LossyClient(1000), ["data"])
+
+
+def test_a_worker_that_does_not_start_ends_with_an_error_that_says_so(monkeypatch):
+    def lose(**_):
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr(distributed, "LocalCluster", lose)
+    with pytest.raises(SolverError, match="did not start"), cluster.running("local:2"):
+        pass
 
 
 def test_fit_and_evaluate_on_a_cluster(table, client):
