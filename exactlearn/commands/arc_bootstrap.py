@@ -30,6 +30,12 @@ from exactlearn.reporting.arc_support import beside
 from exactlearn.reporting.report import facts, named_arcs, number, parents_table
 from exactlearn.structure.selection import fitted_network
 
+_APART = (
+    *("best", "best_classes", "within", "runner_up", "bootstrap", "jobs", "cluster", "time_limit"),
+    *("support", "averaged", "trace", "certificate", "checkpoint"),
+)
+"""Options that do not change what is learned: the samples in a folder are known by the others."""
+
 GOES_ON = ("optimal", "feasible", "heuristic")
 """How a search ends after which more may come."""
 
@@ -42,22 +48,7 @@ def bootstrap_record(options: Solve, data: Dataset, output: Output) -> dict[str,
             f"Cells are missing: strengths of networks with ess {options.ess:g} are too high, as "
             "these have more arcs than the rows support; --ess 1 gives cautious ones"
         )
-    # what does not change what is learned is left out: a folder is known by the options
-    how = replace(
-        options,
-        best=None,
-        best_classes=None,
-        within=None,
-        runner_up=False,
-        bootstrap=None,
-        jobs=1,
-        cluster=None,
-        support=None,
-        averaged=None,
-        trace=None,
-        certificate=None,
-        time_limit=None,
-    )
+    how = replace(options, **{name: getattr(Solve, name) for name in _APART})
     with output.progress_display("bootstrap") as display, SearchControl().running() as control:
         found = bootstrap(
             data,

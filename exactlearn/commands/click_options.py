@@ -26,16 +26,8 @@ from exactlearn.errors import BinningWarning
 D = TypeVar("D", bound=Declared)
 
 GROUPS = (
-    *(
-        "Options",
-        "Score",
-        "Search",
-        "Limits and seed",
-        "Certainty",
-        "Several networks",
-        "Equivalence classes",
-    ),
-    *("Constraints", "Parameters", "Table", "Output"),
+    *("Options", "Score", "Search", "Limits and seed", "Certainty", "Several networks"),
+    *("Equivalence classes", "Constraints", "Parameters", "Table", "Output"),
 )
 """Titles of the groups of options that come last in a help, in their order."""
 
@@ -210,15 +202,10 @@ def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
     )
 
 
-SUFFIXES = tuple(
-    RegistryNames(f"formats.{module}", registry)
-    for module, registry in (
-        ("table", "FORMATS"),
-        ("scores", "FORMATS"),
-        ("models", "NETWORKS"),
-        ("models", "GRAPHS"),
-        ("models", "NAIVE_BAYES"),
-    )
+SUFFIXES = (
+    RegistryNames("formats.table", "FORMATS"),
+    RegistryNames("formats.scores", "FORMATS"),
+    *(RegistryNames("formats.models", name) for name in ("NETWORKS", "GRAPHS", "NAIVE_BAYES")),
 )
 """The suffixes of files that commands read."""
 

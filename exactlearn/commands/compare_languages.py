@@ -15,7 +15,6 @@ from exactlearn.commands.declarations import Compare
 from exactlearn.commands.output import PICTURES, Output, require_suffix, write_json
 from exactlearn.commands.pipeline import load, load_test
 from exactlearn.commands.search import leave
-from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.evaluation.language_study import (
     CHOSEN_BY,
@@ -95,7 +94,8 @@ def _tables(options: Compare) -> list[StudyTable]:
         rows = load(source, options)
         if rows.n_variables < 2:
             raise DataError(f"{source}: a single variable; expected two or more to model together")
-        tables.append(StudyTable(source if name in twice else name, rows, _test(options, rows)))
+        test = None if options.test is None else load_test(options.test, options, rows)
+        tables.append(StudyTable(source if name in twice else name, rows, test))
         tables[-1].divided(options.seed)
     return tables
 
@@ -103,12 +103,6 @@ def _tables(options: Compare) -> list[StudyTable]:
 def _name(source: str) -> str:
     name = Path(source).name
     return name.removesuffix(suffix_of(Path(source))) or name
-
-
-def _test(options: Compare, rows: Dataset) -> Dataset | None:
-    if options.test is None:
-        return None
-    return load_test(options.test, options, rows)
 
 
 def write_chosen(folder: Path, table: str, curves: SLCurves) -> None:

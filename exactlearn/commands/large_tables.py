@@ -108,15 +108,7 @@ def blocks_of(source: str, options: Clustered) -> Blocks:
 
 def _blocks(path: Path, options: Clustered, **more: Any) -> Blocks:
     """Return the blocks of a table, read as declared."""
-    how: dict[str, Any] = {
-        "missing": options.missing,
-        "header": options.header,
-        "names": options.names or None,
-        "separator": options.separator,
-        "states": options.states or None,
-        "drop": options.drop,
-        "weights": options.weights,
-    }
+    how = {key: value for key, value in options.keywords.items() if key != "discretise"}
     return read_blocks(path, **how | more)
 
 

@@ -58,17 +58,7 @@ class Constraints(Arcs):
 def load(source: str | Path, reading: Reading) -> Dataset:
     """Read a table as declared: a file, or a bundled one by its name."""
     path = locate(source, ".csv")
-    data = read_dataset(
-        path,
-        missing=reading.missing,
-        header=reading.header,
-        names=reading.names or None,
-        separator=reading.separator,
-        states=reading.states or None,
-        drop=reading.drop,
-        discretise=reading.discretise or None,
-        weights=reading.weights,
-    )
+    data = read_dataset(path, **reading.keywords)
     note_table(path, data.n_rows, data.n_variables)
     return data
 

@@ -5,8 +5,8 @@ Nothing here imports more than click: ``--help`` is to be quick.
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal
 
 from exactlearn.commands.declare import Declared, RegistryNames, option, pairs, whole_numbers
 from exactlearn.data import MANY, MISSING_SYMBOLS
@@ -80,6 +80,12 @@ class Reading(Declared):
         "in double quotes; repeatable.",
     )
     weights: str | None = option(None, metavar="NAME", help="Column with the weight of each row.")
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """These options as keywords of `read_dataset`."""
+        found = {one.name: getattr(self, one.name) for one in fields(Reading)}
+        return {**found, "names": self.names or None}
 
 
 @dataclass(frozen=True, kw_only=True)
