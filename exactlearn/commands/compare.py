@@ -127,13 +127,10 @@ def _refuse_others(options: Compare) -> None:
 
 
 def _methods(wanted: Sequence[str]) -> list[str]:
-    chosen: list[str] = []
     for name in wanted:
         if name not in METHODS:
             raise OptionError(f"--methods: no method {name!r}{did_you_mean(name, METHODS)}")
-        if name not in chosen:
-            chosen.append(name)
-    return chosen
+    return list(dict.fromkeys(wanted))
 
 
 def _check(chosen: Sequence[str], options: Compare, *, repeated: bool) -> None:

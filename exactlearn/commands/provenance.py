@@ -5,7 +5,7 @@ defaults, and the SHA-256 of each file that was read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from exactlearn import __version__
-from exactlearn.commands.declare import About, Declared, about_of
+from exactlearn.commands.declare import Declared, about_of
 from exactlearn.errors import OptionError
 
 MOST_HASHED = 2**32
@@ -134,22 +134,15 @@ def files_read(options: Declared) -> dict[str, Path]:
 
     A table of many files, and a text in place of a file, is none.
     """
+    from exactlearn.instances import SUFFIXES, locate
+
     found: dict[str, Path] = {}
     for one in fields(options):  # type: ignore[arg-type]
         about, value = about_of(one), getattr(options, one.name)
-        if about.reads and value is not None and (path := located(str(value), about)):
-            found[one.name.rstrip("_")] = path
+        if about.reads and value is not None:
+            with suppress(OptionError, OSError, ValueError):
+                found[one.name.rstrip("_")] = locate(str(value), *(about.bundled or SUFFIXES))
     return found
-
-
-def located(text: str, about: About) -> Path | None:
-    """Return the file that the value of an option names, if there is one."""
-    from exactlearn.instances import SUFFIXES, locate
-
-    try:
-        return locate(text, *(about.bundled or SUFFIXES))
-    except (OptionError, OSError, ValueError):
-        return None
 
 
 def sha256(files: Sequence[Path]) -> str | None:
