@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel, true_places
 from exactlearn.errors import OptionError, did_you_mean
 
 RULES = ("weighted-min-fill", "min-fill", "min-weight", "min-boundary")
@@ -202,13 +202,13 @@ def greedy_elimination(
                 continue
             if stale[v]:
                 costs[v] = preference[v] * elimination_cost(
-                    graph, sizes, rule, v, np.flatnonzero(graph[v])
+                    graph, sizes, rule, v, true_places(graph[v])
                 )
                 stale[v] = False
             if best < 0 or costs[v] < costs[best]:
                 best = v
         # Its elimination.
-        neighbours = np.flatnonzero(graph[best])
+        neighbours = true_places(graph[best])
         eliminate(graph, best, neighbours)
         left[best] = False
         order[step] = best
@@ -216,7 +216,7 @@ def greedy_elimination(
             stale[u] = True
             # A new arc between neighbours only changes the fill of those who see both.
             if rule < 2:
-                for w in np.flatnonzero(graph[u]):
+                for w in true_places(graph[u]):
                     stale[w] = True
     return order
 
@@ -239,14 +239,16 @@ def total_clique_size(
     handed = np.full(n, -1)
     total = 0.0
     for v in order:
-        neighbours = np.flatnonzero(graph[v])
+        neighbours = true_places(graph[v])
         size = sizes[v]
         for u in neighbours:
             size *= sizes[u]
         if handed[v] < len(neighbours):
             total += size
         if len(neighbours):
-            parent = neighbours[position[neighbours].argmin()]
+            parent = neighbours[0]
+            for u in neighbours:
+                parent = u if position[u] < position[parent] else parent
             handed[parent] = max(handed[parent], len(neighbours) - 1)
         eliminate(graph, v, neighbours)
     return total

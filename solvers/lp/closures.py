@@ -10,7 +10,7 @@ programming"). Counts of the parents still missing make each placing linear in w
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
+from exactlearn._runtime.kernel import count_true, in_place_kernel, kernel, overwrite
 
 
 @kernel
@@ -129,7 +129,7 @@ def minimal_cluster(
     Members are placed by force in the given order.
     """
     cluster, short = left.copy(), missing.copy()
-    size = int(cluster.sum())
+    size = count_true(cluster)
     queue = np.empty(len(left), np.int64)
     trial, tried = cluster.copy(), short.copy()
     for v in order:
@@ -162,7 +162,7 @@ def disjoint_clusters(
     found = np.zeros((n // 2, n), np.bool_)
     n_found = 0
     queue = np.empty(n, np.int64)
-    while left.any():
+    while count_true(left):
         cluster = minimal_cluster(child, starts, users, missing, left, order)
         overwrite(found[n_found], cluster)
         n_found += 1

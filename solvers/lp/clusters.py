@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel, overwrite
+from exactlearn._runtime.kernel import count_true, kernel, overwrite, true_places
 
 LEAST = 1e-4
 """Smallest violation worth a cut."""
@@ -117,7 +117,7 @@ def take_support(
     members: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the arrays of :class:`Support` for the values of all candidates."""
-    at = np.flatnonzero(x > POSITIVE)
+    at = true_places(x > POSITIVE)
     first = np.zeros(len(at) + 1, np.int64)
     for s in range(len(at)):
         first[s + 1] = first[s] + member_first[at[s] + 1] - member_first[at[s]]
@@ -128,17 +128,9 @@ def take_support(
     return child[at], x[at], first, held
 
 
-@kernel
-def violations(
-    child: NDArray[np.int64],
-    x: NDArray[np.float64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-    clusters: NDArray[np.bool_],
-) -> NDArray[np.float64]:
+def violations(support: Support, clusters: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the violation of each cluster, shape (found,)."""
-    counts = np.ones(len(clusters), np.int64)
-    return counted_violations(child, x, member_first, members, clusters, counts)
+    return counted_violations(*support, clusters, np.ones(len(clusters), np.int64))
 
 
 @kernel
@@ -154,7 +146,7 @@ def counted_violations(
     violation = np.empty(len(clusters))
     for k in range(len(clusters)):
         cluster = clusters[k]
-        violation[k] = counts[k] - cluster.sum()
+        violation[k] = counts[k] - count_true(cluster)
         for s in range(len(x)):
             if cluster[child[s]]:
                 inside = 0

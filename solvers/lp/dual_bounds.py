@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel, true_places
 
 from ..components import Candidates, families_without_choices
 from ..parameters import DEFAULTS, DualAscentParameters, SubgradientParameters
@@ -77,7 +77,7 @@ def ascend(
     turn = 0
     while limit > least and work > 0:
         # clusters that no candidate below the limit lets a member leave
-        listed = np.flatnonzero(costs <= limit)
+        listed = true_places(costs <= limit)
         starts, parents = members_of(listed, member_first, members)
         order = (np.arange(n) + turn) % n
         turn += 1

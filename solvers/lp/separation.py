@@ -15,7 +15,7 @@ Three searches, from quick to thorough:
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
+from exactlearn._runtime.kernel import count_true, in_place_kernel, kernel, overwrite, true_places
 
 from ..parameters import DEFAULTS, SeparationParameters
 from .closures import disjoint_clusters, members_of
@@ -111,7 +111,7 @@ def _best(clusters: NDArray[np.bool_], support: Support, most: int) -> NDArray[n
     """Keep the most violated of the different clusters."""
     clusters = clusters[clusters.any(axis=1)]
     clusters = clusters[first_of_each(clusters)]
-    violation = violations(*support, clusters)
+    violation = violations(support, clusters)
     rank = np.argsort(-violation, kind="stable")[:most]
     return clusters[rank[violation[rank] > LEAST]]
 
@@ -134,7 +134,7 @@ def closed_clusters(
     found = np.zeros((most, n), np.bool_)
     n_found = 0
     for threshold in thresholds:
-        listed = np.flatnonzero(x > threshold)
+        listed = true_places(x > threshold)
         starts, parents = members_of(listed, member_first, members)
         for o in range(len(orders)):
             clusters = disjoint_clusters(child[listed], starts, parents, orders[o])
@@ -174,8 +174,9 @@ def walk_clusters(
     for k in range(len(seeds)):
         overwrite(found[2 * len(sources) + k], seeds[k])
     for k in range(len(found)):
-        if found[k].any():
-            steps = 12 + 2 * int(found[k].sum())
+        size = count_true(found[k])
+        if size:
+            steps = 12 + 2 * size
             _walk(child, x, member_first, members, found[k], whole, -1, 0, steps, count)
     return found
 
@@ -193,8 +194,8 @@ def _hopeful(
     """
     whole = np.ones(n, np.bool_)
     size = n + 1
-    while whole.sum() < size:
-        size = whole.sum()
+    while count_true(whole) < size:
+        size = count_true(whole)
         has_parent, has_child = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
         for s in range(len(child)):
             for at in range(member_first[s], member_first[s + 1]):
@@ -259,7 +260,7 @@ def _walk(
     for v in range(n):
         if cluster[v]:
             _flip(child, x, member_first, members, current, inside, own, v, count)
-    size = int(cluster.sum())
+    size = count_true(cluster)
     now = 1.0 * count - size
     for v in range(n):
         now += own[v] if cluster[v] else 0.0

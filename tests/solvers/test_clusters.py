@@ -70,7 +70,7 @@ def test_violations_are_those_of_the_inequalities(pair):
         told = counted_violations(*support, counted.clusters, counted.counts)
         assert told == pytest.approx(violation_by_rows(problem, x, counted), abs=1e-5)
         if count == 1:
-            assert violations(*support, counted.clusters) == pytest.approx(told)
+            assert violations(support, counted.clusters) == pytest.approx(told)
 
 
 @settings(max_examples=100, deadline=None)

@@ -171,7 +171,7 @@ def test_violations_are_those_of_the_inequality() -> None:
             counts,
             np.arange(component.n_candidates),
         )
-        violation = violations(*support, clusters)
+        violation = violations(support, clusters)
         for k, cluster in enumerate(clusters):
             total = x[rows[starts[k] : starts[k + 1]]].sum()
             lacking = total - (cluster.sum() - 1) if forms[k] else 1 - total
@@ -185,10 +185,10 @@ def test_searches_find_a_violated_cluster_when_there_is_one() -> None:
         component = max(split(random_problem(rng, 7, kept=0.8)), key=lambda c: c.n_variables)
         _, support = fractional(component, rng)
         n = component.n_variables
-        worst = violations(*support, all_clusters(n)).max()
+        worst = violations(support, all_clusters(n)).max()
         quick = violated_clusters(support, n, 50)
-        assert (violations(*support, quick) > LEAST).all()
-        assert violations(*support, quick).max(initial=-np.inf) <= worst + 1e-9
+        assert (violations(support, quick) > LEAST).all()
+        assert violations(support, quick).max(initial=-np.inf) <= worst + 1e-9
         missed += worst > LEAST and not len(quick)
     assert missed <= 3, "the searches are heuristics, but good ones"
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
+from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite, true_places
 from exactlearn.augmentation.branch_and_bound.incomplete_rows import (
     FamilyTable,
     FamilyTerms,
@@ -289,7 +289,7 @@ def complete_family(
                 state[cell] = place % table.cardinalities[v]
                 score += multiplier_sum(columns, table.multipliers, v, cell, state[cell])
             place //= table.cardinalities[v]
-    cells = np.flatnonzero(state >= 0)
+    cells = true_places(state >= 0)
     return cells, state[cells], score
 
 

@@ -46,10 +46,11 @@ def merge_signatures(
     """
     n, r, children = nodes.shape
     # Weights of the keys, and their distributions.
-    values = np.zeros(n + 1)
+    values, largest = np.zeros(n + 1), 0.0
     for i in range(n):
         for x in range(r):
             values[i] += weights[i, x]
+        largest = max(largest, values[i])
     parameters = weights.copy()
     for i in range(n):
         for x in range(r):
@@ -71,7 +72,6 @@ def merge_signatures(
     # Equal rows are one group.
     groups, first, _ = index_rows(rows[:possible])
     labels = np.full(n + 1, -1, np.int32)
-    largest = values.max()
     for k in range(possible):
         values[origin[k]] /= largest
         labels[origin[k]] = groups[k]

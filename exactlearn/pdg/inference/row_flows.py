@@ -102,7 +102,7 @@ def row_flows(
     queue = np.empty(len(layout.variable), np.int32)
     out_flow = np.empty(len(layout.variable))
     in_flow = np.empty(len(layout.variable))
-    suffix = np.empty(layout.n_children.max() + 1)
+    suffix = np.empty(len(layout.n_children))
     for i in range(len(codes)):
         n = reach(layout, parameters, codes[i], i, mark, queue)
         total = _out_flows(layout, parameters, codes[i], queue, n, logs, out_flow)
