@@ -20,7 +20,6 @@ from exactlearn.commands.declarations import Doctor
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.errors import ExactlearnError, ExitStatus
 from exactlearn.formats.table import read_dataset
-from exactlearn.instances import locate
 from exactlearn.reporting.report import plain_table
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BIC
@@ -95,7 +94,7 @@ def _extras() -> dict[str, dict[str, str | None]]:
 
 def _solvers() -> Iterator[tuple[str, str]]:
     """Solve a small instance by each solver; yield what came of it."""
-    table = read_dataset(locate("earthquake-mar-complete", ".csv"))
+    table = read_dataset("earthquake-mar-complete")
     problem = candidate_parent_sets(table, BIC())
     for name in COMPONENT_SOLVERS:
         yield name, _outcome(lambda name=name: _solve(problem, name))  # type: ignore[misc]

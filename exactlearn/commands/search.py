@@ -71,7 +71,7 @@ def conclude(
     tables: Callable[[Mapping[str, Any]], list[Any]] = learning_tables,
     also: Sequence[Callable[[], None]] = (),
     ended: str | None = None,
-) -> None:
+) -> NoReturn:
     """Write and print what was learned, and end with its exit status.
 
     What cannot be written does not keep the answer from being printed.

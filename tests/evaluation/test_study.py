@@ -137,7 +137,11 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, jobs):
     process = subprocess.Popen(
         [sys.executable, str(script)], env={**os.environ, "PYTHONPATH": os.getcwd()}
     )
-    while not started.exists():
+
+    def done():
+        return json.loads(path.read_text())["t"] if path.exists() else {}
+
+    while not started.exists() or sum(map(len, done().values())) < 4:
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
