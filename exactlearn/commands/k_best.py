@@ -50,9 +50,8 @@ def enumerated(
     OptionError
         When the solver or another option does not go with a list.
     """
-    for option in ("gap", "certify"):
-        if more.pop(option, None):
-            name = {"gap": "--gap", "certify": "--certificate"}[option]
+    for key, name in {"gap": "--gap", "certify": "--certificate"}.items():
+        if more.pop(key, None):
             raise OptionError(f"{name} is for one network only: leave it out, or the list")
     classes = wanted.classes is not None
     return (enumerate_classes if classes else enumerate_networks)(
@@ -148,12 +147,11 @@ def k_best_tables(wanted: Solve, record: Mapping[str, Any]) -> list[Any]:
         return learning_tables(record)
     networks, arcs = record["networks"], record["support"]
     what = "classes" if wanted.classes is not None else "networks"
-    best = networks[0]["score"]
     rows = [
         (
             str(rank),
             number(network["score"]),
-            number(network["score"] - best),
+            number(network["log_bayes_factor"]),
             str(sum(map(len, network["parents"].values()))),
             *([str(network["size"])] if "size" in network else []),
         )

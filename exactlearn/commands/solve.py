@@ -131,7 +131,9 @@ def run(options: Solve, output: Output) -> None:
     limit = options.time_limit
     if options.bootstrap is not None and data is not None and result.status in GOES_ON:
         sampled.append(bootstrap_record(replace(left, time_limit=limit), data, output))
-    also = [*_certificate(result, options, output), *traced(result, options.trace, output)]
+    also = traced(result, options.trace, output)
+    if options.certificate is not None:
+        also.insert(0, partial(_write_certificate, result, options.certificate, output))
     if data is not None:
         also += averaged(options, data, sampled, output)
     if (sampled or (listed and not options.runner_up)) and result.parents is not None:
@@ -207,12 +209,6 @@ def local_models_record(
         for child, own in enumerate(parents)
         if own
     }
-
-
-def _certificate(result: Result, options: Solve, output: Output) -> list[Callable[[], None]]:
-    """Return what writes the proof, where it is wanted."""
-    path = options.certificate
-    return [] if path is None else [partial(_write_certificate, result, path, output)]
 
 
 def _write_certificate(result: Result, path: Path, output: Output) -> None:

@@ -32,6 +32,9 @@ SLOT_BYTES = 4
 SLOTS = 2
 """Least slots for each state."""
 
+COLUMNS = ("placed", "cost", "before", "following")
+"""The arrays of a table that have an entry for each state."""
+
 
 class Table(NamedTuple):
     """The states reached, in the order in which they were.
@@ -67,7 +70,10 @@ class Table(NamedTuple):
 def new_table(n: int, capacity: int, threshold: float) -> Table:
     """Return a table that holds the empty set only."""
     table = Table(
-        *_columns(capacity),
+        np.empty(capacity, np.uint64),
+        np.empty(capacity),
+        np.empty(capacity, np.int32),
+        np.empty(capacity, np.int32),
         np.full(_slots(capacity), FREE),
         np.full(n + 1, FREE),
         np.zeros(5, np.int64),
@@ -81,13 +87,8 @@ def new_table(n: int, capacity: int, threshold: float) -> Table:
 
 def grown(table: Table, capacity: int) -> Table:
     """Return the table with room for more states."""
-    larger = table._replace(
-        placed=_resized(table.placed, capacity),
-        cost=_resized(table.cost, capacity),
-        before=_resized(table.before, capacity),
-        following=_resized(table.following, capacity),
-        slots=np.full(_slots(capacity), FREE),
-    )
+    columns = {name: _resized(getattr(table, name), capacity) for name in COLUMNS}
+    larger = table._replace(**columns, slots=np.full(_slots(capacity), FREE))
     fill_slots(larger.slots, larger.placed, int(table.at[COUNT]))
     return larger
 
@@ -99,17 +100,6 @@ def table_bytes(capacity: int) -> int:
 
 def _slots(capacity: int) -> int:
     return 1 << (SLOTS * capacity - 1).bit_length()
-
-
-def _columns(
-    capacity: int,
-) -> tuple[NDArray[np.uint64], NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
-    return (
-        np.empty(capacity, np.uint64),
-        np.empty(capacity),
-        np.empty(capacity, np.int32),
-        np.empty(capacity, np.int32),
-    )
 
 
 def _resized(array: NDArray, capacity: int) -> NDArray:  # type: ignore[type-arg]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.checkpoint import State, digest
-from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.errors import TooLargeError
 
 from ..component_solver import ComponentControl, Outcome, Selection
 from ..components import Component
@@ -38,6 +38,7 @@ from .rows import (
     price,
 )
 from .search import (
+    COLUMNS,
     COUNT,
     EXPANDED,
     FREE,
@@ -54,50 +55,28 @@ from .search import (
 MEMORY = 4 * 2**30
 """Bytes for states when no limit is given."""
 
-
-COLUMNS = ("placed", "cost", "before", "following")
-"""The columns of a table of states."""
-
 ROUNDING = 1e-10
 """Relative error of a cost, which is a sum of up to some hundred numbers."""
-
-
-def refuse_unsuitable(component: Component) -> None:
-    """Raise when a component has choices or too many variables for the order graph.
-
-    Raises
-    ------
-    OptionError
-        When candidates read choices.
-    TooLargeError
-        When there are more than 64 variables.
-    """
-    if len(component.choices):
-        raise OptionError(
-            "the order graph cannot keep track of the problem's "
-            f"{len(component.choices)} choices: use solver='scip'"
-        )
-    if component.n_variables > WORD:
-        raise TooLargeError(
-            f"the order graph takes at most {WORD} variables that may form cycles with each other, "
-            f"and here are {component.n_variables}: use solver='scip'"
-        )
 
 
 def solve_component(
     component: Component, incumbent: Selection | None, control: ComponentControl
 ) -> Outcome:
-    """Solve a component by searches with rising thresholds.
+    """Solve a component without choices by searches with rising thresholds.
 
     Without multipliers among the options the search is the classical one with the simple heuristic.
     Memory for states is 4 GiB by default.
 
     Raises
     ------
-    OptionError, TooLargeError
-        When the component has choices, or more than 64 variables.
+    TooLargeError
+        When there are more than 64 variables.
     """
-    refuse_unsuitable(component)
+    if component.n_variables > WORD:
+        raise TooLargeError(
+            f"the order graph takes at most {WORD} variables that may form cycles with each other, "
+            f"and here are {component.n_variables}: use solver='scip'"
+        )
     return _Sweeps(component, control).run()
 
 

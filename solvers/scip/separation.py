@@ -43,7 +43,7 @@ class Acyclicity(Conshdlr):
         self.master = master
         self.cuts = cuts
         self.parameters = parameters
-        self.pool = ClusterPool(clusters)
+        self.pool = clusters
         self.rng = np.random.default_rng(seed)
         self.begun = False
         self.losses: list[float] = []
@@ -88,7 +88,7 @@ class Acyclicity(Conshdlr):
 
     def _begin(self) -> Reply:
         if self.cuts is None:
-            return self._add(self.pool.clusters, forced=True)
+            return self._add(self.pool, forced=True)
         return self._add_rows(self.cuts, forced=True)
 
     def _judge(self, solution: Any) -> Reply:
@@ -114,7 +114,7 @@ class Acyclicity(Conshdlr):
         found = self._violated(support, n)
         if not len(found):
             return {"result": RESULT.DIDNOTFIND}
-        self.pool.add(found)
+        self.pool = Counted.join(self.pool, found)
         return self._add(found, forced=False)
 
     def _tails_off(self) -> bool:
@@ -202,43 +202,3 @@ def cuts_of(model: Model, number: Mapping[int, int]) -> Cuts:
         values=np.array(list(chain.from_iterable(row.getVals() for row in rows))),
         sides=np.array([np.subtract((r.getLhs(), r.getRhs()), r.getConstant()) for r in rows]),
     )
-
-
-class ClusterPool:
-    """Clusters with counts, each once.
-
-    Parameters
-    ----------
-    clusters
-        Those to begin with.
-    """
-
-    def __init__(self, clusters: Counted) -> None:
-        self.clusters = clusters.take(np.zeros(0, np.int64))
-        self._known: set[tuple[bytes, int]] = set()
-        self.add(clusters)
-
-    def __len__(self) -> int:  # noqa: D105
-        return len(self.clusters)
-
-    def add(self, found: Counted) -> None:
-        """Take in the clusters that are new."""
-        keys = list(zip(_rows_as_bytes(found.clusters), found.counts.tolist(), strict=True))
-        new = []
-        for k, key in enumerate(keys):
-            if key not in self._known:
-                self._known.add(key)
-                new.append(k)
-        added, old = found.take(np.array(new, np.int64)), self.clusters
-        self.clusters = Counted(
-            np.concatenate([old.clusters, added.clusters]),
-            np.concatenate([old.counts, added.counts]),
-        )
-
-    def violated(self, support: Support, most: int) -> Counted:
-        """Return the most violated clusters, at most so many."""
-        return self.clusters.violated(support, most)
-
-
-def _rows_as_bytes(clusters: NDArray[np.bool_]) -> list[bytes]:
-    return [row.tobytes() for row in np.packbits(clusters, axis=1)]

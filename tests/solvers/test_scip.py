@@ -14,7 +14,6 @@ from exactlearn.solvers.lp.clusters import Counted
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.parameters import ArcBranchingParameters
 from exactlearn.solvers.scip.branching import ArcBranching
-from exactlearn.solvers.scip.separation import ClusterPool
 from exactlearn.solvers.scip.solver import Master, solve_component
 from tests.brute_force import is_acyclic
 from tests.solvers.one_component import solved
@@ -127,9 +126,9 @@ def test_clusters_to_begin_with_are_in_the_first_linear_program() -> None:
 def test_a_pool_holds_each_cluster_once_and_reports_the_violated_ones() -> None:
     rng = np.random.default_rng(2)
     some = random_clusters(rng, 7)
-    pool = ClusterPool(some)
-    pool.add(some)
-    assert len(pool) == len(Counted.join(some))
+    pool = Counted.join(some, some)
+    pairs = zip(some.clusters, some.counts, strict=True)
+    assert len(pool) == len({(cluster.tobytes(), count) for cluster, count in pairs})
     progress = largest_piece(rng, 7)
     master = master_of(progress, 0)
     x = rng.random(progress.components[0].n_candidates)

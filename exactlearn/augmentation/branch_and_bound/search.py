@@ -84,11 +84,9 @@ def branch(task: Task, pool: SolutionPool) -> bool:
         return False
     root, master, multipliers, bound = rooted
     incumbent.prove(bound)
-    queue: list[_Open] = [(-bound, 0, root, multipliers)]
-    if before is not None:
-        queue = [
-            (-min(b, bound), k, _fixed(root, f), multipliers) for k, (b, f) in enumerate(before)
-        ]
+    queue: list[_Open] = [
+        (-min(b, bound), k, _fixed(root, f), multipliers) for k, (b, f) in enumerate(before)
+    ]
     made = len(queue)
     while queue and -queue[0][0] > pool.target:
         states.offer(queue)
@@ -152,11 +150,11 @@ class _OpenNodes:
         rules = repr((task.score.name, task.score.penalty(2, 1, 9.0), task.rules.max_parents, arcs))
         self.key = f"branching-{digest(data.codes, data.row_weights, rules, *terms)}"
 
-    def restored(self) -> list[tuple[float, NDArray[np.int64]]] | None:
-        """Return bound and fixed states of each open node, if a search has left them."""
+    def restored(self) -> list[tuple[float, NDArray[np.int64]]]:
+        """Return bound and fixed states of each open node: of the root, unless some were kept."""
         found = self.states.load(self.key)
         if not found:
-            return None
+            return [(inf, np.zeros(0, np.int64))]
         parents = tuple(tuple(np.flatnonzero(row).tolist()) for row in found["is_parent"])
         self.pool.take(self.task.solution(parents, found["values"]))
         return list(zip(found["bounds"].tolist(), found["filled"], strict=True))
