@@ -39,6 +39,9 @@ T = TypeVar("T")
 CALLBACKS = 0.3
 """Seconds after the time limit in which a callback ends the search before SCIP does."""
 
+PROOFS = ("optimal", "gaplimit", "infeasible")
+"""SCIP's ways to say that nothing is better than the incumbent by more than the absolute gap."""
+
 LIMITS = ("timelimit", "userinterrupt", "terminate")
 """SCIP's ways to stop before a proof."""
 
@@ -101,14 +104,14 @@ class Master:
         add_pair_rows(self.model, component, self.x)
         known = options.multipliers
         clusters = Counted.none(component.n_variables) if known is None else known.counted
+        cuts = None
         if kept:
-            if len(kept["excluded"]):
+            if len(kept["excluded"]):  # else it had only the root
                 self.open_before = np.split(kept["excluded"], kept["node_first"][1:-1])
                 self.model.setParam("separating/zerohalf/maxroundsroot", 0)
             control.improve(kept["chosen"])
             control.prove(float(kept["bound"]))
-            incumbent = control.incumbent
-        cuts = Cuts(*(kept[name] for name in Cuts._fields)) if kept else None
+            incumbent, cuts = control.incumbent, Cuts(*(kept[name] for name in Cuts._fields))
         self.acyclicity = Acyclicity(self, clusters, cuts, seed, options.branch_and_cut)
         self.model.includeConshdlr(
             self.acyclicity, "acyclicity", "no directed cycle is chosen", sepapriority=1000,
@@ -284,12 +287,9 @@ class Master:
         status = self.model.getStatus()
         if status == "infeasible" and control.incumbent is None:
             return control.infeasible(nodes)
-        if status == "optimal":
-            return control.outcome(proven=True, bound=control.score, nodes=nodes)
-        if status in ("gaplimit", "infeasible"):  # nothing is better by more than the absolute gap
-            return control.outcome(proven=True, nodes=nodes)
-        if status in LIMITS:
-            return control.outcome(proven=False, nodes=nodes)
+        if status in (*PROOFS, *LIMITS):
+            bound = control.score if status == "optimal" else np.inf
+            return control.outcome(proven=status in PROOFS, bound=bound, nodes=nodes)
         raise SolverError(
             f"SCIP stopped with the status {status!r} on a component of "
             f"{self.component.n_variables} variables and {self.component.n_candidates} "
