@@ -77,13 +77,8 @@ def html(value: Displayed) -> str | None:
         if not text.startswith(("BayesianNetwork(", "Dataset("))
     ]
     head = tag("div", tag("b", type(value).__name__), " ", figures, class_="head")
-    return tag(
-        "div",
-        tag("style", asset("tables.css"), asset("notebook.css")),
-        head,
-        parts,
-        class_="exactlearn",
-    )
+    style = tag("style", asset("tables.css"), asset("notebook.css"))
+    return tag("div", style, head, parts, class_="exactlearn")
 
 
 def svg(value: Displayed) -> str | None:
