@@ -1,7 +1,6 @@
 """``exactlearn convert``: a model, a table or scores in another format."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Convert
-from exactlearn.commands.large_tables import blocks_of, is_in_blocks, load_merged
+from exactlearn.commands.large_tables import blocks_of, is_large, load_merged
 from exactlearn.commands.output import Output, is_folder, require_parent
 from exactlearn.commands.pipeline import (
     constraints,
@@ -47,8 +46,8 @@ def run(options: Convert, output: Output) -> None:
     """Run the command."""
     if output.path is None or is_folder(output.path):
         raise OptionError("convert: expected the file to write, as in '-o scores.jkl'")
-    is_table = is_in_blocks(options.source, replace(options, cluster=None))
-    path = Path(options.source) if is_table else locate(options.source, ".bif", ".csv")
+    source = options.source
+    path = Path(source) if is_large(source) else locate(source, ".bif", ".csv")
     wanted, writers = suffix_of(output.path), _writers(path, options, output)
     if wanted not in writers:
         raise OptionError(

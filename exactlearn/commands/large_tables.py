@@ -38,17 +38,16 @@ LARGE_PACKED = 2**22
 """The same for a compressed file."""
 
 
-def is_in_blocks(source: str, options: Clustered) -> bool:
-    """Return whether a table is read in blocks: one that is large, several files, on a cluster."""
+def is_large(source: str) -> bool:
+    """Return whether a table is a large file, or several files."""
     path = Path(source)
-    if options.cluster is not None or not path.is_file():
-        # A name without a file is that of a bundled table, a pattern, or a folder.
-        return options.cluster is not None or path.is_dir() or any(c in source for c in "*?[")
+    if not path.is_file():  # a bundled table, a pattern or a folder
+        return path.is_dir() or any(c in source for c in "*?[")
     is_packed = path.suffix.lower() in (".gz", ".parquet")
     return path.stat().st_size >= (LARGE_PACKED if is_packed else LARGE)
 
 
-def place(source: str, options: Clustered) -> Path:
+def place(source: str) -> Path:
     """Return the file of a table or of scores, or the folder or pattern of several files.
 
     Raises
@@ -56,8 +55,7 @@ def place(source: str, options: Clustered) -> Path:
     OptionError
         When there is no such file.
     """
-    is_named = is_in_blocks(source, replace(options, cluster=None))
-    return Path(source) if is_named else locate(source, ".csv")
+    return Path(source) if is_large(source) else locate(source, ".csv")
 
 
 def load_merged(source: str, options: Clustered, cluster: Any = None) -> Dataset:
@@ -70,9 +68,8 @@ def load_merged(source: str, options: Clustered, cluster: Any = None) -> Dataset
     OptionError
         When numbers of several files are to be cut into bins.
     """
-    path = place(source, options)
-    is_split = is_in_blocks(source, replace(options, cluster=None))
-    if not is_split or (options.discretise and path.is_file()):
+    path = place(source)
+    if not is_large(source) or (options.discretise and path.is_file()):
         return load(path, options)
     counted = _Counted()
     table = merge_rows(replace(blocks_of(source, options), on_rows=counted), cluster=cluster)
@@ -90,7 +87,7 @@ def blocks_for(source: str, options: Clustered, model: Model) -> Blocks:
     """
     states = {**options.states, **dict(zip(model.names, model.states, strict=True))}
     check_options(states, options.missing, options.discretise)
-    return _blocks(place(source, options), options, states=states, variables=model.names)
+    return _blocks(place(source), options, states=states, variables=model.names)
 
 
 def blocks_of(source: str, options: Clustered) -> Blocks:
@@ -103,7 +100,7 @@ def blocks_of(source: str, options: Clustered) -> Blocks:
     """
     if options.discretise:
         raise OptionError(f"{source}: {_NO_BINS}")
-    return _blocks(place(source, options), options)
+    return _blocks(place(source), options)
 
 
 def _blocks(path: Path, options: Clustered, **more: Any) -> Blocks:
@@ -144,7 +141,7 @@ def rows_for(
     OptionError
         When the time limit left no time to read any row.
     """
-    if not is_in_blocks(source, options):
+    if options.cluster is None and not is_large(source):
         table = load_for(source, options, model)
         return Rows(table, "finished", time_limit, {})
     with (
@@ -155,7 +152,7 @@ def rows_for(
         blocks = replace(blocks_for(source, options, model), on_rows=counted)
         table = merge_rows(blocks, cluster=options.cluster)
     record = {"rows": counted.rows, "distinct_rows": table.n_rows}
-    _note(place(source, options), counted.rows, model)
+    _note(place(source), counted.rows, model)
     if not control.is_over:
         return Rows(table, "finished", control.remaining, record)
     if not counted.rows and control.is_stopped:
@@ -263,12 +260,12 @@ def judged(
         Reads the table as a whole.
     """
     empty = partial(Judged, model, class_)
-    if not is_in_blocks(source, options):
+    if options.cluster is None and not is_large(source):
         return summed([load()], empty)
     with output.progress_display("Reading") as display, clusters.running(options.cluster) as client:
         blocks = replace(blocks_for(source, options, model), on_rows=_Counted(display))
         total = summed(blocks, empty, client)
-    _note(place(source, options), total.rows, model)
+    _note(place(source), total.rows, model)
     return total
 
 

@@ -59,7 +59,7 @@ _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
 
 def run(options: Solve, output: Output) -> None:
     """Run the command."""
-    path = place(options.source, options)
+    path = place(options.source)
     has_scores = is_score_file(path)
     if options.data is not None and not has_scores:
         raise OptionError("--data is for local scores, but a table was given; leave it out")
