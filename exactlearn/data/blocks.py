@@ -30,7 +30,7 @@ from exactlearn.data.labels import (
     ordered,
     summary,
 )
-from exactlearn.errors import DataError, OptionError, as_written, did_you_mean
+from exactlearn.errors import DataError, OptionError, SolverError, as_written, did_you_mean
 
 
 class Sum(Protocol):
@@ -142,12 +142,25 @@ class Blocks(Displayed, shown="sources variables states"):
                 return
 
     def with_states(self, client: Any = None) -> "Blocks":
-        """Return the blocks with all variables and states known; reads them where any is not."""
+        """Return the blocks with all variables and states known; reads them where any is not.
+
+        Raises
+        ------
+        DataError
+            When columns are constant, entirely missing, or their values do not repeat.
+        SolverError
+            When the search that this runs in ended before.
+        """
         if self.variables is not None and {*self.variables} <= {*self.states}:
             return self
         found = _FoundStates(self.states, self.missing, self.variables)
         for part in self.results(_found, client):
             found.merge(part)
+        if SearchControl.within().is_over:
+            raise SolverError(
+                "the time was over before the states of all variables were found: declare them "
+                f"({as_written('states')}), or give it more time"
+            )
         return replace(self, variables=found.names, states={**self.states, **found.states()})
 
     def results(self, function: Callable[..., S], client: Any) -> Iterator[S]:

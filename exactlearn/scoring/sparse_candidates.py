@@ -104,7 +104,6 @@ def sparse_candidates(
         client = None if workers is None else workers.client
         if isinstance(table, Blocks):
             table = table.with_states(client)
-            _require_time(control)
             names = table.variables or ()
             states = [tuple(table.states[name]) for name in names]
         else:
@@ -119,7 +118,11 @@ def sparse_candidates(
         ]
         with_parents = [own for own in smallest if len(own) > 1]
         pairs = summed(blocks, partial(_PairCounts, with_parents, names, states), client)
-        _require_time(control)
+        if control.is_over:
+            raise SolverError(
+                "the time was over before all pairs of variables were counted: no parent sets are "
+                "known; give it more time"
+            )
         sizes = [len(own) for own in states]
         information = pairwise_information(pairs.counts, sizes)
         families = [
@@ -147,14 +150,6 @@ def sparse_candidates(
         complete=candidate_parents >= len(names) - 1 and not is_stopped,
         stopped=how_far if is_stopped else "",
     )
-
-
-def _require_time(control: SearchControl) -> None:
-    if control.is_over:
-        raise SolverError(
-            "the time was over before all pairs of variables were counted: no parent sets are "
-            "known; give it more time"
-        )
 
 
 def pairwise_information(counts: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:

@@ -92,10 +92,12 @@ def test_what_is_refused(blocks):
         sparse_candidates(Dataset(codes, data.names, data.states), BDeu())
     control = SearchControl()
     control.stop()
-    with control.running(), pytest.raises(SolverError, match="over before all pairs"):
+    with control.running(), pytest.raises(SolverError, match="over before the states"):
         sparse_candidates(blocks, BDeu())
     with pytest.raises(SolverError, match="give it more time"):
-        sparse_candidates(blocks, BDeu(), time_limit=0)
+        sparse_candidates(blocks.with_states(), BDeu(), time_limit=0)
+    with pytest.raises(SolverError, match="over before all pairs"):
+        sparse_candidates(data, BDeu(), time_limit=0)
 
 
 @pytest.mark.parametrize(("batch_bytes", "stop_after", "n_scored"), [(1, 3, 2), (2**31, 1, 0)])
