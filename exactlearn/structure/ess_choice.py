@@ -135,9 +135,10 @@ class ESSChoice(Displayed, shown="ess values=log_likelihood folds max_parents"):
             for value, found in self.log_likelihood.items()
             if value != self.ess
         ]
+        folds = f"{self.folds} fold{'s' * (self.folds > 1)}"
         why = (
-            f"ess {self.ess:g}: log-likelihood {own:.3f} per held-out row ({self.folds} folds, at "
-            f"most {self.max_parents} parents); of other values, beside it, {', '.join(others)}"
+            f"ess {self.ess:g}: log-likelihood {own:.3f} per held-out row ({folds}, at most "
+            f"{self.max_parents} parents); of other values, beside it, {', '.join(others)}"
         )
         if self.ess < LARGE:
             return why

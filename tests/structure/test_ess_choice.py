@@ -199,6 +199,7 @@ def test_of_the_first_fold_the_values_tried_in_time_are_compared(done, monkeypat
 def test_a_large_value_is_explained_with_what_a_small_one_does():
     large = ESSChoice(64.0, {1.0: -2.5, 64.0: -2.0}, 10, 3)
     assert large.reason.endswith("gives many arcs: ess=1 gives fewer")
+    assert "(1 fold, at most" in replace(large, folds=1).reason
     assert "gives many arcs" not in ESSChoice(4.0, {1.0: -2.5, 4.0: -2.0}, 10, 3).reason
 
 
