@@ -169,7 +169,8 @@ def _model(given: Mapping[str, Any]) -> Any:
 def _names(given: Mapping[str, Any]) -> Names:
     """Return the names of the variables that the arguments are about."""
     if "names" in given:
-        return as_names(given["names"])
+        found = given["names"]  # where a single string was one name, it is a list by now
+        return list(found) if isinstance(found, str) else as_names(found)
     for value in given.values():
         found = getattr(value, "names", None)
         if isinstance(found, tuple | list) and found:
