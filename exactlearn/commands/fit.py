@@ -154,7 +154,7 @@ def _check_takes(
         "separators": informed,
         "aggregation": ("f-mcar", "f-mar", "if-mar"),
         "missingness": ("graph", "em", "em-bp", *informed),
-        "standard_errors": ("complete", "em", "graph", *DELETION_METHODS),
+        "standard_errors": ("em", "complete", "graph", *DELETION_METHODS),
     }
     if options.standard_errors and method == "em" and not (is_network and graph is None):
         raise OptionError(

@@ -1,5 +1,7 @@
 import gzip
+import os
 import warnings
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -403,3 +405,12 @@ def test_public_refusals(data_dir):
         read_dataset(data_dir / "uci/adult.data.gz", header=False)
     with pytest.raises(DataError, match="'X16': constant, every cell is 'p'"):
         read_dataset(data_dir / "uci/agaricus-lepiota.data.gz", header=False)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_pipe_is_read_as_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = Thread(target=(tmp_path / "pipe").write_text, args=("a,b\n0,1\n1,0\n",))
+    writer.start()
+    assert read_dataset(tmp_path / "pipe").codes.tolist() == [[0, 1], [1, 0]]
+    writer.join()
