@@ -130,7 +130,7 @@ def test_the_divergence_of_networks_is_that_of_their_graphs(graph):
         (lambda: el.hide(COMPLETE, "mcar:1", 1), r"'rng': .* numpy.random.default_rng\(seed\)"),
         (lambda: el.hide(COMPLETE, None, 1), "'spec': expected a specification"),
         (lambda: el.Dataset.from_frame([[1, 2]]), "'frame': expected a pandas DataFrame"),
-        (lambda: el.Dataset.from_frame(FRAME, discretise="width:2"), "'discretise': expected a"),
+        (lambda: el.Dataset.from_frame(FRAME, discretise=2), "'discretise': expected a"),
         (lambda: el.read_dataset("t.csv", states="a=b,c"), "'states': expected the states of"),
         (lambda: el.read_dataset("t.csv", separator=1), "'separator': expected a text"),
         (lambda: el.sensitivity(NETWORK, 0, "no", ("v1", "no")), "expected a DecisionGraph"),
@@ -163,3 +163,35 @@ def test_a_row_of_a_frame_is_evidence_and_its_missing_cells_are_none(missing):
     known = {"v1": "yes"}
     row = pd.Series({**known, "v4": missing}, dtype=object)
     assert el.query(NETWORK, row).posterior == el.query(NETWORK, known).posterior
+
+
+COMPLETE = pd.DataFrame({"a": [0, 1, 0, 1] * 5, "b": [0, 1, 1, 1] * 5})
+
+WRONG_ARGUMENTS = {
+    "negative time": (lambda: el.learn(COMPLETE, time_limit=-1), "time_limit is -1"),
+    "unknown ess": (lambda: el.learn(COMPLETE, ess="autp"), "'auto'.*'autp'"),
+    "no process": (lambda: el.bootstrap(COMPLETE, 2, jobs=0), "jobs is 0"),
+    "no cluster": (lambda: el.learn(COMPLETE, cluster=2), "'local:2'"),
+    "page of a frame": (lambda: el.report(COMPLETE, "page.html"), "DataFrame; learn from a table"),
+    "graph of a frame": (lambda: el.write_graph(COMPLETE, "graph.txt"), "pass a network"),
+    "tiers as a text": (lambda: el.learn(COMPLETE, tiers="a;b"), "groups of variables"),
+    "list of rows": (lambda: el.learn([[0, 1], [1, 0]]), "pandas.DataFrame"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_ARGUMENTS)
+def test_what_is_wrong_is_named_before_any_work(wrong):
+    call, message = WRONG_ARGUMENTS[wrong]
+    with pytest.raises(el.ExactlearnError, match=message):
+        call()
+
+
+def test_a_single_text_stands_for_a_list_a_graph_or_all_columns(tmp_path):
+    learned = el.learn(COMPLETE, tiers=["b", "a"])
+    assert learned == el.learn(COMPLETE, tiers=[["b"], ["a"]])
+    for source in (learned, learned.network, learned.structure):
+        el.write_graph(source, tmp_path / "graph.txt")
+        assert el.read_graph(tmp_path / "graph.txt") == learned.structure
+    numbers = pd.DataFrame({"x": [k + 0.1 for k in range(40)] * 2, "y": [0, 1] * 40})
+    found = el.learn(numbers, discretise="frequency:2")
+    assert found == el.learn(numbers, discretise={"*": "frequency:2"})

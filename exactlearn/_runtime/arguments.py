@@ -240,13 +240,15 @@ def as_states(value: Any, name: str = "states") -> Any:
 
 
 def as_rules(value: Any, name: str = "discretise") -> Any:
-    """Return rules of discretisation by variable.
+    """Return rules of discretisation by variable; a single one is for all that need one.
 
     Raises
     ------
     ArgumentError
         When it is no mapping to strings.
     """
+    if isinstance(value, str):
+        return {"*": value}
     if value is None or (
         isinstance(value, Mapping) and all(isinstance(rule, str) for rule in value.values())
     ):
@@ -274,6 +276,26 @@ def instance_of(kinds: type | tuple[type, ...], expected: str, instead: str) -> 
         raise refusal(name, expected, value, instead)
 
     return check
+
+
+def _seconds(value: Any, name: str) -> Any:
+    if value is not None and _number(value, name) < 0:
+        raise OptionError(f"{name} is {value:g}: give seconds, 0 or more, or None for no limit")
+    return value
+
+
+def _jobs(value: Any, name: str) -> Any:
+    if _number(value, name) < 1:
+        raise OptionError(f"{name} is {value:g}: give 1 process or more")
+    return value
+
+
+def _ess(value: Any, name: str) -> Any:
+    if value in (None, "auto"):
+        return value
+    if isinstance(value, str):
+        raise refusal(name, "a number or 'auto'", value, "pass 1.0, say")
+    return _number(value, name)
 
 
 def number_or_none(value: Any, name: str) -> Any:
@@ -508,7 +530,9 @@ CHECKS: dict[str, Check | ByName | LikeModel] = {
     "required": ByName(arcs_by_index),
     "forbidden": ByName(arcs_by_index),
     "max_parents": number_or_none,
-    "time_limit": number_or_none,
+    "time_limit": _seconds,
+    "jobs": _jobs,
+    "ess": _ess,
     **dict.fromkeys(_NAMES.split(), ByName(_names_of)),
     **dict.fromkeys(_TEXTS.split(), as_text),
     **dict.fromkeys(_NUMBERS.split(), _number),

@@ -16,6 +16,7 @@ from threading import Event, Thread
 from time import monotonic, sleep
 from typing import Any, TypeVar
 
+from exactlearn._runtime.arguments import refusal
 from exactlearn._runtime.control import SearchControl, interrupts_ignored
 from exactlearn._runtime.threads import threads_limited
 from exactlearn.errors import MissingExtraError, OptionError, SolverError
@@ -59,6 +60,9 @@ def running(cluster: Any) -> Iterator[Any]:
         When there is no cluster at the address, or the text is neither.
     """
     if not isinstance(cluster, str):
+        if cluster is not None and not hasattr(cluster, "scatter"):
+            instead = "pass 'local', 'local:2', an address or a distributed.Client"
+            raise refusal("cluster", "a cluster", cluster, instead)
         yield cluster
         return
     distributed, (kind, _, count) = dask("distributed"), cluster.partition(":")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from exactlearn._runtime.arguments import refusal
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn._runtime.json_file import read_json
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -80,6 +81,9 @@ def report(
 def _of_object(result: LearnedNetwork | BayesianNetwork | DecisionGraph) -> PageContent:
     if isinstance(result, LearnedNetwork):
         return PageContent("Learned network", result.to_dict(), result.dataset, result.network)
+    if not isinstance(result, BayesianNetwork | DecisionGraph):
+        expected = "a learned network, a model, or the path of a folder, record or model"
+        raise refusal("result", expected, result, "learn from a table with learn(table)")
     title = "Decision graph" if isinstance(result, DecisionGraph) else "Bayesian network"
     return _with_model(PageContent(title), result)
 

@@ -622,7 +622,8 @@ def _coded(
         name,
         "a Dataset, a pandas DataFrame, an array, or what read_blocks returns",
         value,
-        "read a file with read_dataset(path), and a Dask frame with read_blocks(frame)",
+        "read a file with read_dataset(path), and a Dask frame with read_blocks(frame), and make a "
+        "frame of lists by pandas.DataFrame(...)",
     )
 
 

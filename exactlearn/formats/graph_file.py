@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from exactlearn._runtime.arguments import checked_arguments, refusal
 from exactlearn._runtime.files import atomic_write, read_text
 from exactlearn._runtime.json_file import read_json
 from exactlearn.errors import FormatError, OptionError
@@ -71,8 +72,16 @@ def read_graph(path: str | os.PathLike[str], names: Sequence[str] | None = None)
         raise OptionError(f"{path}: {error}") from None
 
 
+def _as_graph(value: Any, name: str) -> NamedGraph:
+    found = value if isinstance(value, NamedGraph) else getattr(value, "structure", None)
+    if isinstance(found, NamedGraph):
+        return found
+    raise refusal(name, "a NamedGraph, or what has one as its structure", value, "pass a network")
+
+
+@checked_arguments(named=_as_graph)
 def write_graph(named: NamedGraph, path: str | os.PathLike[str]) -> None:
-    """Write a graph in the format of the suffix, in one step.
+    """Write a graph, or the structure of a network or a result, in the format of the suffix.
 
     Raises
     ------

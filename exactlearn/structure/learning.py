@@ -20,7 +20,7 @@ from exactlearn._runtime.arguments import (
     as_rules,
     checked_arguments,
     refusal,
-    variable_index,
+    variables_by_index,
 )
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
@@ -374,11 +374,10 @@ def learn(
 
 def tiers_by_index(groups: Any, names: Sequence[str]) -> Tiers:
     """Return the constraint of tiers, groups of variables by name or by index."""
-    for group in (groups, *groups) if isinstance(groups, Sequence) else (groups,):
-        if isinstance(group, str | Mapping) or not isinstance(group, Collection):
-            expected, instead = "groups of variables in order", "[['smoke'], ['lung', 'bronc']]"
-            raise refusal("tiers", expected, group, f"pass {instead}, say")
-    return Tiers(tuple(tuple(variable_index(v, "tiers", names) for v in group) for group in groups))
+    if isinstance(groups, str | Mapping) or not isinstance(groups, Collection):
+        expected, instead = "groups of variables in order", "[['smoke'], ['lung', 'bronc']]"
+        raise refusal("tiers", expected, groups, f"pass {instead}, say")
+    return Tiers(tuple(variables_by_index(group, "tiers", names) for group in groups))
 
 
 def _with_score(

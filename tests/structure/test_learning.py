@@ -154,7 +154,7 @@ def test_tiers_by_name_are_the_constraint_and_make_arcs_compelled():
     assert found == el.learn(data, constraints=[order])
     tier = {name: k for k, group in enumerate(tiers) for name in group}
     assert all(tier[a] == tier[b] for a, b in found.reversible)
-    for wrong in ([NAMES[0], NAMES[1]], {NAMES[0]: 1}, [0, 1], "smoke"):
+    for wrong in ({NAMES[0]: 1}, 3, "smoke"):
         with pytest.raises(el.ExactlearnError, match="argument 'tiers': expected groups"):
             el.learn(data, tiers=wrong)
     with pytest.raises(el.ExactlearnError, match="tiers: no variable 'lugn'; did you mean"):
