@@ -46,6 +46,9 @@ def run(options: Rerun, output: Output) -> None:
         again, place, moved = _elsewhere(again, made_by, output.path, Path(scratch))
         words = () if (own := current()) is None else own.words
         provenance = Provenance(words, again, name, output=place)
+        known = _changes(made_by, provenance.to_dict())  # another file may end the command
+        for text in known:
+            output.note(text)
         record, status = _repeated(name, again, place, output, provenance)
         if status == ExitStatus.INTERRUPTED:
             raise click.exceptions.Exit(status)
@@ -57,7 +60,8 @@ def run(options: Rerun, output: Output) -> None:
         differences = list(_differences(shared, strict(record), moved))
     changes = _changes(made_by, provenance.to_dict())
     for text in changes:
-        output.note(text)
+        if text not in known:
+            output.note(text)
     answer = {
         "equal": not differences,
         "compared": _compared(shared),
@@ -98,8 +102,7 @@ def _with_tables(options: Declared, made_by: Mapping[str, Any], given: Sequence[
     OptionError
         When a file that the options name is not there.
     """
-    entries = [*made_by.get("data", ()), *made_by.get("inputs", ())]
-    recorded = {one["option"]: one for one in entries if "option" in one}
+    recorded = {one["option"]: one for one in _files(made_by) if "option" in one}
     for file in given:
         found = files_read(options)
         alike = [key for key, one in recorded.items() if one["sha256"] == sha256([file])]
@@ -178,10 +181,9 @@ def _changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         texts.append(
             f"version: {recorded.get('version')} made the record, this is {now['version']}"
         )
-    kinds = ("data", "inputs")
-    before = {one["name"]: one for kind in kinds for one in recorded.get(kind, ())}
+    before = {one["name"]: one for one in _files(recorded)}
     by_option = {one["option"]: one for one in before.values() if "option" in one}
-    for one in (entry for kind in kinds for entry in now[kind]):
+    for one in _files(now):
         was = by_option.get(one.get("option")) or before.get(one["name"])
         if was is None:
             texts.append(f"{one['name']}: the record was made without this file")
@@ -190,6 +192,10 @@ def _changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         elif was["sha256"] != one["sha256"]:
             texts.append(f"{one['name']}: the file differs from the one that the record is of")
     return texts
+
+
+def _files(made_by: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [*made_by.get("data", ()), *made_by.get("inputs", ())]
 
 
 def _is_volatile(key: str) -> bool:

@@ -110,6 +110,8 @@ def test_a_table_that_differs_is_named(folder):
     run("simulate", "cancer", "--rows", 200, "--seed", 1, "-o", "table.csv")
     again = run_json("rerun", "record.json", status=5)
     assert [text for text in again["changes"] if "table.csv: the file differs" in text]
+    (folder / "table.csv").write_text("Cancer\nTrue\nTrue\n")
+    assert "table.csv: the file differs" in fails("rerun", "record.json")
 
 
 def test_a_table_that_was_moved_is_named_by_data(folder):
