@@ -23,6 +23,7 @@ from exactlearn.commands.pipeline import (
 from exactlearn.commands.search import leave
 from exactlearn.errors import OptionError
 from exactlearn.formats import written_suffixes
+from exactlearn.formats.integer_program import SUFFIXES as PROGRAMS
 from exactlearn.formats.models import FORMATS as MODELS
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
 from exactlearn.formats.scores import FORMATS as SCORES
@@ -71,7 +72,7 @@ def _writers(source: Path, options: Convert, output: Output) -> dict[str, Writer
         rewrite = partial(_rewrite_model, output=output)
         return {**dict.fromkeys(MODELS, rewrite), **dict.fromkeys(FIGURES, _draw_model)}
     if is_score_file(source):
-        return dict.fromkeys(written_suffixes(SCORES), _rewrite_scores)
+        return dict.fromkeys((*written_suffixes(SCORES), *PROGRAMS), _rewrite_scores)
     return _table_writers(options, output)
 
 
@@ -146,6 +147,6 @@ def _table_writers(options: Convert, output: Output) -> dict[str, Writer]:
 
     # '.parquet' after a table is a table.
     return {
-        **dict.fromkeys(written_suffixes(SCORES), write_score_file),
+        **dict.fromkeys((*written_suffixes(SCORES), *PROGRAMS), write_score_file),
         **dict.fromkeys(TABLES, write_table),
     }

@@ -14,22 +14,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from exactlearn._runtime.files import atomic_write, suffix_of
-from exactlearn.errors import OptionError
 from exactlearn.formats.score_table import writable_problem
 from exactlearn.solvers.problem import Problem
 
-
-def read_program(path: Path) -> Problem:
-    """Refuse to read.
-
-    Raises
-    ------
-    OptionError
-        Always: an integer program holds no names.
-    """
-    raise OptionError(
-        f"{path}: integer programs are written for other solvers, not read; give the scores (.jkl)"
-    )
+SUFFIXES = (".lp", ".mps", ".cip")
+"""Suffixes of the formats."""
 
 
 def write_program(problem: Problem, path: Path) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import read_lines, read_text, suffix_of
 from exactlearn.formats import Format, format_of, writer_of
-from exactlearn.formats.integer_program import read_program, write_program
+from exactlearn.formats.integer_program import SUFFIXES as PROGRAMS
+from exactlearn.formats.integer_program import write_program
 from exactlearn.formats.jkl import format_jkl, read_jkl, write_jkl
 from exactlearn.formats.parquet_scores import (
     holds_scores,
@@ -24,16 +25,12 @@ from exactlearn.formats.parquet_scores import (
 from exactlearn.solvers.problem import Problem
 
 _TEXT = Format(read_jkl, write_jkl)
-_PROGRAM = Format(read_program, write_program)
 
 FORMATS: dict[str, Format[Problem]] = {
     ".jkl": _TEXT,
     ".scores": _TEXT,
     ".txt": Format(read_jkl),
     ".parquet": Format(read_parquet_scores, write_parquet_scores),
-    ".lp": _PROGRAM,
-    ".mps": _PROGRAM,
-    ".cip": _PROGRAM,
 }
 """Formats by the suffix of the file."""
 
@@ -107,7 +104,10 @@ def write_scores(problem: Problem, path: str | os.PathLike[str]) -> None:
     >>> problem = el.candidate_parent_sets(table, "bic", max_parents=1)
     >>> el.write_scores(problem, "cancer.parquet")
     """
-    writer_of(Path(path), FORMATS, "a file of local scores")(problem, Path(path))
+    if suffix_of(Path(path)) in PROGRAMS:
+        write_program(problem, Path(path))
+    else:
+        writer_of(Path(path), FORMATS, "a file of local scores")(problem, Path(path))
 
 
 def is_score_file(path: Path) -> bool:
