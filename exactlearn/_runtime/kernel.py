@@ -108,11 +108,6 @@ def is_compiled(function: Callable[..., Any]) -> bool:
     return Path(cast(Any, function)._cache._cache_file._index_path).is_file()
 
 
-def is_kernel(value: object) -> bool:
-    """Return whether a value is a kernel."""
-    return isinstance(value, _Kernel)
-
-
 def cache_folder() -> tuple[Path, bool]:
     """Return the folder in which the kernels of this module's package lie, and whether it stays."""
     root = Path(_settings.CACHE_DIR) if _settings.CACHE_DIR else _cache_root(__file__)

@@ -1414,7 +1414,7 @@ class Instances(Declared):
 
 @dataclass(frozen=True, kw_only=True)
 class Doctor(Declared):
-    """Show versions, solvers, extras, compiled kernels, cores and memory, and what does not work.
+    """Show versions, solvers, extras, cores and memory, and what does not work.
 
     Each solver is tried on a small instance. The exit status is 5 when something does not work.
 

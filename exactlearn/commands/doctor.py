@@ -4,17 +4,15 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Iterator
-from importlib import import_module
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
-from pkgutil import walk_packages
 from typing import Any
 
 import click
 
 import exactlearn
 from exactlearn._runtime.control import SearchControl
-from exactlearn._runtime.kernel import cache_folder, is_compiled, is_kernel
+from exactlearn._runtime.kernel import cache_folder
 from exactlearn._runtime.threads import n_threads
 from exactlearn.commands.declarations import Doctor
 from exactlearn.commands.output import Output, require_suffix
@@ -23,7 +21,8 @@ from exactlearn.formats.table import read_dataset
 from exactlearn.reporting.report import plain_table
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BIC
-from exactlearn.solvers.component_solver import Progress
+from exactlearn.solvers import Problem
+from exactlearn.solvers.component_solver import ComponentSolver, Progress
 from exactlearn.solvers.components import split
 from exactlearn.solvers.strategy import COMPONENT_SOLVERS, solve_component
 
@@ -37,28 +36,20 @@ def run(options: Doctor, output: Output) -> None:
     """Run the command."""
     require_suffix(output.path, (".json",))
     folder, is_kept = cache_folder()
-    known = list(_kernels())
-    compiled = sum(is_compiled(own) or is_compiled(own.callee) for own in known)
-    solvers = dict(_solvers())
+    solvers = _solvers()
     record: dict[str, Any] = {
         "version": exactlearn.__version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "libraries": {name: _version(name) for name in LIBRARIES},
+        "libraries": {name: version(name) for name in LIBRARIES},
         "extras": _extras(),
         "solvers": solvers,
-        "kernels": {
-            "folder": str(folder),
-            "kept": is_kept,
-            "compiled": compiled,
-            "known": len(known),
-        },
+        "kernels": {"folder": str(folder), "kept": is_kept},
         "cores": os.cpu_count(),
         "threads": n_threads(None),
         "memory": _memory(),
     }
     faults = [f"the solver {name} {said}" for name, said in solvers.items() if said != "works"]
-    faults += [f"{name} is not installed" for name, v in record["libraries"].items() if v is None]
     if not is_kept:
         faults.append(
             f"compiled kernels are not kept: no folder for them can be written, so {folder} is "
@@ -92,42 +83,25 @@ def _extras() -> dict[str, dict[str, str | None]]:
     return found
 
 
-def _solvers() -> Iterator[tuple[str, str]]:
-    """Solve a small instance by each solver; yield what came of it."""
+def _solvers() -> dict[str, str]:
+    """Solve a small instance by each solver; return what came of it."""
     table = read_dataset("earthquake-mar-complete")
     problem = candidate_parent_sets(table, BIC())
-    for name in COMPONENT_SOLVERS:
-        yield name, _outcome(lambda name=name: _solve(problem, name))  # type: ignore[misc]
+    return {name: _outcome(problem, solver) for name, solver in COMPONENT_SOLVERS.items()}
 
 
-def _solve(problem: Any, name: str) -> str:
-    progress, solver = Progress(problem, split(problem), SearchControl()), COMPONENT_SOLVERS[name]
-    solve_component(solver, progress, 0)
+def _outcome(problem: Problem, solver: ComponentSolver) -> str:
+    progress = Progress(problem, split(problem), SearchControl())
+    try:
+        solve_component(solver, progress, 0)
+    except (ExactlearnError, ImportError, OSError, RuntimeError) as error:
+        return f"fails: {error}"
     score, bound = progress.scores[0], progress.bounds[0]
     if solver.is_exact:
         right = abs(score - OPTIMUM) < 1e-6 and abs(bound - OPTIMUM) < 1e-6
     else:
         right = score < OPTIMUM + 1e-6 and bound > OPTIMUM - 1e-6
     return "works" if right else f"found the score {score}, bound {bound}; best is {OPTIMUM}"
-
-
-def _outcome(work: Callable[[], str]) -> str:
-    try:
-        return work()
-    except (ExactlearnError, ImportError, OSError, RuntimeError) as error:
-        return f"fails: {error}"
-
-
-def _kernels() -> Iterator[Any]:
-    """Import the package, and yield all its kernels."""
-    seen = set()
-    for found in walk_packages(exactlearn.__path__, "exactlearn."):
-        if "sklearn" in found.name or found.name.endswith("__main__"):
-            continue
-        for value in vars(import_module(found.name)).values():
-            if is_kernel(value) and id(value) not in seen:
-                seen.add(id(value))
-                yield value
 
 
 def _memory() -> int | None:
@@ -142,14 +116,12 @@ def _rows(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "exactlearn", record["version"]
     yield "Python", f"{record['python']} ({sys.executable})"
     yield "platform", record["platform"]
-    for name, found in record["libraries"].items():
-        yield name, found or "not installed"
+    yield from record["libraries"].items()
     for extra, packages in record["extras"].items():
         yield f"extra [{extra}]", ", ".join(f"{n} {v or 'absent'}" for n, v in packages.items())
     for name, said in record["solvers"].items():
         yield f"solver {name}", said
-    kernels = record["kernels"]
-    yield "kernels", f"{kernels['compiled']} of {kernels['known']} compiled, in {kernels['folder']}"
+    yield "compiled kernels", record["kernels"]["folder"]
     yield "cores, threads", f"{record['cores']}, {record['threads']}"
     if record["memory"]:
         yield "memory", f"{record['memory'] / 2**30:.1f} GiB"
@@ -159,8 +131,6 @@ def _advice(record: dict[str, Any]) -> Iterator[str]:
     for extra, packages in record["extras"].items():
         if None in packages.values():
             yield f"For [{extra}]: pip install 'exactlearn[{extra}]'"
-    if record["kernels"]["compiled"] < record["kernels"]["known"] / 2:
-        yield "Most kernels are not compiled yet: 'exactlearn warm-up' does so once"
     yield from (f"Fault: {fault}" for fault in record["faults"])
     if not record["faults"]:
         yield "No faults."

@@ -41,7 +41,7 @@ def test_a_terminal_and_a_notebook_show_one_line(monkeypatch):
 
 
 def test_a_process_of_a_pool_leaves_it_to_the_first(monkeypatch):
-    monkeypatch.setattr("exactlearn._runtime.compilation_notice.parent_process", lambda: "first")
+    monkeypatch.setattr("multiprocessing.parent_process", lambda: "first")
     assert said_by_two(monkeypatch, Terminal()) == []
 
 
