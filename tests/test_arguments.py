@@ -165,16 +165,19 @@ def test_a_row_of_a_frame_is_evidence_and_its_missing_cells_are_none(missing):
     assert el.query(NETWORK, row).posterior == el.query(NETWORK, known).posterior
 
 
-COMPLETE = pd.DataFrame({"a": [0, 1, 0, 1] * 5, "b": [0, 1, 1, 1] * 5})
+TWENTY_ROWS = pd.DataFrame({"a": [0, 1, 0, 1] * 5, "b": [0, 1, 1, 1] * 5})
 
 WRONG_ARGUMENTS = {
-    "negative time": (lambda: el.learn(COMPLETE, time_limit=-1), "time_limit is -1"),
-    "unknown ess": (lambda: el.learn(COMPLETE, ess="autp"), "'auto'.*'autp'"),
-    "no process": (lambda: el.bootstrap(COMPLETE, 2, jobs=0), "jobs is 0"),
-    "no cluster": (lambda: el.learn(COMPLETE, cluster=2), "'local:2'"),
-    "page of a frame": (lambda: el.report(COMPLETE, "page.html"), "DataFrame; learn from a table"),
-    "graph of a frame": (lambda: el.write_graph(COMPLETE, "graph.txt"), "pass a network"),
-    "tiers as a text": (lambda: el.learn(COMPLETE, tiers="a;b"), "groups of variables"),
+    "negative time": (lambda: el.learn(TWENTY_ROWS, time_limit=-1), "time_limit is -1"),
+    "unknown ess": (lambda: el.learn(TWENTY_ROWS, ess="autp"), "'auto'.*'autp'"),
+    "no process": (lambda: el.bootstrap(TWENTY_ROWS, 2, jobs=0), "jobs is 0"),
+    "no cluster": (lambda: el.learn(TWENTY_ROWS, cluster=2), "'local:2'"),
+    "page of a frame": (
+        lambda: el.report(TWENTY_ROWS, "page.html"),
+        "DataFrame; learn from a table",
+    ),
+    "graph of a frame": (lambda: el.write_graph(TWENTY_ROWS, "graph.txt"), "pass a network"),
+    "tiers as a text": (lambda: el.learn(TWENTY_ROWS, tiers="a;b"), "groups of variables"),
     "list of rows": (lambda: el.learn([[0, 1], [1, 0]]), "pandas.DataFrame"),
 }
 
@@ -187,8 +190,8 @@ def test_what_is_wrong_is_named_before_any_work(wrong):
 
 
 def test_a_single_text_stands_for_a_list_a_graph_or_all_columns(tmp_path):
-    learned = el.learn(COMPLETE, tiers=["b", "a"])
-    assert learned == el.learn(COMPLETE, tiers=[["b"], ["a"]])
+    learned = el.learn(TWENTY_ROWS, tiers=["b", "a"])
+    assert learned == el.learn(TWENTY_ROWS, tiers=[["b"], ["a"]])
     for source in (learned, learned.network, learned.structure):
         el.write_graph(source, tmp_path / "graph.txt")
         assert el.read_graph(tmp_path / "graph.txt") == learned.structure
