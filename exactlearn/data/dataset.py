@@ -590,16 +590,12 @@ def _coded(
         how: dict[str, Any] = {"discretise": discretise, "drop": drop, "left_out": left_out}
         states: dict[str, Sequence[str]] | None = None
         if model is not None and value.ndim == 2:
-            columns = generated_names(value.shape[1]) if is_array else map(str, value.columns)
-            known = dict(zip(model.names, model.states, strict=True))
-            states, how["drop"] = {}, []
-            for column in columns:
-                if column in known:
-                    states[column] = known[column]
-                else:
-                    how["drop"].append(column)
+            columns = generated_names(value.shape[1]) if is_array else [*map(str, value.columns)]
+            known = zip(model.names, model.states, strict=True)
+            states = {name: own for name, own in known if name in columns}
             if not states:
-                raise unknown_columns(how["drop"], model.names)
+                raise unknown_columns(columns, model.names)
+            how["drop"] = [column for column in columns if column not in states]
         of_model = {state for own in (states or {}).values() for state in own}
         missing = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
         try:
