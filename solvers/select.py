@@ -340,16 +340,16 @@ def _answer(
         values=tuple(progress.values.tolist()),
         trace=tuple(progress.control.trace),
         gap_limit=strategy.gap,
-        message=_message(strategy, status, time_limit),
+        message=_message(strategy, status),
         certificate=certificate,
     )
 
 
-def _message(strategy: Strategy, status: Status, time_limit: float | None) -> str:
+def _message(strategy: Strategy, status: Status) -> str:
     progress = strategy.progress
     said = []
-    if status == "feasible" and time_limit is not None and progress.control.left == 0:
-        said.append(f"the time limit of {time_limit:g} s was reached")
+    if status == "feasible" and progress.control.left == 0:
+        said.append("the time limit was reached")
     if status == "interrupted":
         said.append("interrupted")
     if status in ("feasible", "interrupted") and progress.parents is None:

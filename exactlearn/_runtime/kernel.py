@@ -31,11 +31,8 @@ from typing import IO, Any, TypeVar, cast, get_args
 
 import numba
 import numpy as np
-from llvmlite.binding import parse_assembly
 from numba.core import environment, event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
@@ -131,41 +128,6 @@ class _Compilations(event.Listener):
 cast(Any, event.register)("numba:compile", _Compilations())
 
 
-class _LinkedCode(JITCodeLibrary):
-    """Code that is optimised and made machine code only together with the kernels that call it.
-
-    Its own machine code holds no more than the places where numba keeps the constants of functions.
-    """
-
-    def _optimize_final_module(self) -> None:
-        passes, builder = self._codegen._module_pass_manager(
-            loop_vectorize=False, slp_vectorize=False, opt=0, cost="cheap"
-        )
-        passes.run(self._final_module, builder)
-
-    def _finalize_final_module(self) -> None:
-        self._verify_declare_only_symbols()
-        self._finalize_dynamic_globals()
-        self._finalized = True
-        variables = (v.name for v in self._get_module_for_linking().global_variables)
-        places = (f"@{n} = common global i8* null" for n in variables if n.startswith(_CONSTANTS))
-        self._final_module = parse_assembly("\n".join(places))
-        super()._finalize_final_module()
-
-
-_CONSTANTS = "_ZN08NumbaEnv"
-"""Beginning of the name of the variable that points to the constants of a function."""
-
-
-class _LinkedCompiler(Compiler):
-    """Numba's compiler, to code that is linked."""
-
-    def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
-        library = _LinkedCode(target.codegen(), "linked")
-        library.enable_object_caching()
-        super().__init__(typing, target, library, *rest)
-
-
 class _Callee(CPUDispatcher):
     """A kernel as other kernels call it, compiled once for all constants.
 
@@ -222,9 +184,7 @@ class _Kernel(_Callee):
     def callee(self) -> Any:
         """The kernel as other kernels call it."""
         callee = _Callee(
-            self.py_func,
-            targetoptions=self.targetoptions | {"no_cpython_wrapper": True},
-            pipeline_class=_LinkedCompiler,
+            self.py_func, targetoptions=self.targetoptions | {"no_cpython_wrapper": True}
         )
         callee.entry = self
         if self.fingerprint is not None:

@@ -5,7 +5,7 @@ with another row, whatever its states are (theorem *Complete rows*, docs/theory/
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -322,7 +322,7 @@ def bounds_by_complete_rows(task: Task, control: SearchControl = UNLIMITED) -> N
         return bounds_without_rows(task)
     weights = dataset.row_weights
     problem = candidate_parent_sets(
-        replace(dataset, codes=dataset.codes[kept], weights=weights[kept], lines=None),
+        dataset.part(kept),
         _OfAllRows(task.score, float(weights.sum())),
         max_parents=task.rules.max_parents,
         required=task.rules.required,

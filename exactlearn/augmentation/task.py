@@ -168,7 +168,5 @@ def merge_rows(dataset: Dataset, *, incomplete: bool) -> Rows:
     rank[order] = np.arange(len(order))
     origin = rank[origin.reshape(-1)]
     weights = np.bincount(origin, weights=dataset.weights, minlength=len(order))
-    merged = replace(
-        dataset, codes=codes[first[order]], weights=weights.astype(np.float64), lines=None
-    )
+    merged = replace(dataset, codes=codes[first[order]], weights=weights.astype(np.float64))
     return Rows(merged, origin.astype(np.int64))

@@ -5,12 +5,15 @@ All checks raise a :class:`DataError` that names the variable or row.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MISSING = -1
 """Code of a missing cell."""
@@ -98,7 +101,9 @@ def _check_range(
         )
 
 
-def row_place(row: int, lines: NDArray[np.int64] | None = None) -> str:
+def row_place(
+    row: int, lines: NDArray[np.int64] | None = None, index: "pd.Index | None" = None
+) -> str:
     """Return the place of a row for messages: rows count from 1, and so do the lines of a file.
 
     Parameters
@@ -107,13 +112,16 @@ def row_place(row: int, lines: NDArray[np.int64] | None = None) -> str:
         Index of the row, from 0.
     lines
         The line of each row in its file, shape (rows,), where that is known.
+    index
+        The label of each row in its frame, where it has labels.
 
     Examples
     --------
     >>> row_place(2), row_place(2, np.array([2, 3, 5]))
     ('row 3 (index 2)', 'row 3 (line 5)')
     """
-    return f"row {row + 1} ({f'index {row}' if lines is None else f'line {lines[row]}'})"
+    label = row if index is None else index[row]
+    return f"row {row + 1} ({f'index {label}' if lines is None else f'line {lines[row]}'})"
 
 
 def checked_weights(weights: NDArray[Any], rows: int) -> NDArray[np.float64]:

@@ -4,7 +4,8 @@ States are ordered as declared, else as numbers or bins if all are such, else as
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -235,14 +236,15 @@ def code_frame(
         for name, own in zip(names, series, strict=True)
         if isinstance(own.dtype, pd.CategoricalDtype) and name not in (discretise or {})
     }
-    return code_columns(
+    coded = code_columns(
         [labelled_column(name, own) for name, own in zip(names, series, strict=True)],
         states={**{n: c for n, c in categories.items() if len(c) > 1}, **(states or {})},
         missing=missing,
         discretise=discretise or {},
-        place=_place,
+        place=partial(_place, frame.index),
         left_out=left_out,
     )
+    return replace(coded, row_index=frame.index)
 
 
 def code_array(
@@ -296,5 +298,5 @@ def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
     return column.relabelled(distinct, [places[text] for text in texts])
 
 
-def _place(name: str, row: int | None) -> str:
-    return f"column {name!r}" if row is None else f"column {name!r}, {row_place(row)}"
+def _place(index: "pd.Index", name: str, row: int | None) -> str:
+    return f"column {name!r}" + (f", {row_place(row, index=index)}" if row is not None else "")

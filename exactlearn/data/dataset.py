@@ -79,6 +79,9 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
     lines
         The line of each row in the file that it was read from, shape (rows,), for messages; it does
         not count when tables are compared.
+    row_index
+        The index of the pandas frame that it was made of, for messages and :meth:`to_frame`; it
+        does not count either.
 
     Raises
     ------
@@ -112,6 +115,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
     weights: NDArray[np.float64] | None = None
     edges: dict[str, tuple[float, ...]] = field(default_factory=dict)
     lines: NDArray[np.int64] | None = field(default=None, compare=False)
+    row_index: "pd.Index | None" = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Check every field, and keep the codes in their smallest type."""
@@ -125,8 +129,10 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         if self.weights is not None:
             object.__setattr__(self, "weights", checked_weights(self.weights, self.n_rows))
         object.__setattr__(self, "edges", checked_edges(self.edges, names, states))
-        if self.lines is not None and len(self.lines) != self.n_rows:
-            object.__setattr__(self, "lines", None)  # of a table that this one is made of
+        for key in ("lines", "row_index"):
+            own = getattr(self, key)
+            if own is not None and len(own) != self.n_rows:
+                object.__setattr__(self, key, None)  # of a table that this one is made of
 
     @classmethod
     @checked_arguments(
@@ -234,7 +240,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         >>> el.read_dataset("asia-mnar").row_place(0)
         'row 1 (line 2)'
         """
-        return row_place(row, self.lines)
+        return row_place(row, self.lines, self.row_index)
 
     @property
     def n_rows(self) -> int:
@@ -290,7 +296,8 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
     def to_frame(self, weights: str | None = None) -> "pd.DataFrame":
         """Return the table as a pandas frame of categoricals; a missing cell is NaN.
 
-        :meth:`from_frame` makes the same table of it, but for weights and bin edges.
+        It has the index of the frame that the table was made of. :meth:`from_frame` makes the same
+        table of it, but for weights and bin edges.
 
         Parameters
         ----------
@@ -319,7 +326,8 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
             {
                 name: pd.Categorical.from_codes(codes, pd.Index(states), ordered=name in self.edges)
                 for name, codes, states in zip(self.names, self.codes.T, self.states, strict=True)
-            }
+            },
+            index=self.row_index,
         )
         return frame if weights is None else frame.assign(**{weights: self.row_weights})
 
@@ -408,17 +416,21 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         """Whether each row has no missing cell, shape (rows,)."""
         return np.asarray(self.codes.min(axis=1, initial=0) >= 0)
 
-    def part(self, chosen: NDArray[np.bool_] | slice) -> "Dataset":
+    def part(self, chosen: NDArray[np.bool_] | NDArray[np.int64] | slice) -> "Dataset":
         """Return the table of some rows with their weights.
 
         Parameters
         ----------
         chosen
-            Whether each row is one of them, shape (rows,); or a slice of the rows.
+            Whether each row is one of them, shape (rows,); the indices of the rows; or a slice.
         """
-        weights = None if self.weights is None else self.weights[chosen]
-        lines = None if self.lines is None else self.lines[chosen]
-        return replace(self, codes=self.codes[chosen], weights=weights, lines=lines)
+        return replace(
+            self,
+            codes=self.codes[chosen],
+            weights=None if self.weights is None else self.weights[chosen],
+            lines=None if self.lines is None else self.lines[chosen],
+            row_index=None if self.row_index is None else self.row_index[chosen],
+        )
 
     def drawn(self, most: int, rng: np.random.Generator) -> "Dataset":
         """Return the table, or so many of its rows, drawn without replacement, where it has more.
@@ -460,8 +472,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         else:
             weights = rng.multinomial(int(own.sum()), own / own.sum()).astype(np.float64)
         kept = weights > 0
-        lines = None if self.lines is None else self.lines[kept]
-        return replace(self, codes=self.codes[kept], weights=weights[kept], lines=lines)
+        return replace(self.part(kept), weights=weights[kept])
 
     @property
     def digest(self) -> str:
@@ -567,6 +578,7 @@ def usable_columns(value: Any, name: str = "data", **coding: Any) -> tuple[Datas
             dataset.weights,
             {own: edges for own, edges in dataset.edges.items() if own not in left_out},
             dataset.lines,
+            dataset.row_index,
         )
     return dataset, left_out
 
@@ -728,7 +740,8 @@ def _translate(
     if len(strange):
         row = int(strange[0])
         state = states[codes[row]]
-        place = row_place(first + row) if dataset.lines is None else dataset.row_place(row)
+        read = dataset.lines is not None or not first
+        place = dataset.row_place(row) if read else row_place(first + row)
         raise DataError(
             f"column {name!r}, {place}: the model knows no state {state!r}"
             f"{did_you_mean(state, known)}"

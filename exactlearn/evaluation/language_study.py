@@ -7,7 +7,7 @@ the validation rows, and judged by the test, which THESIS also chooses by (secti
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 from typing import Any
@@ -69,18 +69,13 @@ class StudyTable:
         drawn = np.random.default_rng(seed).permutation(used)
         held_out = max(1, round(HELD_OUT * len(used)))
         ends = [held_out] if self.test is not None else [held_out, 2 * held_out]
-        validation, *test, train = (_rows(self.rows, own) for own in np.split(drawn, ends))
+        validation, *test, train = (self.rows.part(own) for own in np.split(drawn, ends))
         return train, validation, test[0] if self.test is None else self.test
 
     @property
     def digest(self) -> str:
         """A hash of the contents, by which a changed table is recognised."""
         return self.rows.digest if self.test is None else f"{self.rows.digest} {self.test.digest}"
-
-
-def _rows(dataset: Dataset, rows: np.ndarray[Any, Any]) -> Dataset:
-    weights = None if dataset.weights is None else dataset.weights[rows]
-    return replace(dataset, codes=dataset.codes[rows], weights=weights, lines=None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -157,7 +157,7 @@ def _only(dataset: Dataset, rows: NDArray[np.int64], kept: NDArray[np.int64]) ->
     """Return rows of a table of which only some cells are kept."""
     codes = np.full((len(rows), dataset.n_variables), MISSING, dataset.codes.dtype)
     np.put_along_axis(codes, kept, np.take_along_axis(dataset.codes[rows], kept, axis=1), axis=1)
-    return replace(dataset, codes=codes, weights=None, lines=None)
+    return replace(dataset.part(rows), codes=codes, weights=None)
 
 
 def _belief_update(model: Model) -> Callable[[NDArray[np.int16]], NDArray[np.float64]]:

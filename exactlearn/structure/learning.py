@@ -76,9 +76,7 @@ MOST_PROVEN_CELLS = 60
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class LearnedNetwork(
-    Structured, ByValue, shown="status score bound gap ess arcs left_out dataset seconds"
-):
+class LearnedNetwork(Structured, ByValue, shown="status score bound gap ess arcs left_out dataset"):
     """A network learned from a table, with the proof state of its structure.
 
     Parameters

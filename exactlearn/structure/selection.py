@@ -125,8 +125,6 @@ class Scored:
         The families' local models, unless all are tables.
     about
         What score, bound and proof refer to, where that is not the table.
-    limit
-        The time limit of scoring and solving together.
     interrupted
         Whether Ctrl-C ended the scoring.
     """
@@ -135,7 +133,6 @@ class Scored:
     time_left: float | None = None
     models: "LocalModels | None" = None
     about: str = ""
-    limit: float | None = None
     interrupted: bool = False
 
     @property
@@ -155,7 +152,7 @@ class Scored:
         """
         if not self.problem.stopped:
             return result
-        cause = "Ctrl-C" if self.interrupted else f"the time limit of {self.limit:g} s"
+        cause = "Ctrl-C" if self.interrupted else "the time limit"
         said = [f"{cause} stopped the scoring: {self.problem.stopped}; no bound is known"]
         if result.parents is None:
             said.append("no network of the parent sets scored was found to meet the constraints")
@@ -245,7 +242,6 @@ class Scoring:
         return replace(
             scored,
             time_left=AFTER_INTERRUPT if control.is_stopped else clock.remaining,
-            limit=time_limit,
             interrupted=control.is_stopped,
         )
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import exactlearn as el
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from tests.strategies import awkward_names, datasets, incomplete_datasets
@@ -183,3 +184,22 @@ def test_a_part_of_the_rows_keeps_their_weights():
     assert found.codes.tolist() == [[0, 1], [1, 0]]
     assert found.weights.tolist() == [1.0, 3.0]
     assert (found.names, found.states) == (table.names, table.states)
+
+
+def test_a_table_of_a_frame_keeps_its_index():
+    frame = pd.DataFrame({"a": ["n", "y", "n"], "b": [None, "n", "y"]}, index=["p", "q", "r"])
+    table = Dataset.from_frame(frame)
+    assert table.complete([1]).to_frame()["b"].to_dict() == {"p": "y", "q": "n", "r": "y"}
+    assert list(table.part(slice(1, 3)).to_frame().index) == ["q", "r"]
+    assert table == Dataset.from_frame(frame.reset_index(drop=True))
+    with pytest.raises(DataError, match=r"row 3 \(index r\): 'y' is not a number"):
+        Dataset.from_frame(frame.assign(b=["1", "2", "y"]), discretise={"b": "width:2"})
+
+
+def test_a_learnt_completion_fits_the_rows_of_a_filtered_frame():
+    frame = pd.DataFrame({"a": ["n", "y"] * 20, "b": ["n", "y"] * 20, "kept": [True, False] * 20})
+    frame.loc[[4, 9], "b"] = None
+    some = frame[frame["a"].notna() & (frame.index > 2)].drop(columns="kept")
+    completed = el.learn(some).completed.to_frame()
+    assert completed.index.equals(some.index)
+    assert completed.loc[4, "b"] == "n"
