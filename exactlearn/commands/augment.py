@@ -291,7 +291,7 @@ def _alternatives_tables(record: Mapping[str, Any]) -> list[Any]:
     if "best" in record:
         tables += ["", _ranking_table(record["best"])]
     tables += _claim("the best solutions", record.get("best_status"))
-    if "profile" in record:
+    if record.get("profile"):
         cells, left = shown_cells(sorted(record["profile"], key=_next_loss))
         tables += ["", profile_table(cells), *left]
     return tables + _claim("the profile", record.get("profile_status"))
