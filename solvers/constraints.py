@@ -463,16 +463,46 @@ def constraints_by_index(
     >>> constraints_by_index([RequiredAncestor("a", "b")], "constraints", ["a", "b"])
     (RequiredAncestor(ancestor=0, descendant=1),)
     """
+    return _renamed(
+        constraints, lambda v: variable_index(v, name, names) if isinstance(v, str) else v
+    )
 
-    def by_index(value: Any) -> Any:
-        if isinstance(value, str):
-            return variable_index(value, name, names)
+
+def constraints_by_name(
+    constraints: Iterable[Constraint], name: str, names: Sequence[str]
+) -> tuple[Constraint, ...]:
+    """Return constraints whose variables were given by index with their names.
+
+    Raises
+    ------
+    OptionError
+        When there is no such variable.
+
+    Examples
+    --------
+    >>> constraints_by_name([MaxParents(1, 1)], "constraints", ["a", "b"])
+    (MaxParents(variable='b', most=1),)
+    """
+    return _renamed(constraints, lambda v: names[variable_index(v, name, names)])
+
+
+def _renamed(
+    constraints: Iterable[Constraint], renamed: Callable[[Any], Any]
+) -> tuple[Constraint, ...]:
+    def changed(value: Any) -> Any:
         if isinstance(value, tuple | list | set | frozenset):
             kind = frozenset if isinstance(value, set | frozenset) else tuple
-            return kind(map(by_index, value))
-        return value
+            return kind(map(changed, value))
+        return renamed(value)
 
     return tuple(
-        replace(one, **{part.name: by_index(getattr(one, part.name)) for part in fields(one)})
+        replace(
+            one,
+            **{
+                part.name: changed(getattr(one, part.name))
+                for part in fields(one)
+                if part.name not in ("least", "most")
+            },
+        )
         for one in constraints
     )

@@ -529,10 +529,12 @@ of: type checkers accept what the function does, and take it inside for a :class
 """
 
 
-def usable_columns(value: Any, name: str = "data", **coding: Any) -> tuple[Dataset, dict[str, str]]:
-    """Return a table as :func:`as_dataset`, and the columns that are kept out, with the reason.
+def usable_columns(
+    value: Any, name: str = "data", **coding: Any
+) -> tuple[Dataset, dict[str, str], list[str]]:
+    """Return a table as :func:`as_dataset`, the columns kept out, with the reason, and all columns.
 
-    These are entirely missing, or constant without another state that is declared.
+    Kept out are those entirely missing, or constant without another state that is declared.
 
     Parameters
     ----------
@@ -550,14 +552,18 @@ def usable_columns(value: Any, name: str = "data", **coding: Any) -> tuple[Datas
 
     Examples
     --------
-    >>> table, left_out = usable_columns(np.array([["a", "x"], ["a", "y"]]))
-    >>> table.names, left_out
-    (('X1',), {'X0': "constant, every cell is 'a'"})
+    >>> table, left_out, columns = usable_columns(np.array([["a", "x"], ["a", "y"]]))
+    >>> table.names, left_out, columns
+    (('X1',), {'X0': "constant, every cell is 'a'"}, ['X0', 'X1'])
     """
     left_out: dict[str, str] = {}
-    if any(coding.values()) and not (_is_frame(value) or isinstance(value, np.ndarray)):
+    value = _in_pandas(value)
+    is_uncoded = _is_frame(value) or isinstance(value, np.ndarray)
+    if any(coding.values()) and not is_uncoded:
         raise OptionError(f"{' and '.join(coding)} are for a frame or an array: code the table so")
     dataset = _coded(value, name, left_out, None, **coding)
+    given = _columns(value) if is_uncoded else dataset.names
+    columns = [own for own in given if own in {*dataset.names, *left_out}]
     unseen = np.asarray((dataset.codes < 0).all(axis=0))
     for v in np.flatnonzero((dataset.cardinalities < 2) | unseen).tolist():
         labels = () if unseen[v] else dataset.states[v]
@@ -580,7 +586,16 @@ def usable_columns(value: Any, name: str = "data", **coding: Any) -> tuple[Datas
             dataset.lines,
             dataset.row_index,
         )
-    return dataset, left_out
+    return dataset, left_out, columns
+
+
+def _columns(value: Any) -> list[str]:
+    """Return the names of the columns of a frame or an array."""
+    if isinstance(value, np.ndarray):
+        from exactlearn.data.coding import generated_names  # pandas takes long to import
+
+        return list(generated_names(value.shape[1]))
+    return [*map(str, value.columns)]
 
 
 def _coded(
@@ -596,13 +611,13 @@ def _coded(
     value = _in_pandas(value)
     if _is_frame(value) or isinstance(value, np.ndarray):
         # pandas takes long to import
-        from exactlearn.data.coding import code_array, code_frame, generated_names
+        from exactlearn.data.coding import code_array, code_frame
 
         is_array = isinstance(value, np.ndarray)
         how: dict[str, Any] = {"discretise": discretise, "drop": drop, "left_out": left_out}
         states: dict[str, Sequence[str]] | None = None
         if model is not None and value.ndim == 2:
-            columns = generated_names(value.shape[1]) if is_array else [*map(str, value.columns)]
+            columns = _columns(value)
             known = zip(model.names, model.states, strict=True)
             states = {name: own for name, own in known if name in columns}
             if not states:

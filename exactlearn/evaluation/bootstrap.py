@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import arcs_by_index, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.data.blocks import merge_rows
@@ -41,7 +41,7 @@ from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.graphs.orientation import oriented_class
-from exactlearn.structure.learning import tiers_by_index
+from exactlearn.structure.learning import limits_by_name
 from exactlearn.structure.selection import chosen_ess
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ def bootstrap(
     if (weights == np.floor(weights)).all():
         dataset = replace(merge_rows([dataset]), edges=dataset.edges)
     control = SearchControl.within(time_limit)
-    options = _by_name(options, dataset.names)  # a sample may leave columns out
+    options = limits_by_name(options, dataset.names)  # a sample may leave columns out
     with control.running():
         if learner == "exact" and "ess" not in options and options.get("score", "bdeu") == "bdeu":
             options["ess"] = _chosen_ess(dataset, seed, control, options.get("max_parents", 3))
@@ -343,19 +343,6 @@ def bootstrap(
         unfinished=sum(bool(one.get("unfinished")) for one in found),
         failures=failures,
     )
-
-
-def _by_name(options: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return options of ``learn`` with the variables of constraints by name."""
-    found = dict(options)
-    for key in ("required", "forbidden"):
-        if key in options:
-            arcs = arcs_by_index(options[key], key, names)
-            found[key] = [(names[tail], names[head]) for tail, head in arcs]
-    if "tiers" in options:
-        groups = tiers_by_index(options["tiers"], names).groups
-        found["tiers"] = [[names[v] for v in group] for group in groups]
-    return found
 
 
 def _chosen_ess(

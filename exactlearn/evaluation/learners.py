@@ -6,6 +6,7 @@ their thread.
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from pprint import pformat
 from typing import Any
 
 from exactlearn._runtime.control import SearchControl
@@ -82,8 +83,8 @@ def named_learner(name: str) -> Learner:
 def described(learner: Learner) -> str:
     """Return the name of a function, with the arguments that a partial one has."""
     if isinstance(learner, partial):
-        more = sorted(learner.keywords.items())
-        return f"{described(learner.func)} {learner.args!r} {more!r}"
+        more = pformat(learner.keywords, width=1, compact=True)  # sorts dictionaries and sets
+        return f"{described(learner.func)} {learner.args!r} {more}"
     return f"{learner.__module__}.{getattr(learner, '__qualname__', repr(learner))}"
 
 

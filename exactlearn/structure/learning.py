@@ -47,7 +47,12 @@ from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.properties import Domain, properties
 from exactlearn.scoring.scores import BDeu, Score, ScoreLike, as_score, parse_score
 from exactlearn.solvers import Result, solve
-from exactlearn.solvers.constraints import Constraint, Tiers, constraints_by_index
+from exactlearn.solvers.constraints import (
+    Constraint,
+    Tiers,
+    constraints_by_index,
+    constraints_by_name,
+)
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import relative_gap
 from exactlearn.structure.selection import (
@@ -234,7 +239,7 @@ def learn(
         Largest number of parents, or ``None`` for no limit.
     required, forbidden
         Arcs (parent, child) that the network must, or must not, have, by name or by index: pairs,
-        or a frame of two columns.
+        or a frame of two columns. Indices count all columns but those in ``drop``.
     tiers
         Groups of variables in order, by name or by index: none has a parent in a later group.
     constraints
@@ -307,19 +312,27 @@ def learn(
     with clusters.running(cluster) as client:
         if isinstance(data, Blocks):
             data = merge_rows(data, cluster=client)
-        dataset, left_out = usable_columns(data, discretise=discretise, drop=drop)
+        dataset, left_out, columns = usable_columns(data, discretise=discretise, drop=drop)
         for name, why in left_out.items():
             warnings.warn(f"column {name!r} is left out: {why}", LeftOutWarning, stacklevel=3)
+        limits: dict[str, Any] = {
+            "required": required,
+            "forbidden": forbidden,
+            "tiers": tiers,
+            "constraints": constraints,
+        }
+        if left_out:  # an index counts these columns, too
+            limits = limits_by_name(limits, columns)
         search = control if dataset.is_complete else control.part(STRUCTURE_SHARE)
         scoring = Scoring(
             dataset=dataset,
             score=BDeu() if isinstance(score, str) else as_score(score),
             max_parents=max_parents,
-            required=frozenset(arcs_by_index(required, "required", dataset.names)),
-            forbidden=frozenset(arcs_by_index(forbidden, "forbidden", dataset.names)),
+            required=frozenset(arcs_by_index(limits["required"], "required", dataset.names)),
+            forbidden=frozenset(arcs_by_index(limits["forbidden"], "forbidden", dataset.names)),
             constraints=(
-                *constraints_by_index(constraints, "constraints", dataset.names),
-                *([tiers_by_index(tiers, dataset.names)] if tiers else []),
+                *constraints_by_index(limits["constraints"], "constraints", dataset.names),
+                *([tiers_by_index(limits["tiers"], dataset.names)] if limits["tiers"] else []),
             ),
             counts=None if missing == "augment" else missing,
             scoring_time=scoring_time,
@@ -376,6 +389,21 @@ def tiers_by_index(groups: Any, names: Sequence[str]) -> Tiers:
         expected, instead = "groups of variables in order", "[['smoke'], ['lung', 'bronc']]"
         raise refusal("tiers", expected, groups, f"pass {instead}, say")
     return Tiers(tuple(variables_by_index(group, "tiers", names) for group in groups))
+
+
+def limits_by_name(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return options of :func:`learn` with the variables of constraints by name."""
+    found = dict(options)
+    for key in ("required", "forbidden"):
+        if key in options:
+            arcs = arcs_by_index(options[key], key, names)
+            found[key] = [(names[tail], names[head]) for tail, head in arcs]
+    if options.get("tiers"):
+        groups = tiers_by_index(options["tiers"], names).groups
+        found["tiers"] = [[names[v] for v in group] for group in groups]
+    if "constraints" in options:
+        found["constraints"] = constraints_by_name(options["constraints"], "constraints", names)
+    return found
 
 
 def _with_score(

@@ -1,5 +1,8 @@
 """Arc strengths against what is counted by hand, and the threshold against its definition."""
 
+import os
+import subprocess
+import sys
 import warnings
 from fractions import Fraction
 from functools import partial
@@ -18,6 +21,7 @@ from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag, skeleton
 from exactlearn.graphs.orientation import oriented_class
 from exactlearn.instances import locate
+from exactlearn.solvers.constraints import ForbiddenAdjacency
 from tests.graph_oracle import Parents, arcs_of, dags, every_dag
 
 
@@ -277,3 +281,35 @@ def test_a_limit_too_short_for_the_ess_is_warned_of() -> None:
         found = bootstrap(el.read_dataset("cancer-mcar"), 1, time_limit=0.0)
     assert found.replicates == 0
     assert caught[0].filename == __file__
+
+
+def test_constraints_by_index_hold_in_samples_that_lack_a_column() -> None:
+    rng = np.random.default_rng(0)
+    codes = np.full((40, 3), -1)
+    codes[:2, 0] = 0, 1  # one sample in seven has neither
+    codes[:, 1] = rng.integers(0, 2, 40)
+    codes[:, 2] = np.where(rng.random(40) < 0.8, codes[:, 1], 1 - codes[:, 1])
+    table = el.Dataset(codes, ("rare", "a", "b"), (("no", "yes"),) * 3)
+    found = bootstrap(table, 12, ess=1.0, constraints=[ForbiddenAdjacency(1, 2)], tiers=())
+    assert found.replicates == 12
+    assert found.edge_strength("a", "b") == 0.0
+    assert bootstrap(table, 12, ess=1.0).edge_strength("a", "b") == 1.0
+
+
+def test_the_description_of_a_learner_does_not_depend_on_hashes() -> None:
+    text = (
+        "from functools import partial; import exactlearn as el;"
+        "from exactlearn.evaluation.learners import described;"
+        "from exactlearn.solvers.constraints import Independence as I;"
+        "print(described(partial(el.learn, constraints=(I(frozenset('abc'), frozenset('de')),))))"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", text],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in (1, 2)
+    }
+    assert len(found) == 1

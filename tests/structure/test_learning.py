@@ -6,12 +6,13 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import exactlearn as el
 from exactlearn.augmentation.incumbent import total_score
 from exactlearn.errors import DataError
-from exactlearn.solvers.constraints import RequiredAncestor, Tiers
+from exactlearn.solvers.constraints import MaxParents, RequiredAncestor, Tiers
 from exactlearn.structure import learning, selection
 from tests.brute_force import is_acyclic
 from tests.interrupts import press_ctrl_c
@@ -322,3 +323,34 @@ def test_numeric_columns_are_cut_and_columns_left_out_as_in_from_frame() -> None
     assert by_array.score == found.score
     with pytest.raises(el.ExactlearnError, match="for a frame or an array"):
         el.learn(found.dataset, drop=["old"])
+
+
+@pytest.mark.parametrize(
+    ("by_index", "by_name"),
+    [
+        ({"forbidden": [(1, 2), (2, 1)]}, {"forbidden": [("a", "b"), ("b", "a")]}),
+        (
+            {"required": [(1, 3)], "constraints": [MaxParents(2, 0)]},
+            {"required": [("a", "c")], "constraints": [MaxParents("b", 0)]},
+        ),
+        ({"tiers": [[3], [2], [1]]}, {"tiers": [["c"], ["b"], ["a"]]}),
+    ],
+)
+def test_indices_count_columns_that_are_left_out(by_index, by_name):
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, 100)
+    b, c = (np.where(rng.random(100) < share, a, 1 - a) for share in (0.8, 0.9))
+    rows = pd.DataFrame({"same": "x", "a": a, "b": b, "c": c})
+    expected = el.learn(rows.drop(columns="same"), **by_name).parents
+    for given in (rows, rows.to_numpy().astype(str), pa.table(rows)):
+        with pytest.warns(el.LeftOutWarning):
+            assert el.learn(given, **by_index).parents == expected
+
+
+def test_an_index_of_a_column_that_is_left_out_is_refused():
+    rows = frame(table()).assign(same="x")[["same", *NAMES]]
+    with (
+        pytest.warns(el.LeftOutWarning),
+        pytest.raises(el.errors.OptionError, match="no variable 'same'"),
+    ):
+        el.learn(rows, required=[(0, 1)])
