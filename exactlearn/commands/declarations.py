@@ -622,9 +622,9 @@ class Fit(Clustered, Random):
     )
     standard_errors: bool = option(
         False,
-        help="Add the standard error of each parameter of a network to --json, in the order of its "
-        "tables: by the observed information for em, else in closed form; of f-mcar, f-mar and "
-        "if-mar an upper bound, with a missingness graph an approximation.",
+        help="List each parameter of a network with its standard error (--json: the errors, in the "
+        "order of its tables): by the observed information for em, else in closed form; of f-mcar, "
+        "f-mar and if-mar an upper bound, with a missingness graph an approximation.",
     )
     missingness: str | None = option(
         None,

@@ -31,7 +31,12 @@ from exactlearn.bayesnet.row_completion import (
 )
 from exactlearn.bayesnet.smoothing_choice import SmoothingChoice, choose_smoothing
 from exactlearn.commands.declarations import Fit
-from exactlearn.commands.deletion_report import deletion_record, note_support, rows_table
+from exactlearn.commands.deletion_report import (
+    deletion_record,
+    errors_table,
+    note_support,
+    rows_table,
+)
 from exactlearn.commands.em_runs import (
     approximation_record,
     em_record,
@@ -130,7 +135,8 @@ def run(options: Fit, output: Output) -> None:
         seconds=number(record["seconds"], 2),
         **({} if choice is None else {"smoothing": number(choice.smoothing, 4)}),
     )
-    output.answer(record, summary, *rows_table(how))
+    errors_of = errors_table(how, fitted) if isinstance(fitted, BayesianNetwork) else []
+    output.answer(record, summary, *rows_table(how), *errors_of)
     leave(ended)
 
 

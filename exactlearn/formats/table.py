@@ -243,6 +243,13 @@ def _named(text: RawTable, given: Sequence[str] | None) -> list[Column]:
     if len(names) != count:
         raise OptionError(f"{text.path}: {len(names)} names for {count} columns; give one each")
     first = f"if the first line is a row, read with {as_written('header', False)}"
+    if given and text.names:
+        columns = zip(text.names, text.columns, strict=True)
+        if 2 * sum(head in column.labels for head, column in columns) > count:
+            raise FormatError(
+                f"{text.path}: the names would replace a row: most fields of the first "
+                f"line are also values below it; {first}"
+            )
     for position, name in enumerate(names, 1):
         if not name:
             raise FormatError(

@@ -470,6 +470,13 @@ def test_fit_by_em_gives_standard_errors(wind, monkeypatch):
         "v": pytest.approx(expected[0].tolist()),
         "h": pytest.approx(expected[1].tolist()),
     }
+    fitted, printed = read_bif(wind / "fitted.bif"), run(*words, "--smoothing", 0.5)
+    rows = [line.split() for line in printed.splitlines()]
+    for place, error in np.ndenumerate(expected[0]):
+        above = zip(fitted.parents[0], place, strict=False)
+        given = [word for p, k in above for word in (fitted.names[p], "=", fitted.states[p][k])]
+        figures = [f"{fitted.tables[0][place]:.4f}", f"{error:.4f}"]
+        assert ["v", *given, fitted.states[0][place[-1]], *figures] in rows
     assert "of a network without a missingness graph" in fails(
         *words, "--missingness", "v <- h", "--method", "em"
     )

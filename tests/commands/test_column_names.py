@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from exactlearn.errors import FormatError
+from exactlearn.formats.table import read_dataset
 from exactlearn.instances import path
 from tests.command_line import fails, run_json
 
@@ -57,3 +59,11 @@ def test_a_run_file_names_columns(headless):
 def test_a_wrong_number_of_names_is_refused(headless):
     assert "2 names for 5 columns" in fails("solve", headless, "--no-header", "--names", "a,b")
     assert "named 'a'" in fails("solve", headless, "--no-header", "--names", "a,b,c,d,a")
+
+
+def test_names_do_not_replace_a_first_line_that_is_a_row(headless):
+    words = ("solve", headless, "--names", NAMES)
+    assert "the names would replace a row" in fails(*words)
+    assert "--no-header" in fails(*words)
+    with pytest.raises(FormatError, match="header=False"):
+        read_dataset(headless, names=NAMES.split(","))
