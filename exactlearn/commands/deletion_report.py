@@ -77,7 +77,9 @@ def errors_table(record: Mapping[str, Any], network: BayesianNetwork) -> "list[T
             above = zip(network.parents[v], place, strict=False)  # the last place is the state
             given = ", ".join(f"{network.names[p]} = {network.states[p][k]}" for p, k in above)
             state = network.states[v][place[-1]]
-            rows.append((name, given, state, number(network.tables[v][place]), number(error)))
+            rows.append(
+                (name, given, state, number(float(network.tables[v][place])), number(error))
+            )
     figures = ("probability", "standard error")
     table = plain_table(("variable", "given", "state", *figures), rows, right=figures)
     return [table] if rows else []

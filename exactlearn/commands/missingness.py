@@ -204,6 +204,9 @@ def _tables(record: Mapping[str, Any], learned: MissingnessGraph, significance: 
         right=("rows", "share"),
     )
     causes = causes_in_words(learned)
+    for test in record["tests"]:
+        if test["adjusted"] < significance and causes.get(test["indicator"]) == "nothing":
+            causes[test["indicator"]] = "nothing by BIC, though a test below finds a dependence"
     variables = plain_table(
         ("variable", "missing", "missing cells seem to depend on"),
         (

@@ -221,3 +221,14 @@ def test_causes_together_beat_each_alone_in_the_learned_graph():
     networks = [fit_available_cases(data, [()] * 3, smoothing=1.0)]
     assert learned_missingness_graph(data, networks).causes == {"a": ("b",)}
     assert learned_missingness_graph(data, networks, several=True).causes == {"a": ("b", "c")}
+
+
+def test_a_weak_dependence_that_bic_refuses_is_not_called_nothing(tmp_path):
+    rows = {"?,?": 3, "?,a": 3, "?,b": 14, "a,?": 5, "a,a": 130, "a,b": 32}
+    rows |= {"b,?": 8, "b,a": 41, "b,b": 164}
+    lines = ["x,y", *(row for row, count in rows.items() for _ in range(count))]
+    (tmp_path / "weak.csv").write_text("\n".join(lines) + "\n")
+    printed = run("missingness", tmp_path / "weak.csv")
+    causes = {line.split()[0]: line for line in printed.splitlines() if "nothing" in line}
+    assert "nothing by BIC, though a test below finds a dependence" in causes["x"]
+    assert causes["y"].split()[-1] == "nothing"
