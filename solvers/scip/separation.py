@@ -197,7 +197,7 @@ def cuts_of(model: Model, number: Mapping[int, int]) -> Cuts:
     rows = [r for r in model.getLPRowsData() if r.getOrigintype() in origins and not r.isLocal()]
     columns = chain.from_iterable(row.getCols() for row in rows)
     return Cuts(
-        first=offsets([row.getNLPNonz() for row in rows]),
+        first=offsets([row.getNNonz() for row in rows]),
         candidates=np.array([number[c.getVar().getIndex()] for c in columns], np.int64),
         values=np.array(list(chain.from_iterable(row.getVals() for row in rows))),
         sides=np.array([np.subtract((r.getLhs(), r.getRhs()), r.getConstant()) for r in rows]),

@@ -76,6 +76,33 @@ def test_a_killed_search_goes_on(solver, search, n, every, tmp_path, kills):
     assert found.bound == pytest.approx(expected.bound, abs=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_cuts_and_nodes_that_are_kept_lose_no_optimum(seed, tmp_path, kills):
+    """Killed at random, with other seeds and gaps in between, arcs required and forbidden."""
+    rng = np.random.default_rng(seed)
+    arcs = [(int(a), int(b)) for a, b in rng.permutation(12)[:8].reshape(4, 2)]
+    problem = replace(random_problem(seed, 12), required={arcs[0]}, forbidden={*arcs[1:]})
+    expected = solve(problem, solver="dynamic").score
+    kills |= {"search": "branch-and-cut", "most": 10}
+    for turn in range(11):
+        kills["left"] = int(rng.integers(1, 25))
+        try:
+            found = solve(
+                problem,
+                solver="scip",
+                checkpoint=tmp_path,
+                parameters=SMALL_BLOCKS,
+                seed=turn,
+                gap=0.0 if turn == 10 else float(rng.choice([0.0, 0.02])),
+            )
+        except KilledError:
+            continue
+        assert found.score >= expected - found.gap_limit * abs(expected) - 1e-9
+        assert found.bound >= expected - 1e-6
+    assert kills["kills"] > 0
+    assert found.score == pytest.approx(expected, abs=1e-9)
+
+
 def test_the_order_graph_expands_no_state_twice(tmp_path, kills):
     problem = random_problem(3, 16)
     expected = solve(problem, solver="order-graph", parameters=SMALL_BLOCKS)
