@@ -1,9 +1,13 @@
-"""The message while kernels are compiled: a first call may take a minute for it."""
+"""The message while kernels are compiled, which takes a first call up to a minute, and a clock.
+
+The clock stands still while kernels are compiled, so that no time limit is spent on that.
+"""
 
 import logging
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic
 from typing import ClassVar
 
 LOG = logging.getLogger("exactlearn.compilation")
@@ -30,6 +34,8 @@ class Compilations:
     started: int = 0
     listener: Callable[[], None] | None = None
     _running: int = 0
+    _since: float = 0.0
+    _seconds: float = 0.0
 
     @property
     def text(self) -> str:
@@ -44,13 +50,22 @@ class Compilations:
     def begin(self) -> None:
         """Count a compilation, inside of that of the kernel that calls this one, if any."""
         self.started += 1
+        if not self._running:
+            self._since = monotonic()
         self._running += 1
         (self.listener or self.announce)()
 
     def end(self) -> None:
         """End the compilation that began last."""
+        if self._running == 1:
+            self._seconds += monotonic() - self._since  # before the clock goes on, in any thread
         self._running -= 1
         (self.listener or self.announce)()
+
+    def clock(self) -> float:
+        """Return the seconds of a monotonic clock that stands still while kernels are compiled."""
+        now = self._since if self._running else monotonic()
+        return now - self._seconds
 
     def announce(self) -> None:
         """Say once that kernels are compiled: in the log, or to who watches a terminal or notebook.
@@ -74,3 +89,5 @@ def _is_watched() -> bool:
 
 
 COMPILATIONS = Compilations()
+
+clock = COMPILATIONS.clock

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf, isfinite
 from pathlib import Path
-from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
+from exactlearn._runtime.compilation_notice import clock
 from exactlearn.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Event(NamedTuple):
     Attributes
     ----------
     seconds
-        Wall time since the start.
+        Wall time since the start, without that in which kernels were compiled.
     score, bound
         The best score found and the best bound proven so far.
     nodes
@@ -108,7 +108,7 @@ class SearchControl:
     Parameters
     ----------
     time_limit
-        Seconds from now, or ``None``.
+        Seconds from now, not counting those in which kernels are compiled, or ``None``.
     on_event
         Called with an :class:`Event` at each improvement and at a steady rate; without it, the
         control that this one stands under reports.
@@ -122,7 +122,7 @@ class SearchControl:
     Attributes
     ----------
     begun, deadline
-        Start and end, by the monotonic clock.
+        Start and end, by :data:`~exactlearn._runtime.compilation_notice.clock`.
     state
         Returns the state of the search, to be reported.
     trace
@@ -146,7 +146,7 @@ class SearchControl:
         outer: "SearchControl | None" = None,
         checkpoint: "Checkpoint | None" = None,
     ) -> None:
-        self.begun = monotonic()
+        self.begun = clock()
         own = inf if time_limit is None else self.begun + time_limit
         self.deadline: float = own if outer is None else min(own, outer.deadline)
         self.on_event = on_event
@@ -165,13 +165,13 @@ class SearchControl:
 
     @property
     def seconds(self) -> float:
-        """Wall time since the start."""
-        return monotonic() - self.begun
+        """Wall time since the start, without that in which kernels were compiled."""
+        return clock() - self.begun
 
     @property
     def left(self) -> float:
         """Seconds until the time limit, never negative; infinite without one."""
-        return max(0.0, self.deadline - monotonic())
+        return max(0.0, self.deadline - clock())
 
     @property
     def remaining(self) -> float | None:
@@ -187,7 +187,7 @@ class SearchControl:
     @property
     def is_over(self) -> bool:
         """Whether the search is to end now: the time is up, or it was stopped."""
-        return self.is_stopped or monotonic() >= self.deadline
+        return self.is_stopped or clock() >= self.deadline
 
     @property
     def checkpoint(self) -> "Checkpoint | None":
@@ -214,7 +214,7 @@ class SearchControl:
 
     def expire(self) -> None:
         """End the search as its time limit does: where a proof fails that it cannot do without."""
-        self.deadline = min(self.deadline, monotonic())
+        self.deadline = min(self.deadline, clock())
 
     def part(self, share: float) -> "SearchControl":
         """Return the control of a part of the search, limited to a share of the time left."""
@@ -226,7 +226,7 @@ class SearchControl:
 
     def is_due(self, pause: float) -> bool:
         """Return whether the last report is older than some seconds."""
-        return monotonic() - self._reported_at >= pause
+        return clock() - self._reported_at >= pause
 
     def record(self) -> None:
         """Report the state, and keep it in the trace if it is new."""
@@ -264,7 +264,7 @@ class SearchControl:
         return not self.is_over
 
     def _report(self, event: Event) -> None:
-        self._reported_at = monotonic()
+        self._reported_at = clock()
         if self.on_event is not None:
             self.on_event(event)
         elif self.outer is not None:
@@ -308,7 +308,7 @@ class Budget(SearchControl):
     @property
     def is_stopped(self) -> bool:
         """Whether the search is to stop: by Ctrl-C or a call of `stop`, or because time is up."""
-        return super().is_stopped or monotonic() >= self.deadline
+        return super().is_stopped or clock() >= self.deadline
 
     def part(self, share: float) -> "Budget":
         """Return the budget of a part, a share of the time left."""
@@ -317,7 +317,7 @@ class Budget(SearchControl):
     @property
     def has_run_out(self) -> bool:
         """Whether the time is up, and nothing else stopped the search."""
-        return monotonic() >= self.deadline and not super().is_stopped
+        return clock() >= self.deadline and not super().is_stopped
 
 
 _running: ContextVar[SearchControl | None] = ContextVar("running", default=None)

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf, isfinite
-from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.checkpoint import Checkpoint
+from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.data.dataset import Dataset
@@ -182,8 +182,8 @@ class Incumbent(SearchControl):
         if self.is_stopped:
             return True
         if self.parents is None:
-            return monotonic() >= self.deadline + GRACE
-        return monotonic() >= min(self.deadline, self._hurried_until)
+            return clock() >= self.deadline + GRACE
+        return clock() >= min(self.deadline, self._hurried_until)
 
     @property
     def out_of_time(self) -> bool:
@@ -198,7 +198,7 @@ class Incumbent(SearchControl):
     @contextmanager
     def hurried(self, share: float) -> Iterator[None]:
         """End what is inside, once there is a solution, after a share of the time that is left."""
-        self._hurried_until = monotonic() + share * self.left
+        self._hurried_until = clock() + share * self.left
         try:
             yield
         finally:

@@ -8,7 +8,6 @@ exact scores; sets that were never reached are missing, so an optimum is one ove
 """
 
 import math
-import time
 from collections.abc import Callable, Generator, Iterator
 from copy import copy
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import instance_of, register
 from exactlearn._runtime.cluster import Workers
+from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.threads import in_order
 from exactlearn.data.dataset import Dataset
@@ -153,7 +153,7 @@ class Identification:
 
     def run(self, on_progress: Progress | None = None) -> Generator[Identified, None, None]:
         """Yield the candidates of each variable."""
-        start = time.monotonic()
+        start = clock()
         shared = self._shared_pairs()
 
         def identify(variable: int, space: _Space) -> Identified:
@@ -182,7 +182,7 @@ class Identification:
         seconds = math.inf if self.budget.seconds is None else self.budget.seconds
         share = seconds * min(1.0, self.threads / self.n)
         pairs = None if shared is None else shared[variable]
-        return self._search(variable, self.space(), time.monotonic() + share, pairs)
+        return self._search(variable, self.space(), clock() + share, pairs)
 
     def space(self) -> _Space:
         """Return what one thread works in."""
@@ -196,7 +196,7 @@ class Identification:
         """Return when the search for a variable ends: the time left, shared evenly."""
         if self.budget.seconds is None:
             return math.inf
-        now = time.monotonic()
+        now = clock()
         left = max(0.0, start + self.budget.seconds - now)
         rounds = max(1.0, (self.n - variable) / self.threads)
         return now + left / rounds
@@ -236,7 +236,7 @@ class Identification:
         numbers = np.zeros(5, np.int64)
         child = self._child(variable)
         given = self.rows, stack, self._terms(child, self._first_spaces(child))
-        tree, start = new_tree(1 + len(child.parents)), time.monotonic()
+        tree, start = new_tree(1 + len(child.parents)), clock()
         score_singles(child, tree, *given, numbers)
         covered = len(child.parents)
         control = SearchControl.within()  # of a worker
@@ -255,7 +255,7 @@ class Identification:
             take_pairs(child, tree, self.rows, given[2], numbers)
         limit = self.budget.tables or 2**62
         while True:
-            late = time.monotonic() >= deadline or is_over()
+            late = clock() >= deadline or is_over()
             if not late:
                 unknown = search(child, tree, *given, queue, numbers, limit, PAUSE)
                 if unknown:
@@ -298,7 +298,7 @@ class Identification:
         """
         tables = self.budget.tables or 2**62
         if deadline < math.inf:
-            now = time.monotonic()
+            now = clock()
             each = max(1e-7, (now - start) / int(numbers[SCORED]))
             tables = min(tables, int(max(0.0, deadline - now) / each))
         return min(m, math.isqrt(2 * tables // PAIR_SHARE))

@@ -13,13 +13,13 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from functools import partial
 from math import inf
-from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from exactlearn._runtime.arguments import ArcsLike, checked_arguments
 from exactlearn._runtime.cluster import Workers, workers_of
+from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.threads import n_threads
 from exactlearn.data.dataset import Dataset, DatasetLike
@@ -124,7 +124,7 @@ def candidate_parent_sets(
     [(1,), ()]
     """
     constraints = frozenset(required), frozenset(forbidden)
-    stop = _Stop(inf if time_limit is None else monotonic() + time_limit, control)
+    stop = _Stop(inf if time_limit is None else clock() + time_limit, control)
     estimated = None if dataset.is_complete else counts
     if budget is not None:
         if estimated is not None:
@@ -191,11 +191,11 @@ class _Stop(NamedTuple):
     @property
     def is_over(self) -> bool:
         """Whether the scoring is to end, with enough scored."""
-        return self.control.is_over or monotonic() >= self.deadline
+        return self.control.is_over or clock() >= self.deadline
 
     def workers(self, cluster: Any) -> AbstractContextManager[Workers | None]:
         """Return the workers of a cluster, which are stopped at the deadline, too."""
-        left = None if self.deadline == inf else max(0.0, self.deadline - monotonic())
+        left = None if self.deadline == inf else max(0.0, self.deadline - clock())
         return workers_of(cluster, SearchControl(left, outer=self.control))
 
     def collect(
@@ -207,7 +207,7 @@ class _Stop(NamedTuple):
         """
         found: list[Piece] = []
         with closing(pieces):
-            while not self.control.is_over and (monotonic() < self.deadline or not is_enough()):
+            while not self.control.is_over and (clock() < self.deadline or not is_enough()):
                 piece = next(pieces, None)
                 if piece is None:
                     return found, True

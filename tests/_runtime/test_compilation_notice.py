@@ -8,6 +8,7 @@ import types
 import pytest
 
 from exactlearn._runtime.compilation_notice import Compilations
+from exactlearn._runtime.control import SearchControl
 
 
 class Terminal(io.StringIO):
@@ -51,3 +52,21 @@ def test_the_level_of_the_logger_decides(monkeypatch, level, caplog):
     level("INFO")
     assert said_by_two(monkeypatch, Terminal()) == []
     assert caplog.messages == [Compilations.NOTE]
+
+
+def test_the_clock_of_time_limits_stands_still_while_kernels_are_compiled(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("exactlearn._runtime.compilation_notice.monotonic", lambda: now[0])
+    compilations = Compilations(listener=lambda: None)
+    monkeypatch.setattr("exactlearn._runtime.control.clock", compilations.clock)
+    control = SearchControl(10.0)
+    for change in (compilations.begin, compilations.begin, compilations.end):
+        change()
+        now[0] += 20.0
+        assert not control.is_over
+        assert control.left == 10.0
+    compilations.end()
+    now[0] += 9.0
+    assert (control.left, control.seconds) == (1.0, 9.0)
+    now[0] += 1.0
+    assert control.is_over

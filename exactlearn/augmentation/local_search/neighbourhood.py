@@ -13,12 +13,12 @@ solved. The proof of t-local optimality goes from cheap to dear:
 """
 
 from collections.abc import Sequence
-from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.compilation_notice import clock
 from exactlearn.augmentation.incumbent import Incumbent, Ledger, Solution
 from exactlearn.augmentation.local_search.family_store import FamilyStore, require_tabulated
 from exactlearn.augmentation.local_search.move_search import (
@@ -100,10 +100,10 @@ class Neighbourhood:
         """Quick bound: bound as many moves of single cells as a moment allows."""
         if self.root is None:
             return
-        search, end = self._search(solution), monotonic() + self.task.climbing.grace_period
+        search, end = self._search(solution), clock() + self.task.climbing.grace_period
         ledger.dag = solution.target + search.gap
         for block in self.store.blocks(singles):
-            if monotonic() > end:
+            if clock() > end:
                 return
             _bounded(search, Moves(block[:0], block), ledger)
 

@@ -9,10 +9,10 @@ forest; a time limit or Ctrl-C ends with the best forest found so far.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from time import monotonic
 
 import numpy as np
 
+from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.graphs.dag import moral_graph
@@ -99,7 +99,7 @@ class IterationBudget:
 
     @property
     def starting_deadline(self) -> float:
-        """When to start annealing from the forests that are built, by the monotonic clock."""
+        """When to start annealing from the forests that are built, by the clock of the control."""
         begun, share = self.control.begun, self.parameters.starting
         return begun + share * (self.control.deadline - begun)
 
@@ -239,7 +239,7 @@ class ForestSearch:
         limited = self._budget.steps is not None or self._budget.timed
         left = [(self._budget.steps if limited else self._parameters.default_steps) or 0]
         counted = not limited or self._budget.steps is not None
-        now = monotonic()
+        now = clock()
         share = self._smallest[part] / max(1, sum(self._smallest[part:]))
         ending = self._builder.seconds(sum(built[0].cells for built in self._first))
         until = now + max(0.0, self._control.left - ending) * share
@@ -252,7 +252,7 @@ class ForestSearch:
                 not limited and tables.work > self._parameters.default_work
             ):
                 return True
-            return self._control.is_stopped or monotonic() > until
+            return self._control.is_stopped or clock() > until
 
         return stopped
 

@@ -10,11 +10,11 @@ show that there are many signatures (theorem *Few equal samples*, docs/theory/de
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.cliques import CliqueTree
@@ -134,7 +134,7 @@ class Builder:
         TooLargeError
             When there would be too many cells, unless it is to be ``in_time``.
         """
-        started = monotonic()
+        started = clock()
         left = self._max_cells
         if in_time and self.control.left < np.inf:
             speed = self._cells / max(self._seconds, 1e-9)
@@ -150,7 +150,7 @@ class Builder:
                 return None
             raise
         self._cells += built.cells
-        self._seconds += monotonic() - started
+        self._seconds += clock() - started
         return built
 
     def _refuse(self, forest: VariableForest) -> None:
@@ -178,7 +178,7 @@ class Builder:
         built = [first]
         for _, forest in start.forests[1 : self.parameters.most_built]:
             enough = sum(b.cells for b in built) > self.parameters.most_cells
-            if enough or self.control.is_stopped or monotonic() > until:
+            if enough or self.control.is_stopped or clock() > until:
                 break
             made = self.build(forest, in_time=True)
             if made is None:
