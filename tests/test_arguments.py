@@ -198,3 +198,14 @@ def test_a_single_text_stands_for_a_list_a_graph_or_all_columns(tmp_path):
     numbers = pd.DataFrame({"x": [k + 0.1 for k in range(40)] * 2, "y": [0, 1] * 40})
     found = el.learn(numbers, discretise="frequency:2")
     assert found == el.learn(numbers, discretise={"*": "frequency:2"})
+
+
+def test_a_parameter_that_there_is_not_is_named_with_the_nearest():
+    with pytest.raises(ArgumentError, match="'discretize'; did you mean 'discretise'"):
+        el.learn(FRAME, discretize="frequency:5")
+
+
+@pytest.mark.parametrize("table", [FRAME, TABLE], ids=["frame", "table"])
+def test_an_imputer_made_of_a_table_says_where_the_table_goes(table):
+    with pytest.raises(ArgumentError, match=r"'mode'.*Imputer\(\)\.fit\(table\)"):
+        el.Imputer(table)

@@ -78,3 +78,12 @@ def test_tables_of_other_libraries_are_taken():
     table = pa.Table.from_pandas(columns)
     assert el.learn(table) == el.learn(columns)
     assert el.Dataset.from_frame(table) == el.Dataset.from_frame(columns)
+
+
+def test_answers_about_rows_of_a_frame_have_its_index():
+    rows = FRAME.set_index("row").drop(columns="age").sample(frac=1, random_state=1).head(4)
+    gaps = rows.assign(b=[None, 0, 1, None])
+    assert el.query_rows(LEARNED, rows, "a").to_frame().index.equals(rows.index)
+    assert el.classify(LEARNED, rows, "a").to_frame().index.equals(rows.index)
+    missing = el.Dataset.from_frame(gaps, states={"a": ["0", "1"], "b": ["0", "1"]})
+    assert missing.completion_frame([0, 1])["row"].tolist() == [rows.index[0], rows.index[3]]

@@ -101,6 +101,11 @@ def checked_arguments(
             try:
                 bound = signature.bind(*args, **kwargs)
             except TypeError:
+                for name in [name for name in kwargs if name not in signature.parameters]:
+                    raise ArgumentError(
+                        f"{function.__name__}() got an unexpected keyword argument {name!r}"
+                        f"{did_you_mean(name, signature.parameters)}"
+                    ) from None
                 return function(*args, **kwargs)  # which says better what is wrong
             given = bound.arguments
 

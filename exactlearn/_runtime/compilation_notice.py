@@ -64,8 +64,7 @@ class Compilations:
 
     def clock(self) -> float:
         """Return the seconds of a monotonic clock that stands still while kernels are compiled."""
-        now = self._since if self._running else monotonic()
-        return now - self._seconds
+        return (self._since if self._running else monotonic()) - self._seconds
 
     def announce(self) -> None:
         """Say once that kernels are compiled: in the log, or to who watches a terminal or notebook.

@@ -367,6 +367,8 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
     ) -> "pd.DataFrame":
         """Return the values of the missing cells as a pandas frame: row, variable, value.
 
+        The row is its label in the frame that the table was made of, else its position from 0.
+
         Parameters
         ----------
         values
@@ -400,7 +402,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         cells = [*zip(columns.tolist(), np.asarray(values).tolist(), strict=True)]
         frame = pd.DataFrame(
             {
-                "row": rows,
+                "row": rows if self.row_index is None else self.row_index[rows],
                 "variable": [self.names[v] for v, _ in cells],
                 "value": [self.states[v][value] for v, value in cells],
             }

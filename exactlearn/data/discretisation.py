@@ -40,7 +40,7 @@ def parse_rule(rule: str) -> tuple[Method, int]:
     >>> parse_rule("frequency:5")
     ('frequency', 5)
     """
-    method, _, bins = rule.partition(":")
+    method, _, bins = rule.partition(":") if isinstance(rule, str) else (rule, "", "")
     if not bins.isdecimal() or len(bins) > 9:
         raise OptionError(f"discretisation {rule!r}: {_GRAMMAR}")
     return _checked(method, int(bins))

@@ -7,7 +7,7 @@ from typing import Literal, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments, refusal
 from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation import METHODS
 from exactlearn.augmentation.incumbent import total_score
@@ -164,6 +164,10 @@ class Imputer(Displayed, shown="mode learning network draws"):
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
+        if not isinstance(self.mode, str):
+            raise refusal(
+                "mode", "the name of a mode", self.mode, "pass a table to fit: Imputer().fit(table)"
+            )
         if self.mode not in MODES:
             raise OptionError(f"there is no mode {self.mode!r}{did_you_mean(self.mode, MODES)}")
         if self.draws < 1:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import exp, inf, prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +118,7 @@ class Answer(Displayed):
 @checked_arguments()
 def query(
     model: ModelLike,
-    evidence: Evidence | None = None,
+    evidence: Evidence | Any = None,
     targets: str | Sequence[str] | None = None,
 ) -> Answer:
     """Return the exact posterior marginals of the targets given the evidence.

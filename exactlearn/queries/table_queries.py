@@ -4,7 +4,7 @@ Rows are cut into pieces of one size, so that answers do not depend on the numbe
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -51,12 +51,15 @@ class TableAnswer(ByValue, shown="targets=names rows=log_probability_of_evidence
     log_probability_of_evidence
         Of the observed cells, natural logarithm, shape (rows,); ``-inf`` for an impossible row,
         whose posteriors are NaN.
+    row_index
+        Index of the frame whose rows these are.
     """
 
     names: tuple[str, ...]
     states: tuple[tuple[str, ...], ...]
     posteriors: tuple[NDArray[np.float64], ...]
     log_probability_of_evidence: NDArray[np.float64]
+    row_index: "pd.Index | None" = field(default=None, compare=False)
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the posteriors as a pandas frame, one column for each (variable, state)."""
@@ -66,7 +69,7 @@ class TableAnswer(ByValue, shown="targets=names rows=log_probability_of_evidence
             (name, s) for name, own in zip(self.names, self.states, strict=True) for s in own
         ]
         index = pd.MultiIndex.from_tuples(columns, names=["variable", "state"])
-        return pd.DataFrame(np.hstack(self.posteriors), columns=index)
+        return pd.DataFrame(np.hstack(self.posteriors), self.row_index, index)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,6 +86,8 @@ class Classification(ByValue, shown="name rows=predicted accuracy log_loss"):
         Most probable state, the first of equal ones; -1 for an impossible row. Shape (rows,).
     labels
         State in the table, -1 where missing, shape (rows,).
+    row_index
+        Index of the frame whose rows these are.
     """
 
     name: str
@@ -90,12 +95,14 @@ class Classification(ByValue, shown="name rows=predicted accuracy log_loss"):
     posterior: NDArray[np.float64]
     predicted: NDArray[np.int64]
     labels: NDArray[np.int64]
+    row_index: "pd.Index | None" = field(default=None, compare=False)
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the posterior as a pandas frame: a column for each state, then the prediction."""
         import pandas as pd
 
-        frame = pd.DataFrame(self.posterior, columns=pd.Index(self.states, name=self.name))
+        columns = pd.Index(self.states, name=self.name)
+        frame = pd.DataFrame(self.posterior, self.row_index, columns)
         return frame.assign(
             predicted=pd.Categorical.from_codes(self.predicted, pd.Index(self.states))
         )
@@ -161,7 +168,11 @@ def query_rows(
     wanted = [model.index(name) for name in (model.names if targets is None else targets)]
     answers, logs = _posteriors(model, _codes(model, dataset), wanted, n_threads(threads))
     return TableAnswer(
-        tuple(model.names[v] for v in wanted), tuple(model.states[v] for v in wanted), answers, logs
+        tuple(model.names[v] for v in wanted),
+        tuple(model.states[v] for v in wanted),
+        answers,
+        logs,
+        dataset.row_index,
     )
 
 
@@ -203,7 +214,9 @@ def classify(
     (posterior,), logs = _posteriors(model, codes, [variable], n_threads(threads))
     possible = np.isfinite(logs)
     predicted = np.where(possible, np.where(possible[:, None], posterior, 0).argmax(axis=1), -1)
-    return Classification(name, model.states[variable], posterior, predicted, labels)
+    return Classification(
+        name, model.states[variable], posterior, predicted, labels, dataset.row_index
+    )
 
 
 def _codes(model: Model, dataset: Dataset) -> NDArray[np.int16]:

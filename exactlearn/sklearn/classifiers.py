@@ -18,6 +18,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
 from exactlearn.data.column_coding import ENTROPY
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.labels import label_of
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.evaluation.learners import learn_graph
 from exactlearn.pdg.compile.compile import compile_network
@@ -66,7 +67,8 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
     classes_
         Labels, shape (classes,).
     network_
-        Network of the columns used and, last, the class: by the name of y, else ``class``.
+        Network of the columns used and, last, the class: by the name of y, else ``class``; its
+        states are the labels.
     learned_
         The :class:`~exactlearn.structure.learning.LearnedNetwork`, with the proof state of the
         structure; not of ``naive-bayes``.
@@ -158,7 +160,7 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         return Dataset(
             np.hstack((table.codes, labels)),
             (*table.names, name),
-            (*table.states, tuple(str(k) for k in range(len(self.classes_)))),
+            (*table.states, tuple(map(label_of, self.classes_))),
             table.weights,
             table.edges,
         )

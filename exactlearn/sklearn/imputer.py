@@ -140,17 +140,19 @@ class ExactImputer(TransformerMixin, TableEstimator):
         Returns
         -------
         frame
-            Columns ``row`` (position, from 0), ``column``, ``value`` and ``probability``.
+            Columns ``row`` (label of a frame's row, else position from 0), ``column``, ``value``
+            and ``probability``.
         """
         check_is_fitted(self)
-        table = self._rows(X)
+        frame = self._frame(X)
+        table = self.coding_.dataset(frame)
         found = cast(NDArray[Any], self.imputer_.imputed(table).probabilities)
         used = [self.coding_.columns[j] for j in self.coding_.used]
         rows, columns = table.missing_cells.T
         sizes = table.cardinalities[columns]
         return pd.DataFrame(
             {
-                "row": np.repeat(rows, sizes),
+                "row": frame.index[np.repeat(rows, sizes)],
                 "column": np.repeat(np.array(table.names, object)[columns], sizes),
                 "value": [value for v in columns.tolist() for value in used[v].values],
                 "probability": found[np.arange(found.shape[1]) < sizes[:, None]],

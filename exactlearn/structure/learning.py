@@ -201,7 +201,7 @@ def _anything(value: Any, name: str) -> Any:
 def learn(
     data: "Dataset | pd.DataFrame | Any",
     *,
-    discretise: Mapping[str, str] | None = None,
+    discretise: Mapping[str, str] | Any = None,
     drop: Sequence[str] = (),
     score: ScoreLike = "bdeu",
     ess: float | Literal["auto"] | None = None,

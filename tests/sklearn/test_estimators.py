@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import exactlearn as el
-from exactlearn.errors import BinningWarning, LeftOutWarning
+from exactlearn.errors import BinningWarning, LeftOutWarning, OptionError
 from exactlearn.sklearn import (
     BayesianNetworkClassifier,
     BayesianNetworkDensity,
@@ -210,7 +210,7 @@ def test_an_imputer_fills_what_is_missing_only(rows):
 
 
 def test_probabilities_of_cells_are_those_of_the_imputer(rows):
-    X, _ = rows
+    X = rows[0].sample(frac=1, random_state=0)  # rows are named by the labels of the frame
     imputer = ExactImputer(mode="posterior", random_state=0).fit(X)
     found = imputer.probabilities(X)
     sums = found.groupby(["row", "column"])["probability"].sum()
@@ -265,3 +265,14 @@ def test_nothing_warns_without_reason(rows):
         warnings.simplefilter("error")
         BayesianNetworkClassifier().fit(X, y).predict(X)
         BayesianNetworkDensity().fit(X).sample(2)
+
+
+def test_the_network_of_a_classifier_has_the_labels_as_states(rows):
+    X, y = rows
+    model = BayesianNetworkClassifier(ess=1, random_state=0).fit(X, y)
+    assert model.network_.states[-1] == tuple(map(str, model.classes_))
+
+
+def test_rules_by_column_are_refused_by_estimators(rows):
+    with pytest.raises(OptionError, match="expected METHOD:BINS"):
+        BayesianNetworkClassifier(discretise={"size": "frequency:4"}).fit(*rows)
