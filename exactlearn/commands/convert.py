@@ -1,6 +1,7 @@
 """``exactlearn convert``: a model, a table or scores in another format."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,8 @@ def _writers(source: Path, options: Convert, output: Output) -> dict[str, Writer
         rewrite = partial(_rewrite_model, output=output)
         return {**dict.fromkeys(MODELS, rewrite), **dict.fromkeys(FIGURES, _draw_model)}
     if is_score_file(source):
-        return dict.fromkeys((*written_suffixes(SCORES), *PROGRAMS), _rewrite_scores)
+        rewrite_scores = partial(_rewrite_scores, options=options)
+        return dict.fromkeys((*written_suffixes(SCORES), *PROGRAMS), rewrite_scores)
     return _table_writers(options, output)
 
 
@@ -104,8 +106,9 @@ def _draw_model(source: Path, target: Path) -> None:
     write_figure(drawing, target)
 
 
-def _rewrite_scores(source: Path, target: Path) -> None:
-    write_scores(read_scores(source), target)
+def _rewrite_scores(source: Path, target: Path, *, options: Convert) -> None:
+    problem = read_scores(source)
+    write_scores(replace(problem, **constraints(options, problem.names)), target)
 
 
 def _sparse_problem(options: Convert, client: Any) -> Problem:

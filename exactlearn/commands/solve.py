@@ -54,6 +54,7 @@ from exactlearn.solvers.enumeration.networks import Enumeration
 from exactlearn.structure.selection import Scored
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
+_OF_SCORING = ("criterion", "ess", "max_parents", "scoring_time", "counts", "local_models")
 _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -167,14 +168,13 @@ def _read(
     Also the options with the time that is left, and the choice of the equivalent sample size.
     """
     if is_score_file(path):
-        if options.ess == "auto":
-            raise OptionError("--ess auto is for a table, but scores were given; leave it out")
-        if options.counts != Solve.counts:
-            raise OptionError("--counts is for a table, but scores were given; leave it out")
+        unset = Solve(source=options.source)
+        for name in _OF_SCORING:
+            if getattr(options, name) != getattr(unset, name):
+                option = f"--{name.replace('_', '-')}"
+                raise OptionError(f"{option} is for a table, but scores were given; leave it out")
         if options.bootstrap is not None:
             raise OptionError("--bootstrap draws rows, but scores were given: give the table")
-        if options.local_models != "table":
-            raise OptionError("--local-models is for a table, but scores were given; leave it out")
         problem = read_scores(path)
         problem = replace(problem, **constraints(options, problem.names))
         return None, Scored(problem=problem, time_left=options.time_limit), options, {}

@@ -6,6 +6,7 @@ import re
 import tomllib
 
 import pytest
+from pyscipopt import Model
 
 from exactlearn.commands.declared_constraints import declared_constraints
 from exactlearn.commands.runs import Run
@@ -235,3 +236,27 @@ def test_a_misspelt_name_is_told_before_the_cross_validation():
         said = fails(command, "cancer-mcar", "--require", "Smokr -> Cancer")
         assert "no variable 'Smokr'; did you mean 'Smoker'?" in said
         assert "held-out" not in said
+
+
+def test_rewritten_scores_honour_constraints(table, tmp_path):
+    """A score file and an integer program hold no more candidates than the constraints allow."""
+    scores, kept, program = (tmp_path / name for name in ("all.jkl", "kept.jkl", "program.lp"))
+    run("convert", table, "-o", scores)
+    forbidden = "--forbid-adjacent", "Cancer-Xray"
+    for file in (kept, program):
+        run("convert", scores, *forbidden, "-o", file)
+    expected = run_json("solve", scores, *forbidden)["score"]
+    assert expected < run_json("solve", scores)["score"] - 0.1
+    assert run_json("solve", kept)["score"] == pytest.approx(expected)
+    model = Model()
+    model.hideOutput()
+    model.readProblem(str(program))
+    model.optimize()
+    assert model.getObjVal() == pytest.approx(expected)
+    assert "at most 3 arcs" in fails("convert", scores, "--max-arcs", "3", "-o", program)
+
+
+@pytest.mark.parametrize("option", ["--max-parents=1", "--ess=4", "--criterion=bic"])
+def test_options_of_the_scoring_are_refused_beside_scores(table, tmp_path, option):
+    run("convert", table, "-o", scores := tmp_path / "scores.jkl")
+    assert "is for a table, but scores were given" in fails("solve", scores, option)
