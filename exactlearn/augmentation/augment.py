@@ -46,7 +46,7 @@ A method gets the task and the incumbent to improve. A new one is one function a
 @checked_arguments()
 def augment(
     dataset: DatasetLike,
-    score: ScoreLike,
+    score: ScoreLike = "bdeu",
     *,
     method: str = "branching",
     max_parents: int = 3,
