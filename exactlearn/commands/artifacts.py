@@ -134,6 +134,11 @@ def writable(output: Output, *, with_data: bool, completes: bool) -> None:
         )
 
 
+def holds_scores(path: Path, *, completes: bool) -> bool:
+    """Return whether a path that can be written is that of local scores."""
+    return not is_folder(path) and writers(completes)[suffix_of(path)] is _write_scores
+
+
 def write_artifacts(found: Artifacts, output: Output) -> None:
     """Write the file of the output's suffix; into a folder, network, record and table."""
     path = output.path
@@ -158,7 +163,7 @@ def write_incumbent(found: Artifacts, path: Path) -> None:
         write_json(found.record, path / "result.json")
         if found.data is not None and found.parents:
             write_model(found.network, path / "network.bif")
-    elif writers(found.completes)[suffix_of(path)] is not _write_scores:
+    elif not holds_scores(path, completes=found.completes):
         _write(found, path)
 
 

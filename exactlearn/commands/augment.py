@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,13 @@ from exactlearn.augmentation.result import Augmentation
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import posterior_cells
-from exactlearn.commands.artifacts import Artifacts, require_table_names, writable, write_records
+from exactlearn.commands.artifacts import (
+    Artifacts,
+    holds_scores,
+    require_table_names,
+    writable,
+    write_records,
+)
 from exactlearn.commands.declarations import Augment
 from exactlearn.commands.output import Output, require_records
 from exactlearn.commands.pipeline import (
@@ -33,6 +39,7 @@ from exactlearn.commands.search import conclude, run_search
 from exactlearn.commands.sections import Reading
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
+from exactlearn.formats.scores import write_scores
 from exactlearn.graphs.dag import named_parents
 from exactlearn.reporting.report import (
     completion_record,
@@ -63,13 +70,17 @@ def run(options: Augment, output: Output) -> None:
     _note_few_cells(output, data, options)
     options, more = with_chosen_ess(data, options, output.note)
     certainty: dict[str, Any] = {}
-    reduction = partial(
-        gadget_problem,
-        data,
-        score_of(options),
-        max_parents=options.most_parents_among(data.n_variables),
-        **arc_constraints(options, data.names),
+    reduction = cache(
+        partial(
+            gadget_problem,
+            data,
+            score_of(options),
+            max_parents=options.most_parents_among(data.n_variables),
+            **arc_constraints(options, data.names),
+        )
     )
+    if output.path is not None and holds_scores(output.path, completes=True):
+        write_scores(reduction(), output.path)  # for other solvers, however long the search takes
 
     def artifacts(learned: Learned) -> Artifacts:
         assert learned.parents is not None

@@ -329,8 +329,8 @@ class Augment(IncompleteLearning, Search, Traced, OnCluster):
     """Learn the network and the values of missing cells that maximise the score together.
 
     -o writes the completed table (.csv, .tsv), the NETWORK, the record (.json), a figure (.svg,
-    .png, .pdf, .dot), the reduction to plain parent-set selection (.jkl), or all but the last into
-    a folder.
+    .png, .pdf, .dot), the reduction to plain parent-set selection (.jkl, before the search), or
+    all but the last into a folder.
 
     Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
     the others, and --scoring-time, are for complete tables ('exactlearn solve').

@@ -176,7 +176,9 @@ class ProgressDisplay:
         }
         self._show_closed(event.gap)
         known = "  ".join(f"{name} {value}" for name, value in values.items() if value)
-        if known and not self._state:
+        if not known:
+            return
+        if not self._state:
             self._say(f"{HEAD}  {self._task}")
         where = f"{event.nodes} nodes" if event.nodes else "at the root"
         self.show(known, event.row, f"{known}  {where}")

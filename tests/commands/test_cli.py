@@ -260,7 +260,8 @@ class TestAugment:
         assert run_json(*words)["status"] == "heuristic"
 
     def test_the_reduction_is_exported(self, tables, tmp_path):
-        run("augment", tables / "holes.csv", "--max-parents", 1, "-o", tmp_path / "gadget.jkl")
+        words = ("augment", tables / "holes.csv", "--max-parents", 1, "--method", "gadget")
+        run(*words, "--time-limit", 0, "-o", tmp_path / "gadget.jkl", status=3)
         problem = read_jkl(tmp_path / "gadget.jkl")
         assert problem.n_variables > 5
 

@@ -235,3 +235,13 @@ def test_the_live_line_counts_the_kernels_that_are_compiled(compilations):
     assert str(column.render(None)).endswith("kernels (first use on this machine): 1")
     compilations.end()
     assert str(column.render(None)) == ""
+
+
+def test_rows_of_the_table_begin_with_what_is_known(capsys):
+    display = ProgressDisplay("search", verbose=True)
+    for one in (NOTHING._replace(bound=inf), event(-3), NOTHING._replace(bound=inf), event(-2)):
+        display(one)
+    lines = capsys.readouterr().err.splitlines()
+    assert ["seconds" in line for line in lines] == [True, False, False]
+    assert "-3.0000" in lines[1]
+    assert "-2.0000" in lines[2]
