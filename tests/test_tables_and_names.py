@@ -45,7 +45,7 @@ def rng():
 
 
 def told(found):
-    """Return what a result is, without its seconds."""
+    """Return what a result is, without its seconds and the index of a frame."""
     if isinstance(found, el.Problem):
         return [list(found.candidates(v)) for v in range(found.n_variables)]
     if isinstance(found, LearnedCounts):
@@ -54,7 +54,7 @@ def told(found):
         return told(found.network)
     if isinstance(found, tuple) and not hasattr(found, "_fields"):
         return [told(part) for part in found]
-    skipped = {"seconds", "trace", "nodes", "starts", "names"}
+    skipped = {"seconds", "trace", "nodes", "starts", "names", "row_index"}
     fields = getattr(found, "__dict__", None) or getattr(found, "_asdict", dict)()
     if not fields or isinstance(found, el.Dataset | el.BayesianNetwork):
         return repr(found), [repr(part) for part in getattr(found, "tables", ())]

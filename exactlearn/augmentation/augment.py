@@ -27,7 +27,7 @@ from exactlearn.augmentation.result import Augmentation
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError, DataError, OptionError, did_you_mean
-from exactlearn.scoring.scores import Score, ScoreLike
+from exactlearn.scoring.scores import BDeu, Score, ScoreLike
 from exactlearn.solvers import Problem
 
 METHODS: dict[str, Callable[[Task, Incumbent], Augmentation]] = {
@@ -43,10 +43,14 @@ A method gets the task and the incumbent to improve. A new one is one function a
 """
 
 
+BDEU = BDeu()
+"""The score that is maximised unless one is named."""
+
+
 @checked_arguments()
 def augment(
     dataset: DatasetLike,
-    score: ScoreLike = "bdeu",
+    score: ScoreLike = BDEU,
     *,
     method: str = "branching",
     max_parents: int = 3,

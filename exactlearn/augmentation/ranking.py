@@ -97,6 +97,7 @@ def best_solutions(
     --------
     >>> import numpy as np
     >>> from exactlearn.scoring.scores import BDeu
+    >>> from exactlearn.data.dataset import Dataset
     >>> table = Dataset(np.array([[0, 0], [1, 1], [1, -1]]), ("a", "b"), (("no", "yes"),) * 2)
     >>> ranked = best_solutions(table, BDeu(1.0), 2, distinct="completions")
     >>> [(round(solution.score, 3), solution.values.tolist()) for solution in ranked.solutions]

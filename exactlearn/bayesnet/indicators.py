@@ -44,6 +44,7 @@ def fit_with_indicators(
     Examples
     --------
     >>> import numpy as np
+    >>> from exactlearn.data.dataset import Dataset
     >>> data = Dataset(np.array([[0], [0], [1], [-1]]), ("a",), (("no", "yes"),))
     >>> whole = fit_with_indicators(data, [()], "a <-", smoothing=0.0).model
     >>> [table.round(3) for table in whole.tables]

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
+from exactlearn._runtime.files import suffix_of
 from exactlearn.commands import COMMANDS, body_of, options_of
 from exactlearn.commands.declare import About, Declared, about_of
 from exactlearn.commands.output import Output
@@ -186,10 +187,13 @@ def _step(command: str, entry: Any, table: Mapping[str, Any], written: Collectio
     known = _known(declared)
     said = {**_files_in_run(known, entry, table.get("data", {})), **entry}
     tables = [said.get(key) for key, about in known.items() if about.in_run in ("file", "test")]
-    own = any(is_written(str(name), written) for name in tables)
+    as_it_is = {
+        "data": any(is_written(str(name), written) for name in tables),
+        "score": any(suffix_of(Path(name)) in (".jkl", ".scores") for name in tables if name),
+    }
     for section, shared in _SECTIONS.items():
-        if own and section == "data":
-            continue  # a table that the run has written is read as it was written
+        if as_it_is.get(section):
+            continue  # a table that the run has written is read as it was written; so are scores
         alike = {key for key, about in _known(shared).items() if known.get(key) is about}
         said = {**{k: v for k, v in table.get(section, {}).items() if k in alike}, **said}
     output = said.pop("output", None)

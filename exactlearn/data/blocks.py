@@ -154,7 +154,7 @@ class Blocks(Displayed, shown="sources variables states"):
         if self.variables is not None and {*self.variables} <= {*self.states}:
             return self
         found = _FoundStates(self.states, self.missing, self.variables)
-        for part in self.results(_found, client):
+        for part in _results(self, _found, client):
             found.merge(part)
         if SearchControl.within().is_over:
             raise SolverError(
@@ -162,25 +162,6 @@ class Blocks(Displayed, shown="sources variables states"):
                 f"({as_written('states')}), or give it more time"
             )
         return replace(self, variables=found.names, states={**self.states, **found.states()})
-
-    def results(self, function: Callable[..., S], client: Any) -> Iterator[S]:
-        """Yield what a function of the blocks returns for each source, or each part on a cluster.
-
-        Parameters
-        ----------
-        function
-            Takes the blocks and the arguments of a source; a cluster imports it by its name.
-        client
-            The client of a cluster, which merges results of several parts in a row; if any.
-        """
-        if client is None:
-            yield from clusters.results(partial(function, self), self.sources, _merged)
-            return
-        bare, parts = replace(self, on_rows=None, sources=()), self.split()
-        for result in clusters.results(partial(function, bare), parts, _merged, client):
-            if self.on_rows is not None:
-                self.on_rows(result.rows)
-            yield result
 
     def _coded(self, rows: LabelledRows) -> Dataset:
         known = {column.name: column for column in rows.columns}
@@ -321,6 +302,28 @@ def _found(blocks: Blocks, *source: Any) -> _FoundStates:
     return found
 
 
+def _results(blocks: Blocks, function: Callable[..., S], client: Any) -> Iterator[S]:
+    """Yield what a function of the blocks returns for each source, or each part on a cluster.
+
+    Parameters
+    ----------
+    blocks
+        What is read.
+    function
+        Takes the blocks and the arguments of a source; a cluster imports it by its name.
+    client
+        The client of a cluster, which merges results of several parts in a row; if any.
+    """
+    if client is None:
+        yield from clusters.results(partial(function, blocks), blocks.sources, _merged)
+        return
+    bare, parts = replace(blocks, on_rows=None, sources=()), blocks.split()
+    for result in clusters.results(partial(function, bare), parts, _merged, client):
+        if blocks.on_rows is not None:
+            blocks.on_rows(result.rows)
+        yield result
+
+
 def _merged(parts: Iterable[S]) -> S:
     """Return the sum over all parts, made of the first one."""
     rest = iter(parts)
@@ -350,7 +353,7 @@ def summed(blocks: Iterable[Dataset], empty: Callable[[], B], client: Any = None
     """
     total = empty()
     if client is not None and isinstance(blocks, Blocks):
-        return _merged(chain([total], blocks.results(partial(_sum_of_part, empty), client)))
+        return _merged(chain([total], _results(blocks, partial(_sum_of_part, empty), client)))
     for block in blocks:
         total.add(block)
     return total

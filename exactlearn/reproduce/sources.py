@@ -9,6 +9,7 @@ otherwise nine tenths of the rows, drawn, are for training. Rows of Adult with m
 left out; a missing cell of Mushroom is a state.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +21,7 @@ import numpy as np
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness import hide
-from exactlearn.errors import OptionError
+from exactlearn.errors import BinningWarning, OptionError
 from exactlearn.formats.models import read_network
 from exactlearn.formats.table import read_dataset
 from exactlearn.reproduce.experiment import Draw
@@ -328,7 +329,9 @@ def _prepared(frame: "pd.DataFrame", numeric: Sequence[int], missing: Sequence[s
     known = frame.where(~frame.isin(list(missing)))
     frame = frame.loc[:, known.nunique() > 1]
     rules = {name: BINS for k in numeric if (name := f"X{k}") in frame}
-    return Dataset.from_frame(frame, missing=missing, discretise=rules)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BinningWarning)  # the protocol has these bins
+        return Dataset.from_frame(frame, missing=missing, discretise=rules)
 
 
 @cache

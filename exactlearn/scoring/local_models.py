@@ -121,6 +121,7 @@ class LocalModels(Displayed, shown="score models"):
     Examples
     --------
     >>> rows = np.array([[0, 0], [1, 1], [0, 0], [1, 1]] * 5, np.int8)
+    >>> from exactlearn.data.dataset import Dataset
     >>> data = Dataset(rows, ("a", "b"), (("n", "y"), ("n", "y")))
     >>> models = LocalModels(data, BDeu())
     >>> [parents for parents, _ in models.problem().candidates(0)]

@@ -66,6 +66,7 @@ class Score(ABC):
     ...
     ...     def configuration(self, counts, r, q):
     ...         return gammaln(counts + r) - gammaln(r)
+    >>> from exactlearn.data.dataset import Dataset
     >>> data = Dataset(np.array([[0], [1]], np.int8), ("a",), (("no", "yes"),))
     >>> round(math.exp(score_family(data, 0, (), K2())), 6) == round(1 / 2 * 1 / 3, 6)
     True
@@ -408,6 +409,7 @@ def score_family(
 
     Examples
     --------
+    >>> from exactlearn.data.dataset import Dataset
     >>> data = Dataset(np.array([[0], [1]], np.int8), ("a",), (("no", "yes"),))
     >>> round(score_family(data, 0, (), AIC()), 6) == round(2 * math.log(0.5) - 1, 6)
     True

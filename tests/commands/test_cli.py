@@ -89,8 +89,8 @@ class TestOverview:
         assert self.imported_by("--help") == (
             "['click', 'exactlearn']",
             "['exactlearn', 'exactlearn.__main__', 'exactlearn._runtime', "
-            "'exactlearn._runtime.control', 'exactlearn.commands', "
-            "'exactlearn.errors']",
+            "'exactlearn._runtime.compilation_notice', 'exactlearn._runtime.control', "
+            "'exactlearn.commands', 'exactlearn.errors']",
         )
 
     @pytest.mark.parametrize("name", COMMANDS)

@@ -74,6 +74,8 @@ def test_probabilities_are_those_of_the_joint_distribution(model, rows):
 
 def test_structures_are_those_asked_for(rows):
     X, y = rows
+    complete = X.notna().all(axis=1)  # of missing cells each structure has expected counts
+    X, y = X[complete], y[complete]
     augmented = BayesianNetworkClassifier().fit(X, y)
     assert all(4 in family for family in augmented.network_.parents[:4])
     assert augmented.learned_.status == "optimal"
