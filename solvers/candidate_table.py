@@ -18,13 +18,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import ROUNDING
 from exactlearn.graphs.dag import children, topological_order
 
 from .components import WORD, bit_sets
 from .constraints import Clause, Condition
 from .lp.multipliers import Multipliers
 from .problem import Problem
-from .result import ROUNDING
 
 SLACK = 1e-9
 """Share of a bound by which candidates at the edge are kept."""

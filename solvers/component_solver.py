@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.checkpoint import Checkpoint, states_of
-from exactlearn._runtime.control import Event, SearchControl
+from exactlearn._runtime.control import ROUNDING, Event, SearchControl
 
 from .components import Component, bits_to_matrix, split
 from .lp.multipliers import Multipliers
 from .parameters import SolverParameters
 from .problem import Problem
-from .result import ROUNDING
 
 SOON = 0.05
 """Seconds between two reports of a bound that improves all the time."""

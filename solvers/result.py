@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import ROUNDING, relative_gap
 from exactlearn._runtime.display import Displayed
 from exactlearn.errors import CheckError
 from exactlearn.graphs.named_graph import Structured
@@ -20,25 +21,6 @@ Status = Literal["optimal", "feasible", "infeasible", "interrupted"]
 
 TOLERANCE = 1e-6
 """Largest gap, relative to the score, that a proof in floating point leaves open."""
-
-ROUNDING = 1e-9
-"""Largest difference, relative to its size, between a score and its recomputation."""
-
-
-def relative_gap(score: float, bound: float) -> float:
-    """Return ``(bound - score) / |score|``; infinite while nothing was found.
-
-    A bound that differs from the score by rounding leaves no gap.
-
-    Examples
-    --------
-    >>> relative_gap(-100.0, -99.0), relative_gap(-100.0, -100.0 + 1e-13), relative_gap(-inf, inf)
-    (0.01, 0.0, inf)
-    """
-    if score == -inf:
-        return inf
-    gap = max(0.0, bound - score) / max(abs(score), 1e-9)
-    return gap if gap > ROUNDING else 0.0
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -43,6 +43,9 @@ GRACE = 0.7
 """Seconds that a command without a result to keep has to end by itself after a signal."""
 
 
+ROUNDING = 1e-9
+"""Largest difference, relative to its size, between a score and its recomputation."""
+
 COLUMNS = ("seconds", "nodes", "open", "incumbent", "bound", "gap %")
 """The columns of :attr:`Event.row`."""
 
@@ -50,6 +53,22 @@ ROW = "{:>9} {:>10} {:>8} {:>16} {:>16} {:>8}"
 
 HEAD = ROW.format(*COLUMNS)
 """The line above the rows of events."""
+
+
+def relative_gap(score: float, bound: float) -> float:
+    """Return ``(bound - score) / |score|``; infinite while nothing was found.
+
+    A bound that differs from the score by rounding leaves no gap.
+
+    Examples
+    --------
+    >>> relative_gap(-100.0, -99.0), relative_gap(-100.0, -100.0 + 1e-13), relative_gap(-inf, inf)
+    (0.01, 0.0, inf)
+    """
+    if score == -inf:
+        return inf
+    gap = max(0.0, bound - score) / max(abs(score), 1e-9)
+    return gap if gap > ROUNDING else 0.0
 
 
 class Event(NamedTuple):
@@ -87,7 +106,7 @@ class Event(NamedTuple):
     @property
     def gap(self) -> float:
         """Relative distance of bound and score; infinite while one of them is not known."""
-        return max(0.0, self.bound - self.score) / max(abs(self.score), 1e-9)
+        return relative_gap(self.score, self.bound)
 
     @property
     def row(self) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments, instance_of, register
+from exactlearn._runtime.control import relative_gap
 from exactlearn._runtime.display import ByValue
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import Incumbent, Unproven, total_score
@@ -17,7 +18,6 @@ from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.named_graph import Structured
 from exactlearn.scoring.scores import Score, ScoreLike
-from exactlearn.solvers.result import relative_gap
 
 if TYPE_CHECKING:
     import pandas as pd

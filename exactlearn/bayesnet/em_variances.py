@@ -28,7 +28,7 @@ from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.em import NetworkEM
 from exactlearn.bayesnet.network import NetworkLike
 from exactlearn.data.dataset import DatasetLike
-from exactlearn.errors import TooLargeError
+from exactlearn.errors import TooLargeError, as_written
 
 Floats = NDArray[np.float64]
 
@@ -83,7 +83,8 @@ def em_standard_errors(
     if len(parameters) > MOST_PARAMETERS:
         raise TooLargeError(
             f"standard errors of {len(parameters)} parameters: expected at most {MOST_PARAMETERS} "
-            "by the observed information; use a deletion estimator, such as --method d-mar"
+            "by the observed information; use a deletion estimator "
+            f"({as_written('method', 'd-mar')})"
         )
     control = SearchControl.within()
     problem = NetworkEM(dataset, network.parents, smoothing, control=control)

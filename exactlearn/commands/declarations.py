@@ -142,8 +142,8 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
     The input is a table, the name of a bundled one, or a file of local scores (.jkl, .scores,
     .parquet), with --data for parameters. -o writes the NETWORK, the record (.json), the scores
     (.jkl, .scores, .parquet), a figure (.svg, .png, .pdf, .dot), or all of them into a folder, with
-    the trace. With --best,
-    --best-classes or --within more than one network is listed, with their arcs.
+    the trace. With --best, --best-classes or --within more than one network is listed, with their
+    arcs.
 
     Where cells are missing, the score is that of expected counts, under a network that structural
     EM learns first, or with --counts of counts which deletion estimates for each family in closed

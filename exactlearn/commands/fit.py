@@ -67,6 +67,7 @@ def run(options: Fit, output: Output) -> None:
     is_network = isinstance(model, BayesianNetwork)
     formats = NAIVE_BAYES if isinstance(model, NaiveBayes) else GRAPHS
     require_suffix(output.path, tuple(NETWORKS if is_network else formats))
+    limit = SearchControl(options.time_limit)
     rows = rows_for(options.table, options, model, output, options.time_limit)
     dataset, ended = rows.table, rows.ended
     if not dataset.row_weights.any():
@@ -99,10 +100,7 @@ def run(options: Fit, output: Output) -> None:
         if method == "em-bp":
             how |= approximation_record(result, output)
         if options.standard_errors and isinstance(fitted, BayesianNetwork) and ended == "finished":
-            left = (
-                None if options.time_limit is None else options.time_limit - (monotonic() - begun)
-            )
-            errors, ended = _em_errors(fitted, dataset, given, left, output)
+            errors, ended = _em_errors(fitted, dataset, given, limit.remaining, output)
             how |= errors
     elif isinstance(model, BayesianNetwork):
         fit = _by_deletion(model, dataset, method, given, graph, options)

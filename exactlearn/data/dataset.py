@@ -520,7 +520,7 @@ def as_dataset(value: Any, name: str = "dataset", model: Any = None) -> Dataset:
     DataError
         When a column cannot be used.
     """
-    return _coded(value, name, None, model)
+    return _coded(_in_pandas(value), name, None, model)
 
 
 DatasetLike = Dataset | Any
@@ -610,7 +610,6 @@ def _coded(
 ) -> Dataset:
     if isinstance(value, Dataset):
         return value
-    value = _in_pandas(value)
     if _is_frame(value) or isinstance(value, np.ndarray):
         # pandas takes long to import
         from exactlearn.data.coding import code_array, code_frame
@@ -757,8 +756,8 @@ def _translate(
     if len(strange):
         row = int(strange[0])
         state = states[codes[row]]
-        read = dataset.lines is not None or not first
-        place = dataset.row_place(row) if read else row_place(first + row)
+        has_place = dataset.lines is not None or not first
+        place = dataset.row_place(row) if has_place else row_place(first + row)
         raise DataError(
             f"column {name!r}, {place}: the model knows no state {state!r}"
             f"{did_you_mean(state, known)}"

@@ -155,9 +155,10 @@ def random_queries(
 
 def _only(dataset: Dataset, rows: NDArray[np.int64], kept: NDArray[np.int64]) -> Dataset:
     """Return rows of a table of which only some cells are kept."""
-    codes = np.full((len(rows), dataset.n_variables), MISSING, dataset.codes.dtype)
-    np.put_along_axis(codes, kept, np.take_along_axis(dataset.codes[rows], kept, axis=1), axis=1)
-    return replace(dataset.part(rows), codes=codes, weights=None)
+    chosen = dataset.part(rows)
+    codes = np.full_like(chosen.codes, MISSING)
+    np.put_along_axis(codes, kept, np.take_along_axis(chosen.codes, kept, axis=1), axis=1)
+    return replace(chosen, codes=codes, weights=None)
 
 
 def _belief_update(model: Model) -> Callable[[NDArray[np.int16]], NDArray[np.float64]]:

@@ -75,8 +75,8 @@ class CodedEvidence(NamedTuple):
 
     def named(self, model: Model) -> dict[str, dict[str, float]]:
         """Return the weights by name, of hard evidence that of the observed state alone."""
-        coded = zip(model.names, model.states, self.codes.tolist(), strict=True)
-        hard = {name: {states[code]: 1.0} for name, states, code in coded if code >= 0}
+        observed = np.flatnonzero(self.codes >= 0)
+        hard = {model.names[v]: {model.states[v][self.codes[v]]: 1.0} for v in observed}
         soft = {
             model.names[v]: dict(zip(model.states[v], own.tolist(), strict=True))
             for v, own in self.soft.items()

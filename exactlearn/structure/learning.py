@@ -22,7 +22,7 @@ from exactlearn._runtime.arguments import (
     refusal,
     variables_by_index,
 )
-from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn._runtime.control import OnEvent, SearchControl, relative_gap
 from exactlearn._runtime.display import ByValue
 from exactlearn.augmentation import Augmentation, augment
 from exactlearn.augmentation.branch_and_bound.incomplete_families import MAX_FAMILIES
@@ -54,7 +54,6 @@ from exactlearn.solvers.constraints import (
     constraints_by_name,
 )
 from exactlearn.solvers.problem import Arc
-from exactlearn.solvers.result import relative_gap
 from exactlearn.structure.selection import (
     Counts,
     Scored,

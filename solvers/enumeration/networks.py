@@ -17,7 +17,7 @@ from math import inf, isfinite, log
 from typing import Any, NamedTuple
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn._runtime.control import ROUNDING, OnEvent, SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import cpdag, skeleton, v_structures
@@ -26,7 +26,7 @@ from ..candidate_table import Parents, neighbours
 from ..constrained import answer, conflict
 from ..constraints import Condition, ForbiddenAdjacency
 from ..problem import Problem
-from ..result import ROUNDING, Result, Status
+from ..result import Result, Status
 from ..select import solve
 from ..strategy import COMPONENT_SOLVERS
 from .partition import Partition

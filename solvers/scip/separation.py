@@ -189,9 +189,10 @@ class Cuts(NamedTuple):
 
 
 def cuts_of(model: Model, number: Mapping[int, int]) -> Cuts:
-    """Return the inequalities of the linear program that hold for all better selections.
+    """Return the inequalities of the linear program that hold at every node of the tree.
 
-    Better than the incumbent. ``number`` gives the candidate of each of SCIP's variables.
+    A selection that scores more than the incumbent satisfies them all. ``number`` gives the
+    candidate of each of SCIP's variables, by the variable's index.
     """
     origins = (ORIGIN.UNSPEC, ORIGIN.SEPA)  # clusters, and what SCIP's separators add
     rows = [r for r in model.getLPRowsData() if r.getOrigintype() in origins and not r.isLocal()]
