@@ -19,7 +19,7 @@ from benchmarks.measuring import least_seconds, machine
 from exactlearn.bayesnet.component_em import SMOOTHING, ComponentEM
 from exactlearn.bayesnet.component_growth import naive_bayes_models
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.reproduce.sources import uci_split
+from experiments.sources import thesis_split
 
 
 def dense_counts(model: NaiveBayes, problem: ComponentEM) -> np.ndarray:
@@ -40,7 +40,7 @@ def dense_counts(model: NaiveBayes, problem: ComponentEM) -> np.ndarray:
 @click.argument("name", default="Adult")
 def main(data_dir: Path, components: int, name: str) -> None:
     """Print a table."""
-    split = uci_split(data_dir, name, 0)
+    split = thesis_split(name, str(data_dir), 0)
     problem, seconds = ComponentEM.of(split.train, SMOOTHING), 0.0
     print(machine(), end="\n\n")
     print("| components | CPU s | per row | unseen, per row | E-step, CPU s | dense, ratio |")

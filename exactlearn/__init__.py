@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exactlearn._runtime.ascent import EMResult
-    from exactlearn.augmentation import Augmentation, augment, gadget_problem
+    from exactlearn.augmentation.augment import augment, gadget_problem
     from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
     from exactlearn.augmentation.profile import Profile, profile
     from exactlearn.augmentation.ranking import Ranking, best_solutions
+    from exactlearn.augmentation.result import Augmentation
     from exactlearn.bayesnet.complete_data import fit_complete
     from exactlearn.bayesnet.component_em import fit_naive_bayes
     from exactlearn.bayesnet.component_growth import learn_naive_bayes
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from exactlearn.bayesnet.em import fit_em
     from exactlearn.bayesnet.graph_deletion import fit_by_missingness_graph
     from exactlearn.bayesnet.indicators import fit_with_indicators
+    from exactlearn.bayesnet.naive_bayes import NaiveBayes
     from exactlearn.bayesnet.network import BayesianNetwork
     from exactlearn.bayesnet.recoverability import recoverability
     from exactlearn.bayesnet.row_completion import (
@@ -34,14 +36,10 @@ if TYPE_CHECKING:
     from exactlearn.data.discretisation import discretise
     from exactlearn.data.missingness import hide, simulate_missingness
     from exactlearn.data.missingness_graph import MissingnessGraph
-    from exactlearn.errors import (
-        BinningWarning,
-        ExactlearnError,
-        LeftOutWarning,
-        TimeLimitWarning,
-    )
+    from exactlearn.errors import ColumnWarning, ExactlearnError, TimeLimitWarning
     from exactlearn.evaluation.bootstrap import ArcStrengths, bootstrap
     from exactlearn.evaluation.cross_validation import CrossValidation, cross_validate
+    from exactlearn.evaluation.models import effective_size
     from exactlearn.evaluation.random_queries import random_queries
     from exactlearn.evaluation.sl_curves import sl_curves
     from exactlearn.formats.bif import read_bif, write_bif
@@ -73,10 +71,12 @@ if TYPE_CHECKING:
     )
     from exactlearn.graphs.named_graph import NamedGraph
     from exactlearn.imputation import Imputer, Learning
+    from exactlearn.imputation.methods import impute
     from exactlearn.pdg.compile.compile import compile_network
     from exactlearn.pdg.inference.complete_rows import sample_rows
-    from exactlearn.pdg.learn.forest_population import learn_pdg
+    from exactlearn.pdg.learn.forest_population import learn_direct
     from exactlearn.pdg.learn.hybrid import learn_hybrid, smallest_as_likely
+    from exactlearn.pdg.learn.methods import learn_pdg
     from exactlearn.pdg.learn.network_starts import structural_em_rounds
     from exactlearn.pdg.learn.refine import refine
     from exactlearn.pdg.learn.structural_em import structural_em_graph
@@ -91,7 +91,6 @@ if TYPE_CHECKING:
     from exactlearn.queries.table_queries import classify, query_rows
     from exactlearn.scoring.candidate_identification import Budget
     from exactlearn.scoring.candidates import candidate_parent_sets
-    from exactlearn.scoring.local_models import LocalModels
     from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, Score, score_family
     from exactlearn.scoring.sparse_candidates import sparse_candidates
     from exactlearn.solvers import Problem, Result, solve
@@ -110,14 +109,14 @@ _HOME = {
     "AIC": "exactlearn.scoring.scores",
     "ArcStrengths": "exactlearn.evaluation.bootstrap",
     "Answer": "exactlearn.queries.posteriors",
-    "Augmentation": "exactlearn.augmentation",
+    "Augmentation": "exactlearn.augmentation.result",
     "BDeu": "exactlearn.scoring.scores",
     "BIC": "exactlearn.scoring.scores",
     "BayesianNetwork": "exactlearn.bayesnet.network",
-    "BinningWarning": "exactlearn.errors",
     "Blocks": "exactlearn.data.blocks",
     "Budget": "exactlearn.scoring.candidate_identification",
     "Certificate": "exactlearn.solvers.certificates.certificate",
+    "ColumnWarning": "exactlearn.errors",
     "CrossValidation": "exactlearn.evaluation.cross_validation",
     "Dataset": "exactlearn.data.dataset",
     "DecisionGraph": "exactlearn.pdg.model.decision_graph",
@@ -129,9 +128,8 @@ _HOME = {
     "Imputer": "exactlearn.imputation",
     "LearnedNetwork": "exactlearn.structure.learning",
     "Learning": "exactlearn.imputation",
-    "LeftOutWarning": "exactlearn.errors",
-    "LocalModels": "exactlearn.scoring.local_models",
     "MissingnessGraph": "exactlearn.data.missingness_graph",
+    "NaiveBayes": "exactlearn.bayesnet.naive_bayes",
     "NamedGraph": "exactlearn.graphs.named_graph",
     "PartiallyDirectedGraph": "exactlearn.graphs.equivalence",
     "PenalisedLikelihood": "exactlearn.scoring.scores",
@@ -144,7 +142,7 @@ _HOME = {
     "StructuralEM": "exactlearn.structure.result",
     "StructureComparison": "exactlearn.graphs.comparison",
     "TimeLimitWarning": "exactlearn.errors",
-    "augment": "exactlearn.augmentation",
+    "augment": "exactlearn.augmentation.augment",
     "best_solutions": "exactlearn.augmentation.ranking",
     "bootstrap": "exactlearn.evaluation.bootstrap",
     "candidate_parent_sets": "exactlearn.scoring.candidates",
@@ -162,6 +160,7 @@ _HOME = {
     "d_separated": "exactlearn.graphs.d_separation",
     "discretise": "exactlearn.data.discretisation",
     "draw_completions": "exactlearn.bayesnet.row_completion",
+    "effective_size": "exactlearn.evaluation.models",
     "entropy": "exactlearn.queries.information",
     "enumerate_classes": "exactlearn.solvers.enumeration.networks",
     "enumerate_networks": "exactlearn.solvers.enumeration.networks",
@@ -175,18 +174,20 @@ _HOME = {
     "fit_with_indicators": "exactlearn.bayesnet.indicators",
     "from_pgmpy": "exactlearn.formats.libraries",
     "from_pyagrum": "exactlearn.formats.libraries",
-    "gadget_problem": "exactlearn.augmentation",
+    "gadget_problem": "exactlearn.augmentation.augment",
     "hide": "exactlearn.data.missingness",
+    "impute": "exactlearn.imputation.methods",
     "inclusion_boundary": "exactlearn.graphs.inclusion_boundary",
     "inclusion_boundary_size": "exactlearn.graphs.inclusion_boundary",
     "independences": "exactlearn.queries.independences",
     "joint_posterior": "exactlearn.queries.posteriors",
     "kl_divergence": "exactlearn.queries.information",
     "learn": "exactlearn.structure.learning",
+    "learn_direct": "exactlearn.pdg.learn.forest_population",
     "learn_hybrid": "exactlearn.pdg.learn.hybrid",
     "learn_naive_bayes": "exactlearn.bayesnet.component_growth",
     "learn_on_forest": "exactlearn.pdg.learn.structure_search",
-    "learn_pdg": "exactlearn.pdg.learn.forest_population",
+    "learn_pdg": "exactlearn.pdg.learn.methods",
     "learned_counts": "exactlearn.structure.learned_counts",
     "markov_blanket": "exactlearn.graphs.dag",
     "merge_rows": "exactlearn.data.blocks",
@@ -247,10 +248,10 @@ __all__ = [
     "Augmentation",
     "BDeu",
     "BayesianNetwork",
-    "BinningWarning",
     "Blocks",
     "Budget",
     "Certificate",
+    "ColumnWarning",
     "CrossValidation",
     "Dataset",
     "DecisionGraph",
@@ -262,9 +263,8 @@ __all__ = [
     "Imputer",
     "LearnedNetwork",
     "Learning",
-    "LeftOutWarning",
-    "LocalModels",
     "MissingnessGraph",
+    "NaiveBayes",
     "NamedGraph",
     "PartiallyDirectedGraph",
     "PenalisedLikelihood",
@@ -295,6 +295,7 @@ __all__ = [
     "d_separated",
     "discretise",
     "draw_completions",
+    "effective_size",
     "entropy",
     "enumerate_classes",
     "enumerate_networks",
@@ -310,12 +311,14 @@ __all__ = [
     "from_pyagrum",
     "gadget_problem",
     "hide",
+    "impute",
     "inclusion_boundary",
     "inclusion_boundary_size",
     "independences",
     "joint_posterior",
     "kl_divergence",
     "learn",
+    "learn_direct",
     "learn_hybrid",
     "learn_naive_bayes",
     "learn_on_forest",

@@ -25,6 +25,9 @@ from exactlearn.errors import (
     shortened,
 )
 
+MOST = 1000
+"""Most characters of what another package says."""
+
 
 class LazyGroup(click.Group):
     """Read a command's options without importing what it does; print errors in one line."""
@@ -159,7 +162,8 @@ def _message(error: BaseException) -> tuple[str, ExitStatus]:
     if isinstance(error, OSError):
         full = error.errno == errno.ENOSPC  # of a file that is full, writing names it
         place = error.filename or ("standard output" if full else "")
-        return f"{place}{': ' if place else ''}{error.strerror or error}", ExitStatus.MISTAKE
+        message = f"{place}{': ' if place else ''}{error.strerror or error}"
+        return shortened(message, MOST), ExitStatus.MISTAKE
     if isinstance(error, MemoryError):
         reason = f" ({error})" if str(error) else ""
         return (
@@ -167,15 +171,40 @@ def _message(error: BaseException) -> tuple[str, ExitStatus]:
             ExitStatus.MISTAKE,
         )
     return (
-        f"unexpected {type(error).__name__}: {error}. This is a fault of exactlearn, not of your "
-        "input; run again with --debug and report the traceback.",
+        f"unexpected {type(error).__name__}: {shortened(str(error), MOST)}. This is a fault of "
+        "exactlearn, not of your input; run again with --debug and report the traceback.",
         ExitStatus.UNEXPECTED,
     )
 
 
+def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
+    """Print the version; when verbose also those of what it stands on, and where kernels lie."""
+    if not wanted:
+        return
+    click.echo(f"exactlearn {__version__}")
+    if ctx.params["verbose"]:
+        from importlib.metadata import version
+        from platform import platform, python_version
+
+        from exactlearn._runtime.kernel import cache_folder
+
+        click.echo(f"Python {python_version()} ({sys.executable})\n{platform()}")
+        for name in ("highspy", "numba", "numpy", "pandas", "pyscipopt", "scipy"):
+            click.echo(f"{name} {version(name)}")
+        click.echo(f"{os.cpu_count()} cores; compiled kernels lie in {cache_folder()}")
+    ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, message="%(prog)s %(version)s")
-def main() -> None:
+@click.option("-v", "--verbose", is_flag=True, is_eager=True, hidden=True)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version; with -v also of the libraries, and where compiled kernels lie.",
+)
+def main(verbose: bool) -> None:
     """Learn Bayesian networks and decision graphs exactly, also where cells are missing.
 
     Start with 'exactlearn run asia'; 'exactlearn COMMAND --help' lists a command's options.

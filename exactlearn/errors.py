@@ -13,8 +13,7 @@
     ├── SolverError       (RuntimeError)       a solver failed
     └── CheckError        (RuntimeError)       a result contradicts its own recomputation
 
-    LeftOutWarning        (UserWarning)        a column cannot be learned from, and is left out
-    BinningWarning        (UserWarning)        a column that is cut keeps little, or numbers rows
+    ColumnWarning         (UserWarning)        columns are left out, or cut into bins
     TimeLimitWarning      (UserWarning)        a default stands in for a choice that had no time
 
 Every message says what was expected, what was found, where, and what to do. ``exit_status`` is
@@ -44,24 +43,28 @@ class ExitStatus(IntEnum):
     """Nobody reads the output any more; what a shell reports of a process that SIGPIPE ended."""
 
 
-_LONG_WORD = re.compile(r"\S{300,}")  # longer than most paths
-_MOST = 1000
+_WORD = re.compile(r"(?<!\w)'[^'\n]*'|\S+")
+_LONG = 300  # more than most paths
 
 
-def shortened(message: str) -> str:
-    """Return a message of a few lines: long words and what is still too long lose their middle.
+def shortened(message: str, most: int | None = None) -> str:
+    """Return a message in which long words and quotes lose their middle, but no list does.
 
-    A message may quote a name, a field or a list of names, which can be of any length.
+    A message may quote a name or a field of any length; what it lists, and what to do, stays.
+    One of another package keeps no more than ``most`` characters.
 
     Examples
     --------
     >>> shortened("no variable '" + 1000 * "x" + "'")
     "no variable 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxx...xxxxxxxxxxxxxxxxxxxxxxxxxxxxx'"
     """
-    brief = _LONG_WORD.sub(lambda word: f"{word[0][:30]}...{word[0][-30:]}", message)
-    if len(brief) <= _MOST:
+    brief = _WORD.sub(
+        lambda word: word[0] if len(word[0]) < _LONG else f"{word[0][:30]}...{word[0][-30:]}",
+        message,
+    )
+    if most is None or len(brief) <= most:
         return brief
-    return f"{brief[: _MOST * 2 // 3]} ... {brief[-_MOST // 3 :]}"
+    return f"{brief[: most * 2 // 3]} ... {brief[-most // 3 :]}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -143,7 +146,7 @@ class ExactlearnError(Exception):
     exit_status = ExitStatus.MISTAKE
 
     def __str__(self) -> str:
-        """Return the message in a few lines, whatever it quotes."""
+        """Return the message, long words and quotes shortened."""
         return shortened(super().__str__())
 
 
@@ -189,8 +192,12 @@ class CheckError(ExactlearnError, RuntimeError):
     exit_status = ExitStatus.FAILED
 
 
-class LeftOutWarning(UserWarning):
-    """Warned when a column is constant or entirely missing, and so kept out of what is learned.
+class ColumnWarning(UserWarning):
+    """Warned once for all columns that ``tidy`` leaves out or cuts, and for bins that may mislead.
+
+    The latter keep little where one number fills more than half of the cells, so that fewer bins
+    than asked are left; and may be of weights or numbers of rows where more than half of many
+    whole numbers are different.
 
     Examples
     --------
@@ -199,31 +206,11 @@ class LeftOutWarning(UserWarning):
     >>> import exactlearn as el
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     found = el.learn(np.array([["a", "x"], ["a", "y"]]))
-    >>> [str(one.message) for one in caught if one.category is LeftOutWarning]
-    ["column 'X0' is left out: constant, every cell is 'a'"]
+    ...     found = el.learn(np.array([["a", "x"], ["a", "y"]]), tidy=True)
+    >>> [str(one.message) for one in caught if one.category is ColumnWarning]
+    ["left out: 'X0' (constant, every cell is 'a')"]
     >>> found.names, dict(found.left_out)
     (('X1',), {'X0': "constant, every cell is 'a'"})
-    """
-
-
-class BinningWarning(UserWarning):
-    """Warned when a column that is cut keeps little of its numbers, or may number the rows.
-
-    The first is so where one number fills more than half of the cells, and fewer bins than asked
-    are left; the second where more than half of many whole numbers are different.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> import numpy as np
-    >>> import exactlearn as el
-    >>> table = np.array([[0], [0], [0], [0], [7], [9]])
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     table = el.Dataset.from_array(table, discretise={"X0": "frequency:4"})
-    >>> print(str(caught[0].message).partition(";")[0])
-    column 'X0': 2 bins, not the 4 of 'frequency:4': 67 % of its cells are 0
     """
 
 
@@ -238,7 +225,7 @@ class TimeLimitWarning(UserWarning):
     >>> import exactlearn as el
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     found = el.learn(el.read_dataset("cancer-mcar"), time_limit=0.0)
+    ...     found = el.learn(el.read_dataset("cancer-mcar"), ess="auto", time_limit=0.0)
     >>> [one.category for one in caught] == [TimeLimitWarning], found.ess
     (True, 1.0)
     """

@@ -463,9 +463,7 @@ def constraints_by_index(
     >>> constraints_by_index([RequiredAncestor("a", "b")], "constraints", ["a", "b"])
     (RequiredAncestor(ancestor=0, descendant=1),)
     """
-    return _renamed(
-        constraints, lambda v: variable_index(v, name, names) if isinstance(v, str) else v
-    )
+    return _renamed(constraints, lambda v: variable_index(v, name, names))
 
 
 def constraints_by_name(

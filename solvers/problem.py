@@ -12,6 +12,7 @@ value ``v``, so all chosen candidates agree on every choice they read.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +21,16 @@ from exactlearn._runtime.arguments import (
     ArcsLike,
     checked_arguments,
     instance_of,
+    parent_set,
+    refusal,
     register,
-    variables_by_index,
 )
 from exactlearn._runtime.display import ByValue
 from exactlearn.errors import InfeasibleError, OptionError
 
 from .constraints import Constraint, MaxParents, constraints_by_index, minimal_conflict, validate
+
+_HOW = "make a problem with Problem.from_candidates(names, tables)"
 
 Arc = tuple[int, int]
 """An arc ``(parent, child)`` of variable indices."""
@@ -102,6 +106,12 @@ class Problem(
     literals: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     complete: bool = True
     stopped: str = ""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> "Problem":
+        """Refuse candidates in place of their arrays."""
+        if args:
+            raise refusal("names", "the arrays by keyword", args[0], _HOW)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:  # noqa: D105
         if self.literal_first is None:
@@ -294,7 +304,8 @@ class Problem(
     ) -> "Problem":
         """Build a problem from one mapping of parent set to score for each variable.
 
-        Variables are given by their names or their indices.
+        Variables are given by their names or their indices; in parent sets an integer is always an
+        index, as in the ``parents`` of results.
 
         Examples
         --------
@@ -302,7 +313,7 @@ class Problem(
         3
         """
         sets = [
-            tuple(sorted(variables_by_index(parents, "candidates", names)))
+            tuple(sorted(parent_set(parents, "candidates", names)))
             for table in candidates
             for parents in table
         ]
@@ -474,7 +485,7 @@ class Problem(
             and self.literal_first[-1] == len(self.literals)
         )
         if not shapes_fit:
-            raise OptionError("the candidate arrays of the problem do not fit each other")
+            raise OptionError(f"the candidate arrays of the problem do not fit each other; {_HOW}")
         if not np.isfinite(self.scores).all():
             c = int(np.flatnonzero(~np.isfinite(self.scores))[0])
             raise OptionError(
@@ -505,6 +516,7 @@ register(
     problem=instance_of(
         Problem,
         "a Problem",
-        "make one with candidate_parent_sets(dataset, score), or read one with read_jkl(path)",
+        "make one with candidate_parent_sets(dataset, score) or Problem.from_candidates(names, "
+        "tables), or read one with read_jkl(path)",
     )
 )

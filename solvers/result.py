@@ -68,6 +68,8 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
     (('lung', 'tub'), ('either', 'tub'))
     >>> result.parents
     ((), (3, 5), (7,), (2, 5), (), (), (3,), (4, 5))
+    >>> result.is_certified
+    False
     >>> result.check(problem)
     """
 
@@ -89,6 +91,15 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
     def gap(self) -> float:
         """Relative gap ``(bound - score) / |score|``; infinite while nothing was found."""
         return relative_gap(self.score, self.bound)
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether there is a certificate that leaves no gap above `gap_limit`."""
+        proof = self.certificate
+        return (
+            proof is not None
+            and relative_gap(float(proof.score), float(proof.bound)) <= self.gap_limit
+        )
 
     def check(self, problem: Problem) -> None:
         """Recompute everything from the problem.

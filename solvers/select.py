@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.checkpoint import checkpoint_in
-from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl
+from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl, relative_gap
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
 
@@ -77,14 +77,17 @@ def solve(
         Called with an :class:`Event` when score or bound improve, and at least twice a second
         while SCIP or a block of dynamic programming lets us.
     threads
-        Threads of ``ordering``; as many as there are cores if not given.
+        Threads of ``ordering`` and of the order graph's pattern databases; as many as there are
+        cores if not given.
     memory_limit
-        Bytes that the states of the order graph may take; half of the machine's free memory if not
-        given.
+        Bytes that the states of the order graph may take; half of the memory that is free when its
+        search begins if not given.
     certify
         Whether to build a certificate of the bound, which a short program verifies with exact
         fractions (:mod:`exactlearn.solvers.certificates.certificate`). It is a proof of its own, by
-        cluster inequalities, built when the solver is done; of a time limit it gets half.
+        cluster inequalities, built when the solver is done; of a time limit it gets half. The time
+        limit or Ctrl-C may leave it unfinished (:attr:`Result.is_certified`); the status is that of
+        the search all the same.
     scores
         Text of the ``.jkl`` file that the problem was read from, for the certificate: its decimals
         may be more exact than floating point.
@@ -92,18 +95,18 @@ def solve(
         Tuning constants of all algorithms (:mod:`exactlearn.solvers.parameters`); the defaults
         serve well.
     checkpoint
-        Folder that keeps the state of the search, saved every ten seconds or so, and at its end: a
-        search that was interrupted, or killed, goes on when it is called again with the same
-        problem. It holds proofs of components, the relaxation's clusters, the states of the order
-        graph, and the open nodes of branch and cut of components without choices.
+        Folder that keeps the results of parts that took over a second: the best selection of a
+        component that is proven, and the relaxation of one, finished or ended by a limit. The same
+        search goes on with them when it is called again, also after a kill; a search tree or an
+        order graph that was not finished begins anew.
 
     Returns
     -------
     Result
         Checked by :meth:`Result.check`. Its status is ``optimal`` when proven, ``feasible`` at the
-        time limit, ``interrupted`` after Ctrl-C, and ``infeasible`` with a message that names the
-        constraints when they exclude every network. A proof holds up to floating point: ``1e-6``
-        of the score.
+        time limit, ``interrupted`` after Ctrl-C before the proof, and ``infeasible`` with a message
+        that names the constraints when they exclude every network. A proof holds up to floating
+        point: ``1e-6`` of the score.
 
     Raises
     ------
@@ -171,8 +174,6 @@ def solve(
             message = "no acyclic selection agrees on the values it reads"
             return _infeasible(solver, message, control.seconds)
         certificate = _certificate(strategy, control, scores) if certify else None
-        if certify and control.is_stopped:
-            status = "interrupted"
         result = _answer(strategy, status, control, time_limit, certificate)
         control.stage("%s: score %.10g, bound %.10g", status, result.score, result.bound)
     result.check(problem)
@@ -296,7 +297,7 @@ def _certificate(
     """Return the proof as far as it is built when the search is over."""
     progress = strategy.progress
     if control.is_stopped:
-        progress.note("the certificate was not begun")
+        progress.note("certificate unfinished: it was not begun")
     if control.is_stopped or progress.parents is None:
         return None
     from .certificates import prover  # takes long to import
@@ -312,10 +313,10 @@ def _certificate(
             parameters=strategy.parameters.proof,
         )
     except KeyboardInterrupt:  # the second Ctrl-C
-        progress.note("the certificate was given up")
+        progress.note("certificate unfinished: it was given up")
         return None
-    if control.is_stopped:
-        progress.note(f"the certificate proves the bound {found.bound}, found by then")
+    if relative_gap(float(found.score), float(found.bound)) > strategy.gap:
+        progress.note(f"certificate unfinished: it proves the bound {found.bound}")
     return found
 
 

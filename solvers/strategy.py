@@ -256,10 +256,7 @@ class Strategy:
         self._count(name, k)
         options = self._options(k, multipliers, kept)
         share = self._share(k) if COMPONENT_SOLVERS[name].shares_time else None
-        status = solve_component(COMPONENT_SOLVERS[name], self.progress, k, options, share)
-        if status == "optimal":
-            self._states.drop(f"{name}-{self.progress.components[k].digest}")
-        return status
+        return solve_component(COMPONENT_SOLVERS[name], self.progress, k, options, share)
 
     def _options(
         self, k: int, multipliers: Multipliers | None, kept: NDArray[np.bool_] | None = None
@@ -318,8 +315,6 @@ class Strategy:
             left = {**multipliers.state, "chosen": chosen, "kept": kept}
             if progress.control.seconds - begun >= LONG:
                 self._states.save(key, left)
-            else:
-                self._states.defer(key, left)
         status = (
             "optimal" if progress.closed[k] else self._search_left(k, left["kept"], multipliers)
         )

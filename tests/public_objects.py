@@ -34,7 +34,6 @@ def public_objects():
         el.equivalence_search(complete, "bdeu"),
         el.Imputer("posterior", network=network),
         el.Learning(),
-        el.LocalModels(complete, "bic"),
         el.MissingnessGraph.parse("lung <- smoke; dysp <- missing(lung)"),
         network.structure,
         el.cpdag(network.parents),

@@ -1,5 +1,7 @@
 """What public functions accept beside the types they name, and how they refuse the rest."""
 
+from inspect import signature
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,14 +36,16 @@ def naive_bayes():
 
 def test_one_name_stands_for_a_list_of_it(graph):
     assert el.query(NETWORK, targets="v4") == el.query(NETWORK, targets=["v4"])
-    assert el.joint_posterior(graph, "v4") == pytest.approx(el.joint_posterior(graph, ["v4"]))
-    assert el.entropy(graph, "v4") == el.entropy(graph, ["v4"])
+    assert el.joint_posterior(graph, None, "v4") == pytest.approx(
+        el.joint_posterior(graph, None, ["v4"])
+    )
+    assert el.entropy(graph, targets="v4") == el.entropy(graph, targets=["v4"])
     assert el.mutual_information(graph, "v1", "v4") == (
         el.mutual_information(graph, ["v1"], ["v4"])
     )
     assert el.mutual_information(graph, "v1", "v4", given=()) > 0
-    best = el.most_probable_states(graph, "v4").best
-    assert best == el.most_probable_states(graph, ["v4"]).best
+    best = el.most_probable_states(graph, None, "v4").best
+    assert best == el.most_probable_states(graph, None, ["v4"]).best
     assert el.query_rows(graph, TABLE, "v4").names == ("v4",)
     assert el.Dataset.from_array(np.array([["a"], ["b"], ["NA"]]), "v4", missing="NA").names == (
         "v4",
@@ -86,7 +90,7 @@ def test_naive_bayes_is_asked_as_the_network_with_its_latent_variable(naive_baye
         assert ours.posterior == {n: pytest.approx(p) for n, p in theirs.posterior.items()}
     with pytest.raises(OptionError, match="no variable 'v5'"):
         el.query(naive_bayes, {"v5": "yes"})
-    assert el.entropy(naive_bayes) == pytest.approx(el.entropy(latent, naive_bayes.names))
+    assert el.entropy(naive_bayes) == pytest.approx(el.entropy(latent, targets=naive_bayes.names))
     with pytest.raises(ArgumentError, match="expected a BayesianNetwork, a DecisionGraph or a Na"):
         el.entropy(TABLE)
 
@@ -119,7 +123,7 @@ def test_the_divergence_of_networks_is_that_of_their_graphs(graph):
         (lambda: el.query("asia.bif"), "'model': .*found 'asia.bif', of type str; .*read_bif"),
         (lambda: el.query(NETWORK, ["v1"]), r"'evidence': expected a mapping"),
         (lambda: el.query(NETWORK, targets=[4.5]), "'targets': .* found '4.5', of type float"),
-        (lambda: el.joint_posterior(NETWORK, None), "'variables': .* found None"),
+        (lambda: el.joint_posterior(NETWORK, {}, None), "'targets': .* found None"),
         (lambda: el.refine(NETWORK, TABLE), "of type BayesianNetwork; .*compile_network"),
         (
             lambda: el.solve(TABLE),
@@ -133,7 +137,7 @@ def test_the_divergence_of_networks_is_that_of_their_graphs(graph):
         (lambda: el.Dataset.from_frame(FRAME, discretise=2), "'discretise': expected a"),
         (lambda: el.read_dataset("t.csv", states="a=b,c"), "'states': expected the states of"),
         (lambda: el.read_dataset("t.csv", separator=1), "'separator': expected a text"),
-        (lambda: el.sensitivity(NETWORK, 0, "no", ("v1", "no")), "expected a DecisionGraph"),
+        (lambda: el.sensitivity(NETWORK, 0, "no", {}, ("v1", "no")), "expected a DecisionGraph"),
     ],
 )
 def test_arguments_of_the_wrong_kind_are_refused_with_what_to_pass(call, message):
@@ -149,7 +153,7 @@ def test_a_profile_belongs_to_its_table():
 
 
 def test_a_family_has_known_indices():
-    with pytest.raises(OptionError, match="expected indices from 0 to 1"):
+    with pytest.raises(OptionError, match="an index from 0 to 1"):
         el.score_family(COMPLETE, 1, [2], "bdeu")
 
 
@@ -176,7 +180,7 @@ WRONG_ARGUMENTS = {
         lambda: el.report(TWENTY_ROWS, "page.html"),
         "DataFrame; learn from a table",
     ),
-    "graph of a frame": (lambda: el.write_graph(TWENTY_ROWS, "graph.txt"), "pass a network"),
+    "graph of a frame": (lambda: el.write_graph(TWENTY_ROWS, "graph.json"), "pass a network"),
     "tiers as a text": (lambda: el.learn(TWENTY_ROWS, tiers="a;b"), "groups of variables"),
     "list of rows": (lambda: el.learn([[0, 1], [1, 0]]), "pandas.DataFrame"),
 }
@@ -193,8 +197,8 @@ def test_a_single_text_stands_for_a_list_a_graph_or_all_columns(tmp_path):
     learned = el.learn(TWENTY_ROWS, tiers=["b", "a"])
     assert learned == el.learn(TWENTY_ROWS, tiers=[["b"], ["a"]])
     for source in (learned, learned.network, learned.structure):
-        el.write_graph(source, tmp_path / "graph.txt")
-        assert el.read_graph(tmp_path / "graph.txt") == learned.structure
+        el.write_graph(source, tmp_path / "graph.json")
+        assert el.read_graph(tmp_path / "graph.json") == learned.structure
     numbers = pd.DataFrame({"x": [k + 0.1 for k in range(40)] * 2, "y": [0, 1] * 40})
     found = el.learn(numbers, discretise="frequency:2")
     assert found == el.learn(numbers, discretise={"*": "frequency:2"})
@@ -209,3 +213,56 @@ def test_a_parameter_that_there_is_not_is_named_with_the_nearest():
 def test_an_imputer_made_of_a_table_says_where_the_table_goes(table):
     with pytest.raises(ArgumentError, match=r"'mode'.*Imputer\(\)\.fit\(table\)"):
         el.Imputer(table)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [el.query, el.joint_posterior, el.most_probable_states, el.entropy, el.independences],
+)
+def test_evidence_stands_before_targets(function):
+    assert list(signature(function).parameters)[:3] == ["model", "evidence", "targets"]
+    function(NETWORK, {}, ["v1"])
+    with pytest.raises(TypeError, match="'evidence': expected a mapping"):
+        function(NETWORK, ["v1"], {})
+
+
+def test_a_structure_is_given_in_any_form(tmp_path):
+    networkx = pytest.importorskip("networkx")
+    table = el.read_dataset("cancer-mcar-complete")
+    network = el.read_bif("cancer")
+    el.write_graph(network.structure, tmp_path / "graph.json")
+    forms = [
+        {"Cancer": ["Pollution", "Smoker"], "Xray": "Cancer", "Dyspnoea": ["Cancer"]},
+        list(network.structure.arcs),
+        [(p, v) for v, ps in enumerate(network.parents) for p in ps],
+        network.to_networkx(),
+        el.read_graph(tmp_path / "graph.json"),
+    ]
+    for form in forms:
+        for fit in (el.fit_em, el.fit_complete, el.fit_deletion):
+            found = fit(table, form)
+            assert getattr(found, "model", found).parents == network.parents
+    assert el.fit_complete(table, [("Smoker", "Cancer")]).parents == ((), (), (1,), (), ())
+    five = [("Smoker", v) for v in ("Pollution", "Cancer", "Xray", "Dyspnoea")]
+    found = el.fit_complete(table, [*five, ("Cancer", "Xray")]).parents  # as many as variables
+    assert found == ((1,), (), (1,), (1, 2), (1,))
+    for undirected in (networkx.Graph(five), tmp_path / "graph.json", str(tmp_path)):
+        with pytest.raises(ArgumentError, match="parents of each variable"):
+            el.fit_em(table, undirected)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: el.Problem([{(): -1.0}]),
+        lambda: el.Problem({"a": {(): -1.0}}),
+        lambda: el.Problem(["a"], [{(): -1.0}]),
+        lambda: el.Problem(names=("a", "b")),
+        lambda: el.solve({"a": {(): -1.0}}),
+        lambda: el.solve([{(): -1.0}]),
+    ],
+    ids=["list", "dict", "two", "names", "solve a dict", "solve a list"],
+)
+def test_a_wrong_problem_says_how_to_make_one(call):
+    with pytest.raises(ExactlearnError, match=r"Problem.from_candidates\(names, tables\)"):
+        call()

@@ -102,12 +102,13 @@ def test_the_readme_is_short():
     assert len(README.splitlines()) < 150
 
 
-def test_the_two_set_up_commands_are_one_line_each():
+def test_set_up_commands_are_one_line_each():
     commands = [text.strip() for _, _, text in blocks(PAGES[0]) if SET_UP in text]
-    assert len(commands) == 2
+    assert len(commands) == 3
     assert all("\n" not in command for command in commands)
     assert commands[0].endswith("exactlearn run asia")
     assert "-m pytest" in commands[1]
+    assert "sphinx-build" in commands[2]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)

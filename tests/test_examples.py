@@ -13,9 +13,10 @@ KERNEL_ARRAYS = {
     "DecisionGraph": "first_parameters first_successors layout parameter_offsets plan "
     "successor_offsets",
     "Augmentation": "of",
+    "NaiveBayes": "conditional joint parameters_of posterior row_posteriors starts table",
 }
 """Members that only other modules of the package call: of decision graphs the arrays that kernels
-read, of augmentations what makes one of a search."""
+read, of augmentations what makes one of a search, of naive Bayes models what queries ask."""
 
 PUBLIC = {name: getattr(el, name) for name in el.__all__}
 CLASSES = {name: value for name, value in PUBLIC.items() if inspect.isclass(value)}

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import exactlearn as el
+from tests.network_oracle import joint
 
 
 def frame():
@@ -48,10 +49,43 @@ def test_frames_are_refined_completed_and_judged_by_the_states_of_the_model():
     assert values.tolist() == few["a"].tolist()
 
 
+def joint_of(model):
+    """Return the joint distribution of a model with few variables, from its own parameters."""
+    if isinstance(model, el.BayesianNetwork):
+        return joint(model)
+    if isinstance(model, el.DecisionGraph):
+        return joint(LEARNED.network)  # that it was compiled from
+    full = 0.0
+    for k, weight in enumerate(model.prior):
+        for v in range(model.n_variables):
+            weight = np.multiply.outer(weight, model.parameters_of(v)[:, k])
+        full = full + weight
+    return full
+
+
+@pytest.mark.parametrize("kind", ["network", "decision graph", "naive Bayes"])
+def test_log_likelihoods_of_rows_are_those_of_the_joint_with_missing_cells_summed_out(kind):
+    model, rows = MODELS[kind], FRAME.drop(columns="row").head(40).astype(object)
+    full, table = joint_of(model), LEARNED.dataset.part(slice(40))
+    complete = model.log_likelihood_rows(rows)
+    assert complete.shape == (40,)
+    np.testing.assert_allclose(complete, np.log(full[tuple(table.codes.T)]))
+    hidden = np.random.default_rng(1).random(rows.shape) < 0.4
+    codes = np.where(hidden, -1, table.codes)
+    cells = [tuple(slice(None) if code < 0 else code for code in row) for row in codes]
+    expected = [np.log(full[cell].sum()) for cell in cells]
+    in_order = rows.mask(hidden)[["age", "b", "a"]]
+    for some in (in_order, el.Dataset(codes, table.names, table.states)):
+        np.testing.assert_allclose(model.log_likelihood_rows(some), expected, atol=1e-12)
+
+
 def test_arrays_have_the_states_of_the_model_by_place():
     array = np.array([["u", "x"], ["v", "y"], ["u", "x"], ["v", "x"]], dtype=object)
     network = el.learn(array).network
     assert el.query_rows(network, array[:1], "X0").posteriors[0].tolist() == [[1, 0]]
+    both = network.log_likelihood_rows(array)
+    assert network.log_likelihood_rows(array[1:2]).tolist() == [both[1]]
+    assert el.compile_network(network).log_likelihood_rows(array) == pytest.approx(both)
 
 
 def test_a_state_or_columns_that_the_model_lacks_are_refused():
@@ -63,7 +97,7 @@ def test_a_state_or_columns_that_the_model_lacks_are_refused():
 
 
 def test_learn_does_not_send_elsewhere_for_parameters_of_its_own():
-    with pytest.raises(el.ExactlearnError, match=r"drop=\['row'\]") as caught:
+    with pytest.raises(el.ExactlearnError, match=r"drop=\['age', 'row'\]") as caught:
         el.learn(FRAME)
     assert "from_frame" not in str(caught.value)
     with pytest.raises(el.ExactlearnError, match="from_frame"):

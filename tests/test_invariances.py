@@ -112,7 +112,8 @@ def refined_objective(table: Dataset) -> float:
     row = np.zeros((1, table.n_variables), dtype=np.int8)
     begun = fit_complete(Dataset(row, table.names, table.states), chain(table))
     graph = compile_network(begun, steps=0)
-    found = refine(graph, table, starts=1, tolerance=1e-12, iterations=10_000)
+    how = {"smoothing": 1.0, "tolerance": 1e-12, "iterations": 10_000}
+    found = refine(graph, table, starts=1, **how)
     return found.objectives[-1]  # flat at its maximum, where the log-likelihood is not
 
 

@@ -59,3 +59,12 @@ def test_scores_are_named_as_they_are_given():
     with parameters_written(lambda parameter, value: f"<{parameter}>"):
         assert as_written("drop", ["a"]) == "<drop>"
     assert as_written("drop", ["a"]) == "drop=['a']"
+
+
+def test_what_a_message_lists_is_not_cut_but_what_it_quotes():
+    names = ", ".join(f"'column {k}'" for k in range(500))
+    cure = "; drop them (drop=['column 0'])"
+    for quoted in (2000 * "x", 500 * "many words "):
+        message = str(el.errors.DataError(f"found {quoted!r} in the model's columns {names}{cure}"))
+        assert message.endswith(f"{names}{cure}")
+        assert len(message) < len(names + cure) + 120

@@ -13,9 +13,8 @@ from exactlearn._runtime.display import ByValue
 from tests.public_objects import public_objects
 
 WITHOUT_OBJECTS = {
-    "BinningWarning",
+    "ColumnWarning",
     "ExactlearnError",
-    "LeftOutWarning",
     "Score",
     "TimeLimitWarning",
 }

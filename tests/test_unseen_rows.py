@@ -14,7 +14,6 @@ import pytest
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.missingness import hide
-from exactlearn.evaluation.models import log_likelihoods
 from exactlearn.formats.models import read_model
 from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.instances import locate
@@ -44,11 +43,12 @@ STAGES = {
     "compile and merge": ("compile solved.bif --merge-budget 0.01", GRAPH),
     "compile and merge by rows": ("compile solved.bif --merge-budget 0.01 --data whole.csv", GRAPH),
     "fit a graph": ("fit solved.pdg.json missing.csv", GRAPH),
-    "learn a graph": ("learn-pdg whole.csv", GRAPH),
-    "learn a graph by EM": ("learn-pdg missing.csv", GRAPH),
+    "learn a graph": ("learn-pdg whole.csv --method direct", GRAPH),
+    "learn a graph by EM": ("learn-pdg missing.csv --method em", GRAPH),
     "learn a naive Bayes model": ("learn-nb whole.csv", NAIVE_BAYES),
     "learn a naive Bayes model by EM": ("learn-nb missing.csv --smoothing cv", NAIVE_BAYES),
-    "hybrid": ("learn-pdg whole.csv --method hybrid --network learnt", GRAPH),
+    "hybrid": ("learn-pdg whole.csv --network learnt", GRAPH),
+    "hybrid with missing cells": ("learn-pdg missing.csv", GRAPH),
 }
 
 
@@ -65,7 +65,7 @@ class Instance:
         states = dict(zip(model.names, model.states, strict=True))
         fresh = read_dataset(self.folder / "fresh.csv", states=states)
         assert fresh.names == model.names
-        logs = log_likelihoods(model, fresh)
+        logs = model.log_likelihood_rows(fresh)
         assert not np.isneginf(logs).any(), f"{np.isneginf(logs).sum()} fresh rows are impossible"
         return float(logs.mean())
 

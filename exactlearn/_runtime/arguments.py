@@ -1,15 +1,17 @@
 """Checks of the arguments of public functions, by the names of their parameters.
 
 A pandas frame or an array stands for a table, the name of a score for the score, a single string
-for a list of one name, and a name or an index for a variable. Anything else of the wrong kind
-raises an error that says what to pass instead.
+for a list of one name, and a name or an index for a variable. Where a variable is named by a whole
+number, as a column of a frame with integer labels is, an integer is a name and never an index
+(:func:`variable_index`). Anything else of the wrong kind raises an error that says what to pass
+instead.
 """
 
 import inspect
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import lru_cache, wraps
 from numbers import Real
 from operator import index
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -44,6 +46,10 @@ Names = Sequence[str] | None
 """The names of the variables, where they are known."""
 
 
+class Index(int):
+    """The index of a variable that was looked up: no later check takes it for a name."""
+
+
 @dataclass(frozen=True)
 class ByName:
     """A check of variables, given by their names or by their indices.
@@ -66,11 +72,12 @@ class LikeModel:
     Parameters
     ----------
     check
-        Called with the argument, the name of its parameter and the function's argument ``model``,
-        ``network``, ``pdg`` or ``train`` with states, or nothing.
+        Called with the argument, the name of its parameter, the function's argument ``model``,
+        ``network``, ``pdg``, ``train`` or ``self`` with states, or nothing, and its argument
+        ``tidy``, or nothing where neither the function nor its object has one.
     """
 
-    check: Callable[[Any, str, Any], Any]
+    check: Callable[[Any, str, Any, bool | None], Any]
 
 
 def checked_arguments(
@@ -117,7 +124,9 @@ def checked_arguments(
 
             put(by_kind)
             for table in tables:
-                put([table], _model(given))
+                tidy = False if "tidy" in signature.parameters else None
+                tidy = given.get("tidy", getattr(given.get("self"), "tidy", tidy))
+                put([table], _model(given), tidy)
             if by_name:  # these need what the others make of the arguments
                 put(by_name, _names(given))
             return function(*bound.args, **bound.kwargs)
@@ -167,7 +176,7 @@ def set_by_name(variables: Iterable[int], names: Sequence[str]) -> frozenset[str
 
 def _model(given: Mapping[str, Any]) -> Any:
     """Return the argument whose states the tables beside it have."""
-    models = (given.get(name) for name in ("model", "network", "pdg", "train"))
+    models = (given.get(name) for name in ("model", "network", "pdg", "train", "self"))
     return next((model for model in models if hasattr(model, "states")), None)
 
 
@@ -191,6 +200,18 @@ def register(**checks: Check | ByName | LikeModel) -> None:
 def listed(names: str | Iterable[str]) -> Iterable[str]:
     """Return a list of names as it is, and a single string as a list of it."""
     return [names] if isinstance(names, str) else names
+
+
+def as_labels(value: Any, name: str = "names") -> list[Any]:
+    """Return a list of names or integers, for :func:`names_of`; a single one is a list of it."""
+    if isinstance(value, int | np.integer):
+        return [value]
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        labels = list(value)
+        if all(isinstance(each, str | int | np.integer) for each in labels):
+            return labels
+        value = labels
+    return as_names(value, name)
 
 
 def as_names(value: Any, name: str = "names") -> list[str]:
@@ -295,12 +316,17 @@ def _jobs(value: Any, name: str) -> Any:
     return value
 
 
-def _ess(value: Any, name: str) -> Any:
-    if value in (None, "auto"):
-        return value
-    if isinstance(value, str):
-        raise refusal(name, "a number or 'auto'", value, "pass 1.0, say")
-    return _number(value, name)
+def number_or(word: str) -> Callable[[Any, str], Any]:
+    """Return a check of an argument that is a number or one word."""
+
+    def check(value: Any, name: str) -> Any:
+        if isinstance(value, str) and value == word:
+            return value
+        if isinstance(value, str):
+            raise refusal(name, f"a number or {word!r}", value, "pass 1.0, say")
+        return _number(value, name)
+
+    return check
 
 
 def number_or_none(value: Any, name: str) -> Any:
@@ -353,6 +379,8 @@ def _no_arcs(value: Any, name: str) -> ArgumentError:
 def variable_index(value: Any, name: str, names: Names) -> int:
     """Return the index of a variable, given by its name or its index.
 
+    Where any name is a whole number, an integer is a name.
+
     Raises
     ------
     ArgumentError
@@ -364,21 +392,38 @@ def variable_index(value: Any, name: str, names: Names) -> int:
     --------
     >>> variable_index("b", "child", ["a", "b"]), variable_index(1, "child", ["a", "b"])
     (1, 1)
+    >>> variable_index(0, "child", ["3", "2", "0"])
+    2
     """
     if isinstance(value, str) and names is not None:
         if value not in names:
             raise OptionError(f"{name}: no variable {value!r}{did_you_mean(value, names)}")
-        return list(names).index(value)
+        return Index(list(names).index(value))
     try:
         found = index(value)
     except TypeError:
         expected = "the index of a variable" if names is None else "the name or the index of one"
         raise refusal(name, expected, value, "pass 0 for the first variable, say") from None
-    if names is not None and not 0 <= found < len(names):
+    if names is None:
+        return found
+    if not isinstance(value, Index) and _has_numbers(tuple(names)):
+        if str(found) not in names:
+            raise OptionError(
+                f"{name}: no variable {found}; where variables are named by whole numbers, an "
+                f"integer is a name{did_you_mean(str(found), names)}"
+            )
+        return Index(list(names).index(str(found)))
+    if not 0 <= found < len(names):
         raise OptionError(
             f"{name}: no variable {found}; expected a name, or an index from 0 to {len(names) - 1}"
         )
-    return found
+    return Index(found)
+
+
+@lru_cache(maxsize=16)
+def _has_numbers(names: tuple[str, ...]) -> bool:
+    """Return whether any variable is named by a whole number."""
+    return any(one.removeprefix("-").isdecimal() for one in names)
 
 
 def variables_by_index(value: Any, name: str, names: Names) -> tuple[int, ...]:
@@ -399,8 +444,16 @@ def variables_by_index(value: Any, name: str, names: Names) -> tuple[int, ...]:
     return tuple(variable_index(one, name, names) for one in value)
 
 
-def _names_of(value: Any, name: str, names: Names) -> list[str]:
-    """Return the names of variables; a single name stands for a list of it."""
+def names_of(value: Any, name: str, names: Names) -> list[str]:
+    """Return the names of variables by name or index; a single one stands for a list of it.
+
+    A name that is unknown is left for the function to refuse.
+
+    Examples
+    --------
+    >>> names_of([1, "a"], "drop", ["a", "b"]), names_of(2, "drop", ["3", "2"])
+    (['b', 'a'], ['2'])
+    """
     if names is None or isinstance(value, str) or value is None:
         return as_names(value, name)
     value = value if isinstance(value, Iterable) else (value,)
@@ -423,6 +476,7 @@ def _state_of_one(value: Any, name: str, names: Names) -> tuple[str, str]:
 
 def _evidence(value: Any, name: str, names: Names) -> Mapping[str, Any]:
     """Return the observed states by name, of a mapping or of a row of a pandas frame."""
+    value = {} if value is None else value
     if not (isinstance(value, Mapping) or type(value).__name__ == "Series"):
         instead = "pass {'smoke': 'yes'}, say, or a row of a frame"
         raise refusal(name, "a mapping of variables to states", value, instead)
@@ -443,9 +497,10 @@ def parents_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, ..
     Parameters
     ----------
     value
-        The parents of each variable by name or index, in order; a mapping from variables to their
-        parents, where the others have none; or what has ``parents``, such as a result or a network,
-        whose variables are matched by name.
+        The parents of each variable by name or index, in order (here an integer is always an
+        index, as in the ``parents`` of results); a mapping from variables to their parents, where
+        the others have none; arcs, each a pair of variables; a directed graph of networkx; or what
+        has ``parents``, such as a result or a network, whose variables are matched by name.
     name, names
         The parameter; the names of the variables, where they are known.
 
@@ -460,6 +515,8 @@ def parents_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, ..
     --------
     >>> parents_by_index({"b": "a"}, "parents", ["a", "b"])
     ((), (0,))
+    >>> parents_by_index([("a", "b")], "parents", ["a", "b"])
+    ((), (0,))
     """
     found, own = getattr(value, "parents", value), getattr(value, "names", None)
     if own and names is not None and tuple(own) != tuple(names) and found is not value:
@@ -468,20 +525,43 @@ def parents_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, ..
             raise OptionError(f"{name}: expected the same variables; only one has {strange[0]!r}")
         pairs = zip(own, found, strict=True)
         found = {child: [own[p] for p in family] for child, family in pairs}
+    if isinstance(value, str | os.PathLike):
+        raise refusal(name, "the parents of each variable", value, "pass read_graph(path)")
+    if names is not None and hasattr(found, "adj"):
+        if not hasattr(found, "predecessors"):
+            raise refusal(name, "the parents of each variable", value, "pass a directed graph")
+        found = {child: sorted(found.predecessors(child), key=list(names).index) for child in found}
     try:
+        if names is not None and _are_arcs(found):
+            heads: dict[int, set[int]] = {}
+            for tail, head in arcs_by_index(found, name, names):
+                heads.setdefault(head, set()).add(tail)
+            return tuple(tuple(sorted(heads.get(v, ()))) for v in range(len(names)))
         if isinstance(found, Mapping) and names is not None:
             families: list[tuple[int, ...]] = [()] * len(names)
             for child, family in found.items():
-                families[variable_index(child, name, names)] = _members(family, name, names)
+                families[variable_index(child, name, names)] = variables_by_index(
+                    family, name, names
+                )
             return tuple(families)
-        return tuple(_members(family, name, names) for family in found)
+        return tuple(parent_set(family, name, names) for family in found)
     except TypeError:
         expected = "the parents of each variable" + ", by index" * (names is None)
         instead = "pass the .parents of a result, or [(), (0,)] for the arc 0 -> 1"
         raise refusal(name, expected, value, instead) from None
 
 
-def _members(family: Any, name: str, names: Names) -> tuple[int, ...]:
+def _are_arcs(value: Any) -> bool:
+    """Return whether all are pairs: no list of parent sets is, as a DAG has a root."""
+    return (
+        isinstance(value, list | tuple | set | frozenset)
+        and len(value) > 0
+        and all(isinstance(one, list | tuple) and len(one) == 2 for one in value)
+    )
+
+
+def parent_set(family: Any, name: str, names: Names) -> tuple[int, ...]:
+    """Return the parents of one variable, where an integer is always an index."""
     # That an index is one of a variable is for the function to check.
     return tuple(
         variable_index(one, name, names) if isinstance(one, str) else index(one)
@@ -491,7 +571,10 @@ def _members(family: Any, name: str, names: Names) -> tuple[int, ...]:
 
 def family(value: Any, name: str, names: Names) -> tuple[int, ...]:
     """Return the parents of one variable."""
-    return parents_by_index([value], name, names)[0]
+    if isinstance(value, Iterable):
+        return variables_by_index(value, name, names)
+    instead = "pass ['smoke'] or [0], say"
+    raise refusal(name, "the parents of a variable", value, instead)
 
 
 def _forest(value: Any, name: str, names: Names) -> Any:
@@ -537,8 +620,8 @@ CHECKS: dict[str, Check | ByName | LikeModel] = {
     "max_parents": number_or_none,
     "time_limit": _seconds,
     "jobs": _jobs,
-    "ess": _ess,
-    **dict.fromkeys(_NAMES.split(), ByName(_names_of)),
+    "ess": number_or("auto"),
+    **dict.fromkeys(_NAMES.split(), ByName(names_of)),
     **dict.fromkeys(_TEXTS.split(), as_text),
     **dict.fromkeys(_NUMBERS.split(), _number),
 }

@@ -48,7 +48,6 @@ def ascend(
     *,
     iterations: int,
     least_gain: float = -inf,
-    may_fall: bool = False,
     on_iteration: Callable[[State], None] | None = None,
     control: SearchControl = UNLIMITED,
 ) -> tuple[State, bool]:
@@ -65,9 +64,6 @@ def ascend(
         Most steps to do.
     least_gain
         The ascent ends when a step gains no more of the objective than this.
-    may_fall
-        Whether the objective is approximate and may fall: then the ascent ends when it changes no
-        more than that.
     on_iteration
         Called with the first state and after each step.
     control
@@ -92,8 +88,7 @@ def ascend(
             return state, True
         if isnan(following.objective):
             return state, False
-        gain = following.objective - state.objective if may_fall else _gain(state, following)
-        converged = (abs(gain) if may_fall else gain) <= least_gain
+        converged = _gain(state, following) <= least_gain
         state = following
         if on_iteration:
             on_iteration(state)
@@ -147,26 +142,11 @@ class EMStart(NamedTuple):
     converged: bool
 
 
-class Approximation(NamedTuple):
-    """How much of EM's inference was approximate.
-
-    Attributes
-    ----------
-    rows
-        Share of the rows, by weight, with approximate inference.
-    unconverged
-        Share of the rows whose messages had not converged in the last E-step.
-    """
-
-    rows: float
-    unconverged: float
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class EMResult(
     ByValue,
     Generic[M],
-    shown="model log_likelihood iterations converged starts approximation",
+    shown="model log_likelihood iterations converged starts smoothing",
 ):
     """Fitted parameters and how EM got there.
 
@@ -187,8 +167,8 @@ class EMResult(
     symmetric
         Variables in whose states the first start is symmetric: from there EM cannot tell them
         apart.
-    approximation
-        Of how many rows inference was approximate; log-likelihoods and objectives then are, too.
+    smoothing
+        Pseudo-counts for each parameter of a refined decision graph.
 
     Examples
     --------
@@ -207,7 +187,7 @@ class EMResult(
     starts: tuple[EMStart, ...]
     is_complete: bool
     symmetric: tuple[str, ...] = ()
-    approximation: Approximation | None = None
+    smoothing: float | None = None
 
     @property
     def log_likelihood(self) -> float:
@@ -225,11 +205,6 @@ class EMProblem(Protocol[M_co]):
 
     total_weight: float
     """Weight of all rows."""
-
-    @property
-    def is_approximate(self) -> bool:
-        """Whether the objective is approximate and may fall."""
-        ...
 
     def model(self, parameters: NDArray[np.float64]) -> M_co:
         """Return the model with these parameters."""
@@ -393,7 +368,6 @@ def _ascended(
         Overrelaxation(problem, least_gain).step,
         iterations=iterations,
         least_gain=least_gain,
-        may_fall=problem.is_approximate,
         on_iteration=record,
         control=control,
     )

@@ -1,20 +1,21 @@
-"""The state of a search in a folder, from which a later search goes on.
+"""Results of a search's parts in a folder, from which a later search goes on.
 
-Each algorithm keeps its own state, as arrays, under a key that names the algorithm and what it
-works on: a digest of all that the state depends on. So a folder may hold the states of many
-searches, and a search that finds no state under its key begins at the beginning.
+Each part keeps its result, as arrays, under a key that names what was done and to what: a digest of
+all that the result depends on. The version of exactlearn stands in the file's name, too. So a
+folder may hold the results of many searches, and a search that finds nothing under its key begins
+at the beginning.
 """
 
 import hashlib
 import os
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
-from time import monotonic
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+import exactlearn
 from exactlearn._runtime.control import LOG, SearchControl
 from exactlearn._runtime.files import atomic_write
 from exactlearn.errors import FormatError, OptionError
@@ -24,16 +25,12 @@ State = Mapping[str, ArrayLike]
 
 
 class Checkpoint:
-    """States of searches in a folder.
+    """Results of parts of searches in a folder.
 
     Parameters
     ----------
     folder
         Made if it does not exist; without one nothing is kept.
-    pause
-        Seconds between two saves of one state, at least.
-    share
-        Share of the time that saving may take.
 
     Raises
     ------
@@ -41,13 +38,8 @@ class Checkpoint:
         When the folder cannot be made.
     """
 
-    def __init__(
-        self, folder: Path | None = None, *, pause: float = 10.0, share: float = 0.05
-    ) -> None:
-        self.folder, self.pause, self.share = folder, pause, share
-        self._waiting: dict[str, State] = {}
-        self._due: dict[str, float] = {}
-        self._took: dict[str, float] = {}
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
         if folder is not None:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -69,61 +61,43 @@ class Checkpoint:
         if path is None or not path.exists():
             return {}
         try:
-            LOG.info("going on from the state %s", path.name)
-            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-                return {name: file[name] for name in file.files}
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise FormatError(
-                f"{path}: no state of a search ({error}); remove the file to begin this part anew"
-            ) from error
-
-    def offer(self, key: str, state: Callable[[], State], *, last: bool = False) -> None:
-        """Save a state if that is due: the first one after a pause.
-
-        Parameters
-        ----------
-        key
-            Names the algorithm and what it works on.
-        state
-            Returns the state.
-        last
-            Whether the search ends here: then the state is saved unless that took over a second
-            before, which the end of a search has not.
-        """
-        now = monotonic()
-        due = self._due.setdefault(key, now + self.pause)
-        if self.folder is not None and (self._took.get(key, 0.0) < 1.0 if last else now >= due):
-            self.save(key, state())
-            took = monotonic() - now
-            self._took[key] = took
-            self._due[key] = monotonic() + max(self.pause, took / self.share)
-
-    def defer(self, key: str, state: State) -> None:
-        """Save a state together with the next one: a later search depends on it."""
-        self._waiting[key] = state
+            saved = path.read_bytes()
+        except OSError as error:
+            raise _damaged(path, error.strerror or "unreadable") from error
+        if hashlib.sha256(saved[:-_SEAL]).digest() != saved[-_SEAL:]:
+            raise _damaged(path, "cut short or changed")
+        LOG.info("going on from the state %s", path.name)
+        with np.load(BytesIO(saved[:-_SEAL]), allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
 
     def save(self, key: str, state: State) -> None:
         """Save a state; a state under that key is replaced at once, or not at all."""
-        waiting, self._waiting = self._waiting, {}
-        for earlier, deferred in waiting.items():
-            self.save(earlier, deferred)
         path = self._path(key)
         if path is not None:
-            arrays = {name: np.asarray(array) for name, array in state.items()}
-            atomic_write(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+            file = BytesIO()
+            np.savez(file, **{name: np.asarray(array) for name, array in state.items()})  # type: ignore[arg-type]
+            atomic_write(path, file.getvalue() + hashlib.sha256(file.getbuffer()).digest())
 
     def drop(self, key: str) -> None:
-        """Remove the state under a key: the search that it belongs to has ended."""
-        self._waiting.pop(key, None)
+        """Remove the state under a key: another one covers it."""
         path = self._path(key)
         if path is not None:
             path.unlink(missing_ok=True)
 
     def _path(self, key: str) -> Path | None:
-        return None if self.folder is None else self.folder / f"{key}.npz"
+        return None if self.folder is None else self.folder / f"{key}-{exactlearn.__version__}.npz"
 
+
+_SEAL = hashlib.sha256().digest_size
+"""Bytes at the end of a file by which damage is noticed."""
 
 _NOWHERE = Checkpoint()
+
+
+def _damaged(path: Path, why: str) -> FormatError:
+    return FormatError(
+        f"{path}: no result of a search ({why}); remove the file to begin this part anew"
+    )
 
 
 def states_of(control: SearchControl) -> Checkpoint:

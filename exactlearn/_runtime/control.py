@@ -2,8 +2,9 @@
 
 Every long computation looks at :attr:`SearchControl.is_over` between two blocks of work, and
 returns what it has when the search is over. While a control runs, Ctrl-C sets its wish to stop, and
-SIGTERM does, too; a second Ctrl-C raises :class:`KeyboardInterrupt`. No other module touches
-signals.
+SIGTERM does, too; a second Ctrl-C raises :class:`KeyboardInterrupt`. In a command, whatever does
+not hear a second signal, such as a kernel, is ended by :func:`ended_by_signal`. No other module
+touches signals.
 """
 
 import logging
@@ -16,10 +17,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf, isfinite
 from pathlib import Path
+from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
-from exactlearn._runtime.compilation_notice import clock
+from exactlearn._runtime.compilation_notice import COMPILATIONS, clock
 from exactlearn.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -40,8 +42,10 @@ UNFINISHED: set[Path] = set()
 """Files that are being written, which a process that ends at once removes."""
 
 GRACE = 0.7
-"""Seconds that a command without a result to keep has to end by itself after a signal."""
+"""Seconds that a process has to end by itself after the signal that ends it."""
 
+REPEATED = 0.5
+"""Seconds within which several SIGTERM are one: ``timeout`` sends it to a process and its group."""
 
 ROUNDING = 1e-9
 """Largest difference, relative to its size, between a score and its recomputation."""
@@ -174,7 +178,7 @@ class SearchControl:
         self.state: Callable[[], Event] = lambda: Event(self.seconds, -inf, inf, 0, None)
         self.trace: list[tuple[float, float, float]] = []
         self._reported_at = self.begun
-        self._is_stopped = False
+        self._is_stopped = self._has_incumbent = False
         self._enclosing: SearchControl | None = None
 
     @classmethod
@@ -284,6 +288,8 @@ class SearchControl:
 
     def _report(self, event: Event) -> None:
         self._reported_at = clock()
+        if event.parents is not None:
+            self.outermost._has_incumbent = True
         if self.on_event is not None:
             self.on_event(event)
         elif self.outer is not None:
@@ -311,32 +317,15 @@ class SearchControl:
                 yield self
         finally:
             _running.reset(token)
+            if enclosing is None and _is_main_thread():
+                _deferred.clear()
 
     def _take_interrupt(self, number: int, frame: FrameType | None) -> None:
         if self.is_stopped:
             raise KeyboardInterrupt
         self.stop()
-
-
-class Budget(SearchControl):
-    """A control whose time limit stops all that runs under it, as Ctrl-C does.
-
-    Searches that are given limits of their own look for the wish to stop only.
-    """
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether the search is to stop: by Ctrl-C or a call of `stop`, or because time is up."""
-        return super().is_stopped or clock() >= self.deadline
-
-    def part(self, share: float) -> "Budget":
-        """Return the budget of a part, a share of the time left."""
-        return Budget(share * self.left, outer=self)
-
-    @property
-    def has_run_out(self) -> bool:
-        """Whether the time is up, and nothing else stopped the search."""
-        return clock() >= self.deadline and not super().is_stopped
+        if COMPILATIONS.text and not self.outermost._has_incumbent:
+            _defer(number, frame)  # nothing is lost, and the rest of the kernels may take a minute
 
 
 _running: ContextVar[SearchControl | None] = ContextVar("running", default=None)
@@ -363,28 +352,33 @@ def _takes_interrupts() -> bool:
 
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM, once, do what Ctrl-C does, so that the incumbent is kept.
+    """Let SIGTERM do what Ctrl-C does, so that the incumbent is kept; the second ends the process.
 
-    A second one ends the process. Where another handler, or none at all, is wanted, and in other
-    threads than the main one, nothing changes.
+    Where another handler, or none at all, is wanted, and in other threads than the main one,
+    nothing changes.
     """
     if not _is_main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
+    latest = -inf
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        nonlocal latest
+        since, latest = monotonic() - latest, monotonic()
+        if since < REPEATED:
+            return
         on_interrupt = signal.getsignal(signal.SIGINT)
         if callable(on_interrupt):
             on_interrupt(signal.SIGINT, frame)
         elif (control := _running.get()) is not None:  # a background job, which ignores Ctrl-C
-            control.outermost.stop()
+            control.outermost._take_interrupt(number, frame)
         else:
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        yield
+        with ended_by_signal(2):
+            yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
@@ -407,23 +401,24 @@ def interrupts_ignored() -> Iterator[None]:
 
 @contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """Raise what Ctrl-C would raise in the block once the block has ended.
+    """Raise what Ctrl-C would raise in the block, in which kernels compile, once it has ended.
 
     Python prints an exception that is raised in a callback of a C library, and goes on. Blocks may
-    be nested: the innermost one raises. While a control runs, which only notes the first Ctrl-C,
-    and outside the main thread, nothing changes.
+    be nested: the innermost one raises. While a control runs, the first Ctrl-C raises here as well,
+    in whichever thread compiles, unless there is an incumbent to return.
     """
     before = signal.getsignal(signal.SIGINT)
-    if not _is_main_thread() or before not in (signal.default_int_handler, _defer):
-        yield
-        return
-    signal.signal(signal.SIGINT, _defer)
+    is_raising = _is_main_thread() and before in (signal.default_int_handler, _defer)
+    if is_raising:
+        signal.signal(signal.SIGINT, _defer)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        if is_raising:
+            signal.signal(signal.SIGINT, before)
         if _deferred:
-            _deferred.clear()
+            if _is_main_thread():  # which hears of it also where another one raises
+                _deferred.clear()
             raise KeyboardInterrupt
 
 
@@ -436,12 +431,17 @@ def _defer(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def ended_by_signal() -> Iterator[None]:
+def ended_by_signal(count: int = 1) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the process within a second, with the status of an interrupt.
 
-    Python handles a signal only after a compiled kernel has returned, which may take much longer. A
-    second thread receives it at once, and ends the process unless that happens otherwise. Only for
-    commands without a result to keep; outside the main thread, nothing changes.
+    Python handles a signal only after a compiled kernel or a call of a library has returned, which
+    may take much longer. A second thread receives it at once, and ends the process unless that
+    happens otherwise. Outside the main thread, nothing changes.
+
+    Parameters
+    ----------
+    count
+        Which signal ends the process: the first where there is no result to keep.
     """
     if not _is_main_thread():
         yield
@@ -450,7 +450,7 @@ def ended_by_signal() -> Iterator[None]:
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-    watcher = threading.Thread(target=_end_after_signal, args=(reader, ended), daemon=True)
+    watcher = threading.Thread(target=_end_after_signal, args=(reader, ended, count), daemon=True)
     watcher.start()
     try:
         yield
@@ -462,10 +462,15 @@ def ended_by_signal() -> Iterator[None]:
         reader.close()
 
 
-def _end_after_signal(reader: socket.socket, ended: threading.Event) -> None:
-    """Wait for a signal; then end the process unless it ends by itself within the grace period."""
+def _end_after_signal(reader: socket.socket, ended: threading.Event, count: int) -> None:
+    """Wait for signals; then end the process unless it ends by itself within the grace period."""
+    latest = -inf
     while number := reader.recv(1):
-        if number[0] in (signal.SIGINT, signal.SIGTERM) and not ended.wait(GRACE):
+        if number[0] not in (signal.SIGINT, signal.SIGTERM):
+            continue
+        since, latest = monotonic() - latest, monotonic()
+        count -= number[0] == signal.SIGINT or since >= REPEATED
+        if count <= 0 and not ended.wait(GRACE):
             for file in list(UNFINISHED):
                 file.unlink(missing_ok=True)
             os.write(2, b"Interrupted.\n")

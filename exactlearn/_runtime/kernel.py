@@ -3,8 +3,10 @@
 Numba renews a cached kernel when the kernel's own source file changes, but not when a kernel that
 it calls, in another file, does: an update could then run old machine code. So the cache of each
 kernel lies in a folder named after everything that went into it: its source file, the kernels it
-calls and the constants it reads. Of several processes that want the same kernel at once, one
-compiles it, and the others wait until it lies on the disk.
+calls, the constants it reads and the fields of the named tuples it takes. These folders lie among
+the user's files, never in the package, where a later installation would find them: one folder for
+each environment and version. Of several processes that want the same kernel at once, one compiles
+it, and the others wait until it lies on the disk.
 
 A cached file may be cut short by a full disk, or changed by a copy that failed. Machine code that
 differs by one byte may end the process, so each file of it ends with a checksum; what cannot be
@@ -12,7 +14,6 @@ read, for any reason, is removed and compiled again.
 """
 
 import gc
-import hashlib
 import inspect
 import os
 import pickle
@@ -32,12 +33,18 @@ from typing import IO, Any, TypeVar, cast, get_args
 import numba
 import numpy as np
 from numba.core import environment, event
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    _CacheLocator,
+)
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
 from numpy.typing import NDArray
 
+from exactlearn import __version__
 from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn._runtime.control import interrupts_deferred
 
@@ -105,12 +112,6 @@ def is_compiled(function: Callable[..., Any]) -> bool:
     return Path(cast(Any, function)._cache._cache_file._index_path).is_file()
 
 
-def cache_folder() -> tuple[Path, bool]:
-    """Return the folder in which the kernels of this module's package lie, and whether it stays."""
-    root = Path(_settings.CACHE_DIR) if _settings.CACHE_DIR else _cache_root(__file__)
-    return root / "kernels", not root.name.startswith(_LOST)
-
-
 class _Compilations(event.Listener):
     """Counts the kernels that lie neither in memory nor on the disk."""
 
@@ -146,8 +147,8 @@ class _Callee(CPUDispatcher):
 
     def keep(self, fingerprint: str, suffix: str = "") -> None:
         """Keep the machine code on disk."""
-        with _cache_folder(self.py_func, fingerprint) as folder:
-            self._cache = KernelCache(self.py_func, suffix)
+        folder = cache_folder() / fingerprint
+        self._cache = KernelCache(self.py_func, folder, suffix)
         self.fingerprint = fingerprint
         self.lock = folder / f"{self.py_func.__name__}{suffix}.lock"
 
@@ -238,6 +239,8 @@ def _only_process(path: Path | None) -> Iterator[None]:
     Nothing hangs on it but time: who waits in vain, or cannot write there, compiles as well.
     """
     try:
+        if path:
+            path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("ab") if path else None
     except OSError:
         file = None
@@ -266,8 +269,8 @@ def _is_locked(file: IO[bytes]) -> bool:
 
 
 def _fingerprint(function: Callable[..., Any], options: dict[str, object]) -> str:
-    """Hash what a kernel is compiled from: source file, kernels called, constants read."""
-    digest = hashlib.sha256(_source(inspect.getfile(function)))
+    """Hash what a kernel is compiled from: source file, kernels called, constants, named tuples."""
+    digest = sha256(_source(inspect.getfile(function)))
     digest.update(f"{numba.__version__} {sys.version} {options}".encode())
     for name in sorted(function.__code__.co_names):
         value = function.__globals__.get(name)
@@ -276,7 +279,18 @@ def _fingerprint(function: Callable[..., Any], options: dict[str, object]) -> st
             digest.update(f"{name} {known}".encode())
         elif isinstance(value, bool | int | float | str | tuple):
             digest.update(f"{name} {value!r}".encode())
+        else:
+            digest.update(_fields(value).encode())
+    for annotation in function.__annotations__.values():
+        digest.update(_fields(annotation).encode())
     return digest.hexdigest()[:16]
+
+
+def _fields(annotation: Any) -> str:
+    """Return the fields of a named tuple and of those in it: kernels reach them by their places."""
+    inner = getattr(annotation, "__annotations__", {}) if hasattr(annotation, "_fields") else {}
+    parts = inner.values() if inner else get_args(annotation)
+    return f"{list(inner)}{''.join(map(_fields, parts))}" if parts else ""
 
 
 @cache
@@ -284,41 +298,43 @@ def _source(path: str) -> bytes:
     return Path(path).read_bytes()
 
 
-@contextmanager
-def _cache_folder(function: Callable[..., Any], fingerprint: str) -> Iterator[Path]:
-    """Let numba cache what is decorated inside in a folder of its own."""
-    before = _settings.CACHE_DIR
-    root = Path(before) if before else _cache_root(inspect.getfile(function))
-    folder = root / "kernels" / fingerprint
-    _settings.CACHE_DIR = str(folder)
+@cache
+def cache_folder() -> Path:
+    """Return the folder of the kernels: the user's, for this environment and version.
+
+    ``NUMBA_CACHE_DIR`` names another one. Where none can be written, it is a temporary one.
+    """
+    if _settings.CACHE_DIR:
+        return Path(_settings.CACHE_DIR) / "exactlearn"
+    base = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME")
+    caches = (Path(base) if base else Path.home() / ".cache") / "exactlearn"
+    prefix = os.path.realpath(sys.prefix)
+    environment = caches / sha256(prefix.encode()).hexdigest()[:16]
+    folder = environment / f"{__version__}-numba{numba.__version__}"
     try:
-        yield folder
-    finally:
-        _settings.CACHE_DIR = before
+        if not folder.is_dir():
+            _remove_old(caches, environment)
+            folder.mkdir(parents=True)
+            (environment / _PREFIX).write_text(prefix, encoding="utf-8")
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix=LOST))
 
 
-_LOST = "exactlearn-"
+LOST = "exactlearn-"
 """Beginning of the name of a folder that no later process finds."""
 
-
-@cache
-def _cache_root(source: str) -> Path:
-    """Return the folder for the kernels of a source file: beside it, or among the user's files."""
-    base = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME")
-    own = (Path(base) if base else Path.home() / ".cache") / "exactlearn"
-    return _first_writable(Path(source).parent / "__pycache__", own)
+_PREFIX = "environment"
+"""The file that names the environment that kernels belong to."""
 
 
-def _first_writable(*folders: Path) -> Path:
-    """Return the first folder that can be written, or a temporary one."""
-    for folder in folders:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return folder
-        except OSError:
-            continue
-    return Path(tempfile.mkdtemp(prefix=_LOST))
+def _remove_old(caches: Path, environment: Path) -> None:
+    """Remove the kernels of other versions of an environment, and of environments that are gone."""
+    for folder in caches.glob("*"):
+        with suppress(OSError):
+            if folder == environment or not Path((folder / _PREFIX).read_text("utf-8")).is_dir():
+                shutil.rmtree(folder)
 
 
 _DIGEST = 32
@@ -374,15 +390,40 @@ def _environment(module: str, constants: list[Any], name: str) -> Any:
     return found
 
 
+class _Folder(_CacheLocator):
+    """The folder of a kernel: its name tells of what is in it, wherever the source file lies."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def get_cache_path(self) -> str:
+        return str(self._path)
+
+    def get_source_stamp(self) -> str:
+        return ""
+
+    def get_disambiguator(self) -> str:
+        return ""
+
+
+class _CompiledFunction(CompileResultCacheImpl):
+    """What numba writes of a kernel, in a folder that is given."""
+
+    def __init__(self, function: Callable[..., Any], folder: Path, suffix: str) -> None:
+        self._lineno = function.__code__.co_firstlineno
+        self._locator = _Folder(folder)
+        self._filename_base = function.__name__ + suffix
+
+
 class KernelCache(FunctionCache):
     """The cache of a kernel; damaged files count as absent, and are written anew."""
 
-    def __init__(self, function: Callable[..., Any], suffix: str = "") -> None:
-        super().__init__(function)
-        files = self._cache_file
-        base = Path(files._index_name).stem + suffix
-        self._files = _CheckedFiles(files._cache_path, base, files._source_stamp)
-        self._cache_file = self._files
+    def __init__(self, function: Callable[..., Any], folder: Path, suffix: str = "") -> None:
+        self._name, self._py_func = repr(function), function
+        self._impl = _CompiledFunction(function, folder, suffix)
+        self._cache_path = str(folder)
+        self._files = self._cache_file = _CheckedFiles(str(folder), self._impl.filename_base, "")
+        self.enable()
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the machine code for a signature, or nothing when it must be compiled.

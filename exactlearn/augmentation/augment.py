@@ -67,6 +67,7 @@ def augment(
     on_event: OnEvent | None = None,
     cluster: Any = None,
     checkpoint: str | Path | None = None,
+    tidy: bool = False,
 ) -> Augmentation:
     """Find a DAG and a completion of the missing cells with the highest score together.
 
@@ -109,8 +110,10 @@ def augment(
         A Dask cluster whose workers climb, a start each, as for
         :func:`~exactlearn.candidate_parent_sets`.
     checkpoint
-        Folder that keeps the state of ``branching``, as for :func:`exactlearn.solve`: its solution,
-        and its open nodes. ``exact`` and ``gadget`` keep the clusters of the relaxation, if any.
+        Folder that keeps the results of parent-set selections inside, as for
+        :func:`exactlearn.solve`; the search over completions begins anew.
+    tidy
+        For a frame or an array: as for :meth:`Dataset.from_frame`.
 
     Returns
     -------

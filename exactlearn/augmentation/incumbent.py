@@ -15,7 +15,7 @@ from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.data.dataset import Dataset
-from exactlearn.scoring.scores import Score, score_family
+from exactlearn.scoring.scores import Score, scored_family
 
 IMPROVEMENT = 1e-7
 """Least improvement, relative to the score, that a step must bring: less is rounding."""
@@ -37,7 +37,7 @@ class Solution(ByValue, shown="score values"):
 
 def total_score(dataset: Dataset, parents: Sequence[Sequence[int]], score: Score) -> float:
     """Return the score of a DAG on complete data: the sum over its families."""
-    return sum(score_family(dataset, child, tuple(ps), score) for child, ps in enumerate(parents))
+    return sum(scored_family(dataset, child, tuple(ps), score) for child, ps in enumerate(parents))
 
 
 @dataclass(frozen=True)

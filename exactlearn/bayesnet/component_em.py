@@ -53,8 +53,6 @@ class ComponentEM:
         Ends an E-step but that of a start.
     """
 
-    is_approximate = False
-
     def __init__(
         self,
         names: tuple[str, ...],

@@ -210,7 +210,9 @@ def fit_deletion(
     dataset
         Table with or without missing cells; rows count by their weights.
     parents
-        Parents of each variable of the table, by index; their order is that of the table's axes.
+        Parents of each variable of the table; a mapping from variables to their parents; arcs; or a
+        graph, of networkx or by :func:`exactlearn.read_graph`. Their order is that of the table's
+        axes.
     method
         The estimator. ``cca``, ``aca``, ``d-mcar`` and ``f-mcar`` are consistent where cells are
         missing completely at random, the others also where which cells are missing depends on the

@@ -12,13 +12,10 @@ without :math:`\alpha` that is the log-likelihood of the observed cells itself, 
 little when :math:`\alpha > 0`.
 
 Families without a missing cell in a row are counted once for all iterations, and inference visits
-each distinct part of the incomplete rows once (:mod:`exactlearn.bayesnet.row_completion`). Where a
-part is too large, loopy belief propagation can approximate its expected counts
-(:mod:`exactlearn.bayesnet.loopy_propagation`).
+each distinct part of the incomplete rows once (:mod:`exactlearn.bayesnet.row_completion`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,21 +23,13 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
-from exactlearn._runtime.ascent import (
-    STARTS,
-    Approximation,
-    EMResult,
-    EMState,
-    fitted,
-    is_over,
-)
+from exactlearn._runtime.ascent import STARTS, EMResult, EMState, fitted, is_over
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.row_table import WeightedRows
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
 from exactlearn.bayesnet.buckets import buckets, space_for, write_cells
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts, smoothed
 from exactlearn.bayesnet.deletion import DELETION_METHODS, DeletionMethod, fit_deletion
-from exactlearn.bayesnet.loopy_propagation import LoopyParameters, loopy_families, loopy_space
 from exactlearn.bayesnet.network import BayesianNetwork, as_network
 from exactlearn.bayesnet.row_completion import part_blocks
 from exactlearn.data.dataset import Dataset, DatasetLike
@@ -65,8 +54,6 @@ class NetworkEM:
         Whether the expected counts leave out, row by row, barren variables: missing ones without an
         observed descendant. They do not change the likelihood, and without them inference is
         smaller and EM converges faster.
-    loopy
-        For parts of rows that are large, approximate inference; without it, all is exact.
     control
         Looked at between blocks of work.
 
@@ -83,7 +70,6 @@ class NetworkEM:
         smoothing: float = SMOOTHING,
         *,
         leaves_out_barren: bool = True,
-        loopy: LoopyParameters | None = None,
         control: SearchControl = UNLIMITED,
     ) -> None:
         self.control = control
@@ -108,13 +94,8 @@ class NetworkEM:
             self._parts.add(block.codes, block.weights)
         cells = np.empty(len(self._parts.codes))
         write_cells(self._layout, self._parts.codes, cells)
-        self._loopy = LoopyParameters() if loopy is None else loopy
-        self._is_large = cells > (np.inf if loopy is None else loopy.largest_exact)
-        self._unconverged = np.zeros(len(cells), np.bool_)
-        self._blocks = list(_blocks(cells, self._is_large))
-        exact = self._parts.codes[~self._is_large] if self.is_approximate else self._parts.codes
-        self._space = space_for(self._layout, exact)
-        self._loopy_space = loopy_space(self._layout, order)
+        self._blocks = list(_blocks(cells))
+        self._space = space_for(self._layout, self._parts.codes)
 
     def model(self, parameters: NDArray[np.float64]) -> BayesianNetwork:
         """Return the network with these flat parameters."""
@@ -142,7 +123,17 @@ class NetworkEM:
         for k, block in enumerate(self._blocks):
             if k > 0 and is_over(self.control):
                 return EMState(iteration, parameters, counts, np.nan, np.nan)
-            self._expect(block, parameters, logs, counts)
+            codes, weights = self._parts.codes[block], self._parts.weights[block]
+            expect_families(
+                self._layout,
+                parameters,
+                codes,
+                weights,
+                self._space,
+                logs[block],
+                counts,
+                NO_POSTERIOR,
+            )
         of_parts = float(self._parts.weights @ logs)
         log_likelihood = float(xlogy(self.available, parameters).sum()) + of_parts
         if log_likelihood == -np.inf:
@@ -150,54 +141,6 @@ class NetworkEM:
         with np.errstate(divide="ignore"):
             prior = self.smoothing * float(np.log(parameters).sum()) if self.smoothing else 0.0
         return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + prior)
-
-    def _expect(
-        self,
-        block: slice | NDArray[np.int64],
-        parameters: NDArray[np.float64],
-        logs: NDArray[np.float64],
-        counts: NDArray[np.float64],
-    ) -> None:
-        """Add the counts of a block of parts, and write their log-probabilities."""
-        layout, how, space = self._layout, self._loopy, self._space
-        codes, weights = self._parts.codes[block], self._parts.weights[block]
-        own, converged = np.empty(len(codes)), np.ones(len(codes), np.bool_)
-        if self._is_large[block].any():
-            loopy_families(
-                layout,
-                parameters,
-                codes,
-                weights,
-                how.sweeps,
-                how.undamped,
-                how.damping,
-                how.tolerance,
-                self._loopy_space,
-                own,
-                counts,
-                converged,
-            )
-        else:
-            expect_families(layout, parameters, codes, weights, space, own, counts, NO_POSTERIOR)
-        logs[block], self._unconverged[block] = own, ~converged
-
-    @property
-    def is_approximate(self) -> bool:
-        """Whether some part of a row is so large that its inference is approximate."""
-        return bool(self._is_large.any())
-
-    @property
-    def approximation(self) -> Approximation | None:
-        """The shares of rows with approximate inference, nothing where there are none."""
-        if not self.is_approximate:
-            return None
-        return Approximation(self._share(self._is_large), self._share(self._unconverged))
-
-    def _share(self, chosen: NDArray[np.bool_]) -> float:
-        """Return the share of the rows, by weight, that have one of the chosen parts."""
-        weights = self.dataset.row_weights
-        shares = (float(weights[np.unique(rows)].sum()) for rows, _ in self._cells_of(chosen))
-        return sum(shares) / self.total_weight
 
     def _cells_of(
         self, chosen: NDArray[np.bool_]
@@ -274,25 +217,20 @@ class NetworkEM:
         )
 
 
-def _blocks(
-    cells: NDArray[np.float64], is_large: NDArray[np.bool_]
-) -> Iterator[slice | NDArray[np.int64]]:
-    """Yield the parts in blocks of equal work, those with approximate inference last."""
-    work = np.where(is_large, LARGE_WORK, cells + SMALL_WORK)
-    for kind in (False, True):
-        chosen = np.flatnonzero(is_large == kind)
-        steps = np.cumsum(work[chosen]) // BLOCK_WORK
-        ends = [*(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(chosen)]
-        for first, end in zip([0, *ends], ends, strict=False):
-            if end > first:
-                yield chosen[first:end] if is_large.any() else slice(first, end)
+def _blocks(cells: NDArray[np.float64]) -> Iterator[slice]:
+    """Yield the parts in blocks of equal work."""
+    steps = np.cumsum(cells + SMALL_WORK) // BLOCK_WORK
+    ends = [*(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(cells)]
+    for first, end in zip([0, *ends], ends, strict=False):
+        if end > first:
+            yield slice(first, end)
 
 
 BLOCK_WORK = 2.0**25
 """Table cells between two looks at the control: some tenths of a second."""
 
-SMALL_WORK, LARGE_WORK = 500.0, 2.0**16
-"""Work for a part besides its cells, and for a part with approximate inference, as such cells."""
+SMALL_WORK = 500.0
+"""Work for a part besides its cells, in cells."""
 
 TOLERANCE = 1e-6
 """Gain of the objective for each row (unit of weight) below which EM ends."""
@@ -318,7 +256,6 @@ def fit_em(
     on_iteration: Callable[[EMState], None] | None = None,
     start: BayesianNetwork | DeletionMethod | None = None,
     time_limit: float | None = None,
-    loopy: LoopyParameters | None = None,
 ) -> EMResult[BayesianNetwork]:
     """Estimate the tables of a network with given parents from data with missing cells.
 
@@ -327,7 +264,9 @@ def fit_em(
     dataset
         Table with or without missing cells; rows count by their weights.
     parents
-        Parents of each variable of the table, by index; their order is that of the table's axes.
+        Parents of each variable of the table; a mapping from variables to their parents; arcs; or a
+        graph, of networkx or by :func:`exactlearn.read_graph`. Their order is that of the table's
+        axes.
     smoothing
         Smoothing added to every expected count, finite, at least zero.
     starts
@@ -344,19 +283,14 @@ def fit_em(
     on_iteration
         Called with the first state of each start and after each iteration.
     start
-        What EM starts from: a network with the same variables, states and parents, whose
-        parameters that are zero stay so unless ``smoothing`` > 0; or the name of a deletion
-        estimator (:func:`~exactlearn.bayesnet.deletion.fit_deletion`), such as ``f-mar``, smoothed
-        as the frequencies are.
+        What EM starts from: a network with the same variables, states and parents, or the name of a
+        deletion estimator (:func:`~exactlearn.bayesnet.deletion.fit_deletion`), such as ``f-mar``,
+        with the same smoothing, or one where a row is impossible without. Parameters that are zero
+        stay so unless ``smoothing`` > 0.
     time_limit
         Seconds after which no other iteration and no other start begins, and an E-step ends before
         it has seen all rows. If that is the first one, the parameters are those to start from, and
         the log-likelihood is nan.
-    loopy
-        Approximate inference by loopy belief propagation for the parts of rows that are too large
-        for exact inference by these limits (EM-BP); ``EMResult.approximation`` says whether there
-        were any. The objective, then the Bethe approximation of it, may fall: EM ends when it
-        changes no more than the tolerance. Without it, all inference is exact.
 
     Returns
     -------
@@ -389,15 +323,13 @@ def fit_em(
             f"seed {seed}"
         )
     control = SearchControl(time_limit)
-    problem = NetworkEM(dataset, parents, smoothing, loopy=loopy, control=control)
+    problem = NetworkEM(dataset, parents, smoothing, control=control)
     if isinstance(start, str):
-        start = fit_deletion(
-            dataset, parents, method=start, smoothing=_least_smoothing(smoothing)
-        ).model
+        start = _estimate(problem, start)
     first = _first(problem, start)
     symmetric = problem.symmetric(first)
     starts = starts or (STARTS if symmetric else 1)
-    result = fitted(
+    return fitted(
         problem,
         _starts(problem, first, starts, seed),
         symmetric,
@@ -406,7 +338,6 @@ def fit_em(
         on_iteration=on_iteration,
         control=control,
     )
-    return replace(result, approximation=problem.approximation)
 
 
 def network_of(
@@ -423,6 +354,18 @@ def network_of(
 def _least_smoothing(smoothing: float) -> float:
     """Return the pseudo-count of a first start: without one, parameters that are zero stay so."""
     return max(1.0, smoothing)
+
+
+def _estimate(problem: NetworkEM, method: DeletionMethod) -> BayesianNetwork:
+    """Return a deletion estimate; it is smoothed where a row is impossible under it."""
+    data, parents, smoothing = problem.dataset, problem.families, problem.smoothing
+    found = fit_deletion(data, parents, method=method, smoothing=smoothing).model
+    if smoothing == 0:
+        try:
+            problem.e_step(0, _first(problem, found))
+        except DataError:
+            return fit_deletion(data, parents, method=method, smoothing=1.0).model
+    return found
 
 
 def _first(problem: NetworkEM, start: BayesianNetwork | None) -> NDArray[np.float64]:

@@ -72,7 +72,9 @@ def fit_by_missingness_graph(
     dataset
         Table with or without missing cells; rows count by their weights.
     parents
-        Parents of each variable of the table, by index; their order is that of the table's axes.
+        Parents of each variable of the table; a mapping from variables to their parents; arcs; or a
+        graph, of networkx or by :func:`exactlearn.read_graph`. Their order is that of the table's
+        axes.
     missingness
         What the missing cells of each variable depend on; its text will do.
     smoothing

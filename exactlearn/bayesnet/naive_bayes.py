@@ -43,6 +43,20 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
     parameters
         Probability of each state given each component, the states of all variables one after the
         other, shape (states, components).
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> prior = np.array([0.25, 0.75])
+    >>> parameters = np.array([[0.5, 0.1], [0.5, 0.9]])
+    >>> model = el.NaiveBayes(("a",), (("no", "yes"),), prior, parameters)
+    >>> model.n_components, model.effective_size, model.representational_size
+    (2, 2, 3)
+    >>> model.check()
+    >>> model.to_network().names, model.reordered(model) == model
+    (('a', 'component'), True)
+    >>> model.sample(3, np.random.default_rng(0)).n_rows
+    3
     """
 
     names: tuple[str, ...]
@@ -155,12 +169,30 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
 
     @checked_arguments()
     def log_likelihood_rows(self, dataset: DatasetLike) -> NDArray[np.float64]:
-        """Return the log-likelihood of the observed cells of each row, shape (rows,).
+        """Return the natural logarithm of the probability of each row's observed cells.
+
+        Parameters
+        ----------
+        dataset
+            A :class:`~exactlearn.data.dataset.Dataset`, a frame or an array; its variables and
+            states are matched by name. Missing cells are summed out, weights ignored.
+
+        Returns
+        -------
+        log_likelihoods
+            Shape (rows,); minus infinity for a row of probability zero.
 
         Raises
         ------
         DataError
-            If the table lacks a variable of the model, or has a state that it does not know.
+            When a variable is absent, or a row has a state that the model does not know.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> table = el.read_dataset("asia-mnar")
+        >>> el.learn_naive_bayes(table, components=1).model.log_likelihood_rows(table).shape
+        (100,)
         """
         codes = aligned_codes(dataset, self.names, self.states)
         found = expect_components(

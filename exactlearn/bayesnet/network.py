@@ -16,7 +16,7 @@ from exactlearn._runtime.arguments import checked_arguments, instance_of, regist
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.data.codes import repeated
-from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, check_complete
+from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import DataError, OptionError
 from exactlearn.graphs.dag import topological_order
@@ -25,11 +25,6 @@ from exactlearn.graphs.named_graph import Structured
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
-
-_COMPLETE_ROWS = (
-    "but the likelihood of a network needs complete rows: complete the table first, or compile "
-    "the network to a decision graph, which takes missing cells"
-)
 
 ROW_TOLERANCE = 1e-6
 """How far from one a row of a conditional probability table may sum."""
@@ -252,12 +247,13 @@ class BayesianNetwork(
 
     @checked_arguments()
     def log_likelihood_rows(self, dataset: DatasetLike) -> NDArray[np.float64]:
-        """Return the natural log probability of each row, weights ignored.
+        """Return the natural logarithm of the probability of each row's observed cells.
 
         Parameters
         ----------
         dataset
-            Table without missing cells in the network's variables, matched by name.
+            A :class:`~exactlearn.data.dataset.Dataset`, a frame or an array; its variables and
+            states are matched by name. Missing cells are summed out, weights ignored.
 
         Returns
         -------
@@ -267,17 +263,22 @@ class BayesianNetwork(
         Raises
         ------
         DataError
-            When a variable or state does not match, or a cell is missing.
+            When a variable is absent, or a row has a state that the model does not know.
+        TooLargeError
+            When the missing cells of a row depend on each other too much for exact inference.
 
         Examples
         --------
         >>> import exactlearn as el
-        >>> table = el.read_dataset("asia-mnar-complete")
+        >>> table = el.read_dataset("asia-mnar")
         >>> el.read_bif("asia").log_likelihood_rows(table)[:3].round(3).tolist()
-        [-1.237, -1.892, -4.089]
+        [-1.237, -1.892, -1.786]
         """
         codes = self.aligned_codes(dataset)
-        check_complete(codes, self.names, _COMPLETE_ROWS)
+        if (codes < 0).any():
+            from exactlearn.bayesnet.row_completion import observed_log_likelihood_rows
+
+            return observed_log_likelihood_rows(self, dataset)
         total = np.zeros(len(codes))
         for i, (family, table) in enumerate(zip(self.parents, self.tables, strict=True)):
             with np.errstate(divide="ignore"):
@@ -287,12 +288,12 @@ class BayesianNetwork(
 
     @checked_arguments()
     def log_likelihood(self, dataset: DatasetLike) -> float:
-        """Return the natural log-likelihood of complete rows: a total, rows counted by weight.
+        """Return the total of :meth:`log_likelihood_rows`, rows counted by weight.
 
         Raises
         ------
-        DataError
-            When a variable or state does not match, or a cell is missing.
+        DataError, TooLargeError
+            As :meth:`log_likelihood_rows`.
 
         Examples
         --------

@@ -176,36 +176,8 @@ def _rows_at_once(n_variables: int) -> int:
     return max(1, min(ROWS_AT_ONCE, CELLS_AT_ONCE // max(1, n_variables)))
 
 
-@checked_arguments()
-def observed_log_likelihood_rows(network: NetworkLike, dataset: DatasetLike) -> NDArray[np.float64]:
-    """Return the natural log probability of each row's observed cells, weights ignored.
-
-    Parameters
-    ----------
-    network
-        Its variables and states are matched by name.
-    dataset
-        Table with or without missing cells.
-
-    Returns
-    -------
-    log_likelihoods
-        Shape (rows,); minus infinity for a row of probability zero.
-
-    Raises
-    ------
-    DataError
-        When a variable is absent, or a row has a state that the network does not know.
-    TooLargeError
-        When the missing cells of a row depend on each other too much for exact inference.
-
-    Examples
-    --------
-    >>> network = BayesianNetwork(("a",), (("no", "yes"),), ((),), (np.array([0.25, 0.75]),))
-    >>> table = Dataset(np.array([[0], [-1]]), ("a",), network.states)
-    >>> np.exp(observed_log_likelihood_rows(network, table)).round(3)
-    array([0.25, 1.  ])
-    """
+def observed_log_likelihood_rows(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.float64]:
+    """Return :meth:`BayesianNetwork.log_likelihood_rows` where cells are missing."""
     least = dict(zip(dataset.names, dataset.codes.min(axis=0, initial=0).tolist(), strict=True))
     missing = {v for v, name in enumerate(network.names) if least.get(name, 0) < 0}
     layout, tables = buckets(network.parents, network.cardinalities, missing), flat_tables(network)
@@ -227,12 +199,12 @@ def observed_log_likelihood_rows(network: NetworkLike, dataset: DatasetLike) -> 
 
 
 def log_likelihood_cells(network: BayesianNetwork, dataset: Dataset, *, sample: int = 500) -> float:
-    """Return about how many table cells `observed_log_likelihood_rows` computes.
+    """Return about how many table cells `BayesianNetwork.log_likelihood_rows` computes.
 
     Parameters
     ----------
     network, dataset
-        As for `observed_log_likelihood_rows`.
+        As for `BayesianNetwork.log_likelihood_rows`.
     sample
         Most rows, spread evenly over the table, that the cells are counted in. Parts of rows that
         are equal in others are counted again, so that the true number may be smaller.

@@ -152,6 +152,29 @@ def divided(weights: Floats, folds: int, seed: int) -> Folds:
     return Folds(used[row], fold, shares[row, fold].astype(np.float64), folds)
 
 
+def as_good_as_best(log_likelihoods: Floats, weights: Floats) -> NDArray[np.bool_]:
+    """Return which models predict rows as well as the best one, up to one standard error.
+
+    Parameters
+    ----------
+    log_likelihoods
+        Of each held-out row under each model, shape (models, rows).
+    weights
+        How often each row counts, shape (rows,).
+
+    Returns
+    -------
+    as_good
+        Whether a model's mean loss to the best is at most the standard error of that mean, by the
+        losses row by row; shape (models,).
+    """
+    lost = log_likelihoods[(log_likelihoods @ weights).argmax()] - log_likelihoods
+    mean = np.average(lost, axis=1, weights=weights)
+    spread = np.average((lost - mean[:, None]) ** 2, axis=1, weights=weights)
+    as_good: NDArray[np.bool_] = mean <= np.sqrt(spread / weights.sum())
+    return as_good
+
+
 class LogTerms(NamedTuple):
     r"""The function :math:`c + \sum_i w_i \log(x_i + \alpha)` of smoothing.
 
@@ -269,7 +292,7 @@ def choose_smoothing(
     dataset
         Table with or without missing cells; rows count by their weights.
     parents
-        Parents of each variable of the table, by index.
+        As for :func:`exactlearn.fit_em`.
     seed
         Of the division into folds.
     parameters

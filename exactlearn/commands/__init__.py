@@ -21,7 +21,8 @@ class Command(NamedTuple):
     options
         The class of its options, or where it is in this package.
     run
-        Does the work, given the options and the output; ``None`` for that of the module with the
+        Does the work, given the options and the output, and returns an
+        :class:`~exactlearn.commands.answer.Answer`; ``None`` for that of the module with the
         command's name.
     group
         The title in the overview that it stands below.
@@ -29,8 +30,8 @@ class Command(NamedTuple):
 
     line: str
     options: str | type[Any]
-    run: Callable[[Any, Any], None] | None = None
-    group: str = "Files and help"
+    run: Callable[[Any, Any], Any] | None = None
+    group: str = "Files"
 
 
 def options_of(name: str) -> type[Any]:
@@ -42,10 +43,10 @@ def options_of(name: str) -> type[Any]:
     return options
 
 
-def body_of(name: str) -> Callable[[Any, Any], None]:
+def body_of(name: str) -> Callable[[Any, Any], Any]:
     """Return the function that does a command's work, for which the package is imported."""
     own = COMMANDS[name].run
-    body: Callable[[Any, Any], None] = (
+    body: Callable[[Any, Any], Any] = (
         own or import_module(f"{__name__}.{name.replace('-', '_')}").run
     )
     return body
@@ -72,20 +73,16 @@ _OVERVIEW = {
         "graph": "Show a network's structure, its equivalence class and its independences.",
     },
     "Judge": {
-        "compare": "Compare ways of completing missing cells, or languages of models.",
+        "compare": "Compare ways of completing missing cells, or learners.",
         "evaluate": "Judge a model by the rows of a table, or by a reference.",
         "verify": "Check the proof of an optimum, with exact numbers.",
         "report": "Write one HTML page on the results in a folder.",
-        "reproduce": "Repeat the experiments of a paper.",
     },
-    "Files and help": {
+    "Files": {
         "simulate": "Draw rows from a model and hide cells.",
         "convert": "Convert a model, a table or scores to another format.",
         "rerun": "Repeat the command that made a record, and compare the answers.",
         "instances": "List, show or copy the bundled instances.",
-        "doctor": "Show what is installed, and whether it works.",
-        "warm-up": "Compile the kernels of all commands, so that first runs are fast.",
-        "completion": "Print a script for completion by the shell.",
     },
 }
 """Titles in the overview, each with its commands and their lines."""

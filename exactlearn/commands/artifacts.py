@@ -130,7 +130,7 @@ def writable(output: Output, *, with_data: bool, completes: bool) -> None:
     if not with_data and suffix_of(output.path) in NETWORKS:
         raise OptionError(
             f"--output {output.path}: parameters need data, but only scores were given; "
-            "give the table, too (--data), or write .json, .dot, .svg or .png"
+            "give the table, too (--data), or write .json, .dot or .svg"
         )
 
 

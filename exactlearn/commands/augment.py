@@ -17,6 +17,7 @@ from exactlearn.augmentation.result import Augmentation
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import posterior_cells
+from exactlearn.commands.answer import Answer, worst
 from exactlearn.commands.artifacts import (
     Artifacts,
     holds_scores,
@@ -35,7 +36,7 @@ from exactlearn.commands.pipeline import (
     score_of,
     with_chosen_ess,
 )
-from exactlearn.commands.search import conclude, run_search
+from exactlearn.commands.search import concluded, run_search
 from exactlearn.commands.sections import Reading
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from exactlearn.augmentation.ranking import Ranking
 
 
-def run(options: Augment, output: Output) -> None:
+def run(options: Augment, output: Output) -> Answer:
     """Run the command."""
     writable(output, with_data=True, completes=True)
     require_records(options.trace, "--trace")
@@ -93,6 +94,7 @@ def run(options: Augment, output: Output) -> None:
         )
 
     start = _starting_values(options.start, data, options)
+    control = SearchControl(options.time_limit)
     result = run_search(
         output,
         options.method,
@@ -102,28 +104,38 @@ def run(options: Augment, output: Output) -> None:
     if result.unproven is not None:
         more["unproven"] = asdict(result.unproven)
     if result.parents is not None and result.status != "interrupted":
-        parents, limit, alpha = result.parents, options.time_limit, options.smoothing
+        fitted = partial(_fitted, data, result.parents, options, control)
         with output.progress_display("posteriors of the cells"):
             certainty = cell_certainty(
-                data,
-                score_of(options),
-                parents,
-                result.values,
-                lambda: fit_em(data, parents, smoothing=alpha, time_limit=limit).model,
-                output,
+                data, score_of(options), result.parents, result.values, fitted, output
             )
         more |= MEANINGS if certainty else {}
         with output.progress_display("alternatives") as display:
             more |= _alternatives_record(options, data, result, display)
-    conclude(
+    return concluded(
         output,
         data.names,
         result,
         artifacts,
         tables=_tables,
         also=[partial(write_records, partial(write_trace, result), options.trace, output)],
-        ended=_worst_end(result.status, more),
+        ended=worst(
+            result.status, *(str(more.get(f"{key}_status")) for key in ("profile", "best"))
+        ),
     )
+
+
+LATE = 1.0
+"""Seconds after the time limit in which EM may still end."""
+
+
+def _fitted(
+    data: Dataset, parents: Sequence[Sequence[int]], options: Augment, control: SearchControl
+) -> BayesianNetwork | None:
+    """Return the network with parameters by EM, unless there is no time for that."""
+    limit = None if control.remaining is None else control.left + LATE
+    fit = fit_em(data, parents, smoothing=options.smoothing, time_limit=limit)
+    return fit.model if fit.is_complete else None
 
 
 MEANINGS = {
@@ -138,19 +150,23 @@ def cell_certainty(
     score: Score,
     parents: Sequence[Sequence[int]],
     values: NDArray[np.int64],
-    network: Callable[[], BayesianNetwork],
+    network: Callable[[], BayesianNetwork | None],
     output: Output,
 ) -> dict[str, Any]:
     """Return how certain completed cells are, as keywords of :func:`completion_record`.
 
-    What is too large is left out with a note.
+    What is too large, or not done in time, is left out with a note.
     """
     found: dict[str, Any] = {}
     if data.is_complete:
         return found
     try:
         found["losses"] = cell_losses(data, score, parents, values)
-        found["probabilities"] = posterior_cells(network(), data)
+        model = network()
+        if model is None:
+            output.note("No posterior of the completed cells: EM was not done in time")
+        else:
+            found["probabilities"] = posterior_cells(model, data)
     except (TooLargeError, DataError) as error:
         what = "posterior" if "losses" in found else "loss or posterior"
         output.note(f"No {what} of the completed cells: {error}")
@@ -279,12 +295,6 @@ def _ranking_record(data: Dataset, ranking: "Ranking") -> list[dict[str, Any]]:
         }
         for pair in ranking.solutions
     ]
-
-
-def _worst_end(status: str, record: Mapping[str, Any]) -> str:
-    """Return how the search for the best solution ended, or one of the lists."""
-    ends = (status, record.get("profile_status"), record.get("best_status"))
-    return next((end for end in ("interrupted", "feasible") if end in ends), status)
 
 
 def _tables(record: Mapping[str, Any]) -> list[Any]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from exactlearn._runtime.control import OnEvent
 from exactlearn._runtime.files import suffix_of
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.arc_bootstrap import (
     GOES_ON,
     averaged,
@@ -19,7 +20,7 @@ from exactlearn.commands.k_best import class_record, support_table
 from exactlearn.commands.large_tables import load_merged
 from exactlearn.commands.output import Output
 from exactlearn.commands.pipeline import search_equivalence_classes, with_chosen_ess
-from exactlearn.commands.search import conclude, run_shown_search
+from exactlearn.commands.search import concluded, run_shown_search
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats import written_suffixes
 from exactlearn.formats.scores import FORMATS as SCORES
@@ -39,8 +40,8 @@ SHOWN_CLASSES = 20
 """Most classes that the printed table shows."""
 
 
-def search_classes(options: Solve, path: Path, output: Output) -> NoReturn:
-    """Search, write and print what was found, and end with the exit status.
+def search_classes(options: Solve, path: Path, output: Output) -> Answer:
+    """Search, and write what was found.
 
     Raises
     ------
@@ -101,7 +102,7 @@ def search_classes(options: Solve, path: Path, output: Output) -> NoReturn:
         support = artifacts(result).record["support"]
         also += supported(support, data.names, options.support, output)
     ended = sampled[0]["status"] if sampled else "done"
-    conclude(
+    return concluded(
         output,
         data.names,
         result,

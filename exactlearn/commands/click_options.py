@@ -14,14 +14,14 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import click
-from click.shell_completion import CompletionItem
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn.commands import body_of, options_of
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declare import About, Declared, RegistryNames, about_of, group_of
-from exactlearn.commands.output import Output
+from exactlearn.commands.output import LOG, Output
 from exactlearn.commands.provenance import Provenance, running
-from exactlearn.errors import BinningWarning
+from exactlearn.errors import ColumnWarning
 
 D = TypeVar("D", bound=Declared)
 
@@ -77,7 +77,7 @@ def command(name: str) -> click.Command:
     """Return a command of the command line; called, it returns what runs it."""
     declared: type[Declared] = options_of(name)
 
-    def call(**values: Any) -> Callable[[], None]:
+    def call(**values: Any) -> Callable[[], int]:
         output = declared_from(Output, values)
         options = declared_from(declared, values)
         COMPILATIONS.listener = output.show_compiling
@@ -100,8 +100,8 @@ def command(name: str) -> click.Command:
 
 
 def _run(
-    body: Callable[[Any, Output], None], options: Declared, output: Output, words: Sequence[str]
-) -> None:
+    body: Callable[[Any, Output], Answer], options: Declared, output: Output, words: Sequence[str]
+) -> int:
     with ExitStack() as around:
         if output.log is not None:
             from exactlearn.commands.log_file import logged
@@ -109,9 +109,11 @@ def _run(
             around.enter_context(logged(output.log, words, verbose=output.verbose))
         around.enter_context(running(Provenance(words, options, output=output.path)))
         around.enter_context(warnings.catch_warnings())
-        warnings.simplefilter("default", BinningWarning)
+        warnings.simplefilter("default", ColumnWarning)
         warnings.showwarning = lambda message, *_: output.note(str(message))
-        body(options, output)
+        status = output.answer(body(options, output))
+        LOG.info("Done, exit status %d", status)
+        return status
 
 
 def parameters(declared: type[Declared]) -> list[click.Parameter]:
@@ -182,7 +184,6 @@ def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
             type=_click_type(kind, about),
             required=required,
             nargs=-1 if get_origin(kind) is tuple else 1,
-            shell_complete=partial(_completions, about) if about.reads else None,
         )
     several = get_origin(kind) in (tuple, Mapping) and not about.once
     default = None if several or about.read or one.default in (MISSING, None) else one.default
@@ -198,38 +199,21 @@ def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
         metavar=about.metavar,
         envvar=about.envvar,
         help=about.text,
-        shell_complete=partial(_completions, about) if about.reads else None,
     )
 
 
-SUFFIXES = (
-    RegistryNames("formats.table", "FORMATS"),
-    RegistryNames("formats.scores", "FORMATS"),
-    *(RegistryNames("formats.models", name) for name in ("NETWORKS", "GRAPHS", "NAIVE_BAYES")),
-)
-"""The suffixes of files that commands read."""
+MODELS = ("NETWORKS", "GRAPHS", "NAIVE_BAYES")
+"""Registries of the formats of models."""
 
 
 def file_kinds() -> tuple[tuple[str, str], ...]:
     """Return what names of files in helps stand for, each in a sentence."""
-    networks, graphs, naive = (", ".join(names()) for names in SUFFIXES[-3:])
+    registries = (RegistryNames("formats.models", name) for name in MODELS)
+    networks, graphs, naive = (", ".join(names()) for names in registries)
     network = f"A network ({networks})"
     others = f"a decision graph ({graphs}) or a naive Bayes model ({naive})"
     named = "to read, also the name of a bundled network."
     return ("NETWORK", f"{network}; {named}"), ("MODEL", f"{network}, {others}; {named}")
-
-
-def _completions(
-    about: About, context: click.Context, parameter: click.Parameter, begun: str
-) -> list[CompletionItem]:
-    """Return the bundled instances and the files here that begin so; else let the shell look."""
-    from exactlearn.instances import names
-
-    instances = [name.removesuffix(kind) for kind in about.bundled for name in names(kind)]
-    known = (*(s for registry in SUFFIXES for s in registry()), ".toml", ".json")
-    files = sorted(p.name for p in Path().iterdir() if p.name.removesuffix(".gz").endswith(known))
-    found = [name for name in dict.fromkeys([*instances, *files]) if name.startswith(begun)]
-    return [CompletionItem(name) for name in found] or [CompletionItem(begun, type="file")]
 
 
 def _click_type(kind: Any, about: About) -> Any:

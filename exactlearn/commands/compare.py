@@ -9,13 +9,14 @@ from zlib import crc32
 
 import numpy as np
 
+from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.commands import compare_languages, compare_learners
+from exactlearn.commands import compare_learners
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import learning, load, load_truth, with_chosen_ess
-from exactlearn.commands.search import leave
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import variable_index
 from exactlearn.data.missingness import simulate_missingness
@@ -33,7 +34,7 @@ from exactlearn.evaluation.study import Record, Study
 from exactlearn.formats.models import read_network
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.methods import METHODS
-from exactlearn.imputation.scikit_learn import class_variable, require_library
+from exactlearn.imputation.scikit_learn import require_library
 from exactlearn.reporting.report import number, percent, plain_table
 
 REPETITIONS = 20
@@ -54,15 +55,11 @@ _TEXTS = ("data", "hidden", "method", "status")
 _SAME = ("data", "hidden")
 
 
-def run(options: Compare, output: Output) -> None:
+def run(options: Compare, output: Output) -> Answer:
     """Run the command; what is done at an interrupt is kept and shown."""
     _refuse_others(options)
     if options.learners is not None:
-        compare_learners.run(options, output)
-        return
-    if options.languages is not None:
-        compare_languages.run(options, output)
-        return
+        return compare_learners.run(options, output)
     if output.folder is None:
         require_suffix(output.path, (".json",))
     if (options.source is None) == (options.network is None):
@@ -73,7 +70,7 @@ def run(options: Compare, output: Output) -> None:
         options = replace(options, time_limit=DEFAULT_SECONDS)
     _check(chosen, options, repeated=repeated)
     network = read_network(options.network) if options.network else None
-    conditions = list(_conditions(options, chosen, network))
+    conditions = list(_conditions(options, network))
     for condition in conditions:
         table, _ = condition.draw(options.seed)  # what cannot be hidden is said before all work
         known = replace(options, ess=Compare.ess if options.ess == "auto" else options.ess)
@@ -95,12 +92,11 @@ def run(options: Compare, output: Output) -> None:
     record = Record.in_folder(output.folder, "repetitions.json", output.detail, SearchControl())
     runs = Study(list(study.runs()), record, options.jobs, cluster=options.cluster)
     runs.run()
-    _answer(study, runs, output, options.reference, repeated=repeated)
+    return _answer(study, runs, output, options.reference, repeated=repeated)
 
 
 _OPTIONS = {
     "methods": ("methods", "truth", "network", "rows", "hide", "repeat", "class_", "reference"),
-    "languages": ("languages", "size_weights", "test", "queries", "repeat"),
     "learners": ("learners", "folds", "class_"),
 }
 """What can be compared, each with the options that are only for some comparisons."""
@@ -108,8 +104,7 @@ _OPTIONS = {
 
 def _refuse_others(options: Compare) -> None:
     """Refuse options that only other comparisons have, and tables that are too many or missing."""
-    named = (kind for kind in ("learners", "languages") if getattr(options, kind) is not None)
-    kind = next(named, "methods")
+    kind = "methods" if options.learners is None else "learners"
     for other, names in _OPTIONS.items():
         for name in names:
             if name not in _OPTIONS[kind] and getattr(options, name) != getattr(Compare, name):
@@ -119,10 +114,10 @@ def _refuse_others(options: Compare) -> None:
                 )
     if kind != "methods" and options.source is None:
         raise OptionError(f"--{kind}: expected a table to learn from")
-    if options.more and (kind == "learners" or (kind == "methods" and not options.hide)):
+    if options.more and (kind == "learners" or not options.hide):
         raise OptionError(
             f"{options.more[0]}: a second table; several are compared where cells of them are "
-            "hidden, as by '--hide mcar:0.1', or with '--languages bn,nb,pdg'"
+            "hidden, as by '--hide mcar:0.1'"
         )
 
 
@@ -146,31 +141,29 @@ def _check(chosen: Sequence[str], options: Compare, *, repeated: bool) -> None:
         raise OptionError(
             f"--reference {reference}: expected one of the compared methods, {', '.join(chosen)}"
         )
-    classifiers = [name for name in chosen if METHODS[name].classifies]
-    if repeated and classifiers and of_class is None:
-        raise OptionError(
-            f"--methods: '{classifiers[0]}' classifies one variable; say which one's cells to "
-            "hide with '--class NAME'"
-        )
     if any(METHODS[name].needs_scikit_learn for name in chosen):
         require_library()
 
 
-def _conditions(
-    options: Compare, chosen: Sequence[str], network: BayesianNetwork | None
-) -> Iterator[Condition]:
+def _conditions(options: Compare, network: BayesianNetwork | None) -> Iterator[Condition]:
     """Yield each table with each kind of hidden cells, or the one incomplete table."""
     if network is not None:
         for spec in options.hide or (HIDDEN,):
             draw = partial(_from_network, network, options, spec)
-            yield Condition(table=options.network or "", hidden=spec, draw=draw)
+            known = digest(repr((network.names, network.states, network.parents)), *network.tables)
+            yield Condition(
+                table=options.network or "",
+                hidden=spec,
+                draw=draw,
+                digest=known,
+                is_redrawn=True,
+            )
         return
     sources = [options.source or "", *options.more]
     if not options.hide:
-        pair = _given(sources[0], options, chosen)
-        yield Condition(
-            table=sources[0], hidden="", draw=partial(_the, pair), digest=pair[0].digest
-        )
+        pair = _given(sources[0], options)
+        known = " ".join(part.digest for part in pair if part is not None)
+        yield Condition(table=sources[0], hidden="", draw=partial(_the, pair), digest=known)
         return
     for source in sources:
         table = load(source, options)
@@ -183,15 +176,13 @@ def _the(pair: Pair, _: int) -> Pair:
     return pair
 
 
-def _given(source: str, options: Compare, chosen: Sequence[str]) -> Pair:
+def _given(source: str, options: Compare) -> Pair:
     data = load(source, options)
     if data.is_complete:
         raise DataError(
             f"{source}: no cell is missing, so every method would complete it alike; hide "
             "cells with '--hide mcar:2', or learn the network with 'exactlearn solve'"
         )
-    if any(METHODS[name].classifies for name in chosen):
-        class_variable(data)
     truth = options.truth
     return data, load_truth(truth, options) if truth else None
 
@@ -254,8 +245,8 @@ def _beside_network(
 
 def _answer(
     study: ImputationStudy, runs: Study, output: Output, reference: str | None, *, repeated: bool
-) -> None:
-    """Write and print what is done, and leave."""
+) -> Answer:
+    """Write and return what is done."""
     failures = [f"{planned.title}: {error}" for planned, error in runs.failures()]
     if repeated:
         known = [(c, study.repetitions(runs.record, c)) for c in study.conditions]
@@ -273,25 +264,29 @@ def _answer(
     if interrupted:
         output.note(f"Interrupted: {extent}")
     if not rows and not failures:
-        leave("interrupted")
+        raise KeyboardInterrupt
     head: Sequence[str] = _HEAD
     if repeated:
         head = (*_MEAN_HEAD, *(f"{name} against {reference}" for name in ("%", "log-loss")))
-    _write({"rows": rows, "failures": failures}, head, shown, output)
-    leave("interrupted" if interrupted else "feasible" if limited else "optimal", failures)
+    ended = "failed" if failures else "feasible" if limited else "done"
+    return Answer(
+        record={"rows": rows, "failures": failures},
+        tables=[*_written({"rows": rows, "failures": failures}, head, shown, output), *failures],
+        status="interrupted" if interrupted else ended,
+    )
 
 
 _KEYS = tuple(field.name for field in fields(Comparison))
 """What is recorded of the completion of a given table."""
 
 
-def _write(
+def _written(
     record: Mapping[str, Any],
     head: Sequence[str],
     rows: Sequence[Sequence[str]],
     output: Output,
-) -> None:
-    """Write and print a record; columns are left out that say nothing.
+) -> list[Any]:
+    """Write a record and return its table; columns are left out that say nothing.
 
     These are empty ones, and names of tables and of hidden cells where all are the same.
     """
@@ -304,7 +299,7 @@ def _write(
     shown = [[row[c] for c in columns] for row in rows]
     names = [head[c] for c in columns]
     table = plain_table(names, shown, right=[c for c in names if c not in _TEXTS])
-    output.answer(record, table, *record["failures"])
+    return [table]
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:

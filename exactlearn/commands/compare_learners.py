@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from exactlearn._runtime.control import SearchControl
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Compare
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import load
-from exactlearn.commands.search import leave
 from exactlearn.evaluation.cross_validation import cross_validate
 from exactlearn.reporting.report import number, plain_table
 
 
-def run(options: Compare, output: Output) -> None:
+def run(options: Compare, output: Output) -> Answer:
     """Run the command; what is done at an interrupt is kept and shown."""
     assert options.learners is not None
     assert options.source is not None
@@ -36,9 +36,12 @@ def run(options: Compare, output: Output) -> None:
     record = {"best": found.best, "folds": found.folds, "rows": rows, "of_folds": found.found}
     output.save(record, "compare.json")
     failures = [f"{row['learner']}: {row['failures']}" for row in rows if row["failures"]]
-    output.answer(record, _table(rows, found.measures, found.best), *failures)
     ended = "done" if all(row["folds"] == found.folds for row in rows) else "feasible"
-    leave("interrupted" if control.is_stopped else ended, failures)
+    return Answer(
+        record=record,
+        tables=[_table(rows, found.measures, found.best), *failures],
+        status="interrupted" if control.is_stopped else "failed" if failures else ended,
+    )
 
 
 def _table(rows: Sequence[Mapping[str, Any]], measures: tuple[str, ...], best: str) -> Any:

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 
 from exactlearn._runtime.control import SearchControl, ended_by_signal
+from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.artifacts import write_graph
 from exactlearn.commands.declarations import Compile
 from exactlearn.commands.output import Output, require_records, require_suffix
 from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.progress import Checkpoint
-from exactlearn.commands.search import leave
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.trade_off import rate_of
 from exactlearn.errors import OptionError
 from exactlearn.formats.models import GRAPHS, read_network
 from exactlearn.pdg.compile.approximation import MergeSequence
-from exactlearn.pdg.compile.compile import Compilation, compile_and_check, max_error
-from exactlearn.pdg.compile.rational import compile_exactly
+from exactlearn.pdg.compile.compile import Compilation, compile_and_check, fits, max_error
 from exactlearn.pdg.learn.hybrid import data_merges
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.independences import IndependenceLimits, independences
@@ -31,18 +31,19 @@ from exactlearn.reporting.frontier import write_frontier
 from exactlearn.reporting.plot import FIGURES
 from exactlearn.reporting.report import compilation_record, compilation_table
 
+WRITE_TIME = 4e-7
+"""Seconds that a graph takes to write for each of its cells: 14 million of munin1 took 5.5 s."""
+
 MOST_NODES, CELLS = 10_000, 300_000
 """Nodes of a graph whose independences are counted, and cells looked at for each variable."""
 
 
-def run(options: Compile, output: Output) -> None:
+def run(options: Compile, output: Output) -> Answer:
     """Run the command."""
     data, frontier = options.data, options.frontier
     require_suffix(output.path, (*GRAPHS, ".json", *FIGURES))
     require_records(frontier, "--frontier")
     merges = any(x is not None for x in (options.merge_budget, options.size_weight, data))
-    if options.exact and (merges or frontier):
-        raise OptionError("--exact compiles without loss: leave out the options of merging")
     if options.size_weight is not None and data is None:
         raise OptionError(
             "--size-weight weighs the size against the log-likelihood of rows: give these by "
@@ -50,12 +51,10 @@ def run(options: Compile, output: Output) -> None:
         )
     network = read_network(options.source)
     rows = None if data is None else load_for(data, options, network)
-    compiled = _compiled(network, options, output)
+    control = SearchControl(options.time_limit)
+    with control.running():
+        compiled, has_written = _compiled(network, options, output)
     added: dict[str, Any] = {}
-    if options.exact:
-        rational = compile_exactly(network, compiled.graph.forest)
-        compiled = _changed(compiled, network, rational.graph, options.seed, compiled.message)
-        added["exact_parameters"] = [str(x) for x in rational.parameters]
     if merges or frontier:
         sequence = _sequence(compiled.graph, rows)
         most, rate = _limits(options, rows)
@@ -69,19 +68,30 @@ def run(options: Compile, output: Output) -> None:
             write_frontier(sequence.frontier, frontier)
             output.wrote(frontier)
     record = compilation_record(compiled)
-    control = SearchControl()
-    if output.path is not None:
+    writing = _write_time(output.path) * compiled.effective_size
+    left_out = not fits(writing, control)
+    if output.path is not None and not left_out:
         with control.running():  # a large file takes seconds, in which Ctrl-C loses nothing
             write_graph(compiled.graph, record | added, output.path)
         output.wrote(output.path)
     meaning = "KL divergence from the network" if data is None else "loss of log-likelihood per row"
     loss = {meaning: f"{added['loss']:.6g} nats"} if "loss" in added else {}
-    output.answer(record | added, compilation_table(record, **loss))
-    output.note(compiled.message)
+    remarks = [compiled.message]
     if compiled.nodes <= MOST_NODES:
-        output.note(_contexts_line(compiled.graph))
-    if control.is_stopped or not compiled.finished:
-        leave("interrupted")
+        remarks.append(_contexts_line(compiled.graph))
+    if left_out:
+        kept = ", which holds an earlier one" if has_written else ""
+        remarks.append(
+            f"The graph of {compiled.effective_size:,} cells is not written to {output.path}{kept}:"
+            f" no time was left for about {writing:.0f} seconds"
+        )
+    is_interrupted = control.is_stopped or not compiled.finished
+    return Answer(
+        record=record | added,
+        tables=[compilation_table(record, **loss)],
+        status="interrupted" if is_interrupted else "feasible" if left_out else "done",
+        remarks=remarks,
+    )
 
 
 def _contexts_line(graph: DecisionGraph) -> str:
@@ -94,8 +104,10 @@ def _contexts_line(graph: DecisionGraph) -> str:
     )
 
 
-def _compiled(network: BayesianNetwork, options: Compile, output: Output) -> Compilation:
-    """Compile, reporting each smaller graph."""
+def _compiled(
+    network: BayesianNetwork, options: Compile, output: Output
+) -> tuple[Compilation, bool]:
+    """Compile, reporting each smaller graph; return whether one of these was written, too."""
     with output.progress_display("compiling") as display, ExitStack() as until_first:
         until_first.enter_context(ended_by_signal())
         checkpoint, path = Checkpoint(display.warn), output.path
@@ -104,7 +116,7 @@ def _compiled(network: BayesianNetwork, options: Compile, output: Output) -> Com
             if path is not None:
                 checkpoint.keep(-size, lambda: _keep(compiled(), path))
 
-        return compile_and_check(
+        compiled = compile_and_check(
             network,
             root=options.root,
             max_size=options.max_size,
@@ -113,7 +125,14 @@ def _compiled(network: BayesianNetwork, options: Compile, output: Output) -> Com
             on_event=lambda size: display.show(f"effective size {size:,}"),
             on_first=until_first.close,
             on_graph=keep,
+            after=_write_time(path),
         )
+        return compiled, checkpoint.has_written
+
+
+def _write_time(path: Path | None) -> float:
+    """Return the seconds that writing takes for each cell of a graph."""
+    return WRITE_TIME if path is not None and suffix_of(path) in GRAPHS else 0.0
 
 
 def _limits(options: Compile, rows: Dataset | None) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from exactlearn._runtime.control import ended_by_signal
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Convert
 from exactlearn.commands.large_tables import blocks_of, is_large, load_merged
 from exactlearn.commands.output import Output, is_folder, require_parent
@@ -21,7 +22,6 @@ from exactlearn.commands.pipeline import (
     score_of,
     with_chosen_ess,
 )
-from exactlearn.commands.search import leave
 from exactlearn.errors import OptionError
 from exactlearn.formats import written_suffixes
 from exactlearn.formats.integer_program import SUFFIXES as PROGRAMS
@@ -44,7 +44,7 @@ from exactlearn.structure.selection import single_arcs
 
 
 @ended_by_signal()
-def run(options: Convert, output: Output) -> None:
+def run(options: Convert, output: Output) -> Answer:
     """Run the command."""
     if output.path is None or is_folder(output.path):
         raise OptionError("convert: expected the file to write, as in '-o scores.jkl'")
@@ -58,10 +58,11 @@ def run(options: Convert, output: Output) -> None:
     require_parent(output.path)
     written = writers[wanted](path, output.path)
     output.wrote(output.path)
-    output.answer({"file": str(output.path)})
+    record = {"file": str(output.path)}
     if isinstance(written, Problem) and written.stopped:
-        output.note(f"Time limit reached: {written.stopped}, and no others were written")
-        leave("feasible")
+        remark = f"Time limit reached: {written.stopped}, and no others were written"
+        return Answer(record=record, status="feasible", remarks=[remark])
+    return Answer(record=record)
 
 
 Writer = Callable[[Path, Path], object]

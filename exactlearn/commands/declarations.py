@@ -13,7 +13,6 @@ from exactlearn.commands.declare import (
     RegistryNames,
     about_of,
     argument,
-    duration,
     names_option,
     numbers_by_commas,
     option,
@@ -46,7 +45,6 @@ SizeName = Literal["effective", "representational"]
 FitMethod = Literal[
     "complete",
     "em",
-    "em-bp",
     "cca",
     "aca",
     "d-mcar",
@@ -60,9 +58,8 @@ Aggregation = Literal["mean", "median", "inverse-variance"]
 CountsName = Literal[
     "expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"
 ]
-LocalModelsName = Literal["table", "log-linear", "best"]
 KindName = Literal["dag", "pattern", "cpdag"]
-GraphMethod = Literal["direct", "hybrid", "em", "available", "complete"]
+GraphMethod = Literal["hybrid", "direct", "em", "available", "complete"]
 
 DEFAULT_METHODS = ("branching", "t-local", "mode")
 """What is compared when nothing is said: the default of ``augment``, and what is quicker."""
@@ -130,8 +127,8 @@ class Traced(Declared):
         None,
         writes=True,
         metavar="FOLDER",
-        help="Keep the state of the exact search in this folder; called again, the command goes on "
-        "there, also after a kill.",
+        help="Keep proven components and relaxations of the exact search in this folder; called "
+        "again, the command goes on with them, also after a kill.",
     )
 
 
@@ -139,16 +136,15 @@ class Traced(Declared):
 class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
     """Learn the network that maximises the score of a table, with a proof or a bound.
 
-    The input is a table, the name of a bundled one, or a file of local scores (.jkl, .scores,
-    .parquet), with --data for parameters. -o writes the NETWORK, the record (.json), the scores
-    (.jkl, .scores, .parquet), a figure (.svg, .png, .pdf, .dot), or all of them into a folder, with
+    The input is a table, the name of a bundled one, or a file of local scores (.jkl,
+    .scores), with --data for parameters. -o writes the NETWORK, the record (.json), the scores
+    (.jkl, .scores), a figure (.svg, .dot), or all of them into a folder, with
     the trace. With --best, --best-classes or --within more than one network is listed, with their
     arcs.
 
     Where cells are missing, the score is that of expected counts, under a network that structural
     EM learns first, or with --counts of counts which deletion estimates for each family in closed
-    form; proof and bound are those for these counts, and no cell is completed. --ess is then auto
-    unless given, else 1.
+    form; proof and bound are those for these counts, and no cell is completed.
 
     With --solver ges or kes Markov equivalence classes of a complete table are searched instead,
     with any number of parents unless --max-parents says otherwise (else 3): nothing is proven.
@@ -166,7 +162,7 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
 
     written_in_run = "solved"
     groups: ClassVar = {
-        "Score": "data counts local_models log_linear_parents",
+        "Score": "data counts",
         "Search": "start",
         "Limits and seed": "gap memory_limit threads jobs",
         "Certainty": "bootstrap averaged runner_up",
@@ -196,21 +192,12 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
         "cells, id-mar and if-mar where it depends on few of these, which are learned; or maximise "
         "the penalised node-average likelihood.",
     )
-    local_models: LocalModelsName = option(
-        "table",
-        help="Conditional distributions of the families: tables; log-linear ones, with a weight "
-        "for each state of each parent, for many parents that each add a little; or best, "
-        "whichever scores better. With the last two the result is optimal over the parent sets "
-        "found.",
-    )
-    log_linear_parents: int = option(
-        8,
-        least=1,
-        help="Most parents of a log-linear family; with missing cells, no more than of a table.",
-    )
     gap: float = option(0.0, least=0, metavar="REL", help="Stop at this relative gap, as in 0.001.")
     memory_limit: str | None = option(
-        None, metavar="SIZE", help="Most memory to take, as in 2GiB or 500MB."
+        None,
+        metavar="SIZE",
+        help="Most memory for the states of the order graph, as in 2GiB or 500MB; half of what is "
+        "free if not given.",
     )
     threads: int | None = option(None, least=1, help="Most threads to take.")
     certificate: Path | None = option(
@@ -263,7 +250,6 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
         help="kes: share of the better neighbouring classes whose best is taken.",
     )
     restarts: int = option(100, least=1, help="kes: number of starts.")
-    ess: float | Literal["auto"] = with_default(Criterion, "ess", None)
     max_parents: int | Literal["none"] = with_default(Criterion, "max_parents", None)
 
     def __post_init__(self) -> None:
@@ -318,7 +304,7 @@ _CLASS_SEARCH_OPTIONS = {"ges": ("phases",), "kes": ("greediness", "restarts")}
 
 _NOT_OF_CLASSES = {
     *("start", "counts", "gap", "memory_limit", "checkpoint", "certificate", "runner_up"),
-    *("best", "best_classes", "within", "local_models", "log_linear_parents", "scoring_time"),
+    *("best", "best_classes", "within", "scoring_time"),
     *(one.name for one in fields(Selection)),
 } - {"solver", "seed", "time_limit"}
 """Options of ``solve`` that have no meaning for equivalence classes."""
@@ -329,7 +315,7 @@ class Augment(IncompleteLearning, Search, Traced, OnCluster):
     """Learn the network and the values of missing cells that maximise the score together.
 
     -o writes the completed table (.csv, .tsv), the NETWORK, the record (.json), a figure (.svg,
-    .png, .pdf, .dot), the reduction to plain parent-set selection (.jkl, before the search), or
+    .dot), the reduction to plain parent-set selection (.jkl, before the search), or
     all but the last into a folder.
 
     Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
@@ -449,7 +435,7 @@ class Impute(Imputing):
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(Imputing, OnCluster):
-    """Compare methods of completing missing cells, languages of models, or learners.
+    """Compare methods of completing missing cells, or learners.
 
     Methods: give an incomplete table, with --truth if it is known; or one or several with --hide,
     where cells that are missing anyway are not judged; or a --network to draw from. Prints for each
@@ -457,18 +443,9 @@ class Compare(Imputing, OnCluster):
     probabilities, where it has these; over several tables, means with standard errors; with
     --network also the log-likelihood of further rows under the network it learnt, and the
     structural Hamming distance of its CPDAG. -o writes the rows as .json, or into a folder, where a
-    later call goes on. Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured
-    while cells are missing; the others, and --scoring-time, are for complete tables ('exactlearn
-    solve').
-
-    Languages: give one table or several, complete or not. Networks (bn), naive Bayes models (nb),
-    decision graphs (pdg) and decision graphs merged from networks (hybrid) of many sizes are
-    learned from some rows, chosen by BIC, by AIC and by validation rows, and judged by a test:
-    --test, or a tenth of the rows. Prints means over divisions of the table with standard errors:
-    effective size, log-likelihood per row in nats, accuracy and time of random queries; and who
-    wins. -o writes the SL-curves (.json, .svg), or these, the models and the repetitions into a
-    folder, where a later call goes on. Of the options, --size-weights to --jobs, --repeat, --seed,
-    --time-limit and those on reading tables hold.
+    later call goes on. --time-limit is that of each method on each table. Of the constraints, arcs,
+    --forbid-adjacent and --tiers can be honoured while cells are missing; the others, and
+    --scoring-time, are for complete tables ('exactlearn solve').
 
     Learners: with --learners one table, complete or not, is divided into --folds; each learner's
     models are judged by rows that they were not learned from: log-likelihood per row, and with
@@ -483,7 +460,6 @@ class Compare(Imputing, OnCluster):
 
     groups: ClassVar = {
         "Methods": "methods truth network rows hide repeat class_ reference",
-        "Languages": "languages size_weights test queries",
         "Learners": "learners folds",
         "Limits and seed": "jobs",
     }
@@ -492,31 +468,11 @@ class Compare(Imputing, OnCluster):
         "[DATA.csv]", None, reads=True, in_run="file", unless=("network",)
     )
     more: tuple[str, ...] = argument("[MORE.csv]...", ())
-    languages: tuple[str, ...] | None = names_option(
-        names=RegistryNames("evaluation.languages", "LANGUAGES"),
-        help="Compare languages of models, of {names}, by their SL-curves.",
-    )
-    size_weights: tuple[float, ...] = option(
-        (),
-        metavar="A,B,...",
-        read=numbers_by_commas,
-        once=True,
-        help="With --languages: weights of the size in (1-lambda) log-likelihood - lambda size, "
-        "between 0 and 1.  [default: that of BIC, and 0.89, 0.8, 0.67, 0.5, 0.33]",
-    )
     learners: tuple[str, ...] | None = names_option(
         names=RegistryNames("evaluation.learners", "LEARNERS"),
         help="Compare learners, of {names}, by cross-validation.",
     )
     folds: int = option(10, least=2, help="With --learners: parts that the rows are divided into.")
-    test: str | None = option(
-        None, reads=True, metavar="TEST.csv", help="With --languages: rows to judge by."
-    )
-    queries: int = option(
-        1000,
-        least=0,
-        help="With --languages: random queries of 4 variables given 3, of cells of test rows.",
-    )
     jobs: int = option(1, least=1, help="Processes.")
     methods: tuple[str, ...] | None = names_option(
         names=RegistryNames("imputation.methods", "METHODS"),
@@ -528,7 +484,7 @@ class Compare(Imputing, OnCluster):
         None,
         reads=True,
         in_run="truth",
-        unless=("source", "network", "languages", "learners"),
+        unless=("source", "network", "learners"),
         metavar="COMPLETE.csv",
         help="The table before cells were hidden.",
     )
@@ -545,14 +501,13 @@ class Compare(Imputing, OnCluster):
     repeat: int | None = option(
         None,
         least=1,
-        help="With --hide or --network: tables, with the seeds that follow --seed; with "
-        "--languages: divisions of each table.  [default: 20; 3 with --languages]",
+        help="With --hide or --network: tables, with the seeds that follow --seed.  [default: 20]",
     )
     class_: str | None = option(
         None,
         metavar="NAME",
-        help="With --hide or --network: hide cells of this variable only, as the svm and label "
-        "methods need. With --learners: predict this variable from the others.",
+        help="With --hide or --network: hide cells of this variable only. With --learners: "
+        "predict this variable from the others.",
     )
     reference: str | None = option(
         None,
@@ -566,9 +521,10 @@ class Compare(Imputing, OnCluster):
 class Fit(Clustered, Random):
     """Estimate the parameters of a model with a given structure.
 
-    A network's own parameters do not count. -o writes the model with its new ones, in the format
-    that it had. Ctrl-C ends EM with the best parameters of any start so far (exit status 130), and
-    so does --time-limit (exit status 3).
+    A network's own parameters do not count. MODEL is also a graph without any (.json, as 'graph -o'
+    writes it, or the record of a learner): its variables have the states of the table. -o writes
+    the model with its new ones, in the format that it had. Ctrl-C ends EM with the best parameters
+    of any start so far (exit status 130), and so does --time-limit (exit status 3).
 
     With missing cells, EM uses every observed cell and needs them to be missing at random. On ALARM
     and a fire alarm with fewer than 100,000 rows (docs/deletion.md) it was as accurate as the
@@ -582,13 +538,12 @@ class Fit(Clustered, Random):
     Examples
     --------
     exactlearn fit cancer cancer-mcar -o fitted.bif
-    exactlearn fit cancer cancer-mcar --method f-mcar --standard-errors --json
+    exactlearn fit cancer cancer-mcar --method f-mcar --json
     """
 
     groups: ClassVar = {
         "EM": "iterations tolerance starts start",
         "Closed form": "separators aggregation",
-        "Parameters": "standard_errors",
         "Limits and seed": "time_limit",
     }
 
@@ -598,9 +553,7 @@ class Fit(Clustered, Random):
         None,
         help="em: a model from all observed cells, by exact inference, the only method for a "
         "decision graph or a naive Bayes model. "
-        "em-bp: the same for a network, approximately, by loopy belief propagation where the "
-        "missing cells of a row depend on each other too much for exact inference; ends when the "
-        "approximate likelihood, which may fall, hardly changes. The others estimate a "
+        "The others estimate a "
         "network in closed form, and print the rows that each family (a variable and its parents) "
         "used. complete, aca, d-mcar: in the rows that observe the whole family (available cases); "
         "cca: in the rows without missing cells; f-mcar: from all factorisations of the family, "
@@ -619,12 +572,6 @@ class Fit(Clustered, Random):
         None,
         help="f-mcar, f-mar, if-mar: how the factorisations are combined.  "
         "[default: inverse-variance]",
-    )
-    standard_errors: bool = option(
-        False,
-        help="List each parameter of a network with its standard error (--json: the errors, in the "
-        "order of its tables): by the observed information for em, else in closed form; of f-mcar, "
-        "f-mar and if-mar an upper bound, with a missingness graph an approximation.",
     )
     missingness: str | None = option(
         None,
@@ -660,7 +607,7 @@ class Fit(Clustered, Random):
         "which held-out rows are most probable, by cross-validation over five random folds; with "
         "missing cells, of the families (of a graph: variables) that rows observe with all that "
         f"they depend on.  [default: {NetworkParameters.smoothing:g} for a network, "
-        f"{GraphParameters.smoothing:g} for a decision graph, 0.1 for a naive Bayes model]",
+        "cv for a decision graph, 0.1 for a naive Bayes model]",
     )
     starts: int | None = option(
         None,
@@ -693,7 +640,7 @@ class Fit(Clustered, Random):
 class Compile(Reading, Random):
     """Compile a network to the smallest decision graph found, and compare the two.
 
-    -o writes the graph (.pdg.json), its record (.json) or its figure (.svg, .png, .pdf, .dot).
+    -o writes the graph (.pdg.json), its record (.json) or its figure (.svg, .dot).
     Ctrl-C ends the search with the smallest graph so far (exit status 130), or with one of the
     first forests.
 
@@ -722,16 +669,12 @@ class Compile(Reading, Random):
     time_limit: float | None = option(
         None,
         least=0,
-        help="Seconds to search for a smaller graph than the first, which is built whole.  "
+        help="Seconds for all: the first graph is built whole, and what is too large to write in "
+        "the time that is left is not written.  "
         "[default: a short search that does not depend on the machine]",
     )
     max_size: int = option(
         MAX_SIZE, least=1, help="Refuse graphs of more cells before merging, about 40 bytes each."
-    )
-    exact: bool = option(
-        False,
-        help="Compute the graph in fractions, for small networks; they stand in the record "
-        "(.json).",
     )
     merge_budget: float | None = option(
         None,
@@ -767,7 +710,7 @@ class LearnPdg(Reading, Random):
     """Learn a probabilistic decision graph from a table.
 
     The table is a file or the name of a bundled one. -o writes the graph (.pdg.json), the record
-    (.json) or its figure (.svg, .png, .pdf, .dot). Ctrl-C ends the search with the best graph so
+    (.json) or its figure (.svg, .dot). Ctrl-C ends the search with the best graph so
     far (exit status 130), and so does --time-limit (exit status 3).
 
     Examples
@@ -786,12 +729,12 @@ class LearnPdg(Reading, Random):
     }
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
-    method: GraphMethod | None = option(
-        None,
-        help="direct: forests by tests, then splits, merges and redirections, of a complete "
-        "table; hybrid: compile a network and merge; em: structural EM, with missing cells, from "
-        "a tree and from networks; available, complete: the same by available or complete cases, "
-        "from a tree.  [default: direct for a complete table, else em]",
+    method: GraphMethod = option(
+        "hybrid",
+        help="hybrid: learn a network, compile it and merge; direct: forests by tests, then "
+        "splits, merges and redirections, of a complete table; em: structural EM, with missing "
+        "cells, from a tree and from networks; available, complete: the same by available or "
+        "complete cases, from a tree.",
     )
     network: str | None = option(
         None,
@@ -899,7 +842,7 @@ class LearnNb(Reading, Random):
 
 @dataclass(frozen=True, kw_only=True)
 class Query(Reading, Random):
-    """Answer the posterior of the targets given the evidence, exactly, and other questions.
+    """Answer the posterior of the targets given the evidence, exactly.
 
     -o writes the answer as .json. With --data every row is a case of its own, and all cores work.
 
@@ -912,8 +855,7 @@ class Query(Reading, Random):
 
     groups: ClassVar = {
         "Evidence": "evidence soft",
-        "Answers": "targets joint best map_ draws entropy information divergence sensitivity "
-        "independences",
+        "Answers": "targets best independences",
         "Rows of a table": "data class_",
     }
 
@@ -938,27 +880,7 @@ class Query(Reading, Random):
         metavar="NAME",
         help="Variable whose posterior is wanted; repeatable.  [default: all without evidence]",
     )
-    joint: str | None = option(None, metavar="A,B", help="Joint posterior of variables.")
     best: int | None = option(None, least=1, metavar="K", help="The K most probable explanations.")
-    map_: str | None = option(None, metavar="A,B", help="Most probable states of variables.")
-    draws: int | None = option(None, least=1, metavar="N", help="Draw N rows given the evidence.")
-    entropy: str | None = option(None, metavar="A,B|all", help="Entropy of variables, in nats.")
-    information: str | None = option(
-        None,
-        metavar="'A;B|C'",
-        help="Mutual information of A and B given C, in nats; lists by commas.",
-    )
-    divergence: Path | None = option(
-        None,
-        reads=True,
-        metavar="MODEL",
-        help="Kullback-Leibler divergence of another model from this one, in nats.",
-    )
-    sensitivity: str | None = option(
-        None,
-        metavar="NAME=STATE",
-        help="The parameters that a posterior probability depends on most.",
-    )
     independences: bool = option(
         False,
         help="The independences that a decision graph states, also in contexts; with --target as a "
@@ -975,11 +897,7 @@ class Query(Reading, Random):
     @property
     def asks_more(self) -> bool:
         """Whether more than posterior marginals is wanted."""
-        wanted = (
-            self.joint, self.best, self.map_, self.draws, self.entropy, self.information,
-            self.divergence, self.sensitivity,
-        )  # fmt: skip
-        return self.independences or any(one is not None for one in wanted)
+        return self.independences or self.best is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1054,12 +972,11 @@ class Simulate(Random):
 class Convert(CompleteLearning, Clustered):
     """Write a file in the format of the suffix of -o.
 
-    A NETWORK as a NETWORK, .pdg.json or a figure (.svg, .png, .pdf, .dot); a decision graph
-    (.pdg.json) as .pdg.json, as a network with auxiliary variables for its nodes, or as a figure,
-    which as .dot shows the forest of variables, too; a table (.csv, .tsv, .arff, .dat, .parquet,
-    ...) as a table or as its local scores (.jkl, .scores); scores (.jkl, .scores, .parquet) as
-    scores, or as an integer program for other solvers (.lp, .mps, .cip). '.gz' may follow a text's
-    suffix.
+    A NETWORK as a NETWORK, .pdg.json or a figure (.svg, .dot); a decision graph (.pdg.json) as
+    .pdg.json, as a network with auxiliary variables for its nodes, or as a figure, which as .dot
+    shows the forest of variables, too; a table (.csv, .tsv, .parquet) as a table or as its local
+    scores (.jkl, .scores); these as scores, or as an integer program for other solvers (.lp, .mps,
+    .cip). '.gz' may follow a text's suffix.
 
     Examples
     --------
@@ -1102,7 +1019,7 @@ class Verify(Declared):
     """Check that no network scores more than a certificate claims.
 
     CERTIFICATE is what 'solve --certificate' wrote, SCORES the file of local scores it is about
-    (.jkl, .scores, .txt or .parquet). -o writes the answer as .json.
+    (.jkl, .scores or .txt). -o writes the answer as .json.
 
     Exit status: 0 when the claim is proven, 5 when it is not, 2 when a file cannot be read.
 
@@ -1161,15 +1078,15 @@ class Evaluate(Clustered, Random):
 class Graph(Declared):
     """Show the structure of a network, its equivalence class and its independences.
 
-    The source is a NETWORK, the record of a learner (.json) or a graph (.json, .dot, .txt), which
+    The source is a NETWORK, the record of a learner (.json) or a graph (.json), which
     may be a pattern or a CPDAG. The record is a graph file, with kind, variables, arcs and
     undirected edges (edges), and has the number of DAGs in the Markov equivalence class
     (class_size), the edges that they direct differently (reversible), the v-structures
     (v_structures) and, of a DAG, the covered arcs (covered); what else is asked for stands under
     blanket, separated, independence, inclusion_boundary and comparison.
 
-    -o writes the record (.json) or the graph (.dot, .txt), or draws it (.svg, .png, .pdf),
-    undirected edges without heads.
+    -o writes the record (.json), which is a graph file, or draws it (.svg, .dot), undirected edges
+    without heads.
 
     Examples
     --------
@@ -1265,112 +1182,6 @@ class Missingness(Reading, Random):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reproduce(Random, OnCluster):
-    """Repeat experiments and print our figures beside the published ones.
-
-    augmentation: the tables of Adel and de Campos.
-
-    imputers: what 'impute' does by default, beside seven baselines, on cells hidden in public sets
-    (--tables) of one half of them (--half) by several mechanisms (--hide); --methods A,B,... takes
-    modes of 'impute' too, and tests the first against the others.
-
-    pdg: decision graphs of logical relations (logic), beside networks and naive Bayes of public
-    tables (languages) and of rows of known models (languages-synthetic), merged from networks
-    (hybrid, synthetic, sweeps), of two incomplete tables (table1), of random graphs (random)
-    and of a dense network (dense); and what they are learnt from (models, data), and how smoothed
-    (smoothing).
-
-    deletion: parameters of a network from incomplete rows in closed form, beside EM, as Van den
-    Broeck et al. have it: ALARM (tables 2, 3 and alarm), a fire alarm (fire), four large networks
-    (1, 4 to 8) and, beside structural EM, structure (structure). Small runs of 2, 3 and fire
-    unless --full or --tables wants more.
-
-    equivalence: starts of KES for eleven k beside GES and the exact optimum, on copies of a
-    four-cycle (four-cycle, trap) and on ALARM and Hailfinder (alarm, hailfinder). A repetition is
-    100 starts of each k; ten are the thesis's.
-
-    structural-em: structures from incomplete rows by structural EM, augmentation, deletion counts
-    and the node-average likelihood: the grid of Bodewes and Scutari on ALARM (grid), and four
-    networks with three mechanisms of missing cells (comparison). More than 5,090 rows with --full.
-
-    all: every paper into a folder of its own under that of -o, first with one repetition, then with
-    more. Each gets an equal share of the budget that is left. What a budget leaves out is listed,
-    and the exit status is 3.
-
-    -o names a folder; what is done is kept in it, and a later call goes on from there. 'errors off'
-    is the distance from the published figure in standard errors of ours; 'ahead' is how far the
-    experiment's first method is ahead of the row's on the same tables, with a star where a paired
-    t-test at 5 % tells them apart; 'seconds' and 'CPU' are means over the repetitions, the latter
-    of all threads together.
-
-    Examples
-    --------
-    exactlearn reproduce deletion --tables fire --repetitions 1
-    exactlearn reproduce deletion --tables fire --repetitions 2 --seed 1 -o fire
-    """
-
-    groups: ClassVar = {
-        "Selection": "tables only methods half hide rows",
-        "Limits and seed": "budget jobs",
-    }
-
-    paper: Literal[
-        "augmentation", "imputers", "pdg", "deletion", "equivalence", "structural-em", "all"
-    ] = argument("augmentation|imputers|pdg|deletion|equivalence|structural-em|all")
-    tables: tuple[str, ...] | None = names_option(help="Only these tables.")
-    only: str | None = option(
-        None, metavar="TEXT", help="Only experiments whose name has this in it."
-    )
-    methods: tuple[str, ...] | None = names_option(help="Only these methods.")
-    repetitions: int | None = option(
-        None,
-        least=1,
-        help="Of each experiment.  [default: 100 for augmentation, 2 for pdg, deletion and "
-        "structural-em, 1 for imputers and equivalence]",
-    )
-    data_dir: Path | None = option(
-        None,
-        path={"exists": True, "file_okay": False},
-        envvar="EXACTLEARN_DATA",
-        help="Folder of the public data, with 'uci', 'lucas' and 'bif'.  [env: EXACTLEARN_DATA]",
-    )
-    starts: int | None = option(
-        None,
-        least=1,
-        help="augmentation: of t-local and structural EM.  [default: 10]",
-    )
-    half: Literal["development", "test", "all"] = option(
-        "development",
-        help="imputers: sets that methods and settings are chosen on, or sets that they are judged "
-        "on; where no --tables are named.",
-    )
-    hide: tuple[str, ...] = option(
-        (),
-        metavar="MECHANISM:SHARE",
-        help="imputers: what hides cells, as in 'simulate'; repeatable.  [default: mcar:0.2, "
-        "mar:0.2, mnar:0.2 and mnar-states:0.2]",
-    )
-    rows: int | None = option(
-        None,
-        least=2,
-        help="imputers: rows drawn of a set that has more, or of a network.  [default: 500]",
-    )
-    jobs: int = option(1, least=1, help="imputers: processes.")
-    budget: float | None = option(
-        None,
-        metavar="TIME",
-        read=duration,
-        help="Begin no run after this time, such as 2h, 90m or 600 (seconds), and drop that which "
-        "goes on then.",
-    )
-    full: bool = option(
-        False,
-        help="pdg: leave out single rows in table1, not a tenth. deletion: all tables and sizes. "
-        "structural-em: all sizes.",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
 class Rerun(Declared):
     """Repeat the command that made a record, and compare the new answer with the recorded one.
 
@@ -1410,50 +1221,3 @@ class Instances(Declared):
     """
 
     names: tuple[str, ...] = argument("[NAME]...", ())
-
-
-@dataclass(frozen=True, kw_only=True)
-class Doctor(Declared):
-    """Show versions, solvers, extras, cores and memory, and what does not work.
-
-    Each solver is tried on a small instance. The exit status is 5 when something does not work.
-
-    Examples
-    --------
-    exactlearn doctor
-    exactlearn doctor --json
-    """
-
-
-@dataclass(frozen=True, kw_only=True)
-class WarmUp(Declared):
-    """Compile the kernels of all commands, or of those named, so that first runs are fast.
-
-    It takes some minutes, once for each environment and version; again it takes seconds.
-
-    Examples
-    --------
-    exactlearn warm-up graph query
-    exactlearn warm-up compile --json
-    """
-
-    names: tuple[str, ...] = argument("[COMMAND]...", ())
-
-
-ShellName = Literal["bash", "zsh", "fish"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Completion(Declared):
-    """Print the script by which a shell completes commands, options, instances and files.
-
-    For bash, add  eval "$(exactlearn completion bash)"  to ~/.bashrc; for zsh the same with zsh to
-    ~/.zshrc; for fish, write the script to ~/.config/fish/completions/exactlearn.fish.
-
-    Examples
-    --------
-    exactlearn completion bash
-    exactlearn completion zsh
-    """
-
-    shell: ShellName = argument("[bash|zsh|fish]", "bash")

@@ -206,7 +206,7 @@ def as_option(parameter: str, value: Any = None) -> str:
         return " ".join(f"{flag} {entry!r}" for entry in entries)
     if isinstance(value, list | tuple):
         return " ".join(f"{flag} {entry!r}" for entry in value)
-    return flag if value is None else f"{flag} {value}"
+    return flag if value is None or value is True else f"{flag} {value}"
 
 
 _OPTIONS = {"score": "criterion", "required": "require", "forbidden": "forbid"}
@@ -250,32 +250,6 @@ def whole_numbers(entries: tuple[str, ...], flag: str) -> dict[str, int]:
 def names_by_commas(text: str, flag: str) -> tuple[str, ...]:
     """Split ``A,B`` into names without the spaces around them."""
     return tuple(name.strip() for name in text.split(","))
-
-
-def duration(text: str, flag: str) -> float:
-    """Return seconds, written as ``2h``, ``1h30m``, ``90m`` or ``600``.
-
-    Raises
-    ------
-    OptionError
-        When the text is no duration.
-
-    Examples
-    --------
-    >>> duration("1h30m", "--budget"), duration("600", "--budget"), duration("0.5h", "--budget")
-    (5400.0, 600.0, 1800.0)
-    """
-    found = _DURATION.fullmatch(text.strip())
-    if not found or not any(found.groups()):
-        raise OptionError(f"{flag} {text!r}: expected a time such as 2h, 1h30m, 90m or 600")
-    return sum(
-        float(part or 0) * unit for part, unit in zip(found.groups(), (3600, 60, 1), strict=True)
-    )
-
-
-_NUMBER = r"(\d+(?:\.\d+)?)"
-
-_DURATION = re.compile(rf"(?:{_NUMBER}h)?\s*(?:{_NUMBER}m)?\s*(?:{_NUMBER}s?)?")
 
 
 def numbers_by_commas(text: str, flag: str) -> tuple[float, ...]:

@@ -11,6 +11,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from exactlearn._runtime.arguments import Index
 from exactlearn.commands.sections import Constrained, Selection
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.formats.run_file import from_table, read_declared
@@ -152,7 +153,7 @@ def pair(entry: str, mark: str, what: str, names: Sequence[str]) -> Pair:
         if a in known and b in known:
             if a == b:
                 raise OptionError(f"{what} {entry!r}: expected two different variables")
-            return known.index(a), known.index(b)
+            return Index(known.index(a)), Index(known.index(b))
     if not ends:
         raise OptionError(
             f"{what} {entry!r}: expected 'A {mark} B' with the names of two variables"
@@ -187,10 +188,8 @@ def independence(entry: str, names: Sequence[str]) -> Independence:
         if len(sides) == 2 and all(name in known for name in (*sides, *given)):
             if len({*sides, *given}) < 2 + len(given):
                 raise OptionError(f"{what}: expected each variable once")
-            a, b = (known.index(name) for name in sides)
-            return Independence(
-                frozenset({a}), frozenset({b}), frozenset(known.index(name) for name in given)
-            )
+            one, other, *rest = (_index(name, what, names) for name in (*sides, *given))
+            return Independence(frozenset({one}), frozenset({other}), frozenset(rest))
     sides = _fields(pieces[0])
     if len(sides) != 2:
         raise OptionError(f"{what}: expected two variables before '|', found {len(sides)}")
@@ -208,7 +207,7 @@ def listed(entry: str, what: str, names: Sequence[str]) -> tuple[int, ...]:
         When it names no variable.
     """
     if entry.strip() in names:
-        return (list(names).index(entry.strip()),)
+        return (_index(entry.strip(), what, names),)
     return tuple(_index(name, what, names) for name in _fields(entry))
 
 
@@ -232,7 +231,7 @@ def _refuse_marks(entry: str, mark: str, what: str, names: Sequence[str]) -> Non
 def _index(name: str, what: str, names: Sequence[str]) -> int:
     if name not in names:
         raise OptionError(f"{what}: no variable {name!r}{did_you_mean(name, names)}")
-    return list(names).index(name)
+    return Index(list(names).index(name))
 
 
 def _refuse_twice(groups: Iterable[Sequence[int]], names: Sequence[str]) -> None:

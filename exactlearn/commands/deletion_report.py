@@ -3,12 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from exactlearn.bayesnet.deletion import DeletionFit
-from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.output import Output
-from exactlearn.reporting.report import number, plain_table
+from exactlearn.reporting.report import plain_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,12 +24,10 @@ def deletion_record(fit: DeletionFit, *, is_complete: bool) -> dict[str, dict[st
     is_complete
         Whether the table has no missing cells, so that every family used all rows.
     """
-    keys = ("separators", "families", "standard_errors", "rows_per_family", "replaced")
+    keys = ("separators", "families", "rows_per_family", "replaced")
     record: dict[str, dict[str, Any]] = {key: {} for key in keys}
     unsupported = {*fit.unsupported}
     for name, family in zip(fit.model.names, fit.families, strict=True):
-        if family.variances is not None:
-            record["standard_errors"][name] = np.sqrt(family.variances).tolist()
         if is_complete:
             continue
         record["rows_per_family"][name] = rows = _plain(family.rows)
@@ -66,23 +61,6 @@ def rows_table(record: Mapping[str, Mapping[str, Any]]) -> "list[Table]":
         others = [replaced.get(name, {}) for name in used]
         columns["replaced"] = [", ".join(f"{k}: {n}" for k, n in one.items()) for one in others]
     return [plain_table([*columns], zip(*columns.values(), strict=True), right=("rows",))]
-
-
-def errors_table(record: Mapping[str, Any], network: BayesianNetwork) -> "list[Table]":
-    """Return a table of the parameters with their standard errors, none where there are none."""
-    rows = []
-    for name, errors in record.get("standard_errors", {}).items():
-        v = network.index(name)
-        for place, error in np.ndenumerate(np.array(errors)):
-            above = zip(network.parents[v], place, strict=False)  # the last place is the state
-            given = ", ".join(f"{network.names[p]} = {network.states[p][k]}" for p, k in above)
-            state = network.states[v][place[-1]]
-            rows.append(
-                (name, given, state, number(float(network.tables[v][place])), number(error))
-            )
-    figures = ("probability", "standard error")
-    table = plain_table(("variable", "given", "state", *figures), rows, right=figures)
-    return [table] if rows else []
 
 
 def note_support(fit: DeletionFit, smoothing: float | None, output: Output) -> None:

@@ -14,7 +14,6 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.deletion import DeletionMethod
 from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, network_of
 from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
-from exactlearn.bayesnet.loopy_propagation import LoopyParameters
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.output import Output
@@ -25,7 +24,7 @@ from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
 from exactlearn.formats.models import write_model
 from exactlearn.pdg.learn.refine import refine
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.reporting.report import number, percent
+from exactlearn.reporting.report import number
 
 M = TypeVar("M", BayesianNetwork, DecisionGraph, NaiveBayes)
 
@@ -43,7 +42,6 @@ def fitted_network(
     starts: int | None = None,
     seed: int = 0,
     start: BayesianNetwork | DeletionMethod | None = None,
-    loopy: LoopyParameters | None = None,
     time_limit: float | None = None,
 ) -> tuple[EMResult[BayesianNetwork], str]:
     """Fit a network with given parents to a table with missing cells, as :func:`refined`.
@@ -61,7 +59,6 @@ def fitted_network(
         starts=starts,
         seed=seed,
         start=start,
-        loopy=loopy,
     )
     table, families = graph.extended(data), [*parents, *graph.parents(data.names)]
 
@@ -210,22 +207,5 @@ def em_record(result: EMResult[Any]) -> dict[str, Any]:
         "iterations": result.iterations,
         "converged": result.converged,
         "starts": [start._asdict() for start in result.starts],
-    }
-
-
-def approximation_record(result: EMResult[Any], output: Output) -> dict[str, Any]:
-    """Return the JSON record of how much of the inference was approximate, and say it."""
-    found = result.approximation
-    if found is None:
-        output.note("No row is too large for exact inference: the result is that of 'em'")
-        return {"approximate": False}
-    output.note(
-        "Inference was approximate, by loopy belief propagation, in "
-        f"{percent(found.rows)} of the rows; the log-likelihood is Bethe's approximation. Its "
-        f"messages had not converged in {percent(found.unconverged)} of the rows"
-    )
-    return {
-        "approximate": True,
-        "approximate_rows": found.rows,
-        "unconverged_rows": found.unconverged,
+        **({} if result.smoothing is None else {"smoothing": result.smoothing}),
     }

@@ -8,6 +8,7 @@ import numpy as np
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Evaluate
 from exactlearn.commands.large_tables import judged
 from exactlearn.commands.output import Output, require_suffix
@@ -25,7 +26,7 @@ Answered = tuple[dict[str, Any], Any]
 
 
 @ended_by_signal()
-def run(options: Evaluate, output: Output) -> None:
+def run(options: Evaluate, output: Output) -> Answer:
     """Run the command."""
     require_suffix(output.path, (".json",))
     if options.data is None and options.reference is None:
@@ -43,7 +44,7 @@ def run(options: Evaluate, output: Output) -> None:
         answers += _by_reference(model, options.reference, options, output)
     record = {key: value for part, _ in answers for key, value in part.items()}
     output.save(record)
-    output.answer(record, *(table for _, table in answers))
+    return Answer(record=record, tables=[table for _, table in answers])
 
 
 def _by_rows(model: Model, source: str, options: Evaluate, output: Output) -> list[Answered]:

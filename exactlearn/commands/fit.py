@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.ascent import EMResult
-from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.component_em import choose_component_smoothing, fit_naive_bayes
 from exactlearn.bayesnet.deletion import (
     DELETION_METHODS,
@@ -19,40 +19,37 @@ from exactlearn.bayesnet.deletion import (
     DeletionMethod,
     fit_deletion,
 )
-from exactlearn.bayesnet.em_variances import em_standard_errors
 from exactlearn.bayesnet.graph_deletion import fit_by_missingness_graph
-from exactlearn.bayesnet.loopy_propagation import LoopyParameters
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.recoverability import recoverability
 from exactlearn.bayesnet.row_completion import (
     log_likelihood_cells,
-    observed_log_likelihood_rows,
 )
 from exactlearn.bayesnet.smoothing_choice import SmoothingChoice, choose_smoothing
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Fit
 from exactlearn.commands.deletion_report import (
     deletion_record,
-    errors_table,
     note_support,
     rows_table,
 )
 from exactlearn.commands.em_runs import (
-    approximation_record,
     em_record,
     fitted_network,
     refined,
     with_progress,
 )
-from exactlearn.commands.large_tables import rows_for
+from exactlearn.commands.large_tables import load_merged, rows_for
 from exactlearn.commands.output import Output, require_suffix
-from exactlearn.commands.search import leave
 from exactlearn.commands.sections import GraphParameters, NetworkParameters
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
-from exactlearn.errors import DataError, OptionError, TooLargeError
+from exactlearn.errors import DataError, OptionError, TooLargeError, did_you_mean
+from exactlearn.formats.graph_file import STRUCTURES, read_graph
 from exactlearn.formats.missingness_file import read_missingness
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
+from exactlearn.instances import locate
 from exactlearn.pdg.learn.smoothing import choose_graph_smoothing
 from exactlearn.queries.evidence import Model
 from exactlearn.reporting.report import facts, number
@@ -61,13 +58,12 @@ MOST_CELLS = 3e9
 """Table cells, of about 6 ns each, that the log-likelihood of a closed-form estimate may take."""
 
 
-def run(options: Fit, output: Output) -> None:
+def run(options: Fit, output: Output) -> Answer:
     """Run the command."""
-    model = read_model(options.source)
+    model = _model(options)
     is_network = isinstance(model, BayesianNetwork)
     formats = NAIVE_BAYES if isinstance(model, NaiveBayes) else GRAPHS
     require_suffix(output.path, tuple(NETWORKS if is_network else formats))
-    limit = SearchControl(options.time_limit)
     rows = rows_for(options.table, options, model, output, options.time_limit)
     dataset, ended = rows.table, rows.ended
     if not dataset.row_weights.any():
@@ -75,7 +71,7 @@ def run(options: Fit, output: Output) -> None:
     graph = _missingness(options, model, dataset)
     default = "graph" if graph else "complete" if is_network and dataset.is_complete else "em"
     method = options.method or default
-    _check_takes(options, method, is_network=is_network, graph=graph)
+    _check_takes(options, method)
     keys = ("iterations", "tolerance", "smoothing", "time_limit", "starts", "start")
     chosen = {name: getattr(options, name) for name in keys}
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
@@ -89,19 +85,12 @@ def run(options: Fit, output: Output) -> None:
     how: dict[str, Any] = {}
     fitted: Model
     log_likelihoods: Sequence[float | None]
-    if method in ("em", "em-bp"):
-        if method == "em-bp":
-            given["loopy"] = LoopyParameters()
+    if method == "em":
         fitted, result, em_ended = _by_em(model, dataset, given, options.seed, graph, output)
         ended = em_ended if ended == "finished" else ended
         log_likelihoods, how = result.log_likelihoods, em_record(result)
         if graph is not None and isinstance(model, BayesianNetwork):
             how |= _decisions(model, graph, output)
-        if method == "em-bp":
-            how |= approximation_record(result, output)
-        if options.standard_errors and isinstance(fitted, BayesianNetwork) and ended == "finished":
-            errors, ended = _em_errors(fitted, dataset, given, limit.remaining, output)
-            how |= errors
     elif isinstance(model, BayesianNetwork):
         fit = _by_deletion(model, dataset, method, given, graph, options)
         fitted = fit.model
@@ -133,9 +122,27 @@ def run(options: Fit, output: Output) -> None:
         seconds=number(record["seconds"], 2),
         **({} if choice is None else {"smoothing": number(choice.smoothing, 4)}),
     )
-    errors_of = errors_table(how, fitted) if isinstance(fitted, BayesianNetwork) else []
-    output.answer(record, summary, *rows_table(how), *errors_of)
-    leave(ended)
+    return Answer(record=record, tables=[summary, *rows_table(how)], status=ended)
+
+
+def _model(options: Fit) -> Model:
+    """Read the model; the variables of a graph without parameters get their states of the table."""
+    if suffix_of(locate(options.source, ".bif")) not in STRUCTURES:
+        return read_model(options.source)
+    graph, table = read_graph(options.source), load_merged(options.table, options, options.cluster)
+    for name in graph.names:
+        if name not in table.names:
+            raise DataError(
+                f"{options.table}: no column {name!r}, a variable of {options.source}"
+                f"{did_you_mean(name, table.names)}"
+            )
+    states = tuple(table.states[table.names.index(name)] for name in graph.names)
+    sizes = [len(own) for own in states]
+    tables = tuple(
+        np.full([sizes[p] for p in (*family, v)], 1 / sizes[v])
+        for v, family in enumerate(graph.parents)
+    )
+    return BayesianNetwork(graph.names, states, graph.parents, tables)
 
 
 def _missingness(options: Fit, model: Model, data: Dataset) -> MissingnessGraph | None:
@@ -149,27 +156,18 @@ def _missingness(options: Fit, model: Model, data: Dataset) -> MissingnessGraph 
     return graph
 
 
-def _check_takes(
-    options: Fit, method: str, *, is_network: bool, graph: MissingnessGraph | None
-) -> None:
+def _check_takes(options: Fit, method: str) -> None:
     """Raise an `OptionError` if an option is given to a method that does not have it."""
     informed = ("id-mar", "if-mar")
     takers = {
         "separators": informed,
         "aggregation": ("f-mcar", "f-mar", "if-mar"),
-        "missingness": ("graph", "em", "em-bp", *informed),
-        "standard_errors": ("em", "complete", "graph", *DELETION_METHODS),
+        "missingness": ("graph", "em", *informed),
     }
-    if options.standard_errors and method == "em" and not (is_network and graph is None):
-        raise OptionError(
-            "--standard-errors of EM are those of a network without a missingness graph: leave "
-            "them out, or fit a network by a method in closed form"
-        )
     for name, methods in takers.items():
-        if getattr(options, name) not in (None, False) and method not in methods:
-            flag = name.replace("_", "-")
+        if getattr(options, name) is not None and method not in methods:
             raise OptionError(
-                f"--{flag}: method {method!r} takes none; leave it out, or add --method "
+                f"--{name}: method {method!r} takes none; leave it out, or add --method "
                 f"{' or '.join(m for m in methods if m != 'graph')}"
             )
 
@@ -208,15 +206,9 @@ def _by_em(
             )
         except TooLargeError as error:
             raise TooLargeError(
-                f"{error}; or use --method em-bp, which approximates inference, or an estimator "
-                "that needs none, such as --method d-mar"
+                f"{error}; or use an estimator that needs no inference, such as --method d-mar"
             ) from None
         return result.model, result, ended
-    if "loopy" in given:
-        raise OptionError(
-            "--method em-bp approximates the inference of a network; that of another model "
-            "is exact at any size: use --method em"
-        )
     if "start" in given:
         raise OptionError(
             "--start: a decision graph or naive Bayes model starts from its own parameters; fit "
@@ -229,27 +221,6 @@ def _by_em(
     limits = {k: v for k, v in given.items() if k not in own}
     refinement, ended = refined(model, data, parameters, output, output.path, seed=seed, **limits)
     return refinement.model, refinement, ended
-
-
-def _em_errors(
-    network: BayesianNetwork,
-    data: Dataset,
-    given: Mapping[str, Any],
-    time_limit: float | None,
-    output: Output,
-) -> tuple[dict[str, Any], str]:
-    """Return the record of the standard errors of EM's estimates, and how their search ended."""
-    smoothing = given.get("smoothing", NetworkParameters.smoothing)
-    with (
-        output.progress_display("standard errors"),
-        SearchControl(time_limit).running() as control,
-    ):
-        errors = em_standard_errors(data, network, smoothing=smoothing)
-    if errors is None:
-        output.note("Ended before the standard errors were known: they are left out")
-        return {}, control.status
-    named = zip(network.names, errors, strict=True)
-    return {"standard_errors": {name: own.tolist() for name, own in named}}, "finished"
 
 
 def _by_component_em(
@@ -296,13 +267,10 @@ def _by_deletion(
             raise OptionError(f"--{name}: only 'em' iterates; leave it out, or add --method em")
     smoothing = given.get("smoothing", NetworkParameters.smoothing)
     if method == "graph" and graph is not None:
-        return fit_by_missingness_graph(
-            data, network.parents, graph, smoothing=smoothing, variances=options.standard_errors
-        )
+        return fit_by_missingness_graph(data, network.parents, graph, smoothing=smoothing)
     estimator = "aca" if method == "complete" else cast(DeletionMethod, method)
     how = {"separators": graph or options.separators, "aggregation": options.aggregation}
     chosen: dict[str, Any] = {name: value for name, value in how.items() if value is not None}
-    chosen["variances"] = options.standard_errors
     return fit_deletion(data, network.parents, method=estimator, smoothing=smoothing, **chosen)
 
 
@@ -322,7 +290,7 @@ def _log_likelihood(network: BayesianNetwork, data: Dataset, output: Output) -> 
         )
         return None
     try:
-        return data.total(observed_log_likelihood_rows(network, data))
+        return network.log_likelihood(data)
     except TooLargeError as error:
         output.note(f"The log-likelihood is left out: {error}")
         return None

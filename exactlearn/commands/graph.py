@@ -5,13 +5,13 @@ from typing import Any
 
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn._runtime.files import suffix_of
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Graph
 from exactlearn.commands.declared_constraints import independence, listed
 from exactlearn.commands.evaluate import structure_facts
-from exactlearn.commands.output import PICTURES, Output, require_suffix
+from exactlearn.commands.output import Output, require_suffix
 from exactlearn.errors import OptionError
-from exactlearn.formats import written_suffixes
-from exactlearn.formats.graph_file import FORMATS, graph_record, read_graph, write_graph
+from exactlearn.formats.graph_file import graph_record, read_graph
 from exactlearn.graphs.comparison import compare_structures
 from exactlearn.graphs.d_separation import active_trail, d_separated
 from exactlearn.graphs.dag import children, markov_blanket
@@ -19,7 +19,7 @@ from exactlearn.graphs.equivalence import Arc, covered_edges, cpdag, v_structure
 from exactlearn.graphs.inclusion_boundary import inclusion_boundary_size
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.reporting.drawing import structure_drawing
-from exactlearn.reporting.plot import require_matplotlib, write_figure
+from exactlearn.reporting.plot import FIGURES, write_figure
 from exactlearn.reporting.report import facts, plain_table
 
 Answered = tuple[str, Any, Any]
@@ -27,11 +27,9 @@ Answered = tuple[str, Any, Any]
 
 
 @ended_by_signal()
-def run(options: Graph, output: Output) -> None:
+def run(options: Graph, output: Output) -> Answer:
     """Run the command."""
-    require_suffix(output.path, (*written_suffixes(FORMATS), *PICTURES))
-    if output.path is not None and suffix_of(output.path) in PICTURES:
-        require_matplotlib("'.dot'")
+    require_suffix(output.path, (".json", *FIGURES))
     named = read_graph(options.source)
     if options.to is not None:
         named = named.as_kind(options.to)
@@ -41,7 +39,7 @@ def run(options: Graph, output: Output) -> None:
         tables += ["", table]
     if output.path is not None:
         _write(named, record, output)
-    output.answer(record, *tables)
+    return Answer(record=record, tables=tables)
 
 
 def _structure(named: NamedGraph) -> tuple[dict[str, Any], list[Any]]:
@@ -141,14 +139,10 @@ def _sides(statement: dict[str, list[str]]) -> str:
 
 def _write(named: NamedGraph, record: dict[str, Any], output: Output) -> None:
     assert output.path is not None
-    suffix = suffix_of(output.path)
-    if suffix == ".json":
+    if suffix_of(output.path) == ".json":
         output.save(record)
         return
-    if suffix in PICTURES:
-        write_figure(structure_drawing(named), output.path)
-    else:
-        write_graph(named, output.path)
+    write_figure(structure_drawing(named), output.path)
     output.wrote(output.path)
 
 

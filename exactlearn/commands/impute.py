@@ -8,11 +8,11 @@ from typing import Any, cast
 from exactlearn._runtime.control import OnEvent
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.artifacts import Artifacts, require_table_names, write_artifacts
 from exactlearn.commands.declarations import Impute
 from exactlearn.commands.output import Output, is_folder, require_suffix
 from exactlearn.commands.pipeline import learning, load, load_for, with_chosen_ess
-from exactlearn.commands.search import leave
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.formats.models import NETWORKS, read_network
@@ -33,7 +33,7 @@ from exactlearn.reporting.report import (
 LOG_RATIO = "logarithm of the ratio of the probabilities of the value and the next best one, nats"
 
 
-def run(options: Impute, output: Output) -> None:
+def run(options: Impute, output: Output) -> Answer:
     """Run the command."""
     _check(options, output)
     complete = _by_network if options.chosen_mode in MODES else _by_method
@@ -42,8 +42,8 @@ def run(options: Impute, output: Output) -> None:
         write_artifacts(answer, output)
         if is_folder(output.path):
             output.wrote(output.path)
-    output.answer(answer.record, *_tables(answer.record))
-    leave(answer.record["status"])
+    record = answer.record
+    return Answer(record=record, tables=_tables(record), status=record["status"])
 
 
 def completion(options: Impute, table: Dataset, on_event: OnEvent) -> Imputed:

@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Instances
 from exactlearn.commands.output import Output
 from exactlearn.errors import OptionError, did_you_mean
@@ -12,19 +13,19 @@ from exactlearn.reporting.report import plain_table
 KINDS = {".bif": "network", ".csv": "data set", ".toml": "run file"}
 
 
-def run(options: Instances, output: Output) -> None:
+def run(options: Instances, output: Output) -> Answer:
     """Run the command."""
     chosen = [path for name in options.names for path in _matching(name)] or list(bundled())
     if output.path is not None:
         _copy(chosen, output)
     elif options.names and not output.as_json:
-        output.answer({}, *(path.read_text(encoding="utf-8").rstrip("\n") for path in chosen))
-        return
+        texts = [path.read_text(encoding="utf-8").rstrip("\n") for path in chosen]
+        return Answer(record={}, tables=texts)
     record = {
         "instances": [{"name": p.stem, "kind": KINDS[p.suffix], "file": str(p)} for p in chosen]
     }
     rows = ((p.stem, KINDS[p.suffix], p.name) for p in chosen)
-    output.answer(record, plain_table(("name", "kind", "file"), rows))
+    return Answer(record=record, tables=[plain_table(("name", "kind", "file"), rows)])
 
 
 def _matching(name: str) -> list[Path]:

@@ -14,13 +14,11 @@ from exactlearn.commands.output import Output
 from exactlearn.commands.pipeline import load, load_for
 from exactlearn.commands.progress import ProgressDisplay
 from exactlearn.commands.provenance import note_table
-from exactlearn.commands.search import leave
 from exactlearn.commands.sections import Clustered
 from exactlearn.data.blocks import Blocks, merge_rows, summed
 from exactlearn.data.coding import check_options
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
-from exactlearn.evaluation.models import log_likelihoods
 from exactlearn.formats.table_blocks import read_blocks, table_files
 from exactlearn.instances import locate
 from exactlearn.queries.evidence import Model
@@ -69,7 +67,7 @@ def load_merged(source: str, options: Clustered, cluster: Any = None) -> Dataset
         When numbers of several files are to be cut into bins.
     """
     path = place(source)
-    if not is_large(source) or (options.discretise and path.is_file()):
+    if not is_large(source) or ((options.discretise or options.tidy) and path.is_file()):
         return load(path, options)
     counted = _Counted()
     table = merge_rows(replace(blocks_of(source, options), on_rows=counted), cluster=cluster)
@@ -156,8 +154,7 @@ def rows_for(
     if not control.is_over:
         return Rows(table, "finished", control.remaining, record)
     if not counted.rows and control.is_stopped:
-        output.note("Interrupted before any row was read")
-        leave(control.status)
+        raise KeyboardInterrupt
     if not counted.rows:
         raise OptionError(f"--time-limit {time_limit:g}: no row was read; give it more time")
     cause = "Interrupted" if control.is_stopped else "Time limit reached"
@@ -213,7 +210,7 @@ class Judged:
 
     def add(self, block: Dataset) -> None:
         """Add the sums over the rows of a block."""
-        weights, logs = block.row_weights, log_likelihoods(self.model, block)
+        weights, logs = block.row_weights, self.model.log_likelihood_rows(block)
         impossible = np.flatnonzero(np.isneginf(logs))
         found = Judged(
             self.model,

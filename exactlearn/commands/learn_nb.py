@@ -8,17 +8,17 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.component_growth import GROWTH, ComponentRow, learn_naive_bayes
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import LearnNb
 from exactlearn.commands.output import Output, require_suffix, write_json
 from exactlearn.commands.pipeline import load, load_for
 from exactlearn.commands.progress import Checkpoint
-from exactlearn.commands.search import leave
 from exactlearn.errors import OptionError
 from exactlearn.formats.models import NAIVE_BAYES, write_model
 from exactlearn.reporting.report import facts, number, plain_table
 
 
-def run(options: LearnNb, output: Output) -> None:
+def run(options: LearnNb, output: Output) -> Answer:
     """Run the command."""
     require_suffix(output.path, (*NAIVE_BAYES, ".json"))
     if options.components is not None and options.validation is not None:
@@ -75,6 +75,8 @@ def run(options: LearnNb, output: Output) -> None:
     lines = (
         tuple(number(v) if isinstance(v, float) else str(v) for v in m.values()) for m in models
     )
-    output.answer(answer, facts(**texts), plain_table(columns, lines))
-    if not found.is_complete:
-        leave(control.status)
+    return Answer(
+        record=answer,
+        tables=[facts(**texts), plain_table(columns, lines)],
+        status="done" if found.is_complete else control.status,
+    )

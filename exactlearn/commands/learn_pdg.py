@@ -8,12 +8,12 @@ from typing import Any
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.artifacts import write_graph
 from exactlearn.commands.declarations import LearnPdg
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import load, load_for
 from exactlearn.commands.progress import Checkpoint
-from exactlearn.commands.search import leave
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.formats.models import GRAPHS, read_network
@@ -30,7 +30,7 @@ LEARNT = "learnt"
 """In place of a network's file."""
 
 
-def run(options: LearnPdg, output: Output) -> None:
+def run(options: LearnPdg, output: Output) -> Answer:
     """Run the command."""
     network, validation = options.network, options.validation
     require_suffix(output.path, (*GRAPHS, ".json", *FIGURES))
@@ -39,7 +39,7 @@ def run(options: LearnPdg, output: Output) -> None:
         raise OptionError("several --size-weight need --validation, a table to choose the model by")
     begun = monotonic()
     dataset = load(options.source, options)
-    chosen = options.method or ("direct" if dataset.is_complete else "em")
+    chosen = options.method
     _refuse_unused(chosen, options)
     given = _given(network, dataset)
     test = None
@@ -81,9 +81,8 @@ def run(options: LearnPdg, output: Output) -> None:
     if output.path is not None:
         write_graph(found.models[best][1], record, output.path)
         output.wrote(output.path)
-    output.answer(record, *models_tables(record))
-    if not found.finished:
-        leave(control.status)
+    status = "done" if found.finished else control.status
+    return Answer(record=record, tables=models_tables(record), status=status)
 
 
 def _keeping(

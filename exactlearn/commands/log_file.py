@@ -60,10 +60,6 @@ def logged(path: Path, words: Sequence[str], *, verbose: bool) -> Iterator[None]
     try:
         LOG.info("exactlearn %s: %s", __version__, shlex.join(words))
         yield
-        LOG.info("Done")
-    except click.exceptions.Exit as end:
-        LOG.info("Done, exit status %d", end.exit_code)
-        raise
     except BaseException as error:
         LOG.error("%s: %s", type(error).__name__, error, exc_info=verbose)
         raise

@@ -9,6 +9,7 @@ import numpy as np
 
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn._runtime.files import atomic_write, suffix_of
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Missingness
 from exactlearn.commands.output import Output, require_parent, require_suffix, write_json
 from exactlearn.commands.pipeline import load, load_for
@@ -42,7 +43,7 @@ NOT_TESTABLE = (
 
 
 @ended_by_signal()
-def run(options: Missingness, output: Output) -> None:
+def run(options: Missingness, output: Output) -> Answer:
     """Run the command."""
     require_suffix(output.path, (".json", ".svg", ".png", ".pdf"))
     if output.path is not None and suffix_of(output.path) != ".json":
@@ -100,7 +101,7 @@ def run(options: Missingness, output: Output) -> None:
         output.wrote(options.missingness_output)
     if output.path is not None:
         _write(record, patterns, options.patterns, output)
-    output.answer(record, *_tables(record, learned, options.significance))
+    return Answer(record=record, tables=_tables(record, learned, options.significance))
 
 
 def _counts(data: Dataset, patterns: MissingnessPatterns, most: int) -> dict[str, Any]:

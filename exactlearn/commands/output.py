@@ -12,6 +12,7 @@ import click
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn._runtime.files import atomic_write, suffix_of
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declare import Declared, option
 from exactlearn.commands.provenance import signed
 from exactlearn.errors import OptionError
@@ -48,14 +49,28 @@ class Output(Declared):
         help="Write a new log with the time of each message; with -v also every improvement.",
     )
 
-    def answer(self, record: Mapping[str, Any], *tables: Any) -> None:
-        """Print the result: the record as JSON, or its tables (texts or rich's)."""
+    def answer(self, answer: Answer) -> int:
+        """Print an answer, the record as JSON or its tables; return the exit status.
+
+        Raises
+        ------
+        ExactlearnError, OSError
+            The failure of the answer, once it is printed.
+        """
+        if self.as_json and answer.record:
+            click.echo(_json(signed(answer.record)))
+        self.show(*answer.tables)
+        for remark in answer.remarks:
+            self.note(remark)
+        if answer.failure is not None:
+            raise answer.failure
+        return answer.exit_status
+
+    def show(self, *tables: Any) -> None:
+        """Print tables, texts or rich's, unless the answer is one JSON object."""
         from exactlearn.reporting.report import console
 
-        if self.as_json:
-            click.echo(_json(signed(record)))
-            return
-        for table in tables:
+        for table in () if self.as_json else tables:
             console().print(table)
 
     def note(self, text: str) -> None:

@@ -31,7 +31,7 @@ from exactlearn.scoring.scores import Score, parse_score
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import Constraint
 from exactlearn.solvers.problem import Arc
-from exactlearn.structure.selection import Scored, Scoring, chosen_ess, single_arcs
+from exactlearn.structure.selection import Scored, Scoring, single_arcs
 
 if TYPE_CHECKING:
     from exactlearn.augmentation import Augmentation
@@ -98,10 +98,7 @@ def score_of(criterion: Criterion) -> Score:
 def with_chosen_ess(
     dataset: Dataset, options: Options, tell: Callable[[str], None]
 ) -> tuple[Options, dict[str, Any]]:
-    """Choose the equivalent sample size where it is to be chosen: also where none is declared.
-
-    Without one it is chosen where cells are missing, as the networks of a fixed one predict worse
-    (docs/incomplete-tables.md), and the default of complete tables otherwise.
+    """Choose the equivalent sample size where it is to be chosen.
 
     Parameters
     ----------
@@ -126,20 +123,23 @@ def with_chosen_ess(
     """
     if isinstance(options, Selection):  # refused before the cross-validation, which takes long
         constraints(options, dataset.names)
+    if options.ess != "auto":
+        return options, {}
+    from exactlearn.structure.ess_choice import chosen_ess  # takes long to import
+
     clock = SearchControl(options.time_limit)
     ess, choice = chosen_ess(
         dataset,
-        options.ess,
+        "auto",
         criterion=options.criterion,
         max_parents=options.most_parents,
+        counts=options.counts if isinstance(options, Solve) else "expected",
         seed=options.seed,
         time_limit=options.time_limit,
     )
-    options = replace(options, ess=ess, time_limit=clock.remaining)
-    if choice is None:
-        return options, {}
+    assert choice is not None
     tell(choice.reason)
-    return options, {"ess": choice.to_dict()}
+    return replace(options, ess=ess, time_limit=clock.remaining), {"ess": choice.to_dict()}
 
 
 def constraints(search: Selection, names: Sequence[str]) -> Constraints:
@@ -249,12 +249,6 @@ def _scoring(
 ) -> Scoring:
     """Return how the parent sets of a table are scored, as declared."""
     _require_parent_sets(options)
-    more: dict[str, Any] = {}
-    if isinstance(options, Solve):
-        more = {
-            "local_models": options.local_models,
-            "log_linear_parents": options.log_linear_parents,
-        }
     return Scoring(
         dataset=dataset,
         score=score_of(options),
@@ -265,7 +259,6 @@ def _scoring(
         seed=options.seed,
         cluster=cluster,
         **constraints(options, dataset.names),
-        **more,
     )
 
 

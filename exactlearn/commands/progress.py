@@ -51,6 +51,11 @@ class Checkpoint:
         self._free_at = -float("inf")
 
     @property
+    def has_written(self) -> bool:
+        """Whether some answer was written."""
+        return self._written > -float("inf")
+
+    @property
     def is_due(self) -> bool:
         """Whether writing has its turn."""
         return monotonic() >= self._free_at

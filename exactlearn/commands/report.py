@@ -11,6 +11,7 @@ from exactlearn._runtime.arguments import refusal
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn._runtime.json_file import read_json
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Report
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import load
@@ -29,7 +30,7 @@ PAGE = "report.html"
 """Name of a folder's page."""
 
 
-def run(options: Report, output: Output) -> None:
+def run(options: Report, output: Output) -> Answer:
     """Run the command."""
     source = options.source
     if not source.exists():
@@ -40,7 +41,7 @@ def run(options: Report, output: Output) -> None:
     found = page_content(source)
     atomic_write(path, page(found))
     output.wrote(path)
-    output.answer({"page": str(path), "notes": list(found.notes)}, *found.notes)
+    return Answer(record={"page": str(path), "notes": list(found.notes)}, tables=found.notes)
 
 
 def report(

@@ -7,11 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import click
-
 from exactlearn import __version__
 from exactlearn._runtime.json_file import read_json, strict
 from exactlearn.commands import COMMANDS, body_of, options_of
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Rerun
 from exactlearn.commands.declare import About, Declared
 from exactlearn.commands.output import Output
@@ -23,7 +22,7 @@ from exactlearn.commands.provenance import (
     running,
     sha256,
 )
-from exactlearn.commands.steps import KeptOutput, with_files
+from exactlearn.commands.steps import with_files
 from exactlearn.errors import ExitStatus, FormatError, OptionError
 from exactlearn.formats.run_file import from_table
 from exactlearn.reporting.report import plain_table
@@ -35,7 +34,7 @@ orders."""
 MOST_SHOWN = 20
 
 
-def run(options: Rerun, output: Output) -> None:
+def run(options: Rerun, output: Output) -> Answer:
     """Run the command."""
     path = record_in(options.record) if options.record.is_dir() else options.record
     recorded = read_json(path)
@@ -49,9 +48,13 @@ def run(options: Rerun, output: Output) -> None:
         known = _changes(made_by, provenance.to_dict())  # another file may end the command
         for text in known:
             output.note(text)
-        record, status = _repeated(name, again, place, output, provenance)
-        if status == ExitStatus.INTERRUPTED:
-            raise click.exceptions.Exit(status)
+        kind = Output if output.path is not None else _Unwritten
+        aside = kind(**{**vars(output), "path": place, "as_json": True})
+        with running(provenance):
+            repeated: Answer = body_of(name)(again, aside)
+        record = dict(repeated.record)
+        if repeated.exit_status == ExitStatus.INTERRUPTED:
+            return Answer(record={}, status="interrupted")
         if place is not None and place.suffix == ".json":
             record = {**read_json(place), **record}
         shared = {key: value for key, value in recorded.items() if key in record}
@@ -69,8 +72,8 @@ def run(options: Rerun, output: Output) -> None:
         "changes": changes,
         "record": record,
     }
-    output.answer(answer, *_tables(answer))
-    raise click.exceptions.Exit(ExitStatus.FAILED if differences else ExitStatus.DONE)
+    status = "failed" if differences else "done"
+    return Answer(record=answer, tables=_tables(answer), status=status)
 
 
 def declared(made_by: Any, path: Path) -> tuple[str, Declared]:
@@ -153,21 +156,7 @@ def _elsewhere(
     return with_files(options, placed), output, moved
 
 
-def _repeated(
-    name: str, options: Declared, path: Path | None, output: Output, made_by: Provenance
-) -> tuple[dict[str, Any], int]:
-    """Run a command; return its record and its exit status."""
-    kind = KeptOutput if output.path is not None else _Unwritten
-    own = kind(**{**vars(output), "path": path, "as_json": True})
-    with running(made_by):
-        try:
-            body_of(name)(options, own)
-        except click.exceptions.Exit as end:
-            return own.record, end.exit_code
-    return own.record, ExitStatus.DONE
-
-
-class _Unwritten(KeptOutput):
+class _Unwritten(Output):
     """Does not name the files that are dropped."""
 
     def wrote(self, path: Path) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from exactlearn._runtime.files import atomic_write, suffix_of
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.pipeline import load
 from exactlearn.commands.sections import Reading
@@ -63,7 +64,7 @@ def read_cases(source: Path, reading: Reading, model: Model, output: Output) -> 
 
 def answer_rows(
     model: Model, table: Dataset, targets: Sequence[str] | None, output: Output
-) -> None:
+) -> Answer:
     """Answer the posterior of the targets for each row."""
     found = query_rows(model, table, targets)
     logs = found.log_probability_of_evidence
@@ -76,15 +77,12 @@ def answer_rows(
         "rows": list(_records(found.names, found.states, found.posteriors, logs)),
     }
     _hand_over(head, rows, record, output)
-    output.answer(
-        record,
-        _shown_rows(head, ([_short(x) for x in row] for row in values[:SHOWN].tolist()), table),
-        _more(len(rows)),
-        facts(log_likelihood=number(record["log_likelihood"])),  # type: ignore[arg-type]
-    )
+    shown = ([_short(x) for x in row] for row in values[:SHOWN].tolist())
+    total = facts(log_likelihood=number(record["log_likelihood"]))  # type: ignore[arg-type]
+    return Answer(record=record, tables=[_shown_rows(head, shown, table), _more(len(rows)), total])
 
 
-def answer_classes(model: Model, table: Dataset, name: str, output: Output) -> None:
+def answer_classes(model: Model, table: Dataset, name: str, output: Output) -> Answer:
     """Answer the class of each row, and how well the labels of the table are met."""
     found = classify(model, table, name)
     predicted = ["" if k < 0 else found.states[k] for k in found.predicted.tolist()]
@@ -95,17 +93,14 @@ def answer_classes(model: Model, table: Dataset, name: str, output: Output) -> N
     record = _class_record(found, predicted)
     _hand_over(head, rows, record, output)
     shown = zip(predicted[:SHOWN], shares[:SHOWN], strict=True)
-    output.answer(
-        record,
-        _shown_rows(head, ([k, *map(_short, row)] for k, row in shown), table),
-        _more(len(rows)),
-        facts(
-            rows=str(len(rows)),
-            labelled=str(record["labelled"]),
-            accuracy=percent(found.accuracy),
-            log_loss=number(found.log_loss),
-        ),
+    first = _shown_rows(head, ([k, *map(_short, row)] for k, row in shown), table)
+    total = facts(
+        rows=str(len(rows)),
+        labelled=str(record["labelled"]),
+        accuracy=percent(found.accuracy),
+        log_loss=number(found.log_loss),
     )
+    return Answer(record=record, tables=[first, _more(len(rows)), total])
 
 
 def _shown_rows(head: Sequence[str], rows: Iterable[Sequence[str]], table: Dataset) -> Table:

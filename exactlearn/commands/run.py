@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-import click
 import numpy as np
 
 from exactlearn._runtime.control import OnEvent
@@ -15,6 +14,7 @@ from exactlearn._runtime.files import atomic_write
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands import declarations
+from exactlearn.commands.answer import ENDS, Answer
 from exactlearn.commands.artifacts import (
     Artifacts,
     require_table_names,
@@ -41,7 +41,7 @@ from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.provenance import current
 from exactlearn.commands.report import write_page
 from exactlearn.commands.runs import Queries, Run, read_runs
-from exactlearn.commands.search import exit_status, leave, print_message, run_search
+from exactlearn.commands.search import remarks, run_search
 from exactlearn.commands.steps import taken, with_files
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import state_index, variable_index
@@ -50,7 +50,6 @@ from exactlearn.evaluation.metrics import imputation_accuracy
 from exactlearn.formats.models import write_model
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import Compilation, compile_and_check
-from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import query
 from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
@@ -59,6 +58,7 @@ from exactlearn.reporting.report import (
     completion_record,
     held_out_record,
     learning_record,
+    learning_tables,
     run_tables,
     size_in_words,
 )
@@ -70,7 +70,7 @@ Parents = tuple[tuple[int, ...], ...]
 """Parents of each variable."""
 
 
-def run(options: declarations.Run, output: Output) -> None:
+def run(options: declarations.Run, output: Output) -> Answer:
     """Run the command."""
     path = locate(options.source, ".toml")
     folder = output.path or RESULTS / path.stem
@@ -78,41 +78,53 @@ def run(options: declarations.Run, output: Output) -> None:
     if runs[0][0]:
         from exactlearn.commands.sweep import sweep  # which does runs by this module
 
-        sweep(runs, folder, options, output)
+        return sweep(runs, folder, options, output)
     if options.jobs > 1:
         raise OptionError("--jobs: the run file has no list of values to vary, so there is one run")
     run = runs[0][1]
     if made_by := current():
         made_by.seed = run.search.seed
-    do(run, path, replace(output, path=folder))
+    return do(run, path, replace(output, path=folder))
 
 
-def do(run: Run, path: Path, output: Output) -> NoReturn:
-    """Do a run of a file into the folder of the output, and leave."""
+def do(run: Run, path: Path, output: Output) -> Answer:
+    """Do a run of a file into the folder of the output; its tables are shown on the way."""
     assert output.path is not None
     folder, record = output.path, dict[str, Any]()
     if run.pipeline:
         record = _pipeline(run, path, folder, output)
+        if not _is_whole(record):
+            write_json(record, folder / "result.json")
+            remark = f"The run ended early: the best so far lies in {folder}"
+            status = record["status"]
+            return Answer(
+                record=record, tables=learning_tables(record), status=status, remarks=[remark]
+            )
+        output.show(*run_tables(record))
     else:
         store(run, folder)
     if run.steps:
         record["steps"] = []
     write_json(record, folder / "result.json")
-    if run.pipeline and not output.as_json:
-        output.answer(record, *run_tables(record))
-    ended: list[int] = [exit_status(record.get("status", ""))]
+    ended: list[int] = [ENDS.get(record.get("status", ""), ExitStatus.DONE)]
     steps = () if ExitStatus.INTERRUPTED in ended else run.steps
-    for found, status in taken(steps, folder, output):
+    for found, answer in taken(steps, folder, output):
+        output.show(*answer.tables)
+        for remark in answer.remarks:
+            output.note(remark)
         record["steps"].append(found)
-        ended.append(status)
+        ended.append(answer.exit_status)
         write_json(record, folder / "result.json")
-        if status == ExitStatus.INTERRUPTED:
+        if answer.exit_status == ExitStatus.INTERRUPTED:
             break
     write_page(folder, output)
-    if output.as_json:
-        output.answer(record)
-    output.note(f"Results lie in {folder.resolve()}")
-    raise click.exceptions.Exit(max(ended))
+    remark = f"Results lie in {folder.resolve()}"
+    return Answer(record=record, exit_status=max(ended), remarks=[remark])
+
+
+def _is_whole(record: Mapping[str, Any]) -> bool:
+    """Return whether a pipeline came to its end."""
+    return "queries" in record
 
 
 def _pipeline(run: Run, path: Path, folder: Path, output: Output) -> dict[str, Any]:
@@ -127,12 +139,12 @@ def _pipeline(run: Run, path: Path, folder: Path, output: Output) -> dict[str, A
     output.note(run.title or f"Run {path}")
     output.note(size_in_words(data))
     parents, record, learning = _learn(run, data, truth, output)
-    if record["status"] != "interrupted":
-        network = _network(run, data, parents, record, output)
-        _add_certainty(record, data, parents, learning, network, output)
+    if record["status"] == "interrupted" or record["parents"] is None:
+        return record
+    network = _network(run, data, parents, record, output)
+    _add_certainty(record, data, parents, learning, network, output)
     if record["status"] == "interrupted":
-        output.note(f"Interrupted: the best so far lies in {folder}")
-        raise click.exceptions.Exit(ExitStatus.INTERRUPTED)
+        return record
     graph = _decision_graph(run, network, data, test, record, output)
     write_model(graph, folder / "model.pdg.json")
     record["queries"] = [_answer(graph, queries) for queries in run.queries]
@@ -227,8 +239,9 @@ def _learn(
         raise InfeasibleError(learned.message)
     if learned.parents is None:
         output.note("No network was found within the limit.")
-        leave(learned.status)
-    print_message(learned, output)
+        return (), learning_record(data.names, learned), learning
+    for remark in remarks(learned, output):
+        output.note(remark)
     found = artifacts(learned)
     write_artifacts(found, output)
     result: Any = learned
@@ -317,8 +330,7 @@ def _decision_graph(
         # the compiled graph is the network, and knows what to do with missing cells
         models = {"network": compiled.graph, "decision_graph": result.model}
         record["held_out"] = {
-            name: held_out_record(log_likelihood_rows(g, test.codes), test)
-            for name, g in models.items()
+            name: held_out_record(g.log_likelihood_rows(test), test) for name, g in models.items()
         }
     return result.model
 

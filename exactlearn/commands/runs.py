@@ -64,7 +64,7 @@ class Queries(Declared):
 class Figures(Declared):
     """Section ``[figures]``: the drawings of network and decision graph."""
 
-    formats: tuple[FigureFormat, ...] = option(("svg", "png"), help="File formats; may be none.")
+    formats: tuple[FigureFormat, ...] = option(("svg",), help="File formats; may be none.")
 
 
 @dataclass(frozen=True, kw_only=True)

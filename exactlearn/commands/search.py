@@ -1,15 +1,14 @@
 """A search: its progress displayed, its incumbents written, its answer and its exit status."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar
-
-import click
+from typing import Any, TypeVar
 
 from exactlearn._runtime.control import Event, OnEvent
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.artifacts import Artifacts, write_artifacts, write_figures, write_incumbent
 from exactlearn.commands.output import Output, is_folder
 from exactlearn.commands.progress import IncumbentWriter, ProgressDisplay
-from exactlearn.errors import ExactlearnError, ExitStatus, InfeasibleError
+from exactlearn.errors import ExactlearnError, InfeasibleError
 from exactlearn.reporting.report import learning_record, learning_tables
 from exactlearn.reporting.trace import Learned
 from exactlearn.solvers.result import Result
@@ -62,7 +61,7 @@ def run_shown_search(
     return learn(on_event)
 
 
-def conclude(
+def concluded(
     output: Output,
     names: Sequence[str],
     learned: Learned,
@@ -71,10 +70,8 @@ def conclude(
     tables: Callable[[Mapping[str, Any]], list[Any]] = learning_tables,
     also: Sequence[Callable[[], None]] = (),
     ended: str | None = None,
-) -> NoReturn:
-    """Write and print what was learned, and end with its exit status.
-
-    What cannot be written does not keep the answer from being printed.
+) -> Answer:
+    """Write what was learned; return the answer, also where something could not be written.
 
     Parameters
     ----------
@@ -97,8 +94,6 @@ def conclude(
     ------
     InfeasibleError
         When no network satisfies the constraints.
-    OptionError
-        When something could not be written: the first such failure, after the answer.
     """
     if learned.status == "infeasible":
         raise InfeasibleError(learned.message)
@@ -112,11 +107,13 @@ def conclude(
         if output.path is not None:
             writing.append(lambda: _write_all(found, output))
     failures = _failures(writing)
-    output.answer(record, *tables(record))
-    print_message(learned, output)
-    if failures:
-        raise failures[0]
-    leave(ended or learned.status)
+    return Answer(
+        record=record,
+        tables=tables(record),
+        status=ended or learned.status,
+        remarks=remarks(learned, output),
+        failure=failures[0] if failures else None,
+    )
 
 
 def _write_all(found: Artifacts, output: Output) -> None:
@@ -138,30 +135,10 @@ def _failures(steps: Sequence[Callable[[], None]]) -> list[Exception]:
     return failures
 
 
-def print_message(learned: Learned, output: Output) -> None:
-    """Print what the method says: always when it did not prove what it is for, else with -v."""
-    if learned.message:
-        proven = learned.status in ("optimal", "t-local")
-        (output.detail if proven else output.note)(learned.message)
-
-
-def leave(status: str, failures: Sequence[str] = ()) -> NoReturn:
-    """End the command with the exit status of a search, or of several of which some failed."""
-    if failures and status != "interrupted":
-        raise click.exceptions.Exit(ExitStatus.FAILED)
-    raise click.exceptions.Exit(exit_status(status))
-
-
-def exit_status(status: str) -> ExitStatus:
-    """Return the exit status of a command whose search ended so."""
-    return _EXIT_STATUS.get(status, ExitStatus.DONE)
-
-
-_EXIT_STATUS = {
-    "feasible": ExitStatus.LIMITED,
-    "infeasible": ExitStatus.INFEASIBLE,
-    "interrupted": ExitStatus.INTERRUPTED,
-}
+def remarks(learned: Learned, output: Output) -> list[str]:
+    """Return what the method says: always when it did not prove what it is for, else with -v."""
+    proven = learned.status in ("optimal", "t-local")
+    return [learned.message] * bool(learned.message and (output.verbose or not proven))
 
 
 def _so_far(event: Event) -> Result:

@@ -11,11 +11,9 @@ from typing import Any, ClassVar, Literal
 from exactlearn.commands.declare import Declared, RegistryNames, option, pairs, whole_numbers
 from exactlearn.data import MANY, MISSING_SYMBOLS
 
-LearnerName = Literal[
-    "structural-em", "structural-em-hard", "exact", "branching", "gadget", "t-local", "mode"
-]
+LearnerName = Literal["structural-em", "exact", "branching", "gadget", "t-local", "mode"]
 MissingnessName = Literal["ignored", "learned"]
-FigureFormat = Literal["svg", "png", "pdf", "dot"]
+FigureFormat = Literal["svg", "dot"]
 
 CLASS_SEARCHES = ("ges", "kes")
 """Solvers that search equivalence classes instead of selecting parent sets: of ``solve`` only."""
@@ -72,6 +70,11 @@ class Reading(Declared):
         help="Cut a numeric column into bins, as in 'age=frequency:5' or 'age=width:5'; '*' "
         f"stands for all numeric columns with more than {MANY} values; repeatable.",
     )
+    tidy: bool = option(
+        False,
+        help="Leave out columns that are constant, missing, without a name or different in every "
+        f"row, and cut numbers with more than {MANY} values into five bins.",
+    )
     states: Mapping[str, tuple[str, ...]] = option(
         {},
         metavar="NAME=A,B,C",
@@ -119,8 +122,8 @@ class Criterion(Declared):
     )
     ess: float | Literal["auto"] = option(
         1.0,
-        help="Equivalent sample size of bdeu. auto: the one whose networks predict held-out rows "
-        "best, by cross-validation.",
+        help="Equivalent sample size of bdeu. auto: the smallest whose networks predict held-out "
+        "rows as well as the best one's, up to one standard error, by cross-validation.",
     )
     max_parents: int | Literal["none"] = option(
         3, least=0, help="Most parents of a variable, or 'none' for no limit."
@@ -287,11 +290,13 @@ class GraphParameters(Declared):
     tolerance: float = option(
         1e-6, least=0, help="EM ends when the smoothed log-likelihood gains less than this per row."
     )
-    smoothing: float = option(
-        1.0,
+    smoothing: float | Literal["cv"] = option(
+        "cv",
+        metavar="NUMBER|cv",
         least=0,
         most=MOST_SMOOTHING,
-        help="Pseudo-counts for each parameter: together, rows of the graph that EM starts from.",
+        help="Pseudo-counts for each parameter: together, rows of the graph that EM starts from. "
+        "cv: as many as predict held-out rows best, by cross-validation.",
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Simulate
 from exactlearn.commands.output import Output, require_parent, require_suffix
 from exactlearn.data.missingness import simulate_missingness
@@ -21,7 +22,7 @@ from exactlearn.reporting.report import facts
 
 
 @ended_by_signal()
-def run(options: Simulate, output: Output) -> None:
+def run(options: Simulate, output: Output) -> Answer:
     """Run the command."""
     if output.path is None:
         raise OptionError("simulate: expected the table to write, as in '-o data.csv'")
@@ -60,4 +61,4 @@ def run(options: Simulate, output: Output) -> None:
     if found.graph.causes:
         record["missingness"] = found.graph.to_dict()
         record["probabilities"] = dict(found.tables)
-    output.answer(record, shown)
+    return Answer(record=record, tables=[shown])

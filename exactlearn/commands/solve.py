@@ -11,6 +11,7 @@ from typing import Any
 from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.files import suffix_of
+from exactlearn.commands.answer import Answer, worst
 from exactlearn.commands.arc_bootstrap import (
     GOES_ON,
     averaged,
@@ -20,7 +21,7 @@ from exactlearn.commands.arc_bootstrap import (
 )
 from exactlearn.commands.artifacts import Artifacts, supported, traced, writable
 from exactlearn.commands.class_search import search_classes
-from exactlearn.commands.declarations import LocalModelsName, Solve
+from exactlearn.commands.declarations import Solve
 from exactlearn.commands.k_best import (
     enumerated,
     k_best_record,
@@ -36,7 +37,7 @@ from exactlearn.commands.pipeline import (
     scored_problem,
     with_chosen_ess,
 )
-from exactlearn.commands.search import conclude, run_shown_search
+from exactlearn.commands.search import concluded, run_shown_search
 from exactlearn.commands.sections import CLASS_SEARCHES
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import OptionError
@@ -48,17 +49,16 @@ from exactlearn.formats.scores import FORMATS as SCORES
 from exactlearn.formats.scores import is_score_file, read_scores, score_text
 from exactlearn.reporting.report import learning_record
 from exactlearn.reporting.trace import Learned
-from exactlearn.scoring.local_models import LocalModels
 from exactlearn.solvers import Problem, Result
 from exactlearn.solvers.enumeration.networks import Enumeration
 from exactlearn.structure.selection import Scored
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
-_OF_SCORING = ("criterion", "ess", "max_parents", "scoring_time", "counts", "local_models")
+_OF_SCORING = ("criterion", "ess", "max_parents", "scoring_time", "counts")
 _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
 
 
-def run(options: Solve, output: Output) -> None:
+def run(options: Solve, output: Output) -> Answer:
     """Run the command."""
     path = place(options.source)
     has_scores = is_score_file(path)
@@ -67,10 +67,10 @@ def run(options: Solve, output: Output) -> None:
     writable(output, with_data=not has_scores or options.data is not None, completes=False)
     _require_writable(options)
     if options.solver in CLASS_SEARCHES:
-        search_classes(options, path, output)
+        return search_classes(options, path, output)
     with output.progress_display(f"reading {path.name}") as display:
         data, scored, left, choice = _read(path, options, output, display.stage)
-        problem, models = scored.problem, scored.models
+        problem = scored.problem
         is_incomplete = data is not None and not data.is_complete
         rows = data if options.data is None else _rows_of(problem, options)
         for remark in scored.remarks:
@@ -92,12 +92,11 @@ def run(options: Solve, output: Output) -> None:
             assert learned.parents is not None
             known = directions(options, problem.names)
             record = {**learning_record(problem.names, learned, known), **choice}
-            if models is not None:
-                record["local_models"] = local_models_record(models, learned.parents)
             if is_incomplete:
                 record["counts"] = options.counts
             if options.certificate is not None and isinstance(learned, Result):
                 record["certificate"] = learned.certificate and str(options.certificate)
+                record["certificate_unfinished"] = not learned.is_certified
             for found in listed:
                 record |= k_best_record(options, problem, found, from_data=data is not None)
             for samples in sampled:
@@ -110,9 +109,6 @@ def run(options: Solve, output: Output) -> None:
                 lambda: problem,
                 options.smoothing,
                 options.counts if is_incomplete else None,
-                None
-                if models is None
-                else models.fit(learned.parents, smoothing=options.smoothing),
             )
 
         display.stage("solving")
@@ -130,7 +126,10 @@ def run(options: Solve, output: Output) -> None:
 
         result = run_shown_search(output, display, learn, artifacts)
     limit = options.time_limit
-    if options.bootstrap is not None and data is not None and result.status in GOES_ON:
+    cut_short = options.certificate is not None and not result.is_certified
+    if options.bootstrap is not None and result.status == "optimal" and cut_short:
+        output.note("The certificate is unfinished: the bootstrap is left out")
+    elif options.bootstrap is not None and data is not None and result.status in GOES_ON:
         sampled.append(bootstrap_record(replace(left, time_limit=limit), data, output))
     also = traced(result, options.trace, output)
     if options.certificate is not None:
@@ -141,14 +140,14 @@ def run(options: Solve, output: Output) -> None:
         support = artifacts(result).record["support"]
         also += supported(support, problem.names, options.support, output)
     ends = [found.status for found in listed] + [found["status"] for found in sampled]
-    conclude(
+    return concluded(
         output,
         problem.names,
         result,
         artifacts,
         tables=partial(_tables, options),
         also=also,
-        ended=next((end for end in ("interrupted", "feasible") if end in ends), None),
+        ended=worst(result.status, *ends),
     )
 
 
@@ -199,24 +198,14 @@ def _rows_of(problem: Problem, options: Solve) -> Dataset:
     return Dataset(codes, problem.names, states, table.weights, lines=table.lines)
 
 
-def local_models_record(
-    models: LocalModels, parents: Sequence[Sequence[int]]
-) -> dict[str, LocalModelsName]:
-    """Return the local model of each family that has parents, by the name of its variable."""
-    names = models.dataset.names
-    return {
-        names[child]: "log-linear" if models.is_log_linear(child, own) else "table"
-        for child, own in enumerate(parents)
-        if own
-    }
-
-
 def _write_certificate(result: Result, path: Path, output: Output) -> None:
     if result.certificate is None:
         output.note(f"No certificate: {result.message or 'the solver gave none'}")
         return
     result.certificate.write(path)
     output.wrote(path)
+    if not result.is_certified:
+        output.note(f"Certificate unfinished: it proves the bound {result.certificate.bound}")
 
 
 def solver_keywords(options: Solve, names: Sequence[str]) -> dict[str, Any]:

@@ -6,19 +6,18 @@ one beside the run file, else a bundled one.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import click
-
 from exactlearn._runtime.files import suffix_of
 from exactlearn.commands import COMMANDS, body_of, options_of
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declare import About, Declared, about_of
 from exactlearn.commands.output import Output
 from exactlearn.commands.provenance import Provenance, current, running
 from exactlearn.commands.sections import Criterion, NetworkParameters, Reading, Search
-from exactlearn.errors import ExitStatus, OptionError
+from exactlearn.errors import OptionError
 from exactlearn.formats.run_file import from_table
 
 D = TypeVar("D", bound=Declared)
@@ -64,7 +63,7 @@ class Step:
         return replace(self, options=with_files(self.options, name))
 
 
-NO_STEPS = ("run", "reproduce", "rerun", "instances", "doctor", "warm-up", "completion")
+NO_STEPS = ("run", "rerun", "instances")
 """Commands that are no steps of a run."""
 
 
@@ -106,8 +105,8 @@ def read_steps(table: Mapping[str, Any], beside: Path) -> tuple[Step, ...]:
 
 def taken(
     steps: Collection[Step], folder: Path, output: Output
-) -> Iterator[tuple[dict[str, Any], int]]:
-    """Take the steps one after the other; yield the record and the exit status of each."""
+) -> Iterator[tuple[dict[str, Any], Answer]]:
+    """Take the steps one after the other; yield the record and the answer of each."""
     written = set(WRITTEN)
 
     def placed(name: str, about: About) -> str:
@@ -118,39 +117,23 @@ def taken(
         path = folder / step.output if step.output else None
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-        own = KeptOutput(**{**vars(output), "path": path, "record": {}})
-        status: int = ExitStatus.DONE
         options = step.with_files(placed).options
         of_run = current()
         made_by = Provenance(
             () if of_run is None else of_run.words, options, step.command, output=path
         )
         with running(made_by):
-            try:
-                body_of(step.command)(options, own)
-            except click.exceptions.Exit as end:
-                status = end.exit_code
+            answer: Answer = body_of(step.command)(options, replace(output, path=path))
         written |= step.written
-        said = {"command": step.command, "output": step.output or None, **own.record}
-        yield {**said, "made_by": made_by.to_dict()}, status
+        said = {"command": step.command, "output": step.output or None, **answer.record}
+        yield {**said, "made_by": made_by.to_dict()}, answer
+        if answer.failure is not None:
+            raise answer.failure
 
 
 def is_written(name: str, written: Collection[str]) -> bool:
     """Return whether a run has written a file, or the folder that it lies in."""
     return any(str(place) in written for place in (Path(name), *Path(name).parents))
-
-
-@dataclass(frozen=True, kw_only=True)
-class KeptOutput(Output):
-    """Keeps the record of a command within another one; prints its tables, unless as JSON."""
-
-    record: dict[str, Any] = field(default_factory=dict)
-
-    def answer(self, record: Mapping[str, Any], *tables: Any) -> None:
-        """Keep the record."""
-        self.record.update(record)
-        if not self.as_json:
-            super().answer(record, *tables)
 
 
 def with_files(options: D, name: Callable[[str, About], str]) -> D:

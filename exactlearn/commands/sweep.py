@@ -11,21 +11,17 @@ from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from zlib import crc32
-
-import click
 
 from exactlearn import __version__
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import atomic_write
-from exactlearn._runtime.json_file import read_json
 from exactlearn.commands import declarations, provenance
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.run import do, store
 from exactlearn.commands.runs import Run, Varied, read_run
-from exactlearn.commands.search import leave
-from exactlearn.commands.steps import KeptOutput
 from exactlearn.errors import ExitStatus
 from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
 from exactlearn.reporting.records_file import csv_text
@@ -43,8 +39,8 @@ LONGEST = 80
 
 def sweep(
     runs: Sequence[tuple[Varied, Run]], folder: Path, options: declarations.Run, output: Output
-) -> NoReturn:
-    """Do the runs of a sweep that are left, write and print the table of all, and leave."""
+) -> Answer:
+    """Do the runs of a sweep that are left, and write the table of all."""
     names = _names([varied for varied, _ in runs])
     planned = []
     record = Record.open(folder / "runs.json", output.note, SearchControl())
@@ -64,15 +60,17 @@ def sweep(
     write_json(found, folder / "sweep.json")
     columns = list(dict.fromkeys(key for row in rows for key in row))
     atomic_write(folder / "sweep.csv", csv_text(columns, [_in_cells(row) for row in rows]))
-    output.answer(found, _table(keys, rows), *failures)
-    output.note(f"Results lie in {folder.resolve()}")
+    remarks, ended = [f"Results lie in {folder.resolve()}"], ExitStatus.FAILED
     if record.control.is_over:
         done = sum(map(study.is_done, planned))
-        output.note(f"Interrupted: {done} of {len(runs)} runs are done; call again for the others")
-        leave("interrupted")
-    if failures:
-        raise click.exceptions.Exit(ExitStatus.FAILED)
-    raise click.exceptions.Exit(max(row["exit_status"] for row in rows))
+        remarks.append(
+            f"Interrupted: {done} of {len(runs)} runs are done; call again for the others"
+        )
+        ended = ExitStatus.INTERRUPTED
+    elif not failures:
+        ended = max(row["exit_status"] for row in rows)
+    tables = [_table(keys, rows), *failures]
+    return Answer(record=found, tables=tables, exit_status=ended, remarks=remarks)
 
 
 def _names(varied: Sequence[Varied]) -> list[str]:
@@ -123,13 +121,9 @@ def _run_alone(folder: Path) -> Found:
         seed=run.search.seed,
         output=folder,
     )
-    status = 0
     with provenance.running(made_by):
-        try:
-            do(run, path, KeptOutput(path=folder, as_json=True, quiet=True))
-        except click.exceptions.Exit as end:
-            status = end.exit_code
-    return {"exit_status": status, **_numbers(read_json(folder / "result.json"))}
+        answer = do(run, path, Output(path=folder, as_json=True, quiet=True))
+    return {"exit_status": int(answer.exit_status), **_numbers(answer.record)}
 
 
 def _numbers(record: Mapping[str, Any]) -> Found:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from exactlearn._runtime.files import read_text
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Verify
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.errors import CheckError, FormatError
@@ -16,7 +17,7 @@ from exactlearn.solvers.certificates.certificate import Certificate
 from exactlearn.solvers.certificates.checker import Unproven, verify
 
 
-def run(options: Verify, output: Output) -> None:
+def run(options: Verify, output: Output) -> Answer:
     """Run the command."""
     certificate, scores = options.certificate, options.scores
     require_suffix(output.path, (".json",))
@@ -24,13 +25,15 @@ def run(options: Verify, output: Output) -> None:
     try:
         verify(read_text(certificate), text)
     except Unproven as error:
-        output.answer({"valid": False, "bound": None, "reason": str(error)})
-        raise CheckError(f"{certificate} proves nothing about {scores}: {error}") from error
+        failed = CheckError(f"{certificate} proves nothing about {scores}: {error}")
+        found = {"valid": False, "bound": None, "reason": str(error)}
+        output.save(found)
+        return Answer(record=found, failure=failed)
     except ValueError as error:
         raise FormatError(f"{certificate} with {scores}: {error}") from error
     record = _record(claim)
     output.save(record)
-    output.answer(record, _verdict(claim, record), facts(**_exact_numbers(claim, record)))
+    return Answer(record=record, tables=[_verdict(claim, record), facts(**_numbers(record))])
 
 
 def _record(claim: Certificate) -> dict[str, Any]:
@@ -54,12 +57,12 @@ def _verdict(claim: Certificate, record: dict[str, Any]) -> str:
     return f"Proven: {verdict}{among}."
 
 
-def _exact_numbers(claim: Certificate, record: dict[str, Any]) -> dict[str, str]:
-    """Return the numbers to print, exactly as the certificate has them."""
+def _numbers(record: dict[str, Any]) -> dict[str, str]:
+    """Return the numbers to print."""
     return {
-        "score": claim.score,
-        "bound": claim.bound,
-        "gap": claim.gap,
+        "score": f"{record['score']:.10g}",
+        "bound": f"{record['bound']:.10g}",
+        "gap": f"{record['gap']:.3g}",
         "leaves": str(record["leaves"]),
         "clusters": str(record["clusters"]),
     }

@@ -5,6 +5,7 @@ missing cells included. So equal rows of all blocks are merged into one row with
 memory is that of the distinct rows. Every function of this package takes such a weighted table.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,16 +20,16 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.row_table import WeightedRows
 from exactlearn.data.codes import LARGEST, MISSING, code_type
-from exactlearn.data.coding import check_known, code_columns, tidy
+from exactlearn.data.coding import check_known, code_columns, read_missing
 from exactlearn.data.dataset import Dataset, as_dataset
-from exactlearn.data.labels import (
-    Column,
-    Place,
-    check_repetition,
-    constant_message,
-    drop_hint,
-    ordered,
-    summary,
+from exactlearn.data.labels import Column, Place, drop_hint, ordered
+from exactlearn.data.tidying import (
+    Unusable,
+    refusal_of,
+    refusal_of_texts,
+    texts_of_missing,
+    unusable,
+    warn_of_columns,
 )
 from exactlearn.errors import DataError, OptionError, SolverError, as_written, did_you_mean
 
@@ -51,6 +52,8 @@ class SumOfBlocks(Sum, Protocol):
 
 S = TypeVar("S", bound=Sum)
 B = TypeVar("B", bound=SumOfBlocks)
+
+_BINS = "'<=2.5' and '>2.5'"
 
 BLOCK_BYTES = 2**24
 """Bytes of a file that are in memory at once."""
@@ -99,6 +102,8 @@ class Blocks(Displayed, shown="sources variables states"):
         Symbols of a missing cell.
     variables
         The columns that make up the blocks, in their order; without it, all columns.
+    tidy
+        Whether columns that are constant, missing or different in every row are left out.
     on_rows
         Called with the number of rows after each block.
 
@@ -121,6 +126,7 @@ class Blocks(Displayed, shown="sources variables states"):
     states: Mapping[str, Sequence[str]]
     missing: Sequence[str]
     variables: tuple[str, ...] | None = None
+    tidy: bool = False
     on_rows: Callable[[int], object] | None = None
 
     def __iter__(self) -> Iterator[Dataset]:
@@ -161,7 +167,9 @@ class Blocks(Displayed, shown="sources variables states"):
                 "the time was over before the states of all variables were found: declare them "
                 f"({as_written('states')}), or give it more time"
             )
-        return replace(self, variables=found.names, states={**self.states, **found.states()})
+        states = {**self.states, **found.states(self.tidy)}
+        kept = tuple(name for name in found.names or () if name in states)
+        return replace(self, variables=kept, states=states)
 
     def _coded(self, rows: LabelledRows) -> Dataset:
         known = {column.name: column for column in rows.columns}
@@ -198,6 +206,7 @@ class _FoundStates:
         self.observed: dict[str, int] = {}
         self.incomplete: set[str] = set()
         self.listed: set[str] = set()
+        self.texts: dict[str, Counter[str]] = {}
 
     def add(self, rows: LabelledRows) -> None:
         """Add the labels of a block."""
@@ -208,12 +217,19 @@ class _FoundStates:
             f"states are declared (by a model, or {as_written('states')}) for", self.declared, names
         )
         for column in rows.columns:
-            if column.name in self.names and column.name not in self.declared:
+            if column.name not in self.names:
+                continue
+            declared = self.declared.get(column.name)
+            known = declared or rows.listed.get(column.name)
+            column = read_missing(column, self.missing)
+            texts = texts_of_missing(column, known)
+            if texts:
+                self.texts.setdefault(column.name, Counter()).update(texts)
+            if declared is None:
                 self._add_column(column, rows)
 
     def _add_column(self, column: Column, rows: LabelledRows) -> None:
         name, listed = column.name, rows.listed.get(column.name, ())
-        column = tidy(column, self.missing)
         self._note(name, rows.place(name, None), dict.fromkeys(listed, ""), len(listed) > 1)
         observed = column.codes >= 0
         self.observed[name] += int(observed.sum())
@@ -240,8 +256,8 @@ class _FoundStates:
         if len(known) > LARGEST:
             raise DataError(
                 f"{where}: more than {LARGEST} different values; "
-                f"{drop_hint(Column(name, (), np.empty(0, np.int8)))}, or declare its states, "
-                "which may be bins of numbers such as '<=2.5' and '>2.5'"
+                f"{drop_hint(name)}, or declare its states, "
+                f"which may be bins of numbers such as {_BINS}"
             )
 
     def merge(self, other: "_FoundStates") -> None:
@@ -252,28 +268,47 @@ class _FoundStates:
             self._note(name, other.columns[name], places, name in other.listed)
             self.observed[name] += other.observed[name]
         self.incomplete |= other.incomplete
+        for name, texts in other.texts.items():
+            self.texts.setdefault(name, Counter()).update(texts)
 
-    def states(self) -> dict[str, tuple[str, ...]]:
-        """Return the states of the undeclared columns.
+    def states(self, tidy: bool) -> dict[str, tuple[str, ...]]:
+        """Return the states of the undeclared columns, but those that are left out.
 
         Raises
         ------
         DataError
-            When columns are constant, entirely missing, or their values do not repeat.
+            When columns are constant, entirely missing, or their values do not repeat, and are not
+            tidied; when a text may stand for a missing cell.
         """
-        found, faults = {}, []
+        found: dict[str, tuple[str, ...]] = {}
+        strange: list[Unusable] = []
         for name in self.names or ():
             if name in self.declared:
                 continue
-            try:
-                found[name] = self._states(name)
-            except DataError as fault:
-                faults.append(fault)
-        if faults:
-            raise DataError(summary(faults))
+            states = self._states(name)
+            if isinstance(states, Unusable):
+                strange.append(states)
+            else:
+                found[name] = states
+        where = next((place.removesuffix(f"column {n!r}") for n, place in self.columns.items()), "")
+        if self.texts:
+            labels = {
+                name: ordered([*self.places.get(name, own)]) for name, own in self.texts.items()
+            }
+            raise refusal_of_texts(self.texts, labels, where, self.missing)
+        numeric = [one for one in strange if one.is_cut]
+        if strange and not tidy:
+            raise refusal_of(strange, where)
+        if numeric:
+            listed = ", ".join(repr(one.name) for one in numeric)
+            raise DataError(
+                f"{where}too many different numbers for states: {listed}; a table in blocks is not "
+                f"cut: declare bins such as {_BINS}, or {drop_hint(numeric[0].name)}"
+            )
+        warn_of_columns(strange)
         return found
 
-    def _states(self, name: str) -> tuple[str, ...]:
+    def _states(self, name: str) -> tuple[str, ...] | Unusable:
         if name not in self.places:
             raise OptionError(
                 f"no column is named {name!r}{did_you_mean(name, self.places)}: name another"
@@ -287,12 +322,9 @@ class _FoundStates:
         column = Column(
             name, labels, np.append(codes, MISSING) if name in self.incomplete else codes
         )
-        if len(labels) < 2:
-            raise DataError(constant_message(column, place))
         if name in self.listed:
             return labels
-        check_repetition(column, place, self.observed[name])
-        return tuple(ordered(labels))
+        return unusable(column, place, self.observed[name]) or tuple(ordered(labels))
 
 
 def _found(blocks: Blocks, *source: Any) -> _FoundStates:
@@ -383,7 +415,7 @@ class DistinctRows:
 
     def __init__(self, names: Sequence[str], states: Sequence[Sequence[str]]) -> None:
         self.names, self.states = tuple(names), tuple(map(tuple, states))
-        most = max(len(own) for own in self.states)
+        most = max((len(own) for own in self.states), default=0)
         self.rows, self._table = 0, WeightedRows(len(self.names), code_type(most))
 
     def add(self, block: Dataset) -> None:

@@ -101,6 +101,20 @@ def _check_range(
         )
 
 
+def as_array(values: Any, kind: Any, what: str) -> NDArray[Any]:
+    """Return values as an array of a type, or of their own.
+
+    Raises
+    ------
+    DataError
+        When they are none of it, or rows have different lengths.
+    """
+    try:
+        return np.asarray(values, kind)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{what}: expected a rectangle of numbers or texts; {error}") from None
+
+
 def row_place(
     row: int, lines: NDArray[np.int64] | None = None, index: "pd.Index | None" = None
 ) -> str:
@@ -126,7 +140,7 @@ def row_place(
 
 def checked_weights(weights: NDArray[Any], rows: int) -> NDArray[np.float64]:
     """Return the weight of each row as float64, shape (rows,)."""
-    checked = np.ascontiguousarray(weights, np.float64)
+    checked = np.ascontiguousarray(as_array(weights, np.float64, "weights"))
     if checked.shape != (rows,):
         raise DataError(f"weights have the shape {checked.shape}, expected one per row: ({rows},)")
     bad = np.flatnonzero(~(np.isfinite(checked) & (checked >= 0)))
@@ -150,7 +164,10 @@ def checked_edges(
 ) -> dict[str, tuple[float, ...]]:
     """Return the inner bin edges of each discretised variable."""
     number_of_states = {name: len(own) for name, own in zip(names, states, strict=True)}
-    checked = {name: tuple(float(e) for e in own) for name, own in edges.items()}
+    try:
+        checked = {name: tuple(float(e) for e in own) for name, own in edges.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise DataError(f"edges: expected numbers by the name of a variable; {error}") from None
     for name, own in checked.items():
         if name not in number_of_states:
             raise DataError(f"bin edges of {name!r}, which is no variable")

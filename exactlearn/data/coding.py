@@ -6,31 +6,33 @@ States are ordered as declared, else as numbers or bins if all are such, else as
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.arguments import names_of
 from exactlearn.data import MANY
 from exactlearn.data.codes import MISSING, code_type, repeated, row_place
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.discretisation import discretise, parse_rule, warn_of_bins
-from exactlearn.data.labels import (
-    Column,
-    Place,
-    check_repetition,
-    constant_message,
-    constant_reason,
-    drop_hint,
-    find_states,
-    label_of,
-    ordered,
-    summary,
+from exactlearn.data.discretisation import discretise, parse_rule, remarks_on_bins
+from exactlearn.data.labels import Column, Place, drop_hint, find_states, label_of, ordered
+from exactlearn.data.tidying import (
+    RULE,
+    Unusable,
+    refusal_of,
+    refusal_of_texts,
+    texts_of_missing,
+    unusable,
+    warn_of_columns,
 )
 from exactlearn.errors import DataError, OptionError, as_written, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Coded:
     states: tuple[str, ...]
     codes: NDArray[np.signedinteger[Any]]
     edges: tuple[float, ...] | None = None
+    remarks: Sequence[str] = ()
 
 
 def code_columns(
@@ -51,9 +54,10 @@ def code_columns(
     place: Place,
     weights: NDArray[np.float64] | None = None,
     lines: NDArray[np.int64] | None = None,
+    tidy: bool = False,
     left_out: dict[str, str] | None = None,
 ) -> Dataset:
-    """Return the coded columns; one error names all unusable ones.
+    """Return the coded columns; one error, or with ``tidy`` one warning, names all unusable ones.
 
     Parameters
     ----------
@@ -71,14 +75,17 @@ def code_columns(
         Weight of each row.
     lines
         The line of each row in its file.
+    tidy
+        Leave columns out that are no variables, and cut numbers with many values into bins.
     left_out
-        Takes the columns without two states, with the reason; without it they are an error.
+        Takes the columns that are left out, with the reason.
 
     Raises
     ------
     DataError
         When a column is constant, entirely missing, numeric with very many values, or an
-        identifier; when a cell has a state that was not declared, or no number to discretise.
+        identifier, and not tidied; when a cell has a state that was not declared, a text that
+        other programs write for a missing cell, or no number to discretise.
     OptionError
         When an option names no column, or options contradict each other.
     """
@@ -86,19 +93,59 @@ def code_columns(
     check_known(f"states are declared (by a model, or {as_written('states')}) for", states, names)
     check_known("discretisation is asked for", [n for n in discretise if n != "*"], names)
     check_options(states, missing, discretise)
-    coded, faults = {}, []
+    columns = [read_missing(column, missing) for column in columns]
+    where = place("", None).removesuffix("column ''")
+    texts = {one.name: texts_of_missing(one, states.get(one.name)) for one in columns}
+    if any(texts.values()):
+        labels = {one.name: ordered(one.labels) for one in columns if texts[one.name]}
+        raise refusal_of_texts(texts, labels, where, missing)
+    coded: dict[str, Coded] = {}
+    strange: list[Unusable] = []
+    faults: list[str] = []
     for column in columns:
-        tidied, rule = tidy(column, missing), discretise.get(column.name)
-        if left_out is not None and column.name not in states and len(tidied.labels) < 2:
-            left_out[column.name] = constant_reason(tidied)
-            continue
+        name, rule = column.name, discretise.get(column.name)
         try:
-            coded[column.name] = _code(tidied, states.get(column.name), rule, discretise, place)
-        except DataError as fault:
-            faults.append(fault)
-    if faults:
-        raise DataError(summary(faults))
+            if name in states:
+                coded[name] = _as_declared(column, tuple(states[name]), place)
+                continue
+            fault = None
+            if rule is None or len(column.labels) < 2:
+                rule = None if tidy else _rule_of_all(column, discretise)
+                fault = None if rule else unusable(column, place)
+            if fault is not None:
+                strange.append(fault)
+                rule = discretise.get("*", RULE) if tidy and fault.is_cut else None
+            if rule is not None:
+                coded[name] = _binned(column, rule, place)
+            elif fault is None:
+                coded[name] = _as_declared(column, tuple(ordered(column.labels)), place)
+        except DataError as error:
+            faults.append(str(error))
+    if faults or (strange and not tidy):
+        refusal = [str(refusal_of(strange, where))] if strange and not tidy else []
+        raise DataError("\n".join([*faults, *refusal]))
+    reasons = {one.name: one.why for one in strange if not one.is_cut}
+    if left_out is not None:
+        left_out |= reasons
+    if not coded:
+        listed = ", ".join(f"{name!r} ({why})" for name, why in reasons.items())
+        raise DataError(f"{where}nothing to learn from; left out: {listed}")
+    remarks = [remark for one in coded.values() for remark in one.remarks]
+    warn_of_columns(strange, discretise.get("*", RULE), remarks)
     return assemble(list(coded), list(coded.values()), len(columns[0].codes), weights, lines)
+
+
+def _rule_of_all(column: Column, rules: Mapping[str, str]) -> str | None:
+    """Return the rule of all numeric columns, if there is one and this is one."""
+    is_numeric = len(column.labels) > MANY and not np.isnan(column.numbers()).any()
+    return rules.get("*") if column.name and is_numeric else None
+
+
+def by_name(options: Mapping[Any, T] | None, option: str, names: Sequence[str]) -> dict[str, T]:
+    """Return the options of columns by their names, given by name or index."""
+    given = options or {}
+    keys = ((key if key == "*" else names_of(key, option, names)[0], key) for key in given)
+    return {name: given[key] for name, key in keys}
 
 
 def check_known(what: str, chosen: Sequence[str] | Mapping[str, Any], names: Sequence[str]) -> None:
@@ -131,7 +178,7 @@ def check_options(
                 )
 
 
-def tidy(column: Column, missing: Sequence[str]) -> Column:
+def read_missing(column: Column, missing: Sequence[str]) -> Column:
     """Return the column without white space around labels, missing symbols and unused labels."""
     used = np.zeros(len(column.labels) + 1, np.bool_)
     used[column.codes] = True
@@ -142,26 +189,6 @@ def tidy(column: Column, missing: Sequence[str]) -> Column:
     }
     position = {label: k for k, label in enumerate(kept)}
     return column.relabelled(list(kept), [position.get(label, MISSING) for label in stripped])
-
-
-def _code(
-    column: Column,
-    declared: Sequence[str] | None,
-    rule: str | None,
-    rules: Mapping[str, str],
-    place: Place,
-) -> Coded:
-    if declared is not None:
-        return _as_declared(column, tuple(declared), place)
-    if len(column.labels) < 2:
-        raise DataError(constant_message(column, place))
-    if rule is not None:
-        return _binned(column, rule, place)
-    if len(column.labels) > MANY and "*" in rules and not np.isnan(column.numbers()).any():
-        return _binned(column, rules["*"], place)
-    check_repetition(column, place)
-    states = ordered(column.labels)
-    return _as_declared(column, tuple(states), place)
 
 
 def _as_declared(column: Column, states: tuple[str, ...], place: Place) -> Coded:
@@ -187,12 +214,12 @@ def _binned(column: Column, rule: str, place: Place) -> Coded:
         )
     if len(set(values)) < 2:
         raise DataError(
-            f"{place(column.name, None)}: all values are {values[0]:g}; {drop_hint(column)}"
+            f"{place(column.name, None)}: all values are {values[0]:g}; {drop_hint(column.name)}"
         )
     numbers = np.append(values, np.nan)[column.codes]
     codes, edges, names = discretise(numbers, *parse_rule(rule))
-    warn_of_bins(column.name, numbers, len(names), rule, drop_hint(column))
-    return Coded(names, codes, edges)
+    remarks = remarks_on_bins(column.name, numbers, len(names), rule, drop_hint(column.name))
+    return Coded(names, codes, edges, remarks)
 
 
 def assemble(
@@ -218,31 +245,39 @@ def code_frame(
     missing: Sequence[str],
     discretise: Mapping[str, str] | None,
     drop: Sequence[str] = (),
-    left_out: dict[str, str] | None = None,
+    **tidying: Any,
 ) -> Dataset:
     """Code a frame; see :meth:`exactlearn.data.dataset.Dataset.from_frame`."""
     import pandas as pd  # takes long
 
-    check_known("asked to drop", drop, [str(name) for name in frame.columns])
-    frame = frame.loc[:, [str(name) not in drop for name in frame.columns]]
+    every = [str(name) for name in frame.columns]
+    drop = names_of(drop, "drop", every)
+    states, discretise = by_name(states, "states", every), by_name(discretise, "discretise", every)
+    check_known("asked to drop", drop, every)
+    frame = frame.loc[:, [name not in drop for name in every]]
     names = [str(name) for name in frame.columns]
     if twice := repeated(names):
         raise DataError(f"two columns have the name {twice[0]!r}; rename one")
     if not names or not len(frame):
         raise DataError(f"the frame has the shape {frame.shape}, expected rows and columns")
     series = [frame.iloc[:, j] for j in range(len(names))]
+    symbols = {symbol.strip() for symbol in missing}
     categories = {
-        name: [label_of(c) for c in own.cat.categories]
+        name: [
+            category
+            for category in map(label_of, own.cat.categories)
+            if category.strip() not in symbols
+        ]
         for name, own in zip(names, series, strict=True)
-        if isinstance(own.dtype, pd.CategoricalDtype) and name not in (discretise or {})
+        if isinstance(own.dtype, pd.CategoricalDtype) and name not in discretise
     }
     coded = code_columns(
         [labelled_column(name, own) for name, own in zip(names, series, strict=True)],
-        states={**{n: c for n, c in categories.items() if len(c) > 1}, **(states or {})},
+        states={**{n: c for n, c in categories.items() if len(c) > 1}, **states},
         missing=missing,
-        discretise=discretise or {},
+        discretise=discretise,
         place=partial(_place, frame.index),
-        left_out=left_out,
+        **tidying,
     )
     return replace(coded, row_index=frame.index)
 

@@ -6,7 +6,7 @@ counts as missing; a number lies in the bin that holds it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.data import MANY, MISSING_SYMBOLS
-from exactlearn.data.codes import LARGEST, MISSING
-from exactlearn.data.coding import Coded, assemble, labelled_column, tidy
+from exactlearn.data.codes import MISSING, row_place
+from exactlearn.data.coding import Coded, assemble, labelled_column, read_missing
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.discretisation import (
     bin_codes,
@@ -23,9 +23,17 @@ from exactlearn.data.discretisation import (
     entropy_edges,
     interval_names,
     parse_rule,
-    warn_of_bins,
+    remarks_on_bins,
 )
 from exactlearn.data.labels import Column, ordered
+from exactlearn.data.tidying import (
+    Unusable,
+    refusal_of,
+    refusal_of_texts,
+    texts_of_missing,
+    unusable,
+    warn_of_columns,
+)
 from exactlearn.errors import DataError
 
 if TYPE_CHECKING:
@@ -33,9 +41,6 @@ if TYPE_CHECKING:
 
 ENTROPY = "entropy"
 """The rule that cuts numbers where they tell most about the class."""
-
-EMPTY = "every cell is missing"
-"""Why a column without any observed cell is left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +62,8 @@ class ColumnCoding:
         Type of the column in a frame.
     left_out
         Why the column is no variable; empty where it is one.
+    remarks
+        Why bins may mislead.
     """
 
     name: str
@@ -65,11 +72,12 @@ class ColumnCoding:
     dtype: Any
     edges: tuple[float, ...] | None = None
     left_out: str = ""
+    remarks: Sequence[str] = ()
 
     @classmethod
     def fit(
         cls,
-        name: str,
+        column: Column,
         series: "pd.Series[Any]",
         rule: str,
         weights: NDArray[np.float64],
@@ -79,10 +87,10 @@ class ColumnCoding:
 
         Parameters
         ----------
-        name
-            Name of the variable.
+        column
+            The labels; missing are None, NaN, NA and the texts ``?``, ``NA`` and the empty one.
         series
-            Values; missing are None, NaN, NA and the texts ``?``, ``NA`` and the empty one.
+            The values.
         rule
             How numbers are cut: ``METHOD:BINS``, as for
             :func:`~exactlearn.data.discretisation.discretise`, or ``entropy``.
@@ -96,27 +104,23 @@ class ColumnCoding:
         DataError
             When a number is infinite.
         """
-        column = _column(name, series)
+        name = column.name
         seen = column.codes != MISSING
         numbers = _numbers(column)
-        edges = None
-        if len(column.labels) < 2:
-            states = column.labels
-            why = f"every cell is {states[0]!r}" if states else EMPTY
-        elif np.isnan(numbers[seen]).any():
-            states, why = tuple(ordered(column.labels)), ""
-            if len(states) > max(MANY, min(seen.sum() // 2, LARGEST)):
-                why = f"{len(states)} different texts in {seen.sum()} cells"
-                states = ()
-        elif len(column.labels) <= MANY and (numbers[seen] % 1 == 0).all():
-            states, why = tuple(ordered(column.labels)), ""
+        edges, remarks, fault = None, [], _unusable(column)
+        if fault is not None and not fault.is_cut:
+            states = column.labels if len(column.labels) < 2 else ()
+        elif np.isnan(numbers[seen]).any() or (
+            len(column.labels) <= MANY and (numbers[seen] % 1 == 0).all()
+        ):
+            states, fault = tuple(ordered(column.labels)), None
         else:
-            edges = _edges(numbers, rule, weights, classes)
-            states, why = interval_names(edges), ""
-            warn_of_bins(name, numbers, len(states), rule, "leave it out")
-        coding = cls(name, states, np.empty(0, object), series.dtype, edges, why)
+            edges, fault = _edges(numbers, rule, weights, classes), None
+            states = interval_names(edges)
+            remarks = remarks_on_bins(name, numbers, len(states), rule, "leave it out")
+        coding = cls(name, states, np.empty(0, object), series.dtype, edges)
         values = _medians(coding._codes(column), numbers, weights, len(states), series)
-        return cls(name, states, values, series.dtype, edges, why)
+        return replace(coding, values=values, left_out=fault.why if fault else "", remarks=remarks)
 
     def codes(self, series: "pd.Series[Any]") -> NDArray[np.int16]:
         """Return the code of each value, -1 where it is missing or unknown; shape (rows,)."""
@@ -159,17 +163,37 @@ class FrameCoding:
         rule: str,
         weights: NDArray[np.float64] | None = None,
         classes: NDArray[np.integer] | None = None,
+        tidy: bool = True,
     ) -> "FrameCoding":
-        """Fit the coding of each column, as :meth:`ColumnCoding.fit`, under other names."""
+        """Fit the coding of each column, as :meth:`ColumnCoding.fit`, under other names.
+
+        Raises
+        ------
+        DataError
+            When a column is no variable, and none is to be left out (``tidy``); when a text that
+            other programs write for a missing cell is a value.
+
+        Warns
+        -----
+        ColumnWarning
+            Once, when columns are left out, or bins may mislead.
+        """
         if rule != ENTROPY:
             parse_rule(rule)
         weights = np.ones(len(frame)) if weights is None else weights
-        return cls(
-            tuple(
-                ColumnCoding.fit(name, frame.iloc[:, j], rule, weights, classes)
-                for j, name in enumerate(names)
-            )
-        )
+        read = [_column(name, frame.iloc[:, j]) for j, name in enumerate(names)]
+        texts = {column.name: texts_of_missing(column, ()) for column in read}
+        if any(texts.values()):
+            raise refusal_of_texts(texts, {}, "", None)
+        columns = [
+            ColumnCoding.fit(column, frame.iloc[:, j], rule, weights, classes)
+            for j, column in enumerate(read)
+        ]
+        strange = [Unusable(own.name, own.left_out) for own in columns if own.left_out]
+        if strange and not tidy:
+            raise refusal_of(strange, has_options=False)
+        warn_of_columns(strange, remarks=[text for own in columns for text in own.remarks])
+        return cls(tuple(columns))
 
     @cached_property
     def used(self) -> tuple[int, ...]:
@@ -243,7 +267,15 @@ def _frame(columns: "list[pd.Series[Any]]", names: Any) -> "pd.DataFrame":
 
 
 def _column(name: str, series: "pd.Series[Any]") -> Column:
-    return tidy(labelled_column(name, series), MISSING_SYMBOLS)
+    return read_missing(labelled_column(name, series), MISSING_SYMBOLS)
+
+
+def _unusable(column: Column) -> Unusable | None:
+    try:
+        return unusable(column, lambda name, row: f"column {name!r}")
+    except DataError as error:
+        what = str(error).partition(";")[0]
+        raise DataError(f"{what}; if it means missing, make the cells None") from None
 
 
 def _numbers(column: Column) -> NDArray[np.float64]:
@@ -251,8 +283,8 @@ def _numbers(column: Column) -> NDArray[np.float64]:
     for label in column.labels:
         if label in ("inf", "-inf"):
             raise DataError(
-                f"column {column.name!r}, row {column.first_row(label)}: expected finite numbers, "
-                f"found infinity ({label}); correct it, or make the cell missing"
+                f"column {column.name!r}, {row_place(column.first_row(label))}: expected finite "
+                f"numbers, found infinity ({label}); correct it, or make the cell missing"
             )
     numbers: NDArray[np.float64] = np.append(column.numbers(), np.nan)[column.codes]
     return numbers

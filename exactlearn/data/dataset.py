@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import (
     LikeModel,
+    as_labels,
     as_names,
     as_rules,
     as_states,
@@ -24,6 +25,7 @@ from exactlearn._runtime.display import ByValue
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import (
     MISSING,
+    as_array,
     check_names,
     check_states,
     checked_codes,
@@ -31,11 +33,16 @@ from exactlearn.data.codes import (
     checked_weights,
     row_place,
 )
-from exactlearn.data.labels import Column, NamedVariables, constant_reason, find_states
+from exactlearn.data.labels import Column, NamedVariables, find_states
+from exactlearn.data.tidying import Unusable, constant_reason, warn_of_columns
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_MOST_DRAWN = 2**53
+"""The most rows that weights are drawn as: beyond, not every whole number is a float."""
 
 
 def _is_frame(value: Any) -> bool:
@@ -119,13 +126,18 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
 
     def __post_init__(self) -> None:
         """Check every field, and keep the codes in their smallest type."""
-        names = tuple(listed(self.names))
-        states = tuple(tuple(listed(s)) for s in self.states)
+        try:
+            names = tuple(listed(self.names))
+            states = tuple(tuple(listed(s)) for s in self.states)
+        except TypeError as error:
+            raise DataError(f"names, states: expected lists of texts; {error}") from None
         check_names(names)
         check_states(names, states)
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "states", states)
-        object.__setattr__(self, "codes", checked_codes(np.asarray(self.codes), names, states))
+        object.__setattr__(
+            self, "codes", checked_codes(as_array(self.codes, None, "codes"), names, states)
+        )
         if self.weights is not None:
             object.__setattr__(self, "weights", checked_weights(self.weights, self.n_rows))
         object.__setattr__(self, "edges", checked_edges(self.edges, names, states))
@@ -136,7 +148,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
 
     @classmethod
     @checked_arguments(
-        frame=_as_frame, states=as_states, missing=as_names, discretise=as_rules, drop=as_names
+        frame=_as_frame, states=as_states, missing=as_names, discretise=as_rules, drop=as_labels
     )
     def from_frame(
         cls,
@@ -146,6 +158,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         missing: Sequence[str] = MISSING_SYMBOLS,
         discretise: Mapping[str, str] | None = None,
         drop: Sequence[str] = (),
+        tidy: bool = False,
     ) -> "Dataset":
         """Code the columns of a pandas frame.
 
@@ -153,7 +166,8 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         ----------
         frame
             One column per variable. Values are named by their text, whole floats without a
-            fraction; the categories of a categorical column are its declared states.
+            fraction; the categories of a categorical column are its declared states, but those
+            that are missing symbols.
         states
             Declared states of a variable, in order; others are ordered as numbers if all are
             numbers, else as text.
@@ -163,13 +177,23 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
             Bins of numeric columns, as for :func:`exactlearn.formats.table.read_dataset`.
         drop
             Columns to leave out.
+        tidy
+            Leave out columns that are constant, entirely missing, or have a value of their own in
+            each row, and cut numbers with more than 20 values into five bins of equal frequency,
+            unless ``discretise`` has a rule for ``"*"``.
 
         Raises
         ------
         DataError
-            When a column is constant, entirely missing, or has far too many values.
+            When columns are what ``tidy`` is for; when a text that other programs write for a
+            missing cell, such as ``NaN``, is neither a missing symbol nor a declared state.
         OptionError
             When an option names a column that does not exist.
+
+        Warns
+        -----
+        ColumnWarning
+            Once, when columns are tidied, or bins may mislead.
 
         Examples
         --------
@@ -181,11 +205,12 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         """
         from exactlearn.data.coding import code_frame  # pandas takes long to import
 
-        return code_frame(frame, states=states, missing=missing, discretise=discretise, drop=drop)
+        how: dict[str, Any] = {"discretise": discretise, "drop": drop, "tidy": tidy}
+        return code_frame(frame, states=states, missing=missing, **how)
 
     @classmethod
     @checked_arguments(
-        names=as_names, states=as_states, missing=as_names, discretise=as_rules, drop=as_names
+        names=as_names, states=as_states, missing=as_names, discretise=as_rules, drop=as_labels
     )
     def from_array(
         cls,
@@ -196,6 +221,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         missing: Sequence[str] = MISSING_SYMBOLS,
         discretise: Mapping[str, str] | None = None,
         drop: Sequence[str] = (),
+        tidy: bool = False,
     ) -> "Dataset":
         """Code the columns of an array of values.
 
@@ -211,7 +237,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
             indices already, make a ``Dataset`` itself.
         missing
             Symbols of a missing cell in an array of text or objects.
-        discretise, drop
+        discretise, drop, tidy
             As for :meth:`from_frame`.
 
         Raises
@@ -228,8 +254,9 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         """
         from exactlearn.data.coding import code_array  # pandas takes long to import
 
-        table = np.asarray(array)
-        return code_array(table, names, states, missing, discretise=discretise, drop=drop)
+        table = as_array(array, None, "array")
+        how: dict[str, Any] = {"discretise": discretise, "drop": drop, "tidy": tidy}
+        return code_array(table, names, states, missing, **how)
 
     def row_place(self, row: int) -> str:
         """Return the place of a row for messages, given its index: ``row 3 (line 4)``.
@@ -275,19 +302,19 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         DataError
             When their number differs, or a value is not a state of its variable.
         """
-        filled = np.asarray(values, np.int64)
+        filled = as_array(values, np.int64, "values")
         if filled.shape != (len(self.missing_cells),):
             raise DataError(
-                f"{len(values)} values for {len(self.missing_cells)} missing cells: give one each"
+                f"{filled.size} values for {len(self.missing_cells)} missing cells: give one each"
             )
         columns = self.missing_cells[:, 1]
         wrong = np.flatnonzero((filled < 0) | (filled >= self.cardinalities[columns]))
         if len(wrong):
             cell = int(wrong[0])
             raise DataError(
-                f"value {filled[cell]} for missing cell {cell}: variable "
-                f"{self.names[columns[cell]]!r} has the states 0 to "
-                f"{self.cardinalities[columns[cell]] - 1}"
+                f"value {filled[cell]} for the missing cell of {self.names[columns[cell]]!r} in "
+                f"{self.row_place(int(self.missing_cells[cell, 0]))}: the variable has the states "
+                f"0 to {self.cardinalities[columns[cell]] - 1}"
             )
         codes = self.codes.copy()
         codes[self.missing_cells[:, 0], columns] = filled
@@ -453,13 +480,18 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
     def resampled(self, rng: np.random.Generator) -> "Dataset":
         """Return a bootstrap sample: as many rows, drawn with replacement, equal ones as a weight.
 
-        Where all weights are whole numbers, a row counts as that many rows; otherwise a row is
-        drawn with its whole weight.
+        Where all weights are whole numbers, up to 2**53 in all, a row counts as that many rows;
+        otherwise a row with weight is drawn with its whole weight.
 
         Parameters
         ----------
         rng
             Draws them; they keep their order.
+
+        Raises
+        ------
+        DataError
+            When no row has weight.
 
         Examples
         --------
@@ -468,8 +500,11 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         100.0
         """
         own = self.row_weights
-        if self.weights is None or (own != np.floor(own)).any():
-            drawn = rng.integers(0, self.n_rows, self.n_rows)
+        if not own.any():
+            raise DataError(f"none of {self.n_rows} rows has weight: expected one to draw from")
+        if self.weights is None or own.sum() > _MOST_DRAWN or (own != np.floor(own)).any():
+            used = np.flatnonzero(own)
+            drawn = used[rng.integers(0, len(used), len(used))]
             weights = np.bincount(drawn, minlength=self.n_rows) * own
         else:
             weights = rng.multinomial(int(own.sum()), own / own.sum()).astype(np.float64)
@@ -506,12 +541,15 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         return float(self.weights[used] @ rows[used])
 
 
-def as_dataset(value: Any, name: str = "dataset", model: Any = None) -> Dataset:
+def as_dataset(
+    value: Any, name: str = "dataset", model: Any = None, tidy: bool | None = None
+) -> Dataset:
     """Return a table: a pandas frame or an array of values is coded, equal rows of blocks merged.
 
     See :meth:`Dataset.from_frame` and :meth:`Dataset.from_array`. With a model or another table,
     columns have its states, numbers stand for the bins that hold them, and columns that it lacks
-    are left out.
+    are left out. A table that is coded is taken as it is; ``tidy`` is nothing where the caller has
+    no such parameter.
 
     Raises
     ------
@@ -520,7 +558,7 @@ def as_dataset(value: Any, name: str = "dataset", model: Any = None) -> Dataset:
     DataError
         When a column cannot be used.
     """
-    return _coded(_in_pandas(value), name, None, model)
+    return _coded(_in_pandas(value), name, None, model, tidy)
 
 
 DatasetLike = Dataset | Any
@@ -532,16 +570,18 @@ of: type checkers accept what the function does, and take it inside for a :class
 
 
 def usable_columns(
-    value: Any, name: str = "data", **coding: Any
+    value: Any, name: str = "data", *, tidy: bool = False, **coding: Any
 ) -> tuple[Dataset, dict[str, str], list[str]]:
-    """Return a table as :func:`as_dataset`, the columns kept out, with the reason, and all columns.
+    """Return a table as :func:`as_dataset`, the columns left out, with the reason, and all columns.
 
-    Kept out are those entirely missing, or constant without another state that is declared.
+    A coded table, too, is tidied: columns that are entirely missing, or of one state, are left out.
 
     Parameters
     ----------
     value, name
         The argument of a function, and its name.
+    tidy
+        As for :meth:`Dataset.from_frame`.
     coding
         ``discretise`` and ``drop`` of :meth:`Dataset.from_frame`, for a frame or an array.
 
@@ -554,41 +594,59 @@ def usable_columns(
 
     Examples
     --------
-    >>> table, left_out, columns = usable_columns(np.array([["a", "x"], ["a", "y"]]))
+    >>> table, left_out, columns = usable_columns(np.array([["a", "x"], ["b", "y"]]), drop=["X0"])
     >>> table.names, left_out, columns
-    (('X1',), {'X0': "constant, every cell is 'a'"}, ['X0', 'X1'])
+    (('X1',), {}, ['X1'])
     """
     left_out: dict[str, str] = {}
     value = _in_pandas(value)
     is_uncoded = _is_frame(value) or isinstance(value, np.ndarray)
     if any(coding.values()) and not is_uncoded:
         raise OptionError(f"{' and '.join(coding)} are for a frame or an array: code the table so")
-    dataset = _coded(value, name, left_out, None, **coding)
+    dataset = _coded(value, name, left_out, None, tidy, **coding)
     given = _columns(value) if is_uncoded else dataset.names
     columns = [own for own in given if own in {*dataset.names, *left_out}]
-    unseen = np.asarray((dataset.codes < 0).all(axis=0))
-    for v in np.flatnonzero((dataset.cardinalities < 2) | unseen).tolist():
-        labels = () if unseen[v] else dataset.states[v]
-        left_out[dataset.names[v]] = constant_reason(
-            Column(dataset.names[v], labels, dataset.codes[:, v])
-        )
-    kept = [v for v, own in enumerate(dataset.names) if own not in left_out]
-    if not kept or not dataset.n_rows:
+    if tidy:
+        dataset, found = varying_columns(dataset)
+        warn_of_columns(found)
+        left_out |= {one.name: one.why for one in found}
+    if not dataset.n_variables or not dataset.n_rows:
         raise DataError(
             f"argument {name!r}: nothing to learn from, {dataset.n_rows} rows; expected a column "
             f"with two states{''.join(f'; {own}: {why}' for own, why in left_out.items())}"
         )
-    if len(kept) < dataset.n_variables:
-        dataset = Dataset(
-            dataset.codes[:, kept],
-            tuple(dataset.names[v] for v in kept),
-            tuple(dataset.states[v] for v in kept),
-            dataset.weights,
-            {own: edges for own, edges in dataset.edges.items() if own not in left_out},
-            dataset.lines,
-            dataset.row_index,
-        )
     return dataset, left_out, columns
+
+
+def varying_columns(dataset: Dataset) -> tuple[Dataset, list[Unusable]]:
+    """Return a table without the columns that have one state or no observed cell, and these.
+
+    Examples
+    --------
+    >>> table = Dataset(np.array([[0, -1], [1, -1]]), ("a", "b"), (("no", "yes"),) * 2)
+    >>> [(one.name, one.why) for one in varying_columns(table)[1]]
+    [('b', 'all cells are missing')]
+    """
+    unseen = np.asarray((dataset.codes < 0).all(axis=0))
+    found = []
+    for v in np.flatnonzero((dataset.cardinalities < 2) | unseen).tolist():
+        labels = () if unseen[v] else dataset.states[v]
+        column = Column(dataset.names[v], labels, dataset.codes[:, v])
+        found.append(Unusable(column.name, constant_reason(column)))
+    left_out = {one.name for one in found}
+    if not left_out:
+        return dataset, found
+    kept = [v for v, own in enumerate(dataset.names) if own not in left_out]
+    usable = Dataset(
+        dataset.codes[:, kept],
+        tuple(dataset.names[v] for v in kept),
+        tuple(dataset.states[v] for v in kept),
+        dataset.weights,
+        {own: edges for own, edges in dataset.edges.items() if own not in left_out},
+        dataset.lines,
+        dataset.row_index,
+    )
+    return usable, found
 
 
 def _columns(value: Any) -> list[str]:
@@ -605,6 +663,7 @@ def _coded(
     name: str,
     left_out: dict[str, str] | None,
     model: Any,
+    tidy: bool | None,
     discretise: Mapping[str, str] | None = None,
     drop: Sequence[str] = (),
 ) -> Dataset:
@@ -616,6 +675,7 @@ def _coded(
 
         is_array = isinstance(value, np.ndarray)
         how: dict[str, Any] = {"discretise": discretise, "drop": drop, "left_out": left_out}
+        how["tidy"] = bool(tidy)
         states: dict[str, Sequence[str]] | None = None
         if model is not None and value.ndim == 2:
             columns = _columns(value)
@@ -633,9 +693,11 @@ def _coded(
         except DataError as error:  # its advice names parameters that the caller may lack
             maker = "from_array" if is_array else "from_frame"
             lacking = ["missing"] if left_out is not None else ["discretise", "drop", "missing"]
+            lacking += ["tidy"] if tidy is None else []
             if model is None and any(f"({parameter}=" in str(error) for parameter in lacking):
                 raise DataError(
-                    f"{error}\nPass Dataset.{maker}({name}, ...): it takes {', '.join(lacking)}"
+                    f"{error}\nPass Dataset.{maker}({name}, ...): it takes "
+                    f"{', '.join([*lacking, 'states'])}"
                 ) from None
             raise
     from exactlearn.data.blocks import Blocks, merge_rows
@@ -651,8 +713,8 @@ def _coded(
     )
 
 
-def _as_optional(value: Any, name: str, model: Any) -> Dataset | None:
-    return None if value is None else as_dataset(value, name, model)
+def _as_optional(value: Any, name: str, model: Any, tidy: bool | None) -> Dataset | None:
+    return None if value is None else as_dataset(value, name, model, tidy)
 
 
 register(

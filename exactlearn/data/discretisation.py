@@ -5,7 +5,6 @@ inner edges are kept, so that new rows can be coded alike.
 """
 
 import re
-import warnings
 from decimal import ROUND_CEILING, Context
 from itertools import pairwise
 from typing import Any, Literal, get_args
@@ -14,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn.data.codes import row_place
-from exactlearn.errors import BinningWarning, DataError, OptionError, did_you_mean
+from exactlearn.data.codes import as_array, checked_weights, row_place
+from exactlearn.errors import DataError, OptionError, did_you_mean
 
 Method = Literal["frequency", "width"]
 
@@ -92,13 +91,15 @@ def discretise(
     ([0, 0, 0, 1, -1, 1, 1], (2.5,), ('<=2.5', '>2.5'))
     """
     known, bins = _checked(method, bins)
-    numbers = np.asarray(values, np.float64)
+    numbers = as_array(values, np.float64, "values")
     if np.isinf(numbers).any():
         where = row_place(int(np.flatnonzero(np.isinf(numbers))[0]))
         raise DataError(f"{where}: cannot bin an infinite value")
     known_cells = ~np.isnan(numbers)
     distinct, place = np.unique(numbers[known_cells], return_inverse=True)
-    own = None if weights is None else np.asarray(weights, np.float64)[known_cells]
+    own = None
+    if weights is not None:
+        own = checked_weights(as_array(weights, np.float64, "weights"), len(numbers))[known_cells]
     counts = np.bincount(place, own, minlength=len(distinct))
     if len(distinct) < 2:
         raise DataError(f"cannot bin: {len(distinct)} different values, expected at least 2")
@@ -109,10 +110,10 @@ def discretise(
     return bin_codes(numbers, edges), edges, interval_names(shown)
 
 
-def warn_of_bins(
+def remarks_on_bins(
     name: str, values: NDArray[np.float64], n_bins: int, rule: str, advice: str
-) -> None:
-    """Warn where a column that was cut should rather be cut otherwise, or be left out.
+) -> list[str]:
+    """Return why a column that was cut should rather be cut otherwise, or be left out, if so.
 
     Parameters
     ----------
@@ -140,8 +141,7 @@ def warn_of_bins(
             "more than half of its whole numbers are different, as are weights and numbers of "
             f"rows; it is cut and learned from: {advice} if it is no measurement"
         )
-    for message in messages:
-        warnings.warn(f"column {name!r}: {message}", BinningWarning, stacklevel=2)
+    return [f"column {name!r}: {message}" for message in messages]
 
 
 def entropy_edges(

@@ -1,8 +1,6 @@
 """Labels, which are the texts of cells: columns of them, and the states they name.
 
-States are ordered as numbers or bins if all are such, else as text. Columns without two states,
-and columns whose values do not repeat, cannot be scored: see :func:`constant_message` and
-:func:`check_repetition`.
+States are ordered as numbers or bins if all are such, else as text.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.data import MANY
-from exactlearn.data.codes import LARGEST, MISSING, SMALL
+from exactlearn._runtime import arguments
+from exactlearn.data.codes import MISSING, SMALL
 from exactlearn.data.discretisation import interval, interval_start
-from exactlearn.errors import DataError, OptionError, as_written, did_you_mean
+from exactlearn.errors import OptionError, as_written, did_you_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +87,16 @@ def ordered(labels: Sequence[str]) -> list[str]:
     return sorted(labels)
 
 
-def variable_index(name: str, index: Mapping[str, int]) -> int:
-    """Return the index of a variable.
+def variable_index(name: str | int, index: Mapping[str, int]) -> int:
+    """Return the index of a variable, given by its name, or by an integer as elsewhere.
 
     Raises
     ------
     OptionError
         When there is no such variable; the message suggests near names.
     """
+    if isinstance(name, int | np.integer):
+        return arguments.variable_index(name, "variable", tuple(index))
     if name not in index:
         raise OptionError(f"no variable {name!r}{did_you_mean(name, index)}")
     return index[name]
@@ -221,117 +221,10 @@ def find_states(labels: Sequence[str], states: Sequence[str]) -> list[int | None
     return [found(label) for label in labels]
 
 
-_SHOWN = 10
-_NEXT_LINE = "\n  "
-
 Place = Callable[[str, int | None], str]
 """Returns the location of a column, or of one of its cells, for messages."""
 
 
-def constant_reason(column: Column) -> str:
-    """Return in words why a column has fewer than two labels."""
-    if not column.labels:
-        return "all cells are missing"
-    seen = "observed " if (column.codes < 0).any() else ""
-    return f"constant, every {seen}cell is {column.labels[0]!r}"
-
-
-def constant_message(column: Column, place: Place) -> str:
-    """Return the message about a column with fewer than two labels."""
-    declare = (
-        "declare its other states"
-        if column.labels
-        else f"declare its states ({as_written('states', {column.name: ['A', 'B']})})"
-    )
-    where = place(column.name, None)
-    return f"{where}: {constant_reason(column)}; {drop_hint(column)}, or {declare}"
-
-
-class _ManyNumbersError(DataError):
-    """A numeric column to discretise; several of them make one message."""
-
-    def __init__(self, where: str, name: str, count: int) -> None:
-        super().__init__(
-            f"{where}: {count} different numbers, too many for states; discretise it into bins of "
-            f"equal frequency ({_rule(name, 'frequency')}) or of equal width "
-            f"({_rule(name, 'width')}), drop it ({as_written('drop', [name])}), or declare "
-            "its states"
-        )
-        self.where = where
-        self.shown = f"{name!r} ({count})"
-
-
-def check_repetition(column: Column, place: Place, rows: int | None = None) -> None:
-    """Raise when the values of a column do not repeat enough to be states.
-
-    Parameters
-    ----------
-    column
-        The column.
-    place
-        Returns where a column or cell stands.
-    rows
-        How many observed cells it stands for; its own when not given.
-    """
-    count = len(column.labels)
-    if count <= MANY:
-        return
-    strange = np.flatnonzero(np.isnan(column.numbers()))
-    rows = int((column.codes >= 0).sum()) if rows is None else rows
-    where = place(column.name, None)
-    if not len(strange) and count == rows:
-        raise DataError(
-            f"{where}: all {count} numbers are different; if they number the rows, "
-            f"{drop_hint(column)}; if they measure, discretise them "
-            f"({_rule(column.name, 'frequency')})"
-        )
-    if not len(strange):
-        raise _ManyNumbersError(where, column.name, count)
-    if len(strange) <= count // 10:
-        label = column.labels[int(strange[0])]
-        raise DataError(
-            f"{place(column.name, column.first_row(label))}: {label!r} stands among "
-            f"{count - len(strange)} different numbers; if it means missing, say so "
-            f"({as_written('missing', [label])}) and discretise the column; or {drop_hint(column)}"
-        )
-    if count > rows // 2 or count > LARGEST:
-        raise DataError(
-            f"{where}: {count} different texts in {rows} cells, so it names rows rather than "
-            f"groups them; {drop_hint(column)}, or declare its states"
-        )
-
-
-def drop_hint(column: Column) -> str:
+def drop_hint(name: str) -> str:
     """Return the advice to leave a column out."""
-    return f"drop it ({as_written('drop', [column.name])})"
-
-
-def _rule(name: str, method: str) -> str:
-    """Return the advice to discretise a column, or all of them, ``*``."""
-    return as_written("discretise", {name: f"{method}:5"})
-
-
-def summary(faults: Sequence[DataError]) -> str:
-    """Return one message for all the columns that cannot be used."""
-    numeric = [fault for fault in faults if isinstance(fault, _ManyNumbersError)]
-    others = [str(fault) for fault in faults if not isinstance(fault, _ManyNumbersError)]
-    lines = others + ([_many_numbers(numeric)] if numeric else [])
-    if len(lines) == 1:
-        return lines[0]
-    return f"{len(faults)} columns cannot be used:\n  {_listed(lines, _NEXT_LINE)}"
-
-
-def _many_numbers(faults: Sequence[_ManyNumbersError]) -> str:
-    if len(faults) == 1:
-        return str(faults[0])
-    return (
-        f"{faults[0].where} and {len(faults) - 1} more: too many different numbers for states in "
-        f"{_listed([fault.shown for fault in faults], ', ')}; discretise them all into bins of "
-        f"equal frequency ({_rule('*', 'frequency')}) or of equal width ({_rule('*', 'width')}), "
-        f"or name by name, or drop them ({as_written('drop')})"
-    )
-
-
-def _listed(items: Sequence[str], joint: str) -> str:
-    more = [f"... and {len(items) - _SHOWN} more"] if len(items) > _SHOWN else []
-    return joint.join([*items[:_SHOWN], *more])
+    return f"drop it ({as_written('drop', [name])})"

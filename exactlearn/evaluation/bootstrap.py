@@ -41,8 +41,8 @@ from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.graphs.orientation import oriented_class
+from exactlearn.structure.ess_choice import chosen_ess
 from exactlearn.structure.learning import limits_by_name
-from exactlearn.structure.selection import chosen_ess
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -236,7 +236,7 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
 
     def _index(self, name: str | int) -> int:
         places = {known: v for v, known in enumerate(self.names)}
-        return name if isinstance(name, int) else variable_index(name, places)
+        return variable_index(name, places)
 
 
 @checked_arguments()
@@ -250,6 +250,7 @@ def bootstrap(
     folder: str | Path | None = None,
     time_limit: float | None = None,
     cluster: Any = None,
+    tidy: bool = False,
     on_begin: Callable[[str], None] = lambda title: None,
     **options: Any,
 ) -> ArcStrengths:
@@ -262,9 +263,9 @@ def bootstrap(
     replicates
         Number of samples, at least 1.
     learner
-        A name in :data:`exactlearn.evaluation.learners.LEARNERS`, or a function of a table. Where
-        cells are missing, ``exact`` has the equivalent sample size that is best for the table
-        itself, chosen once. A function returns a graph, or what has ``parents``; a
+        A name in :data:`exactlearn.evaluation.learners.LEARNERS`, or a function of a table. With
+        ``ess="auto"``, ``exact`` has the equivalent sample size that is chosen for the table
+        itself, once. A function returns a graph, or what has ``parents``; a
         `PartiallyDirectedGraph` counts as it is, of others the CPDAG, with the arcs directed that
         follow from required and forbidden arcs and tiers of ``learn``. For several processes it
         must pickle.
@@ -279,6 +280,8 @@ def bootstrap(
         Seconds for all samples, shared out evenly.
     cluster
         A Dask cluster in place of processes, as for :class:`~exactlearn.evaluation.study.Study`.
+    tidy
+        For a frame or an array: as for :meth:`Dataset.from_frame`.
     on_begin
         Called with a line of text for each sample.
     options
@@ -317,8 +320,17 @@ def bootstrap(
     control = SearchControl.within(time_limit)
     options = limits_by_name(options, dataset.names)  # a sample may leave columns out
     with control.running():
-        if learner == "exact" and "ess" not in options and options.get("score", "bdeu") == "bdeu":
-            options["ess"] = _chosen_ess(dataset, seed, control, options.get("max_parents", 3))
+        if learner == "exact" and options.get("ess") == "auto":  # a sample repeats rows of folds
+            options["ess"], choice = chosen_ess(
+                dataset,
+                "auto",
+                criterion=options.get("score", "bdeu"),
+                max_parents=options.get("max_parents", 3),
+                seed=seed,
+                time_limit=control.remaining,
+            )
+            if choice is not None and not choice.folds:
+                warnings.warn(choice.reason, TimeLimitWarning, stacklevel=3)
     chosen = named_learner(learner) if isinstance(learner, str) else learner
     if options:
         chosen = partial(chosen, **options)
@@ -343,23 +355,6 @@ def bootstrap(
         unfinished=sum(bool(one.get("unfinished")) for one in found),
         failures=failures,
     )
-
-
-def _chosen_ess(
-    dataset: Dataset, seed: int, control: SearchControl, max_parents: int | None
-) -> float:
-    """Return the equivalent sample size, which is chosen once for all samples."""
-    ess, choice = chosen_ess(
-        dataset,
-        None,
-        criterion="bdeu",
-        max_parents=max_parents,
-        seed=seed,
-        time_limit=control.remaining,
-    )
-    if choice is not None and not choice.folds:
-        warnings.warn(choice.reason, TimeLimitWarning, stacklevel=4)
-    return ess
 
 
 def _run(dataset: Dataset, learn: Learner, seed: int, number: int) -> Found:

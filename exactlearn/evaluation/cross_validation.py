@@ -25,7 +25,6 @@ from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError
 from exactlearn.evaluation.learners import Learner, described, named_learner
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, Mean
-from exactlearn.evaluation.models import log_likelihoods
 from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
 from exactlearn.queries.evidence import Model
 from exactlearn.queries.table_queries import classify
@@ -232,7 +231,7 @@ def _run(
             f"the model lacks {', '.join(sorted(left_out))}, constant or missing in all rows of a "
             "training table: leave that column out, or take fewer folds"
         )
-    total = test.total(log_likelihoods(model, test)) / float(test.row_weights.sum())
+    total = test.total(model.log_likelihood_rows(test)) / float(test.row_weights.sum())
     record = {"log_likelihood": total if isfinite(total) else "-inf", "seconds": seconds}
     if class_ is None:
         return record

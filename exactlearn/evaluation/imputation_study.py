@@ -1,10 +1,9 @@
-"""Comparison of imputers on cells hidden on purpose: the protocol of ``compare`` and ``reproduce``.
+"""Comparison of imputers on cells hidden on purpose: the protocol of ``compare``.
 
 Each condition is a table and a mechanism that hides cells of it; all methods complete the same
 cells, in each repetition others. A method is judged by its accuracy, its logarithmic loss and its
-CPU time. On every condition the method under test is compared with all its rivals, by
-:class:`~exactlearn.evaluation.metrics.ClusteredTest`, and with Holm's adjustment for their number.
-It *wins* where it has the best mean, and is *not beaten* where no rival is significantly better.
+CPU time, and tested against a reference by
+:class:`~exactlearn.evaluation.metrics.ClusteredTest`.
 
 The record keeps of every run how many cells of each row are right, and the loss of each row, which
 is what the tests need.
@@ -15,8 +14,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from math import isfinite, nan
-from statistics import median
+from math import nan
 from typing import Any, Literal
 from zlib import compress, decompress
 
@@ -24,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.data.dataset import Dataset
-from exactlearn.evaluation.metrics import LEVEL, ClusteredTest, Comparison, JudgedCells, Mean, holm
+from exactlearn.evaluation.metrics import ClusteredTest, Comparison, JudgedCells, Mean
 from exactlearn.evaluation.study import Found, PlannedRun, Record, Runs
 from exactlearn.imputation.imputed import Imputed
 
@@ -55,12 +53,16 @@ class Condition:
         Returns the incomplete table and its truth by a seed; for several processes it must pickle.
     digest
         Digest of the table's contents: a run on another table of the same name is done again.
+    is_redrawn
+        Whether each seed draws new rows, as from a network; else a row that seeds have in common
+        has the same position, or the same unique index.
     """
 
     table: str
     hidden: str
     draw: Callable[[int], Pair]
     digest: str = ""
+    is_redrawn: bool = False
 
     @property
     def name(self) -> str:
@@ -78,13 +80,10 @@ class Contender:
         What it does.
     settings
         What its answers depend on beside the table and the seed; with others it is run again.
-    prepare
-        Called before the clock starts: what a process does once, such as importing a library.
     """
 
     complete: Complete
     settings: str = ""
-    prepare: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +119,7 @@ class ImputationStudy:
                         method,
                         seed,
                         judge=self.judge,
-                        prepare=contender.prepare,
+                        is_redrawn=condition.is_redrawn,
                     )
                     settings = f"{contender.settings} {condition.digest}".strip()
                     yield PlannedRun(condition.name, str(seed), method, work, settings)
@@ -142,6 +141,7 @@ class ImputationStudy:
                     "cells": runs[done[0]]["cells"],
                     "right": None,
                     "losses": None,
+                    "units": None,
                 }
                 found.append(runs | dict.fromkeys(failed, nothing))
         return found
@@ -159,19 +159,18 @@ def completed(
     seed: int,
     *,
     judge: Judge | None = None,
-    prepare: Callable[[], object] | None = None,
+    is_redrawn: bool = False,
 ) -> Found:
     """Complete a table by a method, and compare the completion with the truth.
 
     Returns
     -------
     found
-        The fields of :class:`Comparison`, ``cells`` (how many are judged), ``cpu_seconds``, and
-        ``right`` and ``losses``, which :func:`unpacked` reads.
+        The fields of :class:`Comparison`, ``cells`` (how many are judged), ``cpu_seconds``,
+        ``right`` and ``losses``, which :func:`unpacked` reads, and ``units``, the names of the rows
+        (:meth:`ClusteredTest.of`).
     """
     incomplete, truth = draw(seed)
-    if prepare is not None:
-        prepare()
     begun, begun_cpu = time.monotonic(), time.process_time()
     found = complete(incomplete, seed)
     cpu, seconds = time.process_time() - begun_cpu, time.monotonic() - begun
@@ -184,7 +183,13 @@ def completed(
     cells = JudgedCells.of(incomplete, found, truth)
     rows = partial(np.bincount, cells.rows, minlength=incomplete.n_rows)
     losses = None if cells.losses is None else packed(rows(cells.losses))
-    return known | {"cells": len(cells.rows), "right": packed(rows(cells.right)), "losses": losses}
+    units: list[Any] = [*range(truth.n_rows)]
+    if is_redrawn:
+        units = [f"{seed}: {row}" for row in units]
+    elif truth.row_index is not None and truth.row_index.is_unique:
+        units = truth.row_index.tolist()
+    own = {"cells": len(cells.rows), "right": packed(rows(cells.right)), "losses": losses}
+    return known | own | {"units": units}
 
 
 def packed(numbers: NDArray[Any]) -> str:
@@ -222,7 +227,9 @@ def ahead(runs: Sequence[Runs], first: str, second: str, metric: Metric) -> Clus
     if any(run[m].get(key) is None for run in runs for m in (first, second)):
         return ClusteredTest(nan, nan)
     differences = [sign * (unpacked(r[first][key]) - unpacked(r[second][key])) for r in runs]
-    return ClusteredTest.of(differences, sum(run[first]["cells"] for run in runs))
+    units = [r[first]["units"] for r in runs if r[first].get("units")]
+    cells = sum(r[first]["cells"] for r in runs)
+    return ClusteredTest.of(differences, cells, units if len(units) == len(runs) else None)
 
 
 def method_rows(
@@ -268,113 +275,3 @@ def method_rows(
                 "loss_significant": tests["log_loss"].significant,
             }
         yield row
-
-
-def verdict(
-    condition: Condition, runs: Sequence[Runs], tested: str, rivals: Sequence[str], metric: Metric
-) -> dict[str, Any] | None:
-    """Return how a method stands against all its rivals on one condition.
-
-    Parameters
-    ----------
-    condition, runs
-        What was run, and its repetitions.
-    tested, rivals
-        The method, and those it is compared with.
-    metric
-        What it is judged by; rivals without it are left out.
-
-    Returns
-    -------
-    verdict
-        Both means, the best ``rival``, how far the method is ``ahead`` of it and the ``p_value``;
-        whether it is ``best``, and ``beaten_by`` which rivals after Holm's adjustment, and
-        ``beaten_unadjusted`` before it. Nothing where no rival has the metric; without it in the
-        method's own runs the method is beaten by all.
-    """
-    means = {m: Mean.of(run[m][metric] for run in runs).value for m in (tested, *rivals)}
-    rivals = [rival for rival in rivals if isfinite(means[rival])]
-    if not runs or not rivals:
-        return None
-    tests = {rival: ahead(runs, tested, rival, metric) for rival in rivals}
-    best = max(rivals, key=lambda rival: SIGNS[metric] * means[rival])
-    adjusted = dict(zip(rivals, holm([tests[r].p_value for r in rivals]), strict=True))
-    failed = not isfinite(means[tested])
-    return {
-        "table": condition.table,
-        "hidden": condition.hidden,
-        "metric": metric,
-        "repetitions": len(runs),
-        "cells": sum(run[tested]["cells"] for run in runs),
-        "mean": means[tested],
-        "rival": best,
-        "rival_mean": means[best],
-        "ahead": tests[best].difference,
-        "p_value": tests[best].p_value,
-        "best": not failed and tests[best].difference >= 0,
-        "beaten_by": [
-            r for r in rivals if failed or (tests[r].difference < 0 and adjusted[r] < LEVEL)
-        ],
-        "beaten_unadjusted": [
-            r for r in rivals if failed or (tests[r].difference < 0 and tests[r].significant)
-        ],
-        "seconds": Mean.of(run[tested]["cpu_seconds"] for run in runs).value,
-    }
-
-
-def summary(verdicts: Sequence[Mapping[str, Any]], metric: Metric) -> dict[str, Any]:
-    """Return what the verdicts by one metric come to.
-
-    Parameters
-    ----------
-    verdicts
-        Those of :func:`verdict`.
-    metric
-        Those by this.
-
-    Returns
-    -------
-    summary
-        Number of ``conditions``, shares in which the method is ``best``, ``not_beaten`` and
-        ``not_beaten_unadjusted``, and ``worst``: its distance from the best rival where that is
-        largest, negative if it is behind.
-    """
-    own = [found for found in verdicts if found["metric"] == metric]
-    share = 1 / len(own) if own else nan
-    known = [v for v in own if isfinite(v["ahead"])]
-    return {
-        "metric": metric,
-        "conditions": len(own),
-        "best": share * sum(v["best"] for v in own),
-        "not_beaten": share * sum(not v["beaten_by"] for v in own),
-        "not_beaten_unadjusted": share * sum(not v["beaten_unadjusted"] for v in own),
-        "worst": min((v["ahead"] for v in known), default=nan),
-    }
-
-
-def time_ratios(repetitions: Sequence[Runs], tested: str, rival: str) -> dict[str, float]:
-    """Return how many times the CPU time of another method a method takes.
-
-    Parameters
-    ----------
-    repetitions
-        Of all conditions.
-    tested, rival
-        Two methods.
-
-    Returns
-    -------
-    ratios
-        Of the ``total`` times; the ``median`` and the ``largest`` over the repetitions.
-    """
-    both = [(r[tested]["cpu_seconds"], r[rival]["cpu_seconds"]) for r in repetitions]
-    times = [pair for pair in both if all(map(isfinite, pair))]
-    ratios = [own / max(other, _SHORTEST) for own, other in times]
-    if not ratios:
-        return {"total": nan, "median": nan, "largest": nan}
-    own, other = map(sum, zip(*times, strict=True))
-    return {"total": own / max(other, _SHORTEST), "median": median(ratios), "largest": max(ratios)}
-
-
-_SHORTEST = 1e-3
-"""Seconds that the clock of a process can tell from none."""

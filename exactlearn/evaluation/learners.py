@@ -15,9 +15,9 @@ from exactlearn.bayesnet.component_growth import learn_naive_bayes
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, varying_columns
 from exactlearn.errors import OptionError, did_you_mean
-from exactlearn.pdg.learn.methods import Request, learn_by
+from exactlearn.pdg.learn.methods import learn_pdg
 from exactlearn.pdg.learn.network_starts import chow_liu_tree
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.structure.learning import LearnedNetwork, learn
@@ -27,8 +27,12 @@ Learner = Callable[[Dataset], Any]
 
 
 def learn_exact(dataset: Dataset, **options: Any) -> LearnedNetwork:
-    """Learn the network of the best score, by :func:`exactlearn.learn` with its options."""
-    return learn(dataset, time_limit=SearchControl.within().remaining, **options)
+    """Learn the network of the best score, by :func:`exactlearn.learn` with its options.
+
+    A sample may have columns with one state alone, which are left out without a word.
+    """
+    usable, _ = varying_columns(dataset)
+    return learn(usable, time_limit=SearchControl.within().remaining, **options)
 
 
 def learn_chow_liu(dataset: Dataset) -> BayesianNetwork:
@@ -46,12 +50,9 @@ def learn_mixture(dataset: Dataset, seed: int = 0) -> NaiveBayes:
     return learn_naive_bayes(dataset, seed=seed).model
 
 
-def learn_graph(dataset: Dataset, seed: int = 0, smoothing: float | None = None) -> DecisionGraph:
-    """Learn a decision graph directly; from missing cells, by structural EM."""
-    method = "direct" if dataset.is_complete else "em"
-    request = Request(dataset=dataset, method=method, smoothing=smoothing, seed=seed)
-    found = learn_by(request, lambda text: None, lambda *model: None)
-    return found.models[-1][1]
+def learn_graph(dataset: Dataset, seed: int = 0) -> DecisionGraph:
+    """Learn a decision graph, by :func:`exactlearn.learn_pdg`."""
+    return learn_pdg(dataset, seed=seed).graph
 
 
 LEARNERS: Mapping[str, Learner] = {

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, nan, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -230,51 +231,11 @@ class Mean:
 
 
 LEVEL = 0.05
-"""Level of significance of the paired test."""
+"""Level of significance."""
 
 
-@dataclass(frozen=True)
-class PairedTest:
-    """Student's t-test of two methods on the same tables, by the differences of each table.
-
-    Parameters
-    ----------
-    difference
-        Mean of the first method's numbers less the second's; NaN without any pair.
-    p_value
-        Two-sided; NaN with fewer than two pairs.
-    """
-
-    difference: float
-    p_value: float
-
-    @classmethod
-    def of(cls, first: Iterable[float], second: Iterable[float]) -> "PairedTest":
-        """Compare numbers of the same tables; pairs with a number that is not finite are left out.
-
-        Where all differences are the same, the p-value is 1 if they are zero, else 0.
-
-        Examples
-        --------
-        >>> PairedTest.of([0.9, 0.8, 0.9], [0.5, 0.6, 0.6]).significant
-        True
-        """
-        pairs = np.array(list(zip(first, second, strict=True)), np.float64).reshape(-1, 2)
-        pairs = pairs[np.isfinite(pairs).all(axis=1)]
-        differences = pairs[:, 0] - pairs[:, 1]
-        if len(differences) < 2:
-            return cls(float(differences.mean()) if len(differences) else nan, nan)
-        if np.ptp(differences) <= _ROUNDING:
-            return cls(float(differences.mean()), float(abs(differences.mean()) <= _ROUNDING))
-        from scipy.stats import ttest_rel  # takes long to import
-
-        return cls(float(differences.mean()), float(ttest_rel(pairs[:, 0], pairs[:, 1]).pvalue))
-
-    @property
-    def significant(self) -> bool:
-        """Whether the methods differ at the level of 5 %."""
-        return self.p_value < LEVEL
-
+LEAST_PAIRS = 3
+"""Fewest pairs that are tested."""
 
 MOST_ENUMERATED = 12
 """Most rows that differ whose signs are enumerated."""
@@ -285,11 +246,11 @@ class ClusteredTest:
     """Paired test of two methods by the rows of a table, over all its repetitions.
 
     Repetitions on one table overlap, so that their differences are not independent, and a t-test
-    over two of them has one degree of freedom and finds nothing. This test takes each row as one
-    unit: whatever is hidden of it, in whichever repetition, counts together. Its hypothesis is that
-    exchanging the two methods in any row changes nothing, so that every row's sum of differences
-    may have either sign. With few rows that differ the p-value comes from all signs; else from
-    Student's t of the sum divided by the root of the sum of squares.
+    over two of them has one degree of freedom and finds nothing. This test takes each row that was
+    drawn as one unit: whatever is hidden of it, in whichever repetition, counts together. Its
+    hypothesis is that exchanging the two methods in any row changes nothing, so that every row's
+    sum of differences may have either sign. With few rows that differ the p-value comes from all
+    signs; else from Student's t of the sum divided by the root of the sum of squares.
 
     What is tested is which of the two completes the rows of such a table better after learning from
     these; that learning from other rows might give another answer is not part of it. A loss is thus
@@ -307,7 +268,12 @@ class ClusteredTest:
     p_value: float
 
     @classmethod
-    def of(cls, differences: Sequence[NDArray[np.float64]], cells: int) -> "ClusteredTest":
+    def of(
+        cls,
+        differences: Sequence[NDArray[np.float64]],
+        cells: int,
+        units: Sequence[Sequence[Any]] | None = None,
+    ) -> "ClusteredTest":
         """Compare two methods.
 
         Parameters
@@ -316,17 +282,22 @@ class ClusteredTest:
             For each repetition the sum of the differences of each row's cells, shape (rows,).
         cells
             Number of cells over all repetitions.
+        units
+            For each repetition the name of each row, shape (rows,): equal names are the same row.
+            Left out, all repetitions have the same rows in the same order.
 
         Examples
         --------
         >>> ClusteredTest.of([np.array([1.0, 1.0, 0.0]), np.array([0.0, 1.0, 1.0])], 8)
         ClusteredTest(difference=0.5, p_value=0.25)
+        >>> ClusteredTest.of([np.array([1.0]), np.array([1.0])], 2, units=[["u"], ["v"]])
+        ClusteredTest(difference=1.0, p_value=0.5)
         """
         if not cells:
             return cls(nan, nan)
-        sums = np.zeros(max(map(len, differences)))
-        for own in differences:
-            sums[: len(own)] += own
+        names = [range(len(own)) for own in differences] if units is None else units
+        _, unit = np.unique(np.concatenate(names), return_inverse=True)
+        sums = np.bincount(unit, np.concatenate(differences))
         sums = sums[abs(sums) > _ROUNDING]
         total, n = float(sums.sum()), len(sums)
         if n <= MOST_ENUMERATED:
@@ -342,22 +313,6 @@ class ClusteredTest:
     def significant(self) -> bool:
         """Whether the methods differ at the level of 5 %."""
         return self.p_value < LEVEL
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values adjusted for their number (Holm 1979), NaN where they are.
-
-    Examples
-    --------
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
-    """
-    known = sorted((p, k) for k, p in enumerate(p_values) if isfinite(p))
-    adjusted, least = [nan] * len(p_values), 0.0
-    for place, (p, k) in enumerate(known):
-        least = max(least, min(1.0, (len(known) - place) * p))
-        adjusted[k] = least
-    return adjusted
 
 
 _ROUNDING = 1e-12

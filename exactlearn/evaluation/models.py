@@ -5,18 +5,15 @@ from math import inf, sqrt
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.cliques import clique_tree
-from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
-from exactlearn.bayesnet.row_completion import observed_log_likelihood_rows
-from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.pdg.inference.complete_rows import sample_rows
-from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.evidence import Model
+from exactlearn.queries.evidence import Model, ModelLike
 from exactlearn.queries.information import kl_divergence
 
 SAMPLES = 10_000
@@ -26,36 +23,22 @@ QUANTILE = 1.959963984540054
 """Standard errors on each side of a 95 % interval."""
 
 
-def log_likelihoods(model: Model, dataset: Dataset) -> NDArray[np.float64]:
-    """Return the log-probability of each row's observed cells, weights ignored.
+@checked_arguments()
+def effective_size(model: ModelLike) -> int:
+    """Return what belief updating costs: of a network, the size of its clique tree (3.20).
 
     Parameters
     ----------
     model
-        Its variables and states are matched by name.
-    dataset
-        Table with or without missing cells.
+        A network, a decision graph or a naive Bayes model.
 
-    Returns
-    -------
-    Natural logarithms, shape (rows,); minus infinity for an impossible row.
-
-    Raises
-    ------
-    DataError
-        When a variable of the model is absent, or a row has a state that the model does not know.
-    TooLargeError
-        When the missing cells of a row depend on each other too much under a network.
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> network = el.read_network("asia")
+    >>> el.effective_size(network), el.effective_size(el.compile_network(network))
+    (40, 40)
     """
-    if isinstance(model, BayesianNetwork):
-        return observed_log_likelihood_rows(model, dataset)
-    if isinstance(model, NaiveBayes):
-        return model.log_likelihood_rows(dataset)
-    return log_likelihood_rows(model, aligned_codes(dataset, model.names, model.states))
-
-
-def effective_size(model: Model) -> int:
-    """Return what belief updating costs: of a network, the size of its clique tree (3.20)."""
     if isinstance(model, BayesianNetwork):
         return clique_tree(model).size(model.cardinalities)
     return model.effective_size
@@ -130,10 +113,10 @@ def _estimated(
     """Return the mean logarithm of the ratio of the probabilities of rows of the reference."""
     p, q = (normalised(m) if isinstance(m, BayesianNetwork) else m for m in (reference, model))
     rows = drawn_rows(p, samples, rng)
-    theirs = log_likelihoods(q, rows)
+    theirs = q.log_likelihood_rows(rows)
     if np.isneginf(theirs).any():  # a proof, not an estimate: the reference has drawn such a row
         return Divergence(inf, "sampled", (inf, inf))
-    ratios = log_likelihoods(p, rows) - theirs
+    ratios = p.log_likelihood_rows(rows) - theirs
     mean, error = float(ratios.mean()), float(ratios.std(ddof=1)) / sqrt(samples)
     low, value, high = (max(0.0, mean + k * error) for k in (-QUANTILE, 0.0, QUANTILE))
     return Divergence(value, "sampled", (low, high))

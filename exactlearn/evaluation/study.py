@@ -16,8 +16,9 @@ from threading import Thread
 from time import sleep
 from typing import Any
 
+import exactlearn
 from exactlearn._runtime import cluster as clusters
-from exactlearn._runtime.control import UNLIMITED, Budget, SearchControl, interrupts_ignored
+from exactlearn._runtime.control import UNLIMITED, SearchControl, interrupts_ignored
 from exactlearn._runtime.files import atomic_write
 from exactlearn._runtime.json_file import read_json, strict
 from exactlearn.errors import ExactlearnError, FormatError
@@ -48,16 +49,13 @@ class Record:
     done
         The runs.
     control
-        Once it is over no run begins, and one that has begun is not kept.
-    left
-        Experiment, repetition and method of the runs that were asked for since then.
+        Once it is over no run begins.
     """
 
     path: Path | None
     on_begin: Callable[[str], None]
     done: Done = field(default_factory=dict)
     control: SearchControl = UNLIMITED
-    left: list[tuple[str, str, str]] = field(default_factory=list)
 
     @classmethod
     def open(
@@ -97,59 +95,17 @@ class Record:
         Path(folder).mkdir(parents=True, exist_ok=True)
         return cls.open(Path(folder) / name, on_begin, control)
 
-    def once(
-        self,
-        experiment: str,
-        repetition: str,
-        method: str,
-        run: Callable[[], Found],
-        learning: str = "",
-    ) -> Found | None:
-        """Return the result of a run, which is done now unless it was done before.
-
-        Nothing is returned once the control is over: half a search is not kept. Studies go on
-        asking for their other runs, so that all that is left is known.
-
-        Parameters
-        ----------
-        experiment, repetition, method
-            Which run.
-        run
-            Does it.
-        learning
-            Settings that the result depends on; a run with other settings is done again.
-        """
-        planned = PlannedRun(experiment, repetition, method, run, learning)
-        known = self.known(planned)
-        if known is not None:
-            return known
-        found = None
-        if not self.control.is_over:
-            self.on_begin(planned.title)
-            try:
-                found = run()
-            except ExactlearnError:  # perhaps no model in the time that was left
-                if not self.control.is_over:
-                    raise
-            except KeyboardInterrupt:  # so do some learners end that have no model yet
-                if not (isinstance(self.control, Budget) and self.control.has_run_out):
-                    raise
-        if found is None or self.control.is_over:
-            self.left.append((experiment, repetition, method))
-            return None
-        return self.keep(planned, found)
-
     def known(self, planned: "PlannedRun") -> Found | None:
         """Return what a run gave, if it was done before with the same settings."""
         found = (
             self.done.get(planned.experiment, {}).get(planned.repetition, {}).get(planned.method)
         )
-        return found if found is not None and found.get("learning") == planned.settings else None
+        return found if found is not None and found.get("learning") == planned.learning else None
 
     def keep(self, planned: "PlannedRun", found: Found) -> Found:
         """Keep what a run gave, in the file, too; return it as the file has it."""
         runs = self.done.setdefault(planned.experiment, {}).setdefault(planned.repetition, {})
-        runs[planned.method] = strict(found) | {"learning": planned.settings}
+        runs[planned.method] = strict(found) | {"learning": planned.learning}
         if self.path is not None:
             atomic_write(self.path, json.dumps(self.done, allow_nan=False, sort_keys=True) + "\n")
         return runs[planned.method]
@@ -166,7 +122,7 @@ class PlannedRun:
     work
         Does it, within the control that runs in its thread; for several processes it must pickle.
     settings
-        What the result depends on; a run with other settings is done again.
+        What the result depends on beside the version; a run with other settings is done again.
     """
 
     experiment: str
@@ -174,6 +130,11 @@ class PlannedRun:
     method: str
     work: Callable[[], Found]
     settings: str = ""
+
+    @property
+    def learning(self) -> str:
+        """What a stored run must have been done with: the settings and the version."""
+        return f"{self.settings} exactlearn {exactlearn.__version__}".strip()
 
     @property
     def title(self) -> str:

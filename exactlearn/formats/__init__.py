@@ -4,15 +4,12 @@
 content                    registry, by suffix              modules of the formats
 =========================  ===============================  ======================================
 network                    :mod:`~.models` ``NETWORKS``     :mod:`~.bif`,  :mod:`~.xmlbif`,
-                                                            :mod:`~.net`,  :mod:`~.xdsl`,
-                                                            :mod:`~.uai`
+                                                            :mod:`~.net`
 decision graph             :mod:`~.models` ``GRAPHS``       :mod:`~.pdg_json`
 naive Bayes model          :mod:`~.models` ``NAIVE_BAYES``  :mod:`~.naive_bayes_json`
-table                      :mod:`~.table` ``FORMATS``       :mod:`~.delimited`,  :mod:`~.parquet`,
-                                                            :mod:`~.arff`,  :mod:`~.dat`
-local scores               :mod:`~.scores` ``FORMATS``      :mod:`~.jkl`,  :mod:`~.parquet_scores`,
-                                                            :mod:`~.integer_program`
-graph                      :mod:`~.graph_file` ``FORMATS``  :mod:`~.graph_file`,  :mod:`~.dot`
+table                      :mod:`~.table` ``FORMATS``       :mod:`~.delimited`,  :mod:`~.parquet`
+local scores               :mod:`~.scores` ``FORMATS``      :mod:`~.jkl`,  :mod:`~.integer_program`
+graph                      :mod:`~.graph_file` ``FORMATS``  :mod:`~.graph_file`
 missingness graph          (text or JSON)                   :mod:`~.missingness_file`
 certificate                (one format: JSON)               :mod:`~.certificate_file`
 run file                   (one format: TOML)               :mod:`~.run_file`

@@ -17,8 +17,6 @@ from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.naive_bayes_json import read_naive_bayes, write_naive_bayes
 from exactlearn.formats.net import read_net, write_net
 from exactlearn.formats.pdg_json import read_pdg, write_pdg
-from exactlearn.formats.uai import read_uai, write_uai
-from exactlearn.formats.xdsl import read_xdsl, write_xdsl
 from exactlearn.formats.xmlbif import read_xmlbif, write_xmlbif
 from exactlearn.instances import locate
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -32,8 +30,6 @@ NETWORKS: dict[str, Format[BayesianNetwork]] = {
     ".bifxml": _XMLBIF,
     ".xml": _XMLBIF,
     ".net": Format(read_net, write_net),
-    ".xdsl": Format(read_xdsl, write_xdsl),
-    ".uai": Format(read_uai, write_uai),
 }
 """Formats of Bayesian networks by the suffix of the file."""
 
@@ -75,8 +71,8 @@ def read_network(path: str | os.PathLike[str]) -> BayesianNetwork:
     Parameters
     ----------
     path
-        The file: ``.bif``, ``.xmlbif`` (also ``.bifxml``, ``.xml``), ``.net``, ``.xdsl`` or
-        ``.uai``; or the name of a bundled network.
+        The file: ``.bif``, ``.xmlbif`` (also ``.bifxml``, ``.xml``) or ``.net``; or the name of a
+        bundled network.
 
     Raises
     ------
@@ -99,8 +95,8 @@ def read_network(path: str | os.PathLike[str]) -> BayesianNetwork:
 def write_network(network: NetworkLike, path: str | os.PathLike[str]) -> None:
     """Write a network in the format of the suffix, in one step; ``.gz`` may follow.
 
-    Every format keeps all digits, and all but ``.uai`` all names: what a format, or a program that
-    reads it, cannot hold as a name is written as a similar word beside the name itself.
+    Every format keeps all digits and all names: what a format, or a program that reads it, cannot
+    hold as a name is written as a similar word beside the name itself.
 
     Parameters
     ----------

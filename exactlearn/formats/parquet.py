@@ -1,7 +1,6 @@
 """Parquet files through PyArrow, which is loaded when it is needed; tables as Parquet files.
 
-A table has one column per variable; its values are read as labels. Local scores as Parquet files
-are in :mod:`exactlearn.formats.parquet_scores`.
+A table has one column per variable; its values are read as labels.
 """
 
 from collections.abc import Iterator, Sequence

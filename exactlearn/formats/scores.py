@@ -1,10 +1,9 @@
 """Files of local scores in any format, decided by the suffix.
 
 ``.jkl`` and ``.scores`` are two suffixes of one text format (:mod:`exactlearn.formats.jkl`), which
-GOBNILP reads under both; ``.parquet`` is a table (:mod:`exactlearn.formats.parquet_scores`);
-``.lp``, ``.mps`` and ``.cip`` are the integer program for other solvers, which is only written
-(:mod:`exactlearn.formats.integer_program`). A ``.txt`` file is one of local scores when it begins
-as one: a number, then a name and a number.
+GOBNILP reads under both; ``.lp``, ``.mps`` and ``.cip`` are the integer program for other solvers,
+which is only written (:mod:`exactlearn.formats.integer_program`). A ``.txt`` file is one of local
+scores when it begins as one: a number, then a name and a number.
 """
 
 import os
@@ -16,12 +15,7 @@ from exactlearn._runtime.files import read_lines, read_text, suffix_of
 from exactlearn.formats import Format, format_of, writer_of
 from exactlearn.formats.integer_program import SUFFIXES as PROGRAMS
 from exactlearn.formats.integer_program import write_program
-from exactlearn.formats.jkl import format_jkl, read_jkl, write_jkl
-from exactlearn.formats.parquet_scores import (
-    holds_scores,
-    read_parquet_scores,
-    write_parquet_scores,
-)
+from exactlearn.formats.jkl import read_jkl, write_jkl
 from exactlearn.solvers.problem import Problem
 
 _TEXT = Format(read_jkl, write_jkl)
@@ -30,7 +24,6 @@ FORMATS: dict[str, Format[Problem]] = {
     ".jkl": _TEXT,
     ".scores": _TEXT,
     ".txt": Format(read_jkl),
-    ".parquet": Format(read_parquet_scores, write_parquet_scores),
 }
 """Formats by the suffix of the file."""
 
@@ -47,7 +40,7 @@ def read_scores(path: str | os.PathLike[str]) -> Problem:
     Parameters
     ----------
     path
-        A file ending in ``.jkl``, ``.scores``, ``.txt`` (these also with ``.gz``) or ``.parquet``.
+        A file ending in ``.jkl``, ``.scores`` or ``.txt``; ``.gz`` may follow.
 
     Returns
     -------
@@ -60,8 +53,6 @@ def read_scores(path: str | os.PathLike[str]) -> Problem:
         When the file does not follow its format; names file and line or row.
     OptionError
         When the suffix is another, or the file cannot be read.
-    MissingExtraError
-        When a Parquet file is read without PyArrow.
 
     Examples
     --------
@@ -72,7 +63,7 @@ def read_scores(path: str | os.PathLike[str]) -> Problem:
     >>> el.read_scores("cancer.jkl") == problem
     True
     """
-    expected = f"a file of local scores, ending in {', '.join(FORMATS)} ('.gz' may follow a text's)"
+    expected = f"a file of local scores, ending in {', '.join(FORMATS)} ('.gz' may follow)"
     return format_of(Path(path), FORMATS, expected).read(Path(path))
 
 
@@ -85,8 +76,8 @@ def write_scores(problem: Problem, path: str | os.PathLike[str]) -> None:
     problem
         A problem without choices.
     path
-        A file ending in ``.jkl``, ``.scores`` (these also with ``.gz``) or ``.parquet``; or in
-        ``.lp``, ``.mps`` or ``.cip`` for the integer program.
+        A file ending in ``.jkl`` or ``.scores``, also with ``.gz``; or in ``.lp``, ``.mps`` or
+        ``.cip`` for the integer program.
 
     Raises
     ------
@@ -94,15 +85,13 @@ def write_scores(problem: Problem, path: str | os.PathLike[str]) -> None:
         When the format cannot hold the problem, or the file cannot be written.
     InfeasibleError
         When the constraints leave a variable without candidates.
-    MissingExtraError
-        When a Parquet file is written without PyArrow.
 
     Examples
     --------
     >>> import exactlearn as el
     >>> table = el.read_dataset("cancer-mcar-complete")
     >>> problem = el.candidate_parent_sets(table, "bic", max_parents=1)
-    >>> el.write_scores(problem, "cancer.parquet")
+    >>> el.write_scores(problem, "cancer.scores")
     """
     if suffix_of(Path(path)) in PROGRAMS:
         write_program(problem, Path(path))
@@ -115,12 +104,10 @@ def is_score_file(path: Path) -> bool:
 
     Raises
     ------
-    FormatError, OptionError, MissingExtraError
+    FormatError, OptionError
         When the suffix leaves it open and the file cannot be read.
     """
     suffix = suffix_of(path)
-    if suffix == ".parquet":
-        return holds_scores(path)
     if suffix == ".txt":
         return _BEGINNING.match(_COMMENT.sub(b"", read_lines(path))) is not None
     return suffix in FORMATS
@@ -132,13 +119,11 @@ def score_text(path: str | os.PathLike[str]) -> str:
     Parameters
     ----------
     path
-        A file ending in ``.jkl``, ``.scores``, ``.txt`` (these also with ``.gz``) or ``.parquet``.
+        A file ending in ``.jkl``, ``.scores`` or ``.txt``; ``.gz`` may follow.
 
     Raises
     ------
     OptionError, FormatError
         When the file cannot be read.
     """
-    if suffix_of(Path(path)) == ".parquet":
-        return format_jkl(read_scores(path))
     return read_text(Path(path))

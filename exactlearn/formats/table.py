@@ -1,4 +1,4 @@
-"""Tables as text, ARFF or Parquet: one row per case, one column per variable."""
+"""Tables as text or Parquet: one row per case, one column per variable."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,17 +9,23 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import as_names, as_rules, as_states, as_text, checked_arguments
+from exactlearn._runtime.arguments import (
+    as_labels,
+    as_names,
+    as_rules,
+    as_states,
+    as_text,
+    checked_arguments,
+    names_of,
+)
 from exactlearn._runtime.files import suffix_of
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.blocks import LabelledRows
 from exactlearn.data.codes import repeated
-from exactlearn.data.coding import check_known, code_columns, generated_names
+from exactlearn.data.coding import by_name, check_known, code_columns, generated_names
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.labels import Column
 from exactlearn.errors import DataError, FormatError, OptionError, as_written
-from exactlearn.formats.arff import ARFF
-from exactlearn.formats.dat import DAT
 from exactlearn.formats.delimited import DELIMITED, SEPARATORS
 from exactlearn.formats.parquet import PARQUET
 from exactlearn.formats.raw_table import RawTable, TableFormat
@@ -28,8 +34,6 @@ from exactlearn.instances import locate
 FORMATS: dict[str, TableFormat] = {
     **dict.fromkeys(SEPARATORS, DELIMITED),
     ".parquet": PARQUET,
-    ".arff": ARFF,
-    ".dat": DAT,
 }
 """Formats by the suffix of the file; a file of another suffix is read as delimited text."""
 
@@ -46,7 +50,7 @@ def read_table(path: Path, *, header: bool = True, separator: str | None = None)
 
 
 @checked_arguments(
-    missing=as_names, states=as_states, drop=as_names, discretise=as_rules, names=as_names
+    missing=as_names, states=as_states, drop=as_labels, discretise=as_rules, names=as_names
 )
 def read_dataset(
     path: str | os.PathLike[str],
@@ -59,15 +63,14 @@ def read_dataset(
     discretise: Mapping[str, str] | None = None,
     names: Sequence[str] | None = None,
     weights: str | None = None,
+    tidy: bool = False,
 ) -> Dataset:
     r"""Read a table from CSV, TSV or white-space separated text, compressed by gzip or not.
 
     White space around a field does not belong to it, blank lines do not count, and a field with a
     separator in it stands in quotes. There are no comments. A ``.parquet`` file is read with
     PyArrow (extra ``[parquet]``): its empty cells are missing too, and the values of a dictionary
-    column are the states, in their order, unless others are declared. So are those of a nominal
-    attribute of an ``.arff`` file, whose missing cells are ``?``, and ``0`` to ``r - 1`` in a
-    ``.dat`` file that has a line of numbers of states r behind its names (GOBNILP).
+    column are the states, in their order, unless others are declared.
 
     Parameters
     ----------
@@ -94,15 +97,19 @@ def read_dataset(
         Names to use instead of the header's or the generated ones.
     weights
         Name of the column that holds the weight of each row.
+    tidy
+        Leave out columns that are constant, entirely missing, without a name (as the index that
+        ``DataFrame.to_csv`` writes) or different in every row, and cut numbers with more than 20
+        values into five bins of equal frequency, unless ``discretise`` has a rule for ``"*"``.
 
     Raises
     ------
     FormatError
         When the file is empty, ragged, not text in UTF-8, or two columns have one name.
     DataError
-        When columns are constant, entirely missing, numeric with more than 20 values, or
-        identifiers; when a state is undeclared or a weight is no number. All unusable columns are
-        named at once.
+        When columns are what ``tidy`` is for: all are named at once. When a text that other
+        programs write for a missing cell, such as ``NaN``, is neither a missing symbol nor a
+        declared state; when a state is undeclared or a weight is no number.
     OptionError
         When there is no such file, or an option names a column that does not exist.
     MissingExtraError
@@ -110,8 +117,8 @@ def read_dataset(
 
     Warns
     -----
-    BinningWarning
-        When a column that is cut keeps little of its numbers, or may number the rows.
+    ColumnWarning
+        Once, when columns are tidied, or bins may mislead.
 
     Examples
     --------
@@ -123,15 +130,18 @@ def read_dataset(
     """
     text = read_table(locate(path, ".csv"), header=header, separator=separator)
     rows = labelled_rows(text, names=names, drop=drop, weights=weights, missing=missing)
-    listed = {k: v for k, v in rows.listed.items() if k not in (discretise or {})}
+    known = [column.name for column in rows.columns]
+    states, rules = by_name(states, "states", known), by_name(discretise, "discretise", known)
+    listed = {k: v for k, v in rows.listed.items() if k not in rules}
     return code_columns(
         rows.columns,
-        states={**listed, **(states or {})},
+        states={**listed, **states},
         missing=missing,
-        discretise=discretise or {},
+        discretise=rules,
         place=rows.place,
         weights=rows.weights,
         lines=text.lines if text.unit == "line" else None,
+        tidy=tidy,
     )
 
 
@@ -156,9 +166,10 @@ def labelled_rows(
     """
     columns = _named(text, names)
     known = [column.name for column in columns]
-    left_out = set(drop)
+    left_out = set(names_of(drop, "drop", known))
     check_known("the column to drop is", sorted(left_out), known)
     columns = [column for column in columns if column.name not in left_out]
+    (weights,) = [None] if weights is None else names_of(weights, "weights", known)
     columns, row_weights = _without_weights(text, columns, weights)
     if not columns:
         raise OptionError(f"{text.path}: no column is left of {', '.join(map(repr, known[:12]))}")
@@ -178,16 +189,14 @@ def write_dataset(
     """Write a table, with a header, in one step.
 
     Reading it again with ``states`` declared as here, and ``missing`` as here, gives the same
-    codes; bin edges and states that no row has stand in no text. A Parquet or ARFF file keeps the
-    states.
+    codes; bin edges and states that no row has stand in no text. A Parquet file keeps the states.
 
     Parameters
     ----------
     dataset
         What to write.
     path
-        The file: ``.csv``, ``.tsv``, ``.tab``, ``.arff`` or ``.dat`` (codes in place of states),
-        compressed if ``.gz`` follows; or ``.parquet``.
+        The file: ``.csv``, ``.tsv`` or ``.tab``, compressed if ``.gz`` follows; or ``.parquet``.
     missing
         Symbol of a missing cell; in a Parquet file such a cell is empty.
     weights
@@ -243,18 +252,18 @@ def _named(text: RawTable, given: Sequence[str] | None) -> list[Column]:
     if len(names) != count:
         raise OptionError(f"{text.path}: {len(names)} names for {count} columns; give one each")
     first = f"if the first line is a row, read with {as_written('header', False)}"
+    # One column without a name is refused, or left out, with the others that are no variables.
+    unnamed = [str(position) for position, name in enumerate(names, 1) if not name]
+    if len(unnamed) > 1:
+        raise FormatError(
+            f"{text.path}: columns {', '.join(unnamed)} of {count} have no name; name them; {first}"
+        )
     if given and text.names:
         columns = zip(text.names, text.columns, strict=True)
         if 2 * sum(head in column.labels for head, column in columns) > count:
             raise FormatError(
                 f"{text.path}: the names would replace a row: most fields of the first "
                 f"line are also values below it; {first}"
-            )
-    for position, name in enumerate(names, 1):
-        if not name:
-            raise FormatError(
-                f"{text.path}, column {position} of {count} has no name; name it, or write the "
-                f"table without row numbers; {first}"
             )
     if twice := repeated(names):
         raise FormatError(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from exactlearn._runtime.arguments import as_names, as_states, checked_arguments
+from exactlearn._runtime.arguments import as_labels, as_names, as_states, checked_arguments
 from exactlearn._runtime.files import suffix_of
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.blocks import BLOCK_BYTES, PART_BLOCKS, Blocks, LabelledRows
@@ -22,7 +22,7 @@ from exactlearn.formats.table import FORMATS, labelled_rows
 
 
 @checked_arguments(
-    missing=as_names, states=as_states, drop=as_names, names=as_names, variables=as_names
+    missing=as_names, states=as_states, drop=as_labels, names=as_names, variables=as_labels
 )
 def read_blocks(
     source: Any,
@@ -35,6 +35,7 @@ def read_blocks(
     names: Sequence[str] | None = None,
     weights: str | None = None,
     variables: Sequence[str] | None = None,
+    tidy: bool = False,
     block_bytes: int = BLOCK_BYTES,
 ) -> Blocks:
     """Name a table of any length, which is read in blocks when it is used.
@@ -57,6 +58,9 @@ def read_blocks(
     variables
         The columns to read, in this order; all others are ignored. Without it: all columns of the
         first file.
+    tidy
+        Leave out columns that are constant, entirely missing, without a name or different in every
+        row, with one warning. Numbers are not cut: declare bins as ``states``.
     block_bytes
         Bytes of a file that are in memory at once.
 
@@ -101,9 +105,10 @@ def read_blocks(
         read,
         sources,
         split,
-        states or {},
+        {str(name): own for name, own in (states or {}).items()},
         tuple(missing),
-        None if variables is None else tuple(variables),
+        None if variables is None else tuple(map(str, variables)),
+        tidy,
     )
 
 

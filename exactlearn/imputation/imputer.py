@@ -122,6 +122,8 @@ class Imputer(Displayed, shown="mode learning network draws"):
         ``stacked`` without any the one without arcs.
     draws
         How many tables ``multiple`` draws.
+    tidy
+        For frames and arrays: as for :meth:`exactlearn.Dataset.from_frame`.
 
     Raises
     ------
@@ -158,6 +160,7 @@ class Imputer(Displayed, shown="mode learning network draws"):
     learning: Learning = field(default_factory=Learning)
     network: BayesianNetwork | None = None
     draws: int = 5
+    tidy: bool = False
     _learned: tuple[Dataset, Imputed] | None = field(default=None, init=False, repr=False)
     _model: ImputationModel = field(default_factory=ImputationModel, init=False, repr=False)
     _stack: StackedModel | None = field(default=None, init=False, repr=False)

@@ -1,7 +1,7 @@
 """The networks behind an imputation: learned from the table that has the missing cells.
 
 The defaults of `Learning` are those of `impute` and of the benchmark of all imputers
-(:mod:`exactlearn.reproduce.imputers`), which measures them. They were chosen on a few tables of
+(``experiments/completions.py``), which measures them. They were chosen on a few tables of
 MCAR 10 % and 20 %, not those judged: missing cells are completed better by denser networks than the
 augmentation paper's equivalent sample size of 1 finds in few rows; two parents are enough for that,
 and three take a table such as SPECT ten times the time.
@@ -40,9 +40,7 @@ from exactlearn.solvers.parameters import OrderingParameters, SolverParameters
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.structural_em import structural_em
 
-Learner = Literal[
-    "structural-em", "structural-em-hard", "exact", "branching", "gadget", "t-local", "mode"
-]
+Learner = Literal["structural-em", "exact", "branching", "gadget", "t-local", "mode"]
 
 Missingness = Literal["ignored", "learned"]
 """Whether the missingness mechanism is learned, or taken to be ignorable."""
@@ -74,8 +72,7 @@ class Learning(Displayed, shown="learner score max_parents smoothing networks se
     learner
         Of the modes ``posterior``, ``mpe``, ``multiple`` and ``augmentation``. Left out,
         ``t-local`` for ``augmentation`` and else ``structural-em``.
-        ``structural-em`` (expected counts), ``structural-em-hard`` (the most probable completion in
-        place of the expectation), or a method of :func:`~exactlearn.augmentation.augment`.
+        ``structural-em``, or a method of :func:`~exactlearn.augmentation.augment`.
     score
         The score to maximise.
     max_parents
@@ -179,7 +176,7 @@ def learned(dataset: Dataset, how: Learning) -> Imputed:
     TooLargeError, InfeasibleError
         As :func:`~exactlearn.augmentation.augment`.
     """
-    if how.chosen in ("structural-em", "structural-em-hard"):
+    if how.chosen == "structural-em":
         return _learned_by_em(dataset, how)
     found = augmented(dataset, how)
     if found.parents is None:
@@ -188,10 +185,7 @@ def learned(dataset: Dataset, how: Learning) -> Imputed:
 
 
 def _learned_by_em(dataset: Dataset, how: Learning) -> Imputed:
-    variant = "hard" if how.chosen == "structural-em-hard" else "expected"
-    found = structural_em(
-        dataset, how.score, variant=variant, smoothing=how.smoothing, **_shared(how)
-    )
+    found = structural_em(dataset, how.score, smoothing=how.smoothing, **_shared(how))
     return Imputed(
         values=None if found.parents is None else found.values,
         parents=found.parents,

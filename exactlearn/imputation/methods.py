@@ -1,4 +1,4 @@
-"""The registry of imputation methods, by which ``impute``, ``compare`` and ``reproduce`` complete.
+"""The registry of imputation methods, by which ``impute`` and ``compare`` complete.
 
 A new method is one module with a function ``impute(dataset, how) -> Imputed`` and one entry here.
 """
@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
-from exactlearn.data.dataset import Dataset
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.imputer import AVERAGING, Imputer, Mode
 from exactlearn.imputation.learning import (
@@ -20,8 +22,6 @@ from exactlearn.imputation.learning import (
 )
 from exactlearn.imputation.scikit_learn import (
     impute_boosted,
-    impute_by_labels,
-    impute_by_svm,
     impute_forest,
     impute_iterative,
     impute_knn,
@@ -41,15 +41,12 @@ class Method:
         and methods that learn a network take all of it.
     learns_network
         Whether the values depend on how a network is learned.
-    classifies
-        Whether the missing cells must be those of one variable.
     needs_scikit_learn
         Whether it is a method of scikit-learn.
     """
 
     impute: Callable[[Dataset, Learning], Imputed]
     learns_network: bool = False
-    classifies: bool = False
     needs_scikit_learn: bool = False
 
     def __call__(self, dataset: Dataset, how: Learning) -> Imputed:
@@ -72,13 +69,12 @@ def _by_network(mode: Mode, dataset: Dataset, how: Learning) -> Imputed:
     return found if found.network is None else imputer.imputed(dataset)
 
 
-def _by_structural_em(learner: Learner, dataset: Dataset, how: Learning) -> Imputed:
-    return _by_network("mpe", dataset, how.learned_by(learner))
+def _by_structural_em(dataset: Dataset, how: Learning) -> Imputed:
+    return _by_network("mpe", dataset, how.learned_by("structural-em"))
 
 
 _network = partial(Method, learns_network=True)
 _imputer = partial(Method, needs_scikit_learn=True)
-_classifier = partial(Method, classifies=True, needs_scikit_learn=True)
 
 METHODS: dict[str, Method] = {
     "branching": _network(partial(_by_augmentation, "branching")),
@@ -86,8 +82,7 @@ METHODS: dict[str, Method] = {
     "gadget": _network(partial(_by_augmentation, "gadget")),
     "t-local": _network(partial(_by_augmentation, "t-local")),
     "mode": _network(_most_frequent),
-    "structural-em": _network(partial(_by_structural_em, "structural-em")),
-    "structural-em-hard": _network(partial(_by_structural_em, "structural-em-hard")),
+    "structural-em": _network(_by_structural_em),
     "stacked": _network(partial(_by_network, "stacked")),
     "posterior": _network(partial(_by_network, "posterior")),
     "mpe": _network(partial(_by_network, "mpe")),
@@ -98,10 +93,47 @@ METHODS: dict[str, Method] = {
     "mice": _imputer(impute_mice),
     "forest": _imputer(impute_forest),
     "boosted": _imputer(impute_boosted),
-    "svm-linear": _classifier(partial(impute_by_svm, "linear")),
-    "svm-rbf": _classifier(partial(impute_by_svm, "rbf")),
-    "svm-poly": _classifier(partial(impute_by_svm, "poly")),
-    "label-propagation": _classifier(partial(impute_by_labels, False)),
-    "label-spreading": _classifier(partial(impute_by_labels, True)),
 }
 """Every method of completing a table, by its name."""
+
+
+@checked_arguments()
+def impute(
+    dataset: DatasetLike, method: str = "stacked", learning: Learning | None = None
+) -> Imputed:
+    """Complete a table: each missing cell gets a state, by one of the methods of `METHODS`.
+
+    Parameters
+    ----------
+    dataset
+        Table with missing cells.
+    method
+        ``stacked`` (the pool that is the default of ``exactlearn impute``), another method by
+        networks, or a baseline, such as ``mode``, ``knn`` or ``logistic``.
+    learning
+        How networks are learned, with the seed and the time limit of any method.
+
+    Returns
+    -------
+    Imputed
+        The values of the missing cells, with their distributions where the method has them.
+
+    Raises
+    ------
+    OptionError
+        When the method is unknown.
+    MissingExtraError
+        When the method needs scikit-learn, and it is not installed.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("asia-mnar")
+    >>> el.impute(table, "mode").to_frame(table).iloc[:2, :3]
+       row variable value
+    0    2     dysp    no
+    1   12     dysp    no
+    """
+    if method not in METHODS:
+        raise OptionError(f"there is no method {method!r}{did_you_mean(method, METHODS)}")
+    return METHODS[method](dataset, Learning() if learning is None else learning)

@@ -1,6 +1,4 @@
-"""Imputers and classifiers of scikit-learn as baselines, on indicators of nominal states.
-
-Imputers:
+"""Imputers of scikit-learn as baselines, on indicators of nominal states.
 
 - ``knn``: the nearest neighbours vote (Troyanskaya et al. 2001, "Missing value estimation methods
   for DNA microarrays"); on indicators the mean of the neighbours is the share of their votes.
@@ -18,7 +16,7 @@ Imputers:
   worse.
 
 Rounds were chosen for the baselines' good on the development half of
-:mod:`exactlearn.reproduce.sources`: more make probabilities worse and take longer. Mean loss with
+``experiments/sources.py``: more make probabilities worse and take longer. Mean loss with
 1, 2, 3 and 5 rounds of ``logistic`` .734, .751, .759, .762, with 1, 2, 3 and 10 of ``iterative``
 .848, .863, .910, 1.077, with 1, 2 and 10 of ``forest`` .872, .868, .891, with 1, 2, 3 and 5 of
 ``mice`` .846, .848, .851, .857; accuracies differ by chance.
@@ -29,19 +27,13 @@ divided evenly among the states.
 Limit and Ctrl-C are looked at before each block of rows, or column of a round. The iterative
 imputers then answer with their current values; ``knn`` has none for the cells not yet voted on.
 
-Classifiers, for tables with missing cells in one variable only: support vector machines with three
-kernels learn from the rows whose class is known; label propagation (Zhu and Ghahramani 2002) and
-label spreading (Zhou et al. 2004), which smooths with the graph's normalised Laplacian, use the
-other rows too. Each is one call of the library, which no time limit can end: an answer after the
-limit has the status ``feasible``.
-
 Each raises `MissingExtraError` without scikit-learn, and `DataError` when the rows have weights.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +42,7 @@ from threadpoolctl import threadpool_limits
 from exactlearn._runtime.control import SearchControl
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, MissingExtraError, as_written
+from exactlearn.errors import DataError, MissingExtraError
 from exactlearn.imputation.imputed import Imputed, cell_probabilities, first_states, one_hot
 from exactlearn.imputation.learning import Learning
 from exactlearn.imputation.turns import in_turns, mean_shares, with_shares
@@ -321,101 +313,3 @@ def _boosted(
     ).fit(known[often], states[often])
     found[:, trees.classes_] = often.mean() * trees.predict_proba(wanted)
     return found
-
-
-REACH = 2.0
-"""Two rows that differ in d variables have the similarity exp(-2 d REACH): the squared distance
-of their indicators is 2 d."""
-
-
-def class_variable(dataset: Dataset) -> int:
-    """Return the one variable that has missing cells.
-
-    Raises
-    ------
-    DataError
-        When there is not exactly one, or none of its cells is observed.
-    """
-    found = sorted(set(dataset.missing_cells[:, 1].tolist()))
-    if len(found) != 1:
-        names = ", ".join(repr(dataset.names[v]) for v in found[:5]) or "none"
-        raise DataError(
-            "a classifier needs exactly one variable with missing cells, the class; found "
-            f"{names}{', ...' if len(found) > 5 else ''}: hide cells of one only "
-            f"({as_written('class')})"
-        )
-    if (dataset.codes[:, found[0]] == MISSING).all():
-        raise DataError(
-            f"column {dataset.names[found[0]]!r} has no observed cell to learn the class from"
-        )
-    return int(found[0])
-
-
-def impute_by_svm(kernel: str, dataset: Dataset, how: Learning) -> Imputed:
-    """Classify the rows of unknown class by a support vector machine.
-
-    Parameters
-    ----------
-    kernel
-        ``linear``, ``rbf`` or ``poly`` (of degree 3), with the library's penalty of 1.
-    dataset
-        Table in which one variable has missing cells.
-    how
-        Gives the time limit.
-
-    Raises
-    ------
-    DataError
-        When the missing cells are not those of one variable, or it is the only variable.
-    """
-    require_library()
-    from sklearn.svm import SVC
-
-    def predicted(features: Any, labels: Any) -> Any:
-        known = labels != MISSING
-        machine = SVC(kernel=kernel).fit(features[known], labels[known])
-        return machine.predict(features[~known])
-
-    return _classified(dataset, predicted, how.time_limit)
-
-
-def impute_by_labels(spreading: bool, dataset: Dataset, how: Learning) -> Imputed:
-    """Classify the rows of unknown class by letting labels pass between similar rows.
-
-    Parameters
-    ----------
-    spreading
-        Label spreading, which lets known labels change too, in place of propagation.
-    dataset, how
-        As for :func:`impute_by_svm`, as are the errors.
-    """
-    require_library()
-    from sklearn.semi_supervised import LabelPropagation, LabelSpreading
-
-    def predicted(features: Any, labels: Any) -> Any:
-        kind = LabelSpreading if spreading else LabelPropagation
-        model = kind(kernel="rbf", gamma=REACH, max_iter=1000).fit(features, labels)
-        return model.transduction_[labels == MISSING]
-
-    return _classified(dataset, predicted, how.time_limit)
-
-
-def _classified(
-    dataset: Dataset, predicted: Callable[[Any, Any], Any], time_limit: float | None
-) -> Imputed:
-    """Give the unknown classes what is predicted, or the only class that is known."""
-    control = SearchControl.within(time_limit)
-    target = class_variable(dataset)
-    _require(dataset)
-    labels = dataset.codes[:, target].astype(np.int64)
-    known = np.unique(labels[labels != MISSING])
-    if len(known) == 1:
-        return Imputed(values=np.repeat(known, (labels == MISSING).sum()))
-    if dataset.n_variables == 1:
-        raise DataError(
-            f"column {dataset.names[target]!r} is the only one; a classifier needs others to "
-            "predict the class from"
-        )
-    features = one_hot(dataset, [v for v in range(dataset.n_variables) if v != target])
-    values = np.asarray(predicted(features, labels), np.int64)
-    return Imputed(values=values, status=control.status if control.is_over else "heuristic")

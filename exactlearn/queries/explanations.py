@@ -116,8 +116,8 @@ def most_probable_explanations(
 @checked_arguments()
 def most_probable_states(
     model: ModelLike,
-    variables: str | Sequence[str],
-    evidence: Evidence | None = None,
+    evidence: Evidence | None,
+    targets: str | Sequence[str],
     *,
     node_limit: int = 1_000_000,
 ) -> MapAnswer:
@@ -127,7 +127,7 @@ def most_probable_states(
     ----------
     model, evidence
         As for :func:`~exactlearn.queries.posteriors.query`; a network is compiled.
-    variables
+    targets
         Target variables, each once, at least one.
     node_limit
         Most partial configurations to bound; when they are used up the best configuration found
@@ -146,22 +146,22 @@ def most_probable_states(
     Examples
     --------
     >>> import exactlearn as el
-    >>> answer = el.most_probable_states(el.read_bif("asia"), ["lung", "bronc"], {"dysp": "yes"})
+    >>> answer = el.most_probable_states(el.read_bif("asia"), {"dysp": "yes"}, ["lung", "bronc"])
     >>> answer.best.states, round(answer.best.probability, 4), answer.status
     ({'lung': 'no', 'bronc': 'yes'}, 0.7689, 'optimal')
     """
-    if not variables or len(set(variables)) < len(variables):
+    if not targets or len(set(targets)) < len(targets):
         raise OptionError("most probable states: name at least one variable, and each once")
     graph, _ = conditional(model, evidence)
-    targets = [graph.index(name) for name in variables]
-    bits = float(np.log2(graph.cardinalities[targets]).sum())
+    wanted = [graph.index(name) for name in targets]
+    bits = float(np.log2(graph.cardinalities[wanted]).sum())
     if bits > MOST_BITS:
         raise TooLargeError(
-            f"{len(targets)} variables have 2^{bits:.0f} configurations, the limit is"
+            f"{len(wanted)} variables have 2^{bits:.0f} configurations, the limit is"
             f" 2^{MOST_BITS:.0f}: ask for fewer variables, or for the most probable explanation"
         )
-    row, value, bound, nodes = _branch_and_bound(graph, targets, node_limit)
-    best = _explanation(graph, targets, row, log(value))
+    row, value, bound, nodes = _branch_and_bound(graph, wanted, node_limit)
+    best = _explanation(graph, wanted, row, log(value))
     if bound <= value:
         return MapAnswer(best, best.probability, "optimal", nodes)
     return MapAnswer(best, bound, "feasible", nodes)
@@ -174,7 +174,7 @@ def _of_components(
     names = [model.names[v] for v in targets]
     bits = float(np.log2(model.cardinalities[targets]).sum())
     if k == 1 and bits > log2(MAX_JOINT):
-        found = most_probable_states(model, names, evidence)
+        found = most_probable_states(model, evidence, names)
         if found.status == "optimal":
             return [found.best]
         raise TooLargeError(
@@ -182,7 +182,7 @@ def _of_components(
             f" most probability {found.bound:.3g}, found: {found.best.probability:.3g}): ask for"
             " that of fewer variables"
         )
-    table = joint_posterior(model, names, evidence)
+    table = joint_posterior(model, evidence, names)
     best = np.argsort(-table, axis=None, kind="stable")[:k]
     rows = np.zeros((len(best), model.n_variables), np.int16)
     rows[:, list(targets)] = np.transpose(np.unravel_index(best, table.shape))

@@ -166,8 +166,8 @@ class VariableIndependences(Displayed, shown="variable depends_on independent_of
 @checked_arguments()
 def independences(
     model: ModelLike,
-    targets: str | Sequence[str] | None = None,
     evidence: Evidence | None = None,
+    targets: str | Sequence[str] | None = None,
     *,
     limits: IndependenceLimits | None = None,
 ) -> list[VariableIndependences]:
@@ -202,7 +202,7 @@ def independences(
     >>> network = BayesianNetwork(
     ...     ("a", "b", "c"), (("n", "y"),) * 3, ((), (), (0, 1)), (sure, coin, table)
     ... )
-    >>> print(independences(network, "c")[0].describe())
+    >>> print(independences(network, targets="c")[0].describe())
     c: depends on a, b
       if a = n: also of b
       if b = n: also of a

@@ -33,7 +33,7 @@ MAX_CELLS = 100_000_000
 
 @checked_arguments()
 def entropy(
-    model: ModelLike, variables: str | Sequence[str] | None = None, evidence: Evidence | None = None
+    model: ModelLike, evidence: Evidence | None = None, targets: str | Sequence[str] | None = None
 ) -> float:
     """Return the entropy of some variables given the evidence, in nats.
 
@@ -41,7 +41,7 @@ def entropy(
     ----------
     model, evidence
         As for :func:`~exactlearn.queries.posteriors.query`; a network is compiled.
-    variables
+    targets
         Any variables; all when left out, which takes one pass whatever their number except for a
         naive Bayes model.
 
@@ -54,15 +54,15 @@ def entropy(
     --------
     >>> import exactlearn as el
     >>> network = el.read_bif("asia")
-    >>> round(el.entropy(network, "lung"), 4)
+    >>> round(el.entropy(network, targets="lung"), 4)
     0.213
-    >>> round(el.entropy(network, "lung", {"smoke": "yes"}), 4)
+    >>> round(el.entropy(network, {"smoke": "yes"}, "lung"), 4)
     0.3251
     """
-    if variables is not None:
-        return _entropy(joint_posterior(model, variables, evidence))
+    if targets is not None:
+        return _entropy(joint_posterior(model, evidence, targets))
     if isinstance(model, NaiveBayes):
-        return _entropy(joint_posterior(model, model.names, evidence))
+        return _entropy(joint_posterior(model, evidence, model.names))
     graph, _ = conditional(model, evidence)
     return -float(node_probabilities(graph) @ _log(graph.parameters))
 
@@ -73,6 +73,7 @@ def mutual_information(
     first: str | Sequence[str],
     second: str | Sequence[str],
     given: str | Sequence[str] = (),
+    *,
     evidence: Evidence | None = None,
 ) -> float:
     """Return the mutual information of two sets of variables, in nats.
@@ -100,7 +101,7 @@ def mutual_information(
     >>> round(el.mutual_information(network, "smoke", "dysp", given=["bronc", "either"]), 4)
     0.0
     """
-    table = joint_posterior(model, [*first, *second, *given], evidence)
+    table = joint_posterior(model, evidence, [*first, *second, *given])
     a, b = len(first), len(first) + len(second)
     without_first = table.sum(axis=tuple(range(a)))
     without_second = table.sum(axis=tuple(range(a, b)))
@@ -157,7 +158,7 @@ def kl_divergence(p: ModelLike, q: ModelLike) -> float:
 
 def _of_all_rows(p: Model, q: Model) -> float:
     """Return the divergence by the probabilities of all rows."""
-    one, other = joint_posterior(p, p.names), joint_posterior(q, q.names)
+    one, other = joint_posterior(p, None, p.names), joint_posterior(q, None, q.names)
     ratios = np.where(one > 0, _log(one) - _log(other, -np.inf), 0.0)
     return max(0.0, float((one * ratios).sum()))
 

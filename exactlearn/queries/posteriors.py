@@ -173,7 +173,7 @@ def query(
 
 @checked_arguments()
 def joint_posterior(
-    model: ModelLike, variables: str | Sequence[str], evidence: Evidence | None = None
+    model: ModelLike, evidence: Evidence | None, targets: str | Sequence[str]
 ) -> NDArray[np.float64]:
     """Return the exact joint distribution of some variables given the evidence.
 
@@ -181,7 +181,7 @@ def joint_posterior(
     ----------
     model, evidence
         As for :func:`query`; a network is compiled, once.
-    variables
+    targets
         Any variables, each once.
 
     Returns
@@ -202,12 +202,12 @@ def joint_posterior(
     --------
     >>> import exactlearn as el
     >>> network = el.read_bif("asia")
-    >>> el.joint_posterior(network, ["lung", "bronc"], {"dysp": "yes"}).round(4).tolist()
+    >>> el.joint_posterior(network, {"dysp": "yes"}, ["lung", "bronc"]).round(4).tolist()
     [[0.065, 0.0377], [0.7689, 0.1283]]
     """
-    wanted = [model.index(name) for name in variables]
+    wanted = [model.index(name) for name in targets]
     if len(set(wanted)) < len(wanted):
-        raise OptionError(f"joint of {', '.join(variables)}: name each variable once")
+        raise OptionError(f"joint of {', '.join(targets)}: name each variable once")
     shape = tuple(int(model.cardinalities[v]) for v in wanted)
     if prod(shape) > MAX_JOINT:
         raise TooLargeError(

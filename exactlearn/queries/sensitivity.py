@@ -57,8 +57,8 @@ def sensitivity(
     graph: DecisionGraph,
     node: int,
     state: str,
+    evidence: Evidence | None,
     target: tuple[str, str],
-    evidence: Evidence | None = None,
 ) -> Sensitivity:
     """Return how a posterior depends on one parameter, the others of its node in proportion.
 
@@ -67,10 +67,10 @@ def sensitivity(
     node, state
         The parameter: a node's number, and a state of its variable. Where it is 1 the other states
         share evenly what is left.
-    target
-        Variable and state of the posterior probability.
     evidence
         As for :func:`~exactlearn.queries.posteriors.query`.
+    target
+        Variable and state of the posterior probability.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def sensitivity(
     >>> import exactlearn as el
     >>> graph = el.compile_network(el.read_bif("asia"))
     >>> node = int(graph.first_nodes[graph.index("smoke")])
-    >>> found = el.sensitivity(graph, node, "yes", ("bronc", "yes"))
+    >>> found = el.sensitivity(graph, node, "yes", None, ("bronc", "yes"))
     >>> round(found.parameter, 4), round(found.posterior(0.9), 4), round(found.slope(0.5), 4)
     (0.9091, 0.4499, 0.0165)
     """
@@ -108,13 +108,13 @@ def sensitivity(
 
 
 def slopes(
-    graph: DecisionGraph, target: tuple[str, str], evidence: Evidence | None = None
+    graph: DecisionGraph, evidence: Evidence | None, target: tuple[str, str]
 ) -> NDArray[np.float64]:
     """Return the derivative of a posterior probability by each parameter, the others in proportion.
 
     Parameters
     ----------
-    graph, target, evidence
+    graph, evidence, target
         As for :func:`sensitivity`.
 
     Returns

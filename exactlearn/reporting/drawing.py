@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.formats.dot import quoted
 from exactlearn.graphs.equivalence import Arc
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -241,3 +240,9 @@ def _arc_label(graph: DecisionGraph, node: int, states: list[str]) -> str:
     v = int(graph.variable[node])
     row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
     return "" if len(states) == int((row > 0).sum()) > 1 else ", ".join(states)
+
+
+def quoted(text: str) -> str:
+    """Return a label as a quoted string of the DOT language."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 STARTS, STALLED = 16, 6
 """Starts of the order's search, and the rounds without fewer crossings that end one."""
 
+MAX_WORK = 50_000
+"""Links ordered, in all rounds, after which no other start follows: half a second."""
+
 STRAIGHT = 1.0, 2.0, 8.0
 """Weight of a link's sideways run by how many of its two ends are passing points."""
 
@@ -107,7 +110,11 @@ def _layers(extent: NDArray[np.float64], arcs: Links) -> NDArray[np.int64]:
 
 
 def _split(layer: NDArray[np.int64], extent: NDArray[np.float64], arcs: Links) -> NDArray[np.int64]:
-    """Make two layers of each that is too wide: its boxes have no arcs among each other."""
+    """Make two layers of each that is too wide: its boxes have no arcs among each other.
+
+    This ends: each split leaves at least one box above and one below, so that there are at most as
+    many splits as boxes, and every other step goes one layer down.
+    """
     above, below = _neighbours(len(layer), arcs)
     widest = max(extent.max(initial=0), SPREAD * extent.sum() ** 0.5)
     k = 0
@@ -119,7 +126,8 @@ def _split(layer: NDArray[np.int64], extent: NDArray[np.float64], arcs: Links) -
         # A box that is moved down lengthens the arcs from above, the others those to below.
         own = own[np.argsort([len(above[v]) - len(below[v]) for v in own], kind="stable")[::-1]]
         layer = layer + (layer > k)
-        layer[own[np.cumsum(extent[own]) > extent[own].sum() / 2]] += 1
+        half = int(np.searchsorted(np.cumsum(extent[own]), extent[own].sum() / 2, side="right"))
+        layer[own[min(max(half, 1), len(own) - 1) :]] += 1
     return layer
 
 
@@ -147,7 +155,7 @@ def _neighbours(n: int, links: Links) -> tuple[list[list[int]], list[list[int]]]
 def _ordered(layer: NDArray[np.int64], links: Links) -> list[list[int]]:
     """Return the points of each layer in the order with fewest crossings of several starts."""
     above, below = _neighbours(len(layer), links)
-    random, best, fewest = Random(0), list[list[int]](), np.inf
+    random, best, fewest, work = Random(0), list[list[int]](), np.inf, 0
     for start in range(STARTS):
         near = [[*up, *down] for up, down in zip(above, below, strict=True)]
         if start > 0:
@@ -160,11 +168,11 @@ def _ordered(layer: NDArray[np.int64], links: Links) -> list[list[int]]:
                 for row in rows if down else reversed(rows):
                     _sort(row, above if down else below, place)
             _transpose(rows, above, below, place)
-            found = sum(_crossings(row, below, place) for row in rows)
+            found, work = sum(_crossings(row, below, place) for row in rows), work + len(links)
             stalled, own = (0, found) if found < own else (stalled + 1, own)
             if found < fewest:
                 fewest, best = found, [row.copy() for row in rows]
-        if fewest == 0:
+        if fewest == 0 or work >= MAX_WORK:
             break
     return best
 

@@ -219,12 +219,16 @@ def proof_section(found: PageContent) -> Any:
     if counts := record.get("counts"):
         text += f" Cells are missing: score and bound are those of {counts} counts."
     written = record.get("certificate") or (made_by.get("options") or {}).get("certificate")
-    begin, command, end = (
-        (f"Certificate: {written}. ", f"verify {written} SCORES", " checks it with exact numbers.")
-        if written
-        else ("No certificate was written; ", "solve --certificate FILE", " writes one.")
-    )
-    return [tag("p", text), tag("p", begin, tag("code", f"exactlearn {command}"), end)]
+    if written:
+        check = tag("code", f"exactlearn verify {written} SCORES")
+        return [
+            tag("p", text),
+            tag("p", f"Certificate: {written}. ", check, " checks it with exact numbers."),
+        ]
+    if list(made_by.get("command", ()))[1:2] != ["solve"]:
+        return tag("p", text)  # no other search writes certificates
+    command = tag("code", "exactlearn solve --certificate FILE")
+    return [tag("p", text), tag("p", "No certificate was written; ", command, " writes one.")]
 
 
 def held_out_section(found: PageContent) -> Any:

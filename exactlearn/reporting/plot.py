@@ -1,12 +1,11 @@
-"""Drawings as SVG, PNG or PDF, and as Graphviz text.
+"""Drawings as SVG, laid out by :mod:`exactlearn.reporting.layered_layout`, and as Graphviz text.
 
-All have the layout of :mod:`exactlearn.reporting.layered_layout`; Matplotlib (extra ``[plot]``)
-paints PNG and PDF.
+Curves and other figures are painted by Matplotlib (extra ``[plot]``), as SVG, PNG or PDF.
 """
 
 import warnings
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,10 @@ from typing import Any
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.errors import MissingExtraError, TooLargeError
 from exactlearn.reporting.drawing import Drawing, to_dot
-from exactlearn.reporting.matplotlib_picture import paint
 from exactlearn.reporting.placed_drawing import PlacedDrawing
 from exactlearn.reporting.svg_picture import svg_file
 
-FIGURES = (".svg", ".png", ".pdf", ".dot")
+FIGURES = (".svg", ".dot")
 """Suffixes of drawings."""
 
 MAX_BOXES = 400
@@ -33,21 +31,14 @@ def draw(drawing: Drawing, suffix: str) -> bytes:
     drawing
         The graph.
     suffix
-        One of ``.svg``, ``.png``, ``.pdf`` and ``.dot``.
+        ``.svg`` or ``.dot``.
 
     Raises
     ------
-    MissingExtraError
-        When the figure is PNG or PDF, and Matplotlib is not installed.
     TooLargeError
         When there are more than ``MAX_BOXES`` boxes.
     """
-    if suffix == ".dot":
-        return to_dot(drawing).encode()
-    picture = placed(drawing)
-    if suffix == ".svg":
-        return svg_file(picture).encode()
-    return painted(picture.whole_size, partial(paint, picture), suffix, instead="'.svg'")
+    return (to_dot(drawing) if suffix == ".dot" else svg_file(placed(drawing))).encode()
 
 
 @lru_cache(maxsize=8)
@@ -72,7 +63,7 @@ def write_figure(drawing: Drawing, path: Path) -> None:
 
     Raises
     ------
-    MissingExtraError, TooLargeError
+    TooLargeError
         As :func:`draw`.
     OptionError
         When the file cannot be written.

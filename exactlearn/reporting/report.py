@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import StringIO
-from math import isfinite
+from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
@@ -115,7 +115,7 @@ def learning_tables(record: Mapping[str, Any]) -> list[Any]:
     ]
     if record["parents"]:
         reversible = record.get("reversible", ())
-        tables.append(parents_table(record["parents"], record.get("local_models"), reversible))
+        tables.append(parents_table(record["parents"], reversible))
     return tables
 
 
@@ -260,18 +260,19 @@ def compilation_table(record: Mapping[str, Any], **more: str) -> Table:
     """Return the table of a compilation's record, and of more facts."""
     sizes = {key: str(value) for key, value in record.items() if key != "max_error"}
     error = record["max_error"]
-    shown = (
-        f"{error:.2g}" if isfinite(error) else "infinite: a row is impossible for one of the two"
-    )
+    shown = f"{error:.2g}"
+    if not isfinite(error):
+        shown = (
+            "not computed" if isnan(error) else "infinite: a row is impossible for one of the two"
+        )
     return facts(**sizes, largest_relative_error_of_the_probability_of_a_row=shown, **more)
 
 
 def parents_table(
     parents: Mapping[str, Sequence[str]],
-    local_models: Mapping[str, str] | None = None,
     reversible: Iterable[Sequence[str]] = (),
 ) -> Table:
-    """Return the table of a network's parent sets, with their local models where these differ.
+    """Return the table of a network's parent sets.
 
     Parents whose arc is reversible are marked.
     """
@@ -280,10 +281,7 @@ def parents_table(
         (name, ", ".join(p + marks.get((p, name), "") for p in family) or "-")
         for name, family in parents.items()
     ]
-    if local_models is None:
-        return plain_table(("variable", "parents"), rows)
-    more = ((*row, local_models.get(row[0], "-")) for row in rows)
-    return plain_table(("variable", "parents", "local model"), more)
+    return plain_table(("variable", "parents"), rows)
 
 
 def run_tables(record: Mapping[str, Any]) -> list[Any]:

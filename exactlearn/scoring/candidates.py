@@ -28,7 +28,7 @@ from exactlearn.scoring.candidate_enumeration import Enumeration, Progress, Size
 from exactlearn.scoring.candidate_identification import Budget, Identification
 from exactlearn.scoring.deletion_enumeration import DeletionCounts, DeletionEnumeration, as_counts
 from exactlearn.scoring.expected_counts import ExpectedCounts
-from exactlearn.scoring.scores import Score, ScoreLike, score_family
+from exactlearn.scoring.scores import Score, ScoreLike, scored_family
 from exactlearn.solvers.problem import Arc, Problem
 
 Piece = TypeVar("Piece")
@@ -57,6 +57,7 @@ def candidate_parent_sets(
     time_limit: float | None = None,
     control: SearchControl = UNLIMITED,
     cluster: Any = None,
+    tidy: bool = False,
 ) -> Problem:
     """Score the parent sets of every variable and keep those that could be optimal.
 
@@ -95,6 +96,8 @@ def candidate_parent_sets(
         A Dask cluster whose workers score: ``"local"`` (a process for each core), ``"local:2"``,
         the address of a scheduler, or a ``distributed.Client``. The outcome does not depend on it.
         Counts that deletion estimates are made in this process whatever this says.
+    tidy
+        For a frame or an array: as for :meth:`Dataset.from_frame`.
 
     Returns
     -------
@@ -166,7 +169,7 @@ def candidate_parent_sets(
                 dataset, score, k, *constraints, prune, n_threads(threads), counting, workers
             )
             family = (
-                partial(score_family, dataset, score=score)
+                partial(scored_family, dataset, score=score)
                 if estimated is None
                 else partial(estimated.score, score=score)
             )
@@ -258,7 +261,7 @@ def _identified(
     finished = finished and len(found) == dataset.n_variables
     tables = [f.candidates for f in found]
     if not finished:
-        family = partial(score_family, dataset, score=score)
+        family = partial(scored_family, dataset, score=score)
         how_far = (
             f"the parent sets of {len(found)} of {dataset.n_variables} variables were searched"
         )

@@ -21,7 +21,7 @@ added.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -39,7 +39,7 @@ from exactlearn._runtime.arguments import (
     register,
 )
 from exactlearn.data.counts import family_counts, n_configurations, total_weight
-from exactlearn.data.dataset import DatasetLike
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.trade_off import check_size_weight
 from exactlearn.errors import DataError, OptionError
 
@@ -396,7 +396,7 @@ def score_family(
     dataset
         Complete data; states that no row has still count in ``q`` and ``r``.
     child, parents
-        Variable indices.
+        Variables, by name or by index.
     score
         The score.
 
@@ -414,10 +414,10 @@ def score_family(
     >>> round(score_family(data, 0, (), AIC()), 6) == round(2 * math.log(0.5) - 1, 6)
     True
     """
-    if not all(0 <= v < dataset.n_variables for v in (child, *parents)):
-        raise OptionError(
-            f"family {child} given {list(parents)}: expected indices from 0 to "
-            f"{dataset.n_variables - 1}"
-        )
+    return scored_family(dataset, child, parents, score)
+
+
+def scored_family(dataset: Dataset, child: int, parents: Sequence[int], score: Score) -> float:
+    """Return what :func:`score_family` does, for variables by index alone."""
     counts = family_counts(dataset, child, parents)
     return family_score(counts, n_configurations(dataset, parents), score, total_weight(dataset))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import arcs_by_index
+from exactlearn._runtime.arguments import Index, arcs_by_index
 from exactlearn._runtime.cluster import workers_of
 from exactlearn._runtime.control import SearchControl
 from exactlearn.data.blocks import Blocks, DistinctRows, summed
@@ -265,12 +265,14 @@ class _Scoring:
 
     def of(self, table: Dataset, own: Family) -> _Found:
         """Score the parent sets of the first variable of a family."""
-        places = range(len(own))
+        places = [Index(place) for place in range(len(own))]
         problem = candidate_parent_sets(
             table,
             self.score,
             max_parents=self.max_parents,
-            required=[(place, 0) for place in places if (own[place], own[0]) in self.required],
+            required=[
+                (place, places[0]) for place in places if (own[place], own[0]) in self.required
+            ],
             forbidden=[(a, b) for a in places for b in places[1:] if a != b],
             threads=1,
             control=SearchControl.within(),

@@ -29,6 +29,9 @@ class BayesianNetworkDensity(DensityMixin, TableEstimator):
     discretise
         How numbers are cut into bins: ``frequency:BINS`` or ``width:BINS``. Integers with up to 20
         values are not cut.
+    tidy
+        Whether columns with fewer than two values, or another one in every row, are left out, with
+        one warning; else they are refused.
 
     Attributes
     ----------
@@ -47,10 +50,11 @@ class BayesianNetworkDensity(DensityMixin, TableEstimator):
     [0.49, 0.01, 0.5]
     """
 
-    ess: float | Literal["auto"] | None = None
+    ess: float | Literal["auto"] = 1.0
     max_parents: int = 3
     smoothing: float = SMOOTHING
     discretise: str = "frequency:5"
+    tidy: bool = True
     time_limit: float | None = None
     random_state: Any = None
 

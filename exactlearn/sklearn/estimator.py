@@ -1,6 +1,5 @@
 """What the estimators share: reading of tables, learning of a network, answers for rows."""
 
-import warnings
 from collections.abc import Collection
 from typing import Any
 
@@ -13,8 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from exactlearn.data.column_coding import FrameCoding
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import LeftOutWarning, OptionError
-from exactlearn.solvers.problem import Arc
+from exactlearn.errors import OptionError
 from exactlearn.structure.learning import LearnedNetwork, learn
 
 
@@ -31,7 +29,9 @@ class TableEstimator(BaseEstimator):
         As everywhere in scikit-learn.
     """
 
+    tidy: bool
     coding_: FrameCoding
+    _labels: list[str] | None = None
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags: missing cells, texts and categories are welcome."""
@@ -51,17 +51,21 @@ class TableEstimator(BaseEstimator):
         if not isinstance(X, pd.DataFrame):
             if isinstance(X, list) and np.asarray(X).dtype.kind in "US":
                 X = np.array(X, object)  # texts beside numbers: these would become texts
+            self._labels = None if reset else self._labels
             array = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
             return pd.DataFrame(array).infer_objects()
         validate_data(self, X, reset=reset, skip_check_array=True)
+        labels = [*map(str, X.columns)]
+        self._labels = labels if reset else self._labels
+        if self._labels not in (None, labels):  # scikit-learn only looks at labels that are texts
+            raise ValueError(f"expected the columns {self._labels} of fit, found {labels}")
         if X.empty:
             raise ValueError(f"expected rows and columns, found a frame of the shape {X.shape}")
         return X
 
     def _names(self) -> list[str]:
         """Return the names of the columns, ``x0``, ``x1``, ... where they have none."""
-        known = getattr(self, "feature_names_in_", None)
-        return [f"x{j}" for j in range(self.n_features_in_)] if known is None else list(known)
+        return self._labels or [f"x{j}" for j in range(self.n_features_in_)]
 
     def _weighted(
         self, frame: pd.DataFrame, y: NDArray[Any] | None, sample_weight: Any
@@ -83,10 +87,8 @@ class TableEstimator(BaseEstimator):
         classes: NDArray[np.integer] | None = None,
     ) -> Dataset:
         """Fit the coding to rows, and return them coded."""
-        self.coding_ = FrameCoding.fit(frame, self._names(), rule, weights, classes)
-        if self.left_out_:
-            listed = ", ".join(f"{name!r} ({why})" for name, why in self.left_out_.items())
-            warnings.warn(f"columns left out of the model: {listed}", LeftOutWarning, stacklevel=4)
+        names = self._names()
+        self.coding_ = FrameCoding.fit(frame, names, rule, weights, classes, self.tidy)
         return self.coding_.dataset(frame, weights)
 
     def _rows(self, X: Any) -> Dataset:
@@ -98,7 +100,7 @@ class TableEstimator(BaseEstimator):
 
 
 def learned(
-    table: Dataset, estimator: Any, *, seed: int, required: Collection[Arc] = ()
+    table: Dataset, estimator: Any, *, seed: int, required: Collection[tuple[str, str]] = ()
 ) -> LearnedNetwork:
     """Learn a network by an estimator's options ``ess``, ``max_parents`` and so on.
 

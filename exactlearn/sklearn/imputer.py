@@ -12,8 +12,8 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions
-from exactlearn.data.column_coding import EMPTY
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.tidying import EMPTY
 from exactlearn.imputation.imputer import Imputer, Mode
 from exactlearn.imputation.learning import Learning
 from exactlearn.scoring.scores import BDeu
@@ -41,6 +41,9 @@ class ExactImputer(TransformerMixin, TableEstimator):
     discretise
         How numbers are cut into bins: ``frequency:BINS`` or ``width:BINS``. Integers with up to 20
         values are not cut.
+    tidy
+        Whether columns with fewer than two values, or another one in every row, are left out, with
+        one warning; else they are refused.
     time_limit
         Seconds for learning; the best so far is taken when they are over.
     random_state
@@ -72,6 +75,7 @@ class ExactImputer(TransformerMixin, TableEstimator):
     max_parents: int = 2
     networks: int = 6
     discretise: str = "frequency:5"
+    tidy: bool = True
     time_limit: float | None = None
     random_state: Any = None
 

@@ -5,35 +5,42 @@ means more arcs. No value is best for all tables (Silander, Kontkanen and Myllym
 sensitivity of the MAP Bayesian network structure to the equivalent sample size parameter"), and the
 evidence, the score itself maximised over the ess, is a worse guide than held-out rows
 (docs/equivalent-sample-size.md). So the rows are divided into folds at random; for each value, a
-network is learnt without the rows of each fold, and judged by the log-likelihood of these rows,
-with the parameters that `fit` estimates by default.
+network is learnt without the rows of each fold, and judged by the log-likelihood of the observed
+cells of these rows, with the parameters that `fit` estimates by default. The smallest value is
+chosen whose mean log-likelihood is within one standard error of the best one's, by the differences
+row by row (Breiman et al. 1984, "Classification and Regression Trees", section 3.4.3).
 
-The networks are those that a short search over orders finds. Where cells are missing, networks are
-learnt from rows that are completed by one draw from the posterior of a tree, fitted by EM, and
-judged by the observed cells of the rows held out.
+The networks are those that a short search over orders finds. Where cells are missing, it maximises
+the score of the counts that :func:`~exactlearn.structure.learning.learn` uses: expected ones, under
+a network that structural EM learns without the rows of the fold, or those of a deletion estimator.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import inf, log
-from typing import Any
+from math import inf
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.control import LOG, SearchControl, is_interrupted
 from exactlearn._runtime.display import Displayed
-from exactlearn.augmentation.starts import Dag, heuristic_network
-from exactlearn.bayesnet.complete_data import fit_complete
-from exactlearn.bayesnet.em import fit_em
+from exactlearn.augmentation.starts import heuristic_network
+from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.row_completion import draw_completions, observed_log_likelihood_rows
-from exactlearn.bayesnet.smoothing_choice import divided
+from exactlearn.bayesnet.smoothing_choice import as_good_as_best, divided
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, TooLargeError, as_written
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
 from exactlearn.scoring.deletion_enumeration import DeletionCounts
+from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import BDeu
+from exactlearn.structure.learned_counts import learned_counts
+from exactlearn.structure.selection import Counts, fitted_network
+
+ESS_SHARE = 0.3
+"""Share of a time limit in which the equivalent sample size is chosen."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +51,9 @@ class ESSParameters:
     ----------
     values
         Equivalent sample sizes to try.
-    folds
-        Parts that the rows are divided into.
+    folds, incomplete_folds
+        Parts that the rows are divided into, and of a table with missing cells, as structural EM
+        learns without each.
     work, least_folds
         Families to score for each value, in all folds together: with more, there are fewer folds,
         but at least so many.
@@ -60,6 +68,7 @@ class ESSParameters:
 
     values: tuple[float, ...] = (0.25, 1.0, 4.0, 16.0, 64.0)
     folds: int = 10
+    incomplete_folds: int = 5
     work: int = 3_000_000
     least_folds: int = 3
     most_families: int = 5_000_000
@@ -81,24 +90,21 @@ class ESSParameters:
 DEFAULTS = ESSParameters()
 
 TIES = 9
-"""Decimals of a log-likelihood per row beyond which values are equal."""
-
-LARGE = 16.0
-"""Equivalent sample size from which networks are much denser than those of 1."""
+"""Decimals of a row's log-likelihood beyond which values are equal."""
 
 
 @dataclass(frozen=True, repr=False)
-class ESSChoice(Displayed, shown="ess values=log_likelihood folds max_parents"):
-    """The equivalent sample size under which networks predict held-out rows best.
+class ESSChoice(Displayed, shown="reason"):
+    """The smallest equivalent sample size whose networks predict held-out rows as well as any.
 
     Parameters
     ----------
     ess
-        The equivalent sample size; the one nearest to 1 of several as good.
+        The equivalent sample size: the smallest value within one standard error of the best.
     log_likelihood
         Of the observed cells of the rows of all folds done, per row, natural logarithm, each under
-        the network learnt without the row's fold: for each value tried. Minus infinity where cells
-        are missing and inference in a network is too large to judge it.
+        the network learnt without the row's fold: for each value tried, in increasing order. Minus
+        infinity where cells are missing and inference in a network is too large to judge it.
     folds
         Folds that these values were tried on before the time limit, or an interrupt; 0 where the
         value is the default, since no two values were compared.
@@ -108,11 +114,12 @@ class ESSChoice(Displayed, shown="ess values=log_likelihood folds max_parents"):
     Examples
     --------
     >>> import exactlearn as el
-    >>> choice = el.ESSChoice(4.0, {1.0: -2.31, 4.0: -2.25}, folds=10, max_parents=3)
-    >>> choice.reason.split("; ")[0]
-    'ess 4: log-likelihood -2.250 per held-out row (10 folds, at most 3 parents)'
-    >>> choice.to_dict()["value"]
-    4.0
+    >>> choice = el.ESSChoice(4.0, {1.0: -2.31, 4.0: -2.25, 16.0: -2.24}, folds=10, max_parents=3)
+    >>> choice.best, choice.to_dict()["value"]
+    (16.0, 4.0)
+    >>> print(choice.reason)
+    equivalent sample size 4: the smallest of 1, 4, 16 whose networks predict held-out rows as well
+    as those of 16, the best, up to one standard error
     """
 
     ess: float
@@ -121,30 +128,28 @@ class ESSChoice(Displayed, shown="ess values=log_likelihood folds max_parents"):
     max_parents: int
 
     @property
+    def best(self) -> float:
+        """The value of the largest log-likelihood, the smallest of equal ones."""
+        return max(self.log_likelihood, key=self.log_likelihood.__getitem__, default=self.ess)
+
+    @property
     def reason(self) -> str:
-        """Why this value, and what another one would do."""
+        """Why this value, in one sentence."""
         if not self.folds:
             return (
-                f"ess {self.ess:g}, the default, as the time was too short to compare two values; "
-                "an equal call may have the time and choose another: give more time, or a number "
-                f"({as_written('ess', 1)})"
+                f"equivalent sample size {self.ess:g}, the default, as the time was too short to "
+                "compare two values; an equal call may have the time and choose another: give more "
+                f"time, or a number ({as_written('ess', 1)})"
             )
-        own = self.log_likelihood[self.ess]
-        others = [
-            f"{value:g}: {found - own:+.3f}"
-            for value, found in self.log_likelihood.items()
-            if value != self.ess
-        ]
-        folds = f"{self.folds} fold{'s' * (self.folds > 1)}"
-        why = (
-            f"ess {self.ess:g}: log-likelihood {own:.3f} per held-out row ({folds}, at most "
-            f"{self.max_parents} parents); of other values, beside it, {', '.join(others)}"
-        )
-        if self.ess < LARGE:
-            return why
+        tried = ", ".join(f"{value:g}" for value in self.log_likelihood)
+        if self.ess == self.best:
+            return (
+                f"equivalent sample size {self.ess:g}: of {tried} its networks predict held-out "
+                "rows best, and no smaller one comes within one standard error"
+            )
         return (
-            f"{why}; so large a value predicts best here, but gives many arcs: "
-            f"{as_written('ess', 1)} gives fewer"
+            f"equivalent sample size {self.ess:g}: the smallest of {tried} whose networks predict "
+            f"held-out rows as well as those of {self.best:g}, the best, up to one standard error"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,6 +160,7 @@ class ESSChoice(Displayed, shown="ess values=log_likelihood folds max_parents"):
         }
         return {
             "value": self.ess,
+            "reason": self.reason,
             "held_out_log_likelihood_per_row": tried,
             "folds": self.folds,
             "max_parents": self.max_parents,
@@ -166,11 +172,14 @@ def choose_ess(
     dataset: DatasetLike,
     *,
     max_parents: int | None = 3,
+    counts: Counts = "expected",
     seed: int = 0,
     time_limit: float | None = None,
     parameters: ESSParameters = DEFAULTS,
 ) -> ESSChoice:
-    """Return the equivalent sample size under which networks predict held-out rows best.
+    """Return the smallest equivalent sample size whose networks predict held-out rows well.
+
+    That is the smallest value within one standard error of the best.
 
     Parameters
     ----------
@@ -179,8 +188,11 @@ def choose_ess(
     max_parents
         Largest number of parents, or ``None`` for no limit; the choice may take fewer
         (``parameters.most_families``), and 3 without a limit.
+    counts
+        Where cells are missing, what networks are learned from: ``expected``, or the name of a
+        deletion estimator, as ``missing`` of :func:`~exactlearn.structure.learning.learn`.
     seed
-        Of the division into folds, the searches, and the completion of missing cells.
+        Of the division into folds, the searches, and the expected counts.
     time_limit
         Seconds; when they are over, the folds done so far count, of the first one the values.
     parameters
@@ -189,7 +201,7 @@ def choose_ess(
     Raises
     ------
     DataError
-        If there are fewer than two rows, or some variable is never observed.
+        If there are fewer than two rows.
     OptionError
         If there are fewer than two folds, or no values.
     TooLargeError
@@ -208,85 +220,152 @@ def choose_ess(
     sizes = range(max(0, min(most, n - 1)) + 1)
     k = max(m for m in sizes if m <= 1 or n_families(n, m) <= parameters.most_families)
     most_folds = max(parameters.least_folds, parameters.work // n_families(n, k))
-    folds = divided(dataset.row_weights, min(parameters.folds, most_folds), seed)
-    totals: dict[float, float] = {}
-    weight, done = 0.0, 0
+    wanted = parameters.folds if dataset.is_complete else parameters.incomplete_folds
+    folds = divided(dataset.row_weights, min(wanted, most_folds), seed)
+    rows: dict[float, list[NDArray[np.float64]]] = {}
+    weights: list[NDArray[np.float64]] = []
     with SearchControl(time_limit).running() as control:
-        search = _Search(seed, parameters, control)
-        table = dataset if dataset.is_complete else search.completed(dataset)
+        search = _Search(k, counts, seed, parameters, control)
         for fold in range(folds.n):
-            rest = folds.part(table, folds.fold != fold)
+            rest = folds.part(dataset, folds.fold != fold)
             held_out = folds.part(dataset, folds.fold == fold)
-            found = dict(search.log_likelihoods(rest, held_out, k))
-            if done and control.is_over:
+            found = dict(search.log_likelihoods(rest, held_out))
+            if weights and control.is_over:
                 break  # of the first fold, the values that were tried can be compared
-            totals = {value: totals.get(value, 0.0) + own for value, own in found.items()}
-            weight += float(held_out.row_weights.sum())
-            done += 1
+            rows = {value: [*rows.get(value, ()), own] for value, own in found.items()}
+            weights.append(held_out.row_weights)
             if control.is_over:
                 break
-    if len(totals) < min(2, len(parameters.values)):
+    if len(rows) < min(2, len(parameters.values)):
         return ESSChoice(BDeu.ess, {}, 0, k)
-    per_row = {
-        value: round(totals[value] / weight, TIES) for value in parameters.values if value in totals
-    }
-    most_likely = max(per_row.values())
-    if most_likely == -inf:
+    values, weight = sorted(rows), np.concatenate(weights)
+    logs = np.array([np.concatenate(rows[value]) for value in values]).round(TIES)
+    per_row = logs @ weight / weight.sum()
+    judged = np.isfinite(per_row)
+    if not judged.any():
         raise TooLargeError(
             "inference is too large in the networks by which the equivalent sample size is chosen "
             "where cells are missing: give it as a number"
         )
-    best = [value for value, mean in per_row.items() if mean == most_likely]
-    return ESSChoice(min(best, key=lambda value: abs(log(value))), per_row, done, k)
+    smallest = np.flatnonzero(judged)[as_good_as_best(logs[judged], weight).argmax()]
+    means = dict(zip(values, per_row.round(TIES).tolist(), strict=True))
+    return ESSChoice(values[smallest], means, len(weights), k)
 
 
-def _log_likelihood(network: BayesianNetwork, rows: Dataset) -> float:
-    if rows.is_complete:
-        return network.log_likelihood(rows)
+def chosen_ess(
+    dataset: Dataset,
+    ess: float | Literal["auto"],
+    *,
+    criterion: str,
+    max_parents: int | None,
+    counts: Counts = "expected",
+    seed: int,
+    time_limit: float | None,
+) -> tuple[float, ESSChoice | None]:
+    """Choose the equivalent sample size where it is to be chosen.
+
+    Parameters
+    ----------
+    dataset
+        What is learned from.
+    ess
+        A number or ``auto``.
+    criterion
+        Name of the score.
+    max_parents, counts, seed
+        As for :func:`choose_ess`.
+    time_limit
+        Seconds for all that is learned; a share of them is for the choice.
+
+    Returns
+    -------
+    ess, choice
+        The equivalent sample size, and how it was chosen; ``None`` where it was given.
+
+    Raises
+    ------
+    OptionError
+        When the score has no equivalent sample size.
+    KeyboardInterrupt
+        After Ctrl-C, unless it ends a search that this is a part of.
+    """
+    if ess != "auto":
+        return ess, None
+    if criterion != BDeu.name:
+        raise OptionError(
+            f"{as_written('ess', 'auto')} is for {as_written('score', 'bdeu')}, found "
+            f"{criterion!r}; leave one of the two out"
+        )
+    with SearchControl().running() as control:
+        LOG.info("choosing the equivalent sample size")
+        choice = choose_ess(
+            dataset,
+            max_parents=max_parents,
+            counts=counts,
+            seed=seed,
+            time_limit=None if time_limit is None else ESS_SHARE * time_limit,
+        )
+    if control.is_stopped and not is_interrupted():
+        raise KeyboardInterrupt
+    return choice.ess, choice
+
+
+def _log_likelihood_rows(network: BayesianNetwork, rows: Dataset) -> NDArray[np.float64]:
     try:
-        return rows.total(observed_log_likelihood_rows(network, rows))
+        return network.log_likelihood_rows(rows)
     except TooLargeError:
-        return -inf
+        return np.full(rows.n_rows, -inf)
 
 
 @dataclass(frozen=True)
 class _Search:
     """Finds networks until its control's search is over, then any."""
 
+    max_parents: int
+    counts: Counts
     seed: int
     parameters: ESSParameters
     control: SearchControl
 
     def log_likelihoods(
-        self, rest: Dataset, held_out: Dataset, max_parents: int
-    ) -> Iterator[tuple[float, float]]:
-        """Yield each value that is tried in time, with the rows' log-likelihood: a total."""
+        self, rest: Dataset, held_out: Dataset
+    ) -> Iterator[tuple[float, NDArray[np.float64]]]:
+        """Yield each value that is tried in time, with the log-likelihood of each row held out."""
+        counts = self.estimated(rest)
         for value in self.parameters.in_order:
-            network = fit_complete(rest, self.best_dag(rest, value, max_parents))
-            log_likelihood = _log_likelihood(network, held_out)
+            if isinstance(counts, ExpectedCounts) and not counts.finished:
+                return
+            network = self.network(rest, value, counts)
+            log_likelihoods = _log_likelihood_rows(network, held_out)
             if self.control.is_over:
                 return
-            yield value, log_likelihood
+            yield value, log_likelihoods
 
-    def completed(self, dataset: Dataset) -> Dataset:
-        """Complete a table by a draw from the posterior of its best tree."""
-        tree = self.best_dag(dataset, BDeu.ess, 1, DeletionCounts("d-mcar"))
-        network = fit_em(dataset, tree, time_limit=self.control.remaining).model
-        rng = np.random.default_rng(self.seed)
-        return dataset.complete(draw_completions(network, dataset, 1, rng)[0])
+    def estimated(self, rest: Dataset) -> DeletionCounts | ExpectedCounts | None:
+        """Return the counts of families with missing cells."""
+        if rest.is_complete:
+            return None
+        if self.counts != "expected":
+            return DeletionCounts(self.counts)
+        limit = self.control.remaining
+        found = learned_counts(rest, max_parents=self.max_parents, seed=self.seed, time_limit=limit)
+        return found.counts
 
-    def best_dag(
-        self, dataset: Dataset, ess: float, max_parents: int, counts: DeletionCounts | None = None
-    ) -> Dag:
-        """Return the best DAG that a short search over orders finds."""
+    def network(
+        self, rest: Dataset, ess: float, counts: DeletionCounts | ExpectedCounts | None
+    ) -> BayesianNetwork:
+        """Return the best network that a short search over orders finds, fitted."""
         problem = candidate_parent_sets(
-            dataset, BDeu(ess), max_parents=max_parents, counts=counts, control=self.control
+            rest, BDeu(ess), max_parents=self.max_parents, counts=counts, control=self.control
         )
-        return heuristic_network(
+        parents, _ = heuristic_network(
             problem,
             None,
             budget=self.parameters.budget,
             perturbations=self.parameters.perturbations,
             seed=self.seed,
             control=self.control,
-        )[0]
+        )
+        limit = self.control.remaining
+        how: dict[str, Any] = {"smoothing": SMOOTHING, "counts": self.counts}
+        return fitted_network(rest, parents, time_limit=limit, **how)[0]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.arguments import (
     arcs_by_index,
-    as_names,
+    as_labels,
     as_rules,
     checked_arguments,
     refusal,
@@ -33,7 +33,6 @@ from exactlearn.data.blocks import Blocks, merge_rows
 from exactlearn.data.dataset import Dataset, usable_columns
 from exactlearn.errors import (
     InfeasibleError,
-    LeftOutWarning,
     OptionError,
     SolverError,
     TimeLimitWarning,
@@ -54,14 +53,8 @@ from exactlearn.solvers.constraints import (
     constraints_by_name,
 )
 from exactlearn.solvers.problem import Arc
-from exactlearn.structure.selection import (
-    Counts,
-    Scored,
-    Scoring,
-    chosen_ess,
-    fitted_network,
-    single_arcs,
-)
+from exactlearn.structure.ess_choice import ESSChoice, chosen_ess
+from exactlearn.structure.selection import Counts, Scored, Scoring, fitted_network, single_arcs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +73,9 @@ MOST_PROVEN_CELLS = 60
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class LearnedNetwork(Structured, ByValue, shown="status score bound gap ess arcs left_out dataset"):
+class LearnedNetwork(
+    Structured, ByValue, shown="status score bound gap ess ess_choice arcs left_out dataset"
+):
     """A network learned from a table, with the proof state of its structure.
 
     Parameters
@@ -108,6 +103,8 @@ class LearnedNetwork(Structured, ByValue, shown="status score bound gap ess arcs
         ``exactlearn solve``; not of reading, the choice of the score, scoring and parameters.
     ess
         Equivalent sample size of the BDeu score; ``None`` with another score.
+    ess_choice
+        How it was chosen, where it was to be chosen.
     left_out
         Columns that were kept out, with the reason.
     directions
@@ -139,6 +136,7 @@ class LearnedNetwork(Structured, ByValue, shown="status score bound gap ess arcs
     reason: str
     seconds: float = field(default=0.0, compare=False)
     ess: float | None = None
+    ess_choice: ESSChoice | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
     directions: frozenset[Arc] = frozenset()
 
@@ -195,15 +193,16 @@ def _anything(value: Any, name: str) -> Any:
     forbidden=_anything,
     tiers=_anything,
     discretise=as_rules,
-    drop=as_names,
+    drop=as_labels,
 )
 def learn(
     data: "Dataset | pd.DataFrame | Any",
     *,
     discretise: Mapping[str, str] | Any = None,
     drop: Sequence[str] = (),
+    tidy: bool = False,
     score: ScoreLike = "bdeu",
-    ess: float | Literal["auto"] | None = None,
+    ess: float | Literal["auto"] = BDeu.ess,
     max_parents: int | None = 3,
     required: Collection[tuple[str, str] | Arc] = (),
     forbidden: Collection[tuple[str, str] | Arc] = (),
@@ -224,21 +223,25 @@ def learn(
     ----------
     data
         A :class:`Dataset`, a pandas frame or an array of values, shape (rows, variables); cells may
-        be missing. A column that is constant or entirely missing is kept out, with a warning. Or
-        what :func:`exactlearn.read_blocks` names, such as many files or a Dask frame.
+        be missing. Or what :func:`exactlearn.read_blocks` names, such as many files.
     discretise, drop
         Bins of numeric columns, as in ``{"age": "frequency:5"}`` or ``{"*": "width:5"}``, and
         columns to leave out, of a frame or an array.
+    tidy
+        Leave out columns that are constant, entirely missing or name the rows, and cut numbers with
+        many values, as :meth:`Dataset.from_frame` does, with one warning. Without it a frame or an
+        array with such columns is refused, and a coded table taken as it is.
     score
         ``bdeu``, ``bic``, ``aic`` or a :class:`Score`.
     ess
-        Equivalent sample size of ``bdeu``; ``auto`` chooses it by cross-validation. Left out, it is
-        1 for a complete table and chosen where cells are missing.
+        Equivalent sample size of ``bdeu``; ``auto`` chooses it by cross-validation
+        (:func:`~exactlearn.structure.ess_choice.choose_ess`).
     max_parents
         Largest number of parents, or ``None`` for no limit.
     required, forbidden
         Arcs (parent, child) that the network must, or must not, have, by name or by index: pairs,
-        or a frame of two columns. Indices count all columns but those in ``drop``.
+        or a frame of two columns. Indices count all columns but those in ``drop``; where columns of
+        a frame have integer labels, an integer is a label.
     tiers
         Groups of variables in order, by name or by index: none has a parent in a later group.
     constraints
@@ -287,10 +290,8 @@ def learn(
 
     Warns
     -----
-    LeftOutWarning
-        For each column that is kept out.
-    BinningWarning
-        For each column that is cut and keeps little of its numbers, or may number the rows.
+    ColumnWarning
+        Once, for all columns that are tidied, and for bins that may mislead.
     TimeLimitWarning
         When the equivalent sample size was to be chosen, but the time was too short.
 
@@ -311,9 +312,9 @@ def learn(
     with clusters.running(cluster) as client:
         if isinstance(data, Blocks):
             data = merge_rows(data, cluster=client)
-        dataset, left_out, columns = usable_columns(data, discretise=discretise, drop=drop)
-        for name, why in left_out.items():
-            warnings.warn(f"column {name!r} is left out: {why}", LeftOutWarning, stacklevel=3)
+        dataset, left_out, columns = usable_columns(
+            data, tidy=tidy, discretise=discretise, drop=drop
+        )
         limits: dict[str, Any] = {
             "required": required,
             "forbidden": forbidden,
@@ -341,7 +342,7 @@ def learn(
         said: list[str] = []
         augments = missing == "augment" and not dataset.is_complete
         with SearchControl().running():  # Ctrl-C ends both, and leaves a network
-            scoring = _with_score(scoring, score, ess, search.remaining, said)
+            scoring, choice = _with_score(scoring, score, ess, search.remaining, said)
             scored = None if augments else scoring.within(search.remaining)
         found: Result | Augmentation
         if scored is None:
@@ -377,6 +378,7 @@ def learn(
         reason="; ".join(said),
         seconds=found.seconds,
         ess=scoring.score.ess if isinstance(scoring.score, BDeu) else None,
+        ess_choice=choice,
         left_out=left_out,
         directions=known_directions(scoring.required, scoring.ruled_out),
     )
@@ -408,22 +410,23 @@ def limits_by_name(options: Mapping[str, Any], names: Sequence[str]) -> dict[str
 def _with_score(
     scoring: Scoring,
     score: str | Score,
-    ess: float | Literal["auto"] | None,
+    ess: float | Literal["auto"],
     limit: float | None,
     said: list[str],
-) -> Scoring:
+) -> tuple[Scoring, ESSChoice | None]:
     """Return the scoring with the score wanted, whose equivalent sample size may be chosen."""
     if isinstance(score, Score):
-        if ess is not None:
+        if ess != BDeu.ess:
             raise OptionError(
                 f"ess: the score {score!r} was given as such; pass score='bdeu', or leave ess out"
             )
-        return scoring
+        return scoring, None
     ess, choice = chosen_ess(
         scoring.dataset,
         ess,
         criterion=score,
         max_parents=scoring.max_parents,
+        counts=scoring.counts or "expected",
         seed=scoring.seed,
         time_limit=limit,
     )
@@ -431,7 +434,7 @@ def _with_score(
         said.append(choice.reason)
         if not choice.folds:
             warnings.warn(choice.reason, TimeLimitWarning, stacklevel=4)
-    return replace(scoring, score=parse_score(score, ess=ess))
+    return replace(scoring, score=parse_score(score, ess=ess)), choice
 
 
 def _selected(

@@ -91,7 +91,6 @@ def _score(counts: Sequence[NDArray[np.float64]], score: Score, total: float) ->
     return sum(family_score(table, float(len(table)), score, total) for table in tables)
 
 
-Variant = Literal["expected", "hard"]
 StructuralStatus = Literal["converged", "feasible", "interrupted"]
 
 
@@ -99,7 +98,7 @@ StructuralStatus = Literal["converged", "feasible", "interrupted"]
 class StructuralEM(
     Structured,
     ByValue,
-    shown="status variant arcs score observed_score values iterations seconds",
+    shown="status arcs score observed_score values iterations seconds",
 ):
     """The best network that structural EM met, with its most probable completion.
 
@@ -114,16 +113,14 @@ class StructuralEM(
     score
         Score of the DAG on the completed table.
     expected_score
-        Score of the DAG's expected counts under the network; for ``hard``, ``score``.
+        Score of the DAG's expected counts under the network.
     observed_score
         ``expected_score`` less the expected log-likelihood of the completed rows, plus the
         log-likelihood of the observed cells (Cheeseman and Stutz 1996, "Bayesian classification
         (AutoClass): theory and results"); without smoothing the BIC or AIC of the observed cells
-        itself. What the best network of ``expected`` is chosen by.
+        itself. What the best network is chosen by.
     status
         ``converged`` (no start went on), ``feasible`` (a limit was reached) or ``interrupted``.
-    variant
-        ``expected`` or ``hard``.
     iterations
         M-steps over all starts.
     seconds, nodes
@@ -152,7 +149,6 @@ class StructuralEM(
     expected_score: float
     observed_score: float
     status: StructuralStatus
-    variant: Variant
     iterations: int
     seconds: float = 0.0
     nodes: int = 0

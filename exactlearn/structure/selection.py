@@ -10,26 +10,24 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
-from exactlearn._runtime.control import LOG, UNLIMITED, OnEvent, SearchControl, is_interrupted
+from exactlearn._runtime.control import LOG, UNLIMITED, OnEvent, SearchControl
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import OptionError, as_written
+from exactlearn.errors import OptionError
 from exactlearn.scoring.candidate_identification import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.deletion_enumeration import CountsMethod, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
-from exactlearn.scoring.scores import BDeu, Score
+from exactlearn.scoring.scores import Score
 from exactlearn.solvers import Problem, Result
 from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, MaxParents, Tiers
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import Status
 
 if TYPE_CHECKING:
-    from exactlearn.scoring.local_models import LocalModels
-    from exactlearn.structure.ess_choice import ESSChoice
     from exactlearn.structure.learned_counts import LearnedCounts
 
 SCORING_SHARE = 0.8
@@ -38,77 +36,10 @@ SCORING_SHARE = 0.8
 LEAST_SCORING = 1.0
 """Seconds that scoring may take whatever the time limit."""
 
-ESS_SHARE = 0.3
-"""Share of a time limit in which the equivalent sample size is chosen."""
-
 AFTER_INTERRUPT = 0.5
 """Seconds in which a network is found after Ctrl-C has stopped the scoring."""
 
 Counts = Literal["expected"] | CountsMethod
-
-
-def chosen_ess(
-    dataset: Dataset,
-    ess: float | Literal["auto"] | None,
-    *,
-    criterion: str,
-    max_parents: int | None,
-    seed: int,
-    time_limit: float | None,
-) -> "tuple[float, ESSChoice | None]":
-    """Choose the equivalent sample size where it is to be chosen: also where none is given.
-
-    Without one it is chosen where cells are missing, as the networks of a fixed one predict worse
-    (docs/incomplete-tables.md), and the default of complete tables otherwise.
-
-    Parameters
-    ----------
-    dataset
-        What is learned from.
-    ess
-        A number, ``auto`` or ``None``.
-    criterion
-        Name of the score.
-    max_parents, seed
-        As for :func:`~exactlearn.structure.ess_choice.choose_ess`.
-    time_limit
-        Seconds for all that is learned; a share of them is for the choice.
-
-    Returns
-    -------
-    ess, choice
-        The equivalent sample size, and how it was chosen; ``None`` where it was given, or is the
-        default of complete tables.
-
-    Raises
-    ------
-    OptionError
-        When the score has no equivalent sample size.
-    KeyboardInterrupt
-        After Ctrl-C, unless it ends a search that this is a part of.
-    """
-    if ess is None:
-        ess = "auto" if criterion == BDeu.name and not dataset.is_complete else BDeu.ess
-    if ess != "auto":
-        return ess, None
-    if criterion != BDeu.name:
-        raise OptionError(
-            f"{as_written('ess', 'auto')} is for {as_written('score', 'bdeu')}, found "
-            f"{criterion!r}; leave one of the two out"
-        )
-    from exactlearn.structure.ess_choice import choose_ess  # takes long to import
-
-    with SearchControl().running() as control:
-        LOG.info("choosing the equivalent sample size")
-        choice = choose_ess(
-            dataset,
-            max_parents=max_parents,
-            seed=seed,
-            time_limit=None if time_limit is None else ESS_SHARE * time_limit,
-        )
-    if control.is_stopped and not is_interrupted():
-        raise KeyboardInterrupt
-    return choice.ess, choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +52,6 @@ class Scored:
         Candidates and constraints; ``stopped`` where not all parent sets were scored.
     time_left
         Seconds for the choice among them, or ``None``.
-    models
-        The families' local models, unless all are tables.
     about
         What score, bound and proof refer to, where that is not the table.
     interrupted
@@ -131,7 +60,6 @@ class Scored:
 
     problem: Problem
     time_left: float | None = None
-    models: "LocalModels | None" = None
     about: str = ""
     interrupted: bool = False
 
@@ -187,8 +115,6 @@ class Scoring:
         How the counts of families with missing cells are estimated; ``None`` where none is missing.
     scoring_time
         Seconds of a search best first, in place of scoring all parent sets.
-    local_models, log_linear_parents
-        The local models of families, and the most parents of a log-linear one.
     every
         Keep parent sets that are never part of a best network, for other networks than that.
     seed
@@ -205,8 +131,6 @@ class Scoring:
     constraints: tuple[Constraint, ...] = ()
     counts: Counts | None = None
     scoring_time: float | None = None
-    local_models: Literal["table", "log-linear", "best"] = "table"
-    log_linear_parents: int = 8
     every: bool = False
     seed: int = 0
     cluster: Any = None
@@ -246,7 +170,7 @@ class Scoring:
         )
 
     def scored(self, limit: float | None = None, control: SearchControl = UNLIMITED) -> Scored:
-        """Return the candidate parent sets, and the local models, unless all are tables.
+        """Return the candidate parent sets.
 
         Parameters
         ----------
@@ -282,17 +206,7 @@ class Scoring:
             control=control,
             cluster=self.cluster,
         )
-        models = self._models(estimated)
-        if models is not None:
-            problem = models.problem(
-                problem,
-                prune=prune,
-                required=required,
-                forbidden=self.ruled_out,
-                time_limit=clock.remaining,
-                control=control,
-            )
-        return Scored(problem=self._declared(problem), models=models, about=about)
+        return Scored(problem=self._declared(problem), about=about)
 
     def _declared(self, problem: Problem, **more: Any) -> Problem:
         """Return a problem with the constraints, and with more fields changed."""
@@ -328,26 +242,6 @@ class Scoring:
         )
         limited = "" if learned.status == "converged" else " that was cut short"
         return learned, learned.counts, about + limited
-
-    def _models(self, counts: DeletionCounts | ExpectedCounts | None) -> "LocalModels | None":
-        """Return the local models of families, unless all are tables."""
-        if self.local_models == "table":
-            return None
-        from exactlearn.scoring.local_models import LocalModels  # takes long to import
-
-        if isinstance(counts, DeletionCounts):
-            raise OptionError(
-                f"{as_written('local_models', self.local_models)} takes expected counts of missing "
-                f"cells, not those of {as_written('counts', self.counts)}; leave one of them out"
-            )
-        return LocalModels(
-            self.dataset,
-            self.score,
-            self.local_models,
-            table_parents=self.max_parents,
-            log_linear_parents=self.log_linear_parents,
-            counts=counts,
-        )
 
 
 def single_arcs(

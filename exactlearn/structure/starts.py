@@ -5,7 +5,7 @@ many. From the network without arcs it hardly moves: by its posteriors missing c
 of all others, and their share of the counts speaks against every arc.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -93,10 +93,10 @@ def _solved(task: Task, incumbent: Incumbent, problem: Problem) -> Start | None:
     return None if parents is None else Start(parents, problem)
 
 
-STARTS: Mapping[str, Callable[[Task, Incumbent], Start | None]] = {
-    "deletion": from_counts,
-    "mode": from_mode,
-    "pairs": from_pairs,
-    "independent": without_arcs,
-}
+STARTS: tuple[Callable[[Task, Incumbent], Start | None], ...] = (
+    from_counts,
+    from_mode,
+    from_pairs,
+    without_arcs,
+)
 """What the starts begin with, the most accurate first; random completions follow."""

@@ -1,6 +1,6 @@
 """Structural EM: completion of the table by a network and learning of the best DAG, in turns.
 
-``expected`` (Friedman 1997, "Learning belief networks in the presence of missing values and hidden
+Friedman (1997, "Learning belief networks in the presence of missing values and hidden
 variables"; 1998, "The Bayesian structural EM algorithm"): the E-step yields the expected counts of
 all families (:mod:`exactlearn.scoring.expected_counts`); the M-step finds the DAG with the best
 score of expected counts, by an exact solver; EM re-estimates its parameters from the incomplete
@@ -11,22 +11,16 @@ An M-step over all families counts many tables. So M-steps first look at few lik
 variable (Friedman, Nachman and Pe'er 1999, "Learning Bayesian network structure from massive
 datasets: the sparse candidate algorithm"), and at all families when that brings nothing more.
 
-``hard`` (Rancoita, Zaffalon, Zucca, Bertoni and de Campos 2016, "Bayesian network data imputation
-with application to survival tree analysis"): the E-step fills each row with its most probable
-completion, the M-step finds the best DAG of the completed table and its smoothed frequencies. A
-start ends when the completion stays, or one comes back.
-
-Both begin with the networks of :mod:`exactlearn.structure.starts`, the first of which is kept until
+It begins with the networks of :mod:`exactlearn.structure.starts`, the first of which is kept until
 there is a better one, then with networks of random completions.
 """
 
 from dataclasses import dataclass, field
 from math import inf
-from typing import cast
 
 import numpy as np
 
-from exactlearn._runtime.arguments import ArcsLike, checked_arguments
+from exactlearn._runtime.arguments import ArcsLike, Index, checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import IMPROVEMENT, Incumbent, Solution
@@ -35,7 +29,7 @@ from exactlearn.bayesnet.complete_data import fit_complete, smoothed
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.errors import OptionError
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.expected_counts import ExpectedCounts, expected_counts
 from exactlearn.scoring.scores import ScoreLike
@@ -47,12 +41,8 @@ from exactlearn.structure.result import (
     Parents,
     StructuralEM,
     StructuralStatus,
-    Variant,
 )
 from exactlearn.structure.starts import STARTS, without_arcs
-
-VARIANTS: tuple[Variant, ...] = ("expected", "hard")
-"""What the E-step completes rows by: all completions weighted, or the most probable one."""
 
 
 @checked_arguments()
@@ -60,7 +50,6 @@ def structural_em(
     dataset: DatasetLike,
     score: ScoreLike,
     *,
-    variant: str = "expected",
     max_parents: int = 3,
     smoothing: float = 1.0,
     starts: int = 1,
@@ -69,7 +58,6 @@ def structural_em(
     seed: int = 0,
     required: ArcsLike = (),
     forbidden: ArcsLike = (),
-    start: str = "deletion",
     on_event: OnEvent | None = None,
 ) -> StructuralEM:
     """Learn a network from incomplete rows by structural EM, with an exact M-step.
@@ -80,8 +68,6 @@ def structural_em(
         Table with missing cells; of one without, the best network is learned.
     score
         The decomposable score to maximise; BDeu is that of the expected counts.
-    variant
-        ``expected`` or ``hard``, see the module.
     max_parents
         Largest number of parents.
     smoothing
@@ -98,15 +84,9 @@ def structural_em(
         Seed of the random starts and draws; same seed, same answer, unless the limit is reached.
     required, forbidden
         Arcs (parent, child) by variable index.
-    start
-        The first start: ``deletion`` (the best DAG by counts that deletion estimates), ``mode``
-        (that of the table completed with the most frequent states), ``pairs`` (as ``deletion``,
-        with at most one parent) or ``independent``. The other ones follow in this order, also in
-        place of one that takes too long, then random ones.
     on_event
         Called at each better network, and whenever the solver reports: the score is
-        ``observed_score`` for ``expected``, ``score`` for ``hard``; the values are those of the
-        missing cells.
+        ``observed_score``; the values are those of the missing cells.
 
     Returns
     -------
@@ -132,11 +112,6 @@ def structural_em(
     >>> found.status, found.values
     ('converged', array([1, 0]))
     """
-    for value, known in ((variant, VARIANTS), (start, STARTS)):
-        if value not in known:
-            raise OptionError(
-                f"expected one of {', '.join(known)}, found {value!r}{did_you_mean(value, known)}"
-            )
     if min(max_parents, seed) < 0 or starts < 1:
         raise OptionError(
             "expected max_parents and seed of at least 0, and at least 1 start; found "
@@ -146,8 +121,7 @@ def structural_em(
     task = Task(dataset, score, rules, solver, seed, solving=INNER_SEARCH)
     with Incumbent(time_limit, on_event).running() as incumbent:
         incumbent.stage("structural EM from %d rows", dataset.n_rows)
-        chosen = cast(Variant, variant)
-        result = _Alternation(task, chosen, smoothing, start, incumbent).run(starts)
+        result = _Alternation(task, smoothing, incumbent).run(starts)
     result.check(dataset, score)
     return result
 
@@ -169,16 +143,14 @@ class _Alternation:
     ----------
     task
         The table, the score, the rules and the solver inside.
-    variant, smoothing, start
+    smoothing
         As for :func:`~exactlearn.structure.structural_em.structural_em`.
     incumbent
         Where the best network and the clock are kept.
     """
 
     task: Task
-    variant: Variant
     smoothing: float
-    start: str
     incumbent: Incumbent
     offered: list[FittedNetwork] = field(default_factory=list)
     iterations: int = 0
@@ -189,9 +161,8 @@ class _Alternation:
         """Alternate E- and M-steps from every start, within the limits."""
         self._offered(self._by_em(without_arcs(self.task, self.incumbent).parents))
         status: StructuralStatus = "converged"
-        alternate = self._alternate if self.variant == "expected" else self._alternate_hard
         for start in range(1 if self.task.dataset.is_complete else starts):
-            if self._learn_complete() if self.task.dataset.is_complete else alternate(start):
+            if self._learn_complete() if self.task.dataset.is_complete else self._alternate(start):
                 continue
             status = self.incumbent.status
             if self.incumbent.out_of_time:
@@ -209,12 +180,11 @@ class _Alternation:
 
     def _first(self, number: int) -> tuple[BayesianNetwork, Problem | None] | None:
         """Return the network of a start, and the parent sets that it was chosen from."""
-        names = [self.start, *(name for name in STARTS if name != self.start)]
-        for name in names[number:]:
-            start = STARTS[name](self.task, self.incumbent)
+        for first_network in STARTS[number:]:
+            start = first_network(self.task, self.incumbent)
             if start is not None:
                 return self._by_em(start.parents), start.problem
-        if number < len(names):
+        if number < len(STARTS):
             return None
         dataset = self.task.dataset
         rng = np.random.default_rng((self.task.seed, number))
@@ -228,7 +198,7 @@ class _Alternation:
         return self._by_em(result.parents, first), problem
 
     def _alternate(self, number: int) -> bool:
-        """Alternate E- and M-steps of ``expected``; return whether they converged."""
+        """Alternate E- and M-steps; return whether they converged."""
         first = self._first(number)
         if first is None:
             return not self.incumbent.out_of_time
@@ -253,26 +223,6 @@ class _Alternation:
                 return True
             else:
                 known = None  # once more, with all families
-        return False
-
-    def _alternate_hard(self, number: int) -> bool:
-        """Alternate E- and M-steps of ``hard``; return whether they converged."""
-        first = self._first(number)
-        if first is None:
-            return not self.incumbent.out_of_time
-        current, seen = FittedNetwork.of(first[0], self.task.dataset, self.task.score), set()
-        for _ in range(MOST_ITERATIONS):
-            table = self.task.dataset.complete(current.values)
-            _, result = self._m_step(table, None, current.network.parents)
-            if result is None or result.parents is None:
-                return False
-            current = self._offered(fit_complete(table, result.parents, smoothing=self.smoothing))
-            if self.incumbent.out_of_time:
-                return False
-            if current.values.tobytes() in seen:
-                self.incumbent.confirm(self._solution(current))
-                return True
-            seen.add(current.values.tobytes())
         return False
 
     def _expected(self, network: BayesianNetwork) -> ExpectedCounts:
@@ -342,8 +292,7 @@ class _Alternation:
         return fitted
 
     def _solution(self, fitted: FittedNetwork) -> Solution:
-        value = fitted.observed_score if self.variant == "expected" else fitted.score
-        return Solution(fitted.network.parents, fitted.values, value)
+        return Solution(fitted.network.parents, fitted.values, fitted.observed_score)
 
     def _remark(self, remark: str) -> None:
         if remark not in self.remarks:
@@ -365,7 +314,6 @@ class _Alternation:
             expected_score=-inf if best is None else best.expected_score,
             observed_score=-inf if best is None else best.observed_score,
             status=status,
-            variant=self.variant,
             iterations=self.iterations,
             seconds=self.incumbent.seconds,
             nodes=self.incumbent.nodes,
@@ -381,12 +329,14 @@ def _rounding(score: float) -> float:
 
 def _unlikely(problem: Problem, parents: Parents) -> set[Arc]:
     """Return the arcs to leave out: from parents that no good parent set of a child has."""
-    n, left_out = problem.n_variables, set()
+    left_out: set[Arc] = set()
+    n = problem.n_variables
     for child in range(n):
         likely = set(parents[child])
         for own, _ in problem.candidates(child):
             if len(likely) >= LIKELY_PARENTS:
                 break
             likely.update(own)
-        left_out |= {(parent, child) for parent in range(n) if parent not in likely | {child}}
+        others = {*range(n)} - likely - {child}
+        left_out |= {(Index(parent), Index(child)) for parent in others}
     return left_out

@@ -148,9 +148,9 @@ class Partition:
         """
         while self.ended is None and (node := self._next()) is not None:
             self._current = node
-            if node.best is not None:
+            if node.best is not None and node.best.score > self.floor:
                 return node.best
-            if self._is_unwanted(node.bound):
+            if node.best is not None or self._is_unwanted(node.bound):
                 self.residual = max(self.residual, node.bound)
             else:
                 self._look(node)

@@ -125,7 +125,10 @@ class LinearProgram:
         highs = self._highs
         highs.setCallback(look, None)
         highs.startCallback(self._engine.cb.HighsCallbackType.kCallbackSimplexInterrupt)
-        highs.run()
+        if highs.run() == self._engine.HighsStatus.kError:
+            # HiGHS has one pool of threads, which another user of it in this process has made
+            highs.setOptionValue("threads", 0)
+            highs.run()
         if failures:
             raise failures[0]
         return is_over

@@ -36,18 +36,14 @@ def solve_component(
 def relax(component: Component, incumbent: Selection | None, control: ComponentControl) -> Root:
     """Solve the relaxation by cutting planes; clusters of the options' multipliers help.
 
-    The bounds go to the control on the way, and the clusters are kept with the states. The rounds
-    end when the absolute gap is reached.
+    The bounds go to the control on the way, and the clusters are kept with the states when a limit
+    ends the rounds. They end when the absolute gap is reached.
     """
     options, key = control.options, f"relaxation-{component.digest}"
     known, kept = options.multipliers, control.states.load(key)
     if known is None and kept:
         known = Multipliers.of_state(kept)
         control.prove(known.bound(component))
-
-    def on_bound(bound: float, multipliers: Multipliers) -> None:
-        control.prove(bound)
-        control.states.offer(key, lambda: multipliers.state)
 
     root = solve_root(
         component,
@@ -56,12 +52,12 @@ def relax(component: Component, incumbent: Selection | None, control: ComponentC
         clusters=None if known is None else known.counted,
         enough=control.score + options.absolute_gap,
         control=control,
-        on_bound=on_bound,
+        on_bound=lambda bound, _: control.prove(bound),
         parameters=options.cutting_planes,
     )
     control.prove(root.bound, 1)
     if control.is_over:
-        control.states.offer(key, lambda: root.multipliers.state, last=True)
+        control.states.save(key, root.multipliers.state)
     return root
 
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn._runtime.threads import n_threads
 
 from ..components import undominated
 from ..lp.multipliers import Multipliers
@@ -123,7 +124,11 @@ def no_patterns(n: int) -> Patterns:
 
 
 def patterns_of(
-    numbered: Numbered, keep: NDArray[np.bool_], sizes: NDArray[np.int64], control: SearchControl
+    numbered: Numbered,
+    keep: NDArray[np.bool_],
+    sizes: NDArray[np.int64],
+    control: SearchControl,
+    threads: int | None = None,
 ) -> Patterns | None:
     """Compute the tables of groups of consecutive variables; ``None`` when the control ends that.
 
@@ -137,12 +142,14 @@ def patterns_of(
         Variables in each group.
     control
         Ends the computation between blocks of work.
+    threads
+        Number of threads; as many as there are cores if not given.
     """
     shifts = offsets(sizes)
     starts = offsets(1 << sizes)
     values = np.zeros(starts[-1])
     aside = control.aside()
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor(n_threads(threads)) as pool:
         filled = [
             pool.submit(_fill, values[a:b], numbered, keep, int(shift), int(size), aside)
             for a, b, shift, size in zip(starts[:-1], starts[1:], shifts[:-1], sizes, strict=True)

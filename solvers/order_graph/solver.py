@@ -15,7 +15,7 @@ from math import inf, log
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.checkpoint import State, digest
+from exactlearn._runtime.memory import available_memory
 from exactlearn.errors import TooLargeError
 
 from ..component_solver import ComponentControl, Outcome, Selection
@@ -23,7 +23,6 @@ from ..components import Component
 from ..lp.multipliers import Multipliers
 from .bounds import Scratch, propagate, quick_bound, scratch_for
 from .patterns import (
-    Patterns,
     coupling,
     no_patterns,
     partition,
@@ -38,7 +37,6 @@ from .rows import (
     price,
 )
 from .search import (
-    COLUMNS,
     COUNT,
     EXPANDED,
     FREE,
@@ -52,8 +50,11 @@ from .search import (
     table_bytes,
 )
 
+SHARE = 0.5
+"""Share of the free memory for states when no limit is given."""
+
 MEMORY = 4 * 2**30
-"""Bytes for states when no limit is given."""
+"""Bytes for states where the system does not tell what is free."""
 
 ROUNDING = 1e-10
 """Relative error of a cost, which is a sum of up to some hundred numbers."""
@@ -65,7 +66,7 @@ def solve_component(
     """Solve a component without choices by searches with rising thresholds.
 
     Without multipliers among the options the search is the classical one with the simple heuristic.
-    Memory for states is 4 GiB by default.
+    Memory for states is half of what is free by default.
 
     Raises
     ------
@@ -95,8 +96,11 @@ class _Sweeps:
         self.component, self.control, options = component, control, control.options
         n, kept = component.n_variables, options.kept
         self.rows = (options.multipliers or Multipliers.none(n)).positive()
-        self.memory = MEMORY if options.memory_limit is None else options.memory_limit
+        free = available_memory()
+        half = MEMORY if free is None else int(SHARE * free)
+        self.memory = half if options.memory_limit is None else options.memory_limit
         self.seed, self.parameters = options.seed, options.order_graph
+        self.threads = options.threads
         most_states = self.parameters.most_states
         self.most_states = inf if most_states is None else most_states
         self.keep = np.ones(component.n_candidates, np.bool_) if kept is None else kept.copy()
@@ -105,11 +109,8 @@ class _Sweeps:
         self.position = np.arange(n)
         self.numbered = Numbered.of(component, self.rows, self.position)
         self.patterns = no_patterns(n)
-        self.key = f"order-graph-{component.digest}"
-        self.depends_on = digest(self.keep, self.rows.clusters, self.rows.values, self.rows.counts)
         self.threshold = 0.0
         self.before: tuple[float, int] | None = None
-        self.table: Table | None = None
 
     @property
     def light(self) -> bool:
@@ -131,16 +132,11 @@ class _Sweeps:
         tolerance = ROUNDING * (1.0 + abs(self.priced.loss))
         first_share = self.parameters.first_share
         self.threshold = first_share * goal if goal < inf else max(1.0, 0.01 * self.priced.loss)
-        self._restore()
         while goal > tolerance:
-            if self.table is None:
-                self.threshold = min(self.threshold, goal - tolerance)
+            self.threshold = min(self.threshold, goal - tolerance)
             threshold, swept = self.threshold, self._sweep()
             if swept is None:
-                if self.table is not None:
-                    self.control.states.offer(self.key, self._state, last=True)
                 return self.control.outcome(proven=False, nodes=self.nodes)
-            self.table = None
             if swept.chosen is not None:
                 self.control.improve(swept.chosen)
                 break
@@ -175,41 +171,6 @@ class _Sweeps:
             following = inf if goal == inf else goal
         self.threshold, self.before = following, (threshold, max(1, expanded))
 
-    def _state(self) -> State:
-        """Return the search with the current threshold, to be kept."""
-        assert self.table is not None
-        count = int(self.table.at[COUNT])
-        columns = {name: getattr(self.table, name)[:count] for name in COLUMNS}
-        return {
-            "depends_on": self.depends_on,
-            "threshold": self.threshold,
-            "swept": self.before or (),
-            "nodes": self.nodes,
-            "keep": self.keep,
-            "position": self.position,
-            "heads": self.table.heads,
-            "at": self.table.at,
-            "costs": self.table.costs,
-            **columns,
-            **self.patterns._asdict(),
-        }
-
-    def _restore(self) -> None:
-        """Go on with the search that was kept, if one was."""
-        found = self.control.states.load(self.key)
-        if not found or str(found["depends_on"]) != self.depends_on:
-            return
-        self.threshold, self.nodes = float(found["threshold"]), int(found["nodes"])
-        self.keep, self.position = found["keep"], found["position"]
-        if len(found["swept"]):
-            self.before = (float(found["swept"][0]), int(found["swept"][1]))
-            self._prove(self.before[0])
-        self.numbered = Numbered.of(self.component, self.rows, self.position)
-        self.patterns = Patterns(*(found[name] for name in Patterns._fields))
-        kept = {name: found[name] for name in (*COLUMNS, "heads", "at", "costs")}
-        table = Table(**kept, slots=np.zeros(0, np.int32))
-        self.table = grown(table, 2 * max(len(table.placed), self.parameters.first_states))
-
     def _sweep(self) -> _Swept | None:
         """Search all paths below the threshold; ``None`` when a limit ends that."""
         threshold = self.threshold
@@ -223,7 +184,7 @@ class _Sweeps:
         graph = self.numbered.graph(costs, keep)
         scratch = scratch_for(graph)
         first = self.parameters.first_states
-        table = self.table or new_table(self.component.n_variables, first, threshold)
+        table = new_table(self.component.n_variables, first, threshold)
         while self.control.goes_on():
             expanded = int(table.at[EXPANDED])
             ascents = 0 if self.light else self.parameters.ascents
@@ -241,9 +202,6 @@ class _Sweeps:
             elif why != WORKED:
                 chosen = self._selection(graph, scratch, table, keep)
                 return _Swept(int(table.at[EXPANDED]), chosen)
-            if self.light:  # before that, a search takes no time
-                self.table = table
-                self.control.states.offer(self.key, self._state)
         return None
 
     def _give_up(self, why: str) -> None:
@@ -313,7 +271,7 @@ class _Sweeps:
         self.position = np.argsort(np.argsort(group, kind="stable"), kind="stable")
         self.numbered = Numbered.of(self.component, self.rows, self.position)
         self.keep &= self.priced.reduced < self.gap
-        patterns = patterns_of(self.numbered, self.keep, sizes, self.control)
+        patterns = patterns_of(self.numbered, self.keep, sizes, self.control, self.threads)
         if patterns is None:
             return False
         self.patterns = patterns

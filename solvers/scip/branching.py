@@ -42,9 +42,6 @@ class ArcBranching(Branchrule):
         return self.master.guarded(self._branch, {"result": RESULT.DIDNOTRUN})
 
     def _branch(self) -> dict[str, Any]:
-        if self.master.branch_as_before():
-            return {"result": RESULT.BRANCHED}
-        self.master.keep()
         parent, child, value = self._fractional_arcs()
         if not len(value):
             return {"result": RESULT.DIDNOTRUN}

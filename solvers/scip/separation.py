@@ -3,21 +3,16 @@
 Clusters met before are kept in a pool and looked at first.
 """
 
-from collections.abc import Mapping
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from pyscipopt import Conshdlr, Model
+from pyscipopt import Conshdlr
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
-from pyscipopt.scip import PY_SCIP_ROWORIGINTYPE as ORIGIN
 
 from ..lp.clusters import Counted, Support, short_circuits
 from ..lp.relaxation import cluster_rows
 from ..lp.separation import quick_clusters, separate
 from ..parameters import BranchAndCutParameters
-from ..problem import offsets
 
 if TYPE_CHECKING:
     from .solver import Master
@@ -36,12 +31,10 @@ class Acyclicity(Conshdlr):
         self,
         master: "Master",
         clusters: Counted,
-        cuts: "Cuts | None",
         seed: int,
         parameters: BranchAndCutParameters,
     ) -> None:
         self.master = master
-        self.cuts = cuts
         self.parameters = parameters
         self.pool = clusters
         self.rng = np.random.default_rng(seed)
@@ -54,11 +47,11 @@ class Acyclicity(Conshdlr):
             self.master.model.addVarLocksType(variable, locktype, nlocksneg, nlockspos)
 
     def consinitlp(self, constraints: Any) -> Reply:
-        """Begin with the inequalities of an earlier search, or with the clusters that are known."""
+        """Begin with the clusters that are known."""
         if self.begun:  # SCIP calls again at each node
             return {}
         self.begun = True
-        return self.master.guarded(self._begin, {})
+        return self.master.guarded(lambda: self._add(self.pool, forced=True), {})
 
     def conscheck(
         self,
@@ -86,11 +79,6 @@ class Acyclicity(Conshdlr):
         """Add the most violated cluster inequalities."""
         return self.master.guarded(self._separate, {"result": RESULT.DIDNOTFIND})
 
-    def _begin(self) -> Reply:
-        if self.cuts is None:
-            return self._add(self.pool, forced=True)
-        return self._add_rows(self.cuts, forced=True)
-
     def _judge(self, solution: Any) -> Reply:
         x, _ = self.master.solution(solution)
         support = self.master.support(np.round(x))
@@ -106,8 +94,7 @@ class Acyclicity(Conshdlr):
         return self._add(Counted.of(circuits), forced=True)
 
     def _separate(self) -> Reply:
-        self.master.keep()
-        if self.master.model.getDepth() == 0 and (self.master.open_before or self._tails_off()):
+        if self.master.model.getDepth() == 0 and self._tails_off():
             return {"result": RESULT.DIDNOTRUN}
         x, _ = self.master.relaxed()
         support, n = self.master.support(x), self.master.component.n_variables
@@ -151,55 +138,16 @@ class Acyclicity(Conshdlr):
         endless, sizes = self.master.model.infinity(), found.clusters.sum(axis=1)
         least = np.where(forms, -endless, found.counts)
         most = np.where(forms, sizes - found.counts, endless)
-        cuts = Cuts(starts, items, np.ones(len(items)), np.stack([least, most], axis=1))
-        return self._add_rows(cuts, forced=forced)
-
-    def _add_rows(self, cuts: "Cuts", *, forced: bool) -> Reply:
-        """Add inequalities to the linear program."""
         model, columns = self.master.model, self.master.columns
         cut_off = False
-        for k, (least, most) in enumerate(cuts.sides.tolist()):
+        for k, (lower, upper) in enumerate(zip(least.tolist(), most.tolist(), strict=True)):
             row = model.createEmptyRowUnspec(
-                "cut", lhs=least, rhs=most, local=False, modifiable=False, removable=True
+                "cut", lhs=lower, rhs=upper, local=False, modifiable=False, removable=True
             )
             model.cacheRowExtensions(row)
-            for at in range(cuts.first[k], cuts.first[k + 1]):
-                model.addVarToRow(row, columns[cuts.candidates[at]], cuts.values[at])
+            for c in items[starts[k] : starts[k + 1]].tolist():
+                model.addVarToRow(row, columns[c], 1.0)
             model.flushRowExtensions(row)
             cut_off |= bool(model.addCut(row, forced))
             model.releaseRow(row)
         return {"result": RESULT.CUTOFF if cut_off else RESULT.SEPARATED}
-
-
-class Cuts(NamedTuple):
-    """Inequalities: weighted sums of candidates lie between two sides.
-
-    Attributes
-    ----------
-    first, candidates, values
-        Where the terms of each inequality begin, and end; the terms.
-    sides
-        Lower and upper side of each, shape (cuts, 2).
-    """
-
-    first: NDArray[np.int64]
-    candidates: NDArray[np.int64]
-    values: NDArray[np.float64]
-    sides: NDArray[np.float64]
-
-
-def cuts_of(model: Model, number: Mapping[int, int]) -> Cuts:
-    """Return the inequalities of the linear program that hold at every node of the tree.
-
-    A selection that scores more than the incumbent satisfies them all. ``number`` gives the
-    candidate of each of SCIP's variables, by the variable's index.
-    """
-    origins = (ORIGIN.UNSPEC, ORIGIN.SEPA)  # clusters, and what SCIP's separators add
-    rows = [r for r in model.getLPRowsData() if r.getOrigintype() in origins and not r.isLocal()]
-    columns = chain.from_iterable(row.getCols() for row in rows)
-    return Cuts(
-        first=offsets([row.getNNonz() for row in rows]),
-        candidates=np.array([number[c.getVar().getIndex()] for c in columns], np.int64),
-        values=np.array(list(chain.from_iterable(row.getVals() for row in rows))),
-        sides=np.array([np.subtract((r.getLhs(), r.getRhs()), r.getConstant()) for r in rows]),
-    )

@@ -11,7 +11,7 @@ numbers stay small whatever the scores' offset.
 
 from collections.abc import Callable
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,7 +22,6 @@ from pyscipopt.scip import PY_SCIP_PARAMSETTING as SETTING
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 from pyscipopt.scip import PY_SCIP_STAGE as STAGE
 
-from exactlearn._runtime.checkpoint import State
 from exactlearn.errors import SolverError
 
 from ..component_solver import ComponentControl, Outcome, Selection
@@ -30,14 +29,10 @@ from ..components import Component
 from ..lp.clusters import Counted, Support, take_support
 from ..ordering.solver import OrderSearch
 from ..parameters import BranchAndCutParameters
-from ..problem import offsets
 from .branching import ArcBranching
-from .separation import Acyclicity, Cuts, cuts_of
+from .separation import Acyclicity
 
 T = TypeVar("T")
-
-CALLBACKS = 0.3
-"""Seconds after the time limit in which a callback ends the search before SCIP does."""
 
 PROOFS = ("optimal", "gaplimit", "infeasible")
 """SCIP's ways to say that nothing is better than the incumbent by more than the absolute gap."""
@@ -91,12 +86,8 @@ class Master:
         self.component, self.control, options = component, control, control.options
         seed = options.seed
         self.failure: BaseException | None = None
-        self.ending = False
         self.losses = component.scores[component.first[component.child]] - component.scores
         self.cutoff = np.inf
-        self.key = f"branch-and-cut-{component.digest}"
-        kept = self._kept()
-        self.open_before: list[NDArray[np.int64]] = []
         self.model = new_model(component, self.losses, seed, options.branch_and_cut)
         self.model.setParam("limits/absgap", options.absolute_gap)
         self.x, self.z = add_variables(self.model, component, self.losses)
@@ -104,15 +95,7 @@ class Master:
         add_pair_rows(self.model, component, self.x)
         known = options.multipliers
         clusters = Counted.none(component.n_variables) if known is None else known.counted
-        cuts = None
-        if kept:
-            if len(kept["excluded"]):  # else it had only the root
-                self.open_before = np.split(kept["excluded"], kept["node_first"][1:-1])
-                self.model.setParam("separating/zerohalf/maxroundsroot", 0)
-            control.improve(kept["chosen"])
-            control.prove(float(kept["bound"]))
-            incumbent, cuts = control.incumbent, Cuts(*(kept[name] for name in Cuts._fields))
-        self.acyclicity = Acyclicity(self, clusters, cuts, seed, options.branch_and_cut)
+        self.acyclicity = Acyclicity(self, clusters, seed, options.branch_and_cut)
         self.model.includeConshdlr(
             self.acyclicity, "acyclicity", "no directed cycle is chosen", sepapriority=1000,
             enfopriority=-1000, chckpriority=-1000, sepafreq=1, propfreq=-1, eagerfreq=-1,
@@ -129,67 +112,6 @@ class Master:
         )  # fmt: skip
         if incumbent is not None:
             self._begin_with(incumbent, options.absolute_gap)
-
-    def _kept(self) -> dict[str, NDArray[Any]]:
-        """Return the state of an earlier search that left nothing out which this one looks for."""
-        kept = self.control.states.load(self.key)
-        gap = self.control.options.absolute_gap
-        return kept if kept and float(kept["absolute_gap"]) <= gap else {}
-
-    def keep(self, *, last: bool = False) -> None:
-        """Keep the open nodes and the current one, if that is due, or the search ends here."""
-        can_be = self.model.getStage() == STAGE.SOLVING and self.control.incumbent is not None
-        if can_be and not self.z and not self.open_before:
-            self.control.states.offer(self.key, self._state, last=last)
-
-    def _state(self) -> State:
-        """Return the open nodes as the candidates that the branchings above exclude.
-
-        A candidate that must be chosen stands as its complement, -1 - c. The inequalities of the
-        linear program that hold at every node are kept, too, so that the root is not cut anew.
-        """
-        incumbent = self.control.incumbent
-        assert incumbent is not None
-        leaves, children, siblings = self.model.getOpenNodes()
-        nodes = [
-            self._excluded(n) for n in [self.model.getCurrentNode(), *siblings, *children, *leaves]
-        ]
-        return {
-            **cuts_of(self.model, self.number)._asdict(),
-            "node_first": offsets([len(excluded) for excluded in nodes]),
-            "excluded": np.array(list(chain(*nodes)), np.int64),
-            "chosen": incumbent.chosen,
-            "bound": self.control.bound,
-            "absolute_gap": self.control.options.absolute_gap,
-        }
-
-    def _excluded(self, node: Any) -> list[int]:
-        excluded: list[int] = []
-        while node is not None:
-            branched = node.getParentBranchings()
-            if branched is not None:
-                for variable, _, is_upper in zip(*branched, strict=True):
-                    c = self.number[variable.getIndex()]
-                    excluded.append(c if is_upper else -1 - c)
-            node = node.getParent()
-        return excluded
-
-    @cached_property
-    def number(self) -> dict[int, int]:
-        """The candidate of each of SCIP's variables, by the index that SCIP gives it."""
-        return {v.getIndex(): c for c, v in enumerate(self.columns[: len(self.x)])}
-
-    def branch_as_before(self) -> bool:
-        """Make the nodes that an earlier search has left open; return whether it has left any."""
-        before, self.open_before = self.open_before, []
-        for excluded in before:
-            child = self.model.createChild(0.0, self.model.getLPObjVal())
-            for c in excluded.tolist():
-                if c >= 0:
-                    self.model.chgVarUbNode(child, self.columns[c], 0.0)
-                else:
-                    self.model.chgVarLbNode(child, self.columns[-1 - c], 1.0)
-        return bool(before)
 
     def _begin_with(self, incumbent: Selection, absolute_gap: float) -> None:
         """Look only for selections that beat the incumbent by more than the absolute gap."""
@@ -217,9 +139,6 @@ class Master:
             except BaseException as failure:
                 self.failure = failure
         if self.model.getStage() != STAGE.INITSOLVE:  # where it may not; callbacks follow
-            if not self.ending:
-                self.keep(last=True)
-            self.ending = True
             self.model.interruptSolve()
         return otherwise
 
@@ -275,8 +194,8 @@ class Master:
 
     def optimise(self) -> Outcome:
         """Solve; incumbents and bounds go to the control on the way."""
-        if self.control.left < 1e20:  # callbacks come first, to keep the open nodes
-            self.model.setParam("limits/time", self.control.left + CALLBACKS)
+        if self.control.left < 1e20:
+            self.model.setParam("limits/time", self.control.left)
         self.model.optimize()
         if self.model.getNSols():
             self._take_best()

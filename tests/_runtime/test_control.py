@@ -10,8 +10,15 @@ import pytest
 from click.testing import CliRunner
 
 from exactlearn.__main__ import main
-from exactlearn._runtime.control import Event, SearchControl, terminated_as_interrupted
+from exactlearn._runtime.control import (
+    GRACE,
+    REPEATED,
+    Event,
+    SearchControl,
+    terminated_as_interrupted,
+)
 from exactlearn.commands import query
+from tests.command_line import ENVIRONMENT
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -27,10 +34,23 @@ class TestTermination:
         try:
             with terminated_as_interrupted():
                 signal.raise_signal(signal.SIGTERM)
-                assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
         finally:
             signal.signal(signal.SIGINT, usual)
         assert seen == [signal.SIGINT]
+
+    @pytest.mark.parametrize("heard", [signal.default_int_handler, signal.SIG_IGN])
+    def test_the_second_sigterm_raises_and_one_that_is_sent_twice_does_not(self, heard):
+        usual = signal.signal(signal.SIGINT, heard)
+        try:
+            with terminated_as_interrupted(), SearchControl().running() as control:
+                for _ in range(2):
+                    signal.raise_signal(signal.SIGTERM)
+                    assert control.is_stopped
+                time.sleep(REPEATED)
+                with pytest.raises(KeyboardInterrupt):
+                    signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.signal(signal.SIGINT, usual)
 
     def test_where_ctrl_c_is_ignored_sigterm_interrupts_all_the_same(self):
         usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -69,7 +89,7 @@ class TestTermination:
 
 
 STUCK = """
-import sys
+import hashlib, signal, sys, time
 from pathlib import Path
 from exactlearn._runtime import control
 from exactlearn._runtime.kernel import kernel
@@ -81,27 +101,59 @@ def mixed(steps):
         number = (number ^ step) * 25214903917 + 11
     return number
 
-control.UNFINISHED.add(Path(sys.argv[1]))
-with control.terminated_as_interrupted(), control.ended_by_signal():
-    mixed(1)
-    print("ready", flush=True)
+def loop():
+    while True:
+        try:
+            time.sleep(1e-3)
+        except BaseException:
+            pass  # as libraries do that call back
+
+def library():
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2 ** 31 - 1)
+
+def compiled():
     mixed(1 << 40)
+
+mixed(1)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell ignores it
+control.UNFINISHED.add(Path(sys.argv[3]))
+with control.terminated_as_interrupted(), control.SearchControl().running():
+    with control.ended_by_signal(int(sys.argv[1])):
+        print("ready", flush=True)
+        globals()[sys.argv[2]]()
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_a_signal_ends_what_a_kernel_keeps_from_hearing_it(tmp_path):
+@pytest.mark.parametrize(
+    ("sent", "count", "stuck"),
+    [
+        ("SIGTERM", 1, "compiled"),
+        ("SIGTERM", 2, "compiled"),
+        ("SIGTERM", 2, "loop"),
+        ("SIGINT", 2, "library"),
+        ("SIGINT", 2, "loop"),
+    ],
+)
+def test_a_signal_ends_what_never_hears_it(tmp_path, sent, count, stuck):
     script, unfinished = tmp_path / "stuck.py", tmp_path / "model.tmp"
     script.write_text(STUCK)
     unfinished.write_text("half")
-    words = [sys.executable, script, unfinished]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
-        assert run.stdout.readline() == "ready\n"
-        time.sleep(0.5)  # until the kernel runs
-        run.send_signal(signal.SIGTERM)
-        told = run.communicate(timeout=60)[1]
-    assert run.returncode == 130
-    assert told == "Interrupted.\n"
+    words = [sys.executable, script, str(count), stuck, unfinished]
+    with subprocess.Popen(
+        words, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        try:
+            assert run.stdout.readline() == "ready\n"
+            time.sleep(0.5)  # until it is stuck
+            for _ in range(count):
+                assert run.poll() is None  # the first of two leaves time to end with an answer
+                run.send_signal(getattr(signal, sent))
+                time.sleep(GRACE + 0.5)
+            told = run.communicate(timeout=60)[1]
+        finally:
+            run.kill()
+    assert (run.returncode, told) == (130, "Interrupted.\n")
     assert not unfinished.exists()
 
 

@@ -14,7 +14,13 @@ import pytest
 from numba import TypingError
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import _only_process, in_place_kernel, kernel, overwrite
+import exactlearn
+from exactlearn._runtime.kernel import (
+    _only_process,
+    in_place_kernel,
+    kernel,
+    overwrite,
+)
 
 INNER = (
     "from exactlearn._runtime.kernel import kernel\n\n@kernel\ndef inner(x):\n    return x + {}\n"
@@ -48,10 +54,16 @@ def long_pair(n):
     return np.full(2, total), np.arange(3)
 
 
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    """Keep what processes of a test compile in a folder of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
 def start(folder: Path, command: str, **streams: int) -> subprocess.Popen[str]:
     path = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(Path(__file__).parents[2])!r}]"
     imports = "from outer_kernel import outer; from exactlearn._runtime.kernel import is_compiled"
-    words = [sys.executable, "-c", f"{path}; {imports}; {command}"]
+    words = [sys.executable, "-B", "-c", f"{path}; {imports}; {command}"]
     return subprocess.Popen(words, text=True, stdout=subprocess.PIPE, **streams)
 
 
@@ -76,6 +88,43 @@ def test_a_kernel_has_an_entry_from_python_only_where_python_calls_it(tmp_path):
     called = f"{compiled}; print(inner(1), is_compiled(inner))"
     assert start(tmp_path, called).communicate()[0].strip() == "False 2 True"
     assert start(tmp_path, called).communicate()[0].strip() == "True 2 True"
+
+
+TUPLE = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    {}: float\n    {}: float\n"
+READER = """from exactlearn._runtime.kernel import kernel
+from pair import Pair
+@kernel
+def outer(pair: Pair) -> float:
+    return pair.left
+"""
+
+
+def test_a_change_of_the_fields_of_a_named_tuple_is_seen(tmp_path):
+    """Fields of equal type that changed places had left the machine code of before."""
+    (tmp_path / "outer_kernel.py").write_text(READER)
+    for fields in (("left", "right"), ("right", "left")):
+        (tmp_path / "pair.py").write_text(TUPLE.format(*fields))
+        command = "from pair import Pair; print(outer(Pair(left=1.0, right=2.0)))"
+        assert start(tmp_path, command).communicate()[0].strip() == "1.0"
+
+
+def test_kernels_lie_among_the_files_of_the_user(tmp_path, monkeypatch):
+    """In the package they shadowed, once it was uninstalled, the one that was installed next."""
+    (tmp_path / "outer_kernel.py").write_text(OUTER)
+    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
+    caches = Path(os.environ["XDG_CACHE_HOME"]) / "exactlearn"
+    for name, prefix in (("gone", "no folder"), ("other", sys.base_prefix)):
+        (caches / name).mkdir(parents=True)
+        (caches / name / "environment").write_text(prefix)
+    assert run(tmp_path) == "False 20 True"
+    (environment,) = {folder.name for folder in caches.iterdir()} - {"other"}
+    before = caches / environment / "earlier-version"
+    (version,) = (f for f in (caches / environment).iterdir() if f.is_dir())
+    version.rename(before)
+    assert run(tmp_path) == "False 20 True"
+    assert version.is_dir()
+    assert not before.exists()
+    assert not list(Path(exactlearn.__file__).parent.rglob("*.nb[ic]"))
 
 
 LIBRARY = """from exactlearn._runtime.kernel import kernel
@@ -165,6 +214,46 @@ def test_an_interrupt_while_a_kernel_is_compiled_is_not_lost(tmp_path):
         assert process.communicate() == ("interrupted False\n", "")
 
 
+STOPPED = """
+import os, signal
+from exactlearn._runtime.compilation_notice import COMPILATIONS
+from exactlearn._runtime.control import Event, SearchControl
+from exactlearn._runtime.kernel import is_compiled
+from inner_kernel import inner
+from outer_kernel import outer
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell ignores it
+COMPILATIONS.listener = lambda: COMPILATIONS.is_first and os.kill(os.getpid(), signal.SIGINT)
+try:
+    with SearchControl().running() as control:
+        if {incumbent}:
+            control.state = lambda: Event(0.0, 0.0, 0.0, 0, ((),))
+            control.record()
+        print(inner(1))
+        print(outer(1))
+except KeyboardInterrupt:
+    print("interrupted")
+print(control.is_stopped, is_compiled(inner), is_compiled(outer))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_ends_a_search_after_the_kernel_that_is_compiled(tmp_path):
+    """The search went on to compile all others, for up to a minute."""
+    (tmp_path / "outer_kernel.py").write_text(OUTER)
+    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
+    with start(tmp_path, STOPPED.format(incumbent=False)) as process:
+        assert process.communicate()[0] == "interrupted\nTrue True False\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_while_a_kernel_is_compiled_leaves_the_incumbent(tmp_path):
+    (tmp_path / "outer_kernel.py").write_text(OUTER)
+    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
+    with start(tmp_path, STOPPED.format(incumbent=True)) as process:
+        assert process.communicate()[0] == "2\n20\nTrue True True\n"
+
+
 def loaded(file: Path):
     """Return the kernel of a file, as a new process would load it."""
     spec = importlib.util.spec_from_file_location("inner_kernel", file)
@@ -196,11 +285,13 @@ def flip(file: Path) -> None:
         pytest.param(Path.unlink, id="absent"),
     ],
 )
-def test_a_damaged_cache_is_built_anew(tmp_path, suffix, damage):
+def test_a_damaged_cache_is_built_anew(tmp_path, monkeypatch, suffix, damage):
+    folder = tmp_path / "exactlearn"
+    monkeypatch.setattr("exactlearn._runtime.kernel.cache_folder", lambda: folder)
     file = tmp_path / "inner_kernel.py"
     file.write_text(INNER.format(1))
     assert loaded(file)(1) == 2
-    (cached,) = (tmp_path / "__pycache__").rglob(f"*.{suffix}")
+    (cached,) = folder.rglob(f"*.{suffix}")
     damage(cached)
     again, then = loaded(file), loaded(file)
     assert (again(1), then(1)) == (2, 2)
@@ -229,7 +320,7 @@ def test_a_lock_that_never_opens_is_not_waited_for_long(tmp_path, monkeypatch):
 def test_a_kernel_compiles_once_for_all_constants_and_widths_of_integers():
     assert both_ways(3) == (4, 2, 5)
     # the caller may come from the disk, where its callee then lies, too
-    assert len(list(shifted.callee.lock.parent.rglob("*.shifted-*.nbc"))) == 1
+    assert len(list(shifted.callee.lock.parent.rglob("shifted-callee.*.nbc"))) == 1
 
 
 def test_a_vector_is_overwritten_also_where_it_has_strides():

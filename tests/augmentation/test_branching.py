@@ -1,12 +1,16 @@
 """Bounds of families over all completions, Lagrange multipliers, and the search built on them."""
 
+import signal
+from dataclasses import replace
 from itertools import product
+from math import inf
 
 import numpy as np
 import pytest
 
 from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn.augmentation import FamilyRules, augment
+from exactlearn.augmentation.branch_and_bound import search
 from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, place_rows
 from exactlearn.augmentation.branch_and_bound.incomplete_families import IncompleteFamilies
 from exactlearn.augmentation.branch_and_bound.lagrangian_dual import solve_dual, subgradient_method
@@ -17,6 +21,7 @@ from exactlearn.augmentation.branch_and_bound.multipliers import (
 )
 from exactlearn.augmentation.branch_and_bound.node_relaxation import NodeRelaxation
 from exactlearn.augmentation.branch_and_bound.restricted_master import RestrictedMaster
+from exactlearn.augmentation.parameters import BranchingParameters
 from exactlearn.augmentation.task import Task, merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
@@ -24,7 +29,7 @@ from exactlearn.formats.table import read_dataset
 from exactlearn.scoring.scores import BIC, BDeu, score_family
 from exactlearn.solvers.lp.multipliers import Multipliers, reaching
 from tests.augmentation_oracle import allowed_dags, best_per_completion, random_table
-from tests.killing import KilledError, killing
+from tests.interrupts import Looks
 
 SCORES = [BDeu(1.0), BIC(), BDeu(8.0)]
 
@@ -195,6 +200,24 @@ def test_multipliers_bound_every_solution_and_close_much_of_the_gap(seed, steps)
     np.testing.assert_allclose(hole_states, 1.0, atol=1e-6)
 
 
+@pytest.mark.parametrize("looks", [1, 6, 30])
+def test_no_local_completion_enters_once_the_search_is_over(looks, monkeypatch):
+    task, _ = random_task(4)
+    families, control = IncompleteFamilies.of(task), Looks(looks)
+    node = NodeRelaxation.of(families, MissingCells.of(task.dataset), 1000)
+    none = Multipliers.none(families.n_variables)
+    before = node.adjusted(none).total
+    anchor = [families.number(i, ()) for i in range(families.n_variables)]
+    master = RestrictedMaster(families, node.cells, anchor, np.zeros(len(node.cells.rows), int))
+    entered = []
+    monkeypatch.setattr(master, "add", lambda completion: entered.append(control.looks))
+    node = replace(node, families=replace(families, control=control))
+    multipliers = subgradient_method(master, node, none, -inf, lambda _: None, 100)
+    assert control.is_over
+    assert all(left >= 0 for left in entered)
+    assert node.adjusted(multipliers).total <= before + 1e-9
+
+
 def test_fourteen_missing_cells_in_one_column_are_no_obstacle():
     rng = np.random.default_rng(3)
     data = random_table(rng, 8, 60, 1, 3)
@@ -228,31 +251,53 @@ def test_too_many_families_are_refused():
         augment(data, BDeu(1.0), method="branching", max_parents=6)
 
 
-@pytest.mark.parametrize("every", [1, 2])
-def test_a_killed_search_goes_on(every, tmp_path, monkeypatch):
-    kills = killing(monkeypatch)
-    table = read_dataset("asia-mnar").part(slice(40))
-    expected = augment(table, BDeu(1.0), max_parents=2)
-    kills |= {"search": "branching", "most": 6}
-    found = None
-    while found is None:
-        kills["left"] = every
-        try:
-            found = augment(table, BDeu(1.0), max_parents=2, checkpoint=tmp_path)
-        except KilledError:
-            continue
-    assert kills["kills"] > 1
-    assert found.status == expected.status == "optimal"
-    assert found.score == pytest.approx(expected.score, abs=1e-9)
-    assert not list(tmp_path.glob("branching-*"))
+def test_a_folder_of_another_search_changes_no_optimum(tmp_path, monkeypatch):
+    """The same codes with other declared states, then other scores and limits, in one folder."""
+    taken_up, load = [], Checkpoint.load
+    monkeypatch.setattr(
+        Checkpoint, "load", lambda self, key: taken_up.append(load(self, key)) or taken_up[-1]
+    )
+    table = read_dataset("asia-mnar").part(slice(30))
+    states = tuple((*s, "other") if v in (2, 5) else s for v, s in enumerate(table.states))
+    wider = Dataset(table.codes, table.names, states)
+
+    def stopped(event):
+        if event.nodes > 1:
+            signal.raise_signal(signal.SIGINT)
+
+    first = augment(table, BDeu(5.0), max_parents=2, checkpoint=tmp_path, on_event=stopped)
+    assert first.status == "interrupted"
+    for data, score, most in (
+        (wider, BDeu(5.0), 2),
+        (table, BDeu(5.0), 2),
+        (table, BDeu(2.0), 2),
+        (table, BIC(), 2),
+        (table, BDeu(5.0), 1),
+    ):
+        fresh = augment(data, score, max_parents=most)
+        found = augment(data, score, max_parents=most, checkpoint=tmp_path)
+        assert found.status == fresh.status == "optimal"
+        assert found.score == pytest.approx(fresh.score, abs=1e-9)
+        assert not any(taken_up)
 
 
-def test_open_nodes_are_those_of_one_table_score_and_rules(tmp_path, monkeypatch):
-    loaded = []
-    monkeypatch.setattr(Checkpoint, "load", lambda self, key: loaded.append(key) or {})
-    table = read_dataset("asia-mnar").part(slice(12))
-    for score, most in ((BDeu(1.0), 2), (BDeu(2.0), 2), (BDeu(1.0), 1), (BIC(), 2)):
-        augment(table, score, max_parents=most, checkpoint=tmp_path)
-        augment(table.part(slice(11)), score, max_parents=most, checkpoint=tmp_path)
-    keys = [key for key in loaded if key.startswith("branching-")]
-    assert len(keys) == len(set(keys)) == 8
+def test_every_node_counts_and_the_climb_runs_at_ever_fewer(monkeypatch):
+    calls = {"solve_dual": 0, "climb": 0}
+
+    def counted(name):
+        function = getattr(search, name)
+
+        def call(*arguments, **options):
+            calls[name] += 1
+            return function(*arguments, **options)
+
+        monkeypatch.setattr(search, name, call)
+
+    for name in calls:
+        counted(name)
+    table = random_table(np.random.default_rng(1), 4, 16, 12, 3)
+    fractional = BranchingParameters(many_cells=1, fractional=0.0, most_rounds=1, steps=0)
+    found = augment(table, BDeu(1.0), max_parents=2, branching=fractional)
+    assert found.status == "optimal"
+    assert found.nodes == calls["solve_dual"] - 1 > 8  # but for that of the root
+    assert calls["climb"] <= found.nodes.bit_length()

@@ -9,7 +9,6 @@ from exactlearn.bayesnet.row_completion import (
     draw_completions,
     log_likelihood_cells,
     most_probable_completion,
-    observed_log_likelihood_rows,
     posterior_cells,
 )
 from exactlearn.data.dataset import Dataset
@@ -71,11 +70,11 @@ def test_likelihoods_of_observed_cells_agree_with_the_full_joint(seed, monkeypat
     table = Dataset(codes, network.names, network.states)
     full = joint(network)
     sums = [full[tuple(slice(None) if c < 0 else c for c in row)].sum() for row in codes]
-    found = observed_log_likelihood_rows(network, table)
+    found = network.log_likelihood_rows(table)
     np.testing.assert_allclose(np.exp(found), sums, rtol=1e-11)
     assert np.array_equal(np.isneginf(found), np.array(sums) == 0)
     monkeypatch.setattr(row_completion, "ROWS_AT_ONCE", 3)
-    np.testing.assert_array_equal(observed_log_likelihood_rows(network, table), found)
+    np.testing.assert_array_equal(network.log_likelihood_rows(table), found)
 
 
 def test_the_estimated_cost_of_a_log_likelihood_counts_the_cells_of_all_parts():

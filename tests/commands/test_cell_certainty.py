@@ -5,9 +5,12 @@ from math import log
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import exactlearn as el
+from exactlearn.__main__ import main
 from exactlearn.augmentation.incumbent import total_score
+from exactlearn.commands import augment as command
 from exactlearn.instances import locate
 from tests.command_line import run, run_json
 
@@ -49,6 +52,16 @@ def test_augment_and_run_say_it(tmp_path) -> None:
     assert all(cell["loss_of_next_best"] >= -1e-9 for cell in ran["completion"])
     assert all(0 < cell["posterior"] <= 1 for cell in ran["completion"])
     assert ran["posterior"] == record["posterior"]
+
+
+def test_posteriors_for_which_no_time_is_left_are_left_out(monkeypatch) -> None:
+    monkeypatch.setattr(command, "LATE", 0.0)
+    words = ["augment", "cancer-mcar", "--ess", "1", "--time-limit", "0", "--json"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 3, done.output
+    assert "EM was not done in time" in done.stderr
+    cells = json.loads(done.stdout)["completion"]
+    assert all("loss_of_next_best" in cell and "posterior" not in cell for cell in cells)
 
 
 def test_impute_gives_the_ratio_of_the_probabilities() -> None:

@@ -17,22 +17,21 @@ from exactlearn.__main__ import COMMANDS, main
 from exactlearn.augmentation.incumbent import Incumbent
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
 from exactlearn.bayesnet.em import NetworkEM, fit_em
-from exactlearn.bayesnet.em_variances import em_standard_errors
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.smoothing_choice import choose_smoothing
 from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.sections import Reading
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif
+from exactlearn.formats.graph_file import write_graph
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.missingness_file import read_missingness
-from exactlearn.formats.models import write_model
 from exactlearn.formats.pdg_json import read_pdg
 from exactlearn.formats.table import read_dataset
 from exactlearn.instances import bundled, folder, locate, path
 from exactlearn.pdg.compile.forest_search import ForestSearch
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.refine import ParameterEM
-from tests.bayesnet.test_loopy_propagation import grid, hidden
 from tests.command_line import (
     ENVIRONMENT,
     PATIENCE,
@@ -180,7 +179,7 @@ class TestSolve:
     def test_an_unknown_suffix_is_refused_before_the_work(self, tables):
         printed = fails("solve", tables / "full.csv", "-o", "x.xls")
         assert "found '.xls'" in printed
-        assert all(suffix in printed for suffix in (".bif,", ".xdsl,", ".json,"))
+        assert all(suffix in printed for suffix in (".bif,", ".net,", ".json,"))
 
     def test_a_limit_leaves_a_feasible_answer_and_status_3(self, hard_scores, tmp_path):
         words = ("solve", hard_scores, "--solver", "scip", "--time-limit", 2)
@@ -308,6 +307,7 @@ def test_fit_complete_and_em(tables, tmp_path):
         "log_likelihood_before",
         "converged",
         "starts",
+        "smoothing",
     ]
     assert list(em) == wanted
     assert em["iterations"] > 0
@@ -315,6 +315,21 @@ def test_fit_complete_and_em(tables, tmp_path):
     assert read_pdg(tmp_path / "refined.pdg.json").n_variables == 5
     printed = fails("fit", tmp_path / "model.pdg.json", tables / "full.csv", "--method", "complete")
     assert "fits a network" in printed
+
+
+@pytest.mark.parametrize("suffix", [".json", ".json.gz"])
+@pytest.mark.parametrize("table", ["full", "holes"])
+def test_fit_takes_a_graph_without_parameters(tables, tmp_path, table, suffix):
+    network, rows = read_bif("cancer"), tables / f"{table}.csv"
+    graph = tmp_path / f"graph{suffix}"
+    write_graph(network.structure.reordered(sorted(network.names)), graph)
+    words = ("--json", "-o", tmp_path / "fitted.bif")
+    record = run_json("fit", graph, rows, *words)
+    expected = run_json("fit", "cancer", rows, *words[:1])
+    assert record["log_likelihood"] == pytest.approx(expected["log_likelihood"])
+    assert set(read_bif(tmp_path / "fitted.bif").structure.arcs) == set(network.structure.arcs)
+    run("convert", rows, "-o", tmp_path / "part.csv", "--drop", "Xray")
+    assert "no column 'Xray'" in fails("fit", graph, tmp_path / "part.csv")
 
 
 def test_fit_complete_counts_each_family_in_the_rows_that_observe_it(tmp_path):
@@ -450,47 +465,6 @@ def test_fit_by_a_missingness_graph(wind):
     assert "has none; add the statement 'v <- ...'" in fails(*words, "--missingness", "h <-")
 
 
-def test_fit_by_deletion_gives_standard_errors(wind):
-    words = ("fit", wind / "net.bif", wind / "wind.csv", "--smoothing", 0, "--standard-errors")
-    errors = run_json(*words, "--method", "d-mcar")["standard_errors"]
-    height = np.array([9, 4, 9]) / 22
-    assert errors["h"] == pytest.approx(np.sqrt(height * (1 - height) / 22).tolist())
-    assert len(errors["v"]) == 5
-    assert "--standard-errors: method 'em-bp' takes none" in fails(*words, "--method", "em-bp")
-
-
-def test_fit_by_em_gives_standard_errors(wind, monkeypatch):
-    words = ("fit", wind / "net.bif", wind / "wind.csv", "--standard-errors")
-    done = run_json(*words, "--smoothing", 0.5, "-o", wind / "fitted.bif")
-    expected = em_standard_errors(
-        load_for(wind / "wind.csv", Reading(), read_bif(wind / "net.bif")),
-        read_bif(wind / "fitted.bif"),
-        smoothing=0.5,
-    )
-    assert done["standard_errors"] == {
-        "v": pytest.approx(expected[0].tolist()),
-        "h": pytest.approx(expected[1].tolist()),
-    }
-    fitted, printed = read_bif(wind / "fitted.bif"), run(*words, "--smoothing", 0.5)
-    rows = [line.split() for line in printed.splitlines()]
-    for place, error in np.ndenumerate(expected[0]):
-        above = zip(fitted.parents[0], place, strict=False)
-        given = [word for p, k in above for word in (fitted.names[p], "=", fitted.states[p][k])]
-        figures = [f"{fitted.tables[0][place]:.4f}", f"{error:.4f}"]
-        assert ["v", *given, fitted.states[0][place[-1]], *figures] in rows
-    assert "of a network without a missingness graph" in fails(
-        *words, "--missingness", "v <- h", "--method", "em"
-    )
-    found = run_json(*words, "--missingness", "v <- h")
-    assert found["standard_errors"].keys() == {"v", "h"}
-    monkeypatch.setattr(
-        "exactlearn.commands.fit.em_standard_errors", lambda *_, **__: press_ctrl_c()
-    )
-    done = run_json(*words, status=130)
-    assert "standard_errors" not in done
-    assert "log_likelihood" in done
-
-
 def test_fit_by_deletion_shows_what_other_estimators_did(wind):
     text = (wind / "wind.csv").read_text().replace("v4,h1", "?,h1").replace("v3,h1", "?,h1")
     (wind / "wind.csv").write_text(text)
@@ -506,7 +480,7 @@ def test_fit_by_deletion_needs_no_inference(wind, monkeypatch):
     def too_large(*_):
         raise TooLargeError("tables of 1e+17 cells")
 
-    monkeypatch.setattr("exactlearn.commands.fit.observed_log_likelihood_rows", too_large)
+    monkeypatch.setattr(BayesianNetwork, "log_likelihood_rows", too_large)
     words = ("fit", wind / "net.bif", wind / "wind.csv", "--method", "d-mar", "-o", wind / "o.bif")
     assert run_json(*words)["log_likelihood"] is None
     assert read_bif(wind / "o.bif").n_variables == 2
@@ -621,30 +595,6 @@ def test_em_from_several_starts(tables, tmp_path, monkeypatch):
     graph = tmp_path / "model.pdg.json"
     run("compile", "cancer", "-o", graph)
     assert len(run_json("fit", graph, tables / "holes.csv", "--starts", 2)["starts"]) == 2
-
-
-def test_em_where_inference_is_too_large(tables, tmp_path):
-    rng = np.random.default_rng(4)
-    network = grid(40, rng)
-    table = hidden(network, 0.75, 3, rng)
-    write_model(network, tmp_path / "grid.bif")
-    lines = (",".join("01?"[c] for c in row) for row in table.codes)
-    (tmp_path / "rows.csv").write_text("\n".join([",".join(network.names), *lines]))
-    words = ("fit", tmp_path / "grid.bif", tmp_path / "rows.csv", "--method")
-    printed = fails(*words, "em")
-    assert "tables of" in printed
-    assert "--method em-bp" in printed
-    found = run_json(*words, "em-bp", "--iterations", 1)
-    assert (found["approximate"], found["approximate_rows"]) == (True, 1.0)
-    assert 0 <= found["unconverged_rows"] <= 1
-    assert np.isfinite(found["log_likelihood"])
-
-    small = ("fit", "cancer", tables / "holes.csv", "--method")
-    exact, same = (run_json(*small, method) for method in ("em", "em-bp"))
-    assert (same["approximate"], same["log_likelihood"]) == (False, exact["log_likelihood"])
-    run("compile", "cancer", "-o", tmp_path / "model.pdg.json")
-    graph = ("fit", tmp_path / "model.pdg.json", tables / "holes.csv")
-    assert "exact at any size" in fails(*graph, "--method", "em-bp")
 
 
 def test_em_from_a_named_start(tables, tmp_path):

@@ -15,7 +15,7 @@ from exactlearn.instances import locate
 from exactlearn.pdg.compile import compile as compilation
 from exactlearn.pdg.compile.compile import compile_and_check
 from exactlearn.pdg.compile.forest_search import ForestSearch
-from tests.command_line import fails, read_record, run, run_json
+from tests.command_line import fails, run, run_json
 
 
 def test_a_merge_budget_gives_a_smaller_graph_and_the_frontier(tmp_path):
@@ -57,13 +57,6 @@ def test_merging_by_rows(tmp_path):
     assert far["effective_size"] < plain["effective_size"]
 
 
-def test_fractions_stand_in_the_record(tmp_path):
-    record = run_json("compile", "asia", "--exact", "-o", tmp_path / "record.json")
-    assert "49/50" in record["exact_parameters"]
-    assert record["max_error"] < 1e-12
-    assert read_record(tmp_path / "record.json") == record
-
-
 def test_a_time_limit_and_a_root():
     record = run_json("compile", "asia", "--time-limit", "0", "--root", "lung")
     assert record["max_error"] < 1e-12
@@ -73,7 +66,6 @@ def test_a_time_limit_and_a_root():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--exact", "--merge-budget", "1"), "--exact compiles without loss"),
         (("--frontier", "x.txt"), "expected a file name ending in .csv"),
         (("--size-weight", "2"), "2.0 is not in the range"),
         (("--size-weight", "0.5"), "give these by --data"),
@@ -124,8 +116,25 @@ def test_an_interrupt_after_the_first_graph_writes_it_where_no_time_is_left(tmp_
     monkeypatch.setattr(command, "ended_by_signal", watched)
     monkeypatch.setattr(compilation, "max_error", interrupted)
     graph = tmp_path / "x.pdg.json"
-    run("compile", "asia", "--time-limit", "0", "-o", graph)
+    run("compile", "asia", "--time-limit", "0", "-o", graph, status=130)
     assert read_pdg(graph).effective_size > 0
+
+
+def test_a_graph_too_large_to_write_in_time_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "WRITE_TIME", 1.0)
+    monkeypatch.setattr(compilation, "CHECK_TIME", 1.0)
+    graph, record = tmp_path / "x.pdg.json", tmp_path / "x.json"
+    words = ["compile", "asia", "--time-limit", "1", "-o", str(graph), "--json"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 3, done.output
+    assert not graph.exists()
+    assert json.loads(done.stdout)["max_error"] is None
+    assert "cells is not written" in done.stderr
+    assert "not compared with the network" in done.stderr
+    run("compile", "asia", "--time-limit", "1", "-o", record)
+    assert json.loads(record.read_text())["effective_size"] >= 40
+    run("compile", "asia", "-o", graph)  # without a limit
+    assert read_pdg(graph).effective_size >= 40
 
 
 def test_an_interrupt_of_the_writing_loses_no_graph(tmp_path, monkeypatch):

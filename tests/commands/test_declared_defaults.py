@@ -33,7 +33,7 @@ def test_names():
     assert get_args(declarations.SizeName) == SIZES
     assert get_args(declarations.KindName) == get_args(Kind)
     assert get_args(declarations.Aggregation) == get_args(Aggregation)
-    assert get_args(declarations.FitMethod) == ("complete", "em", "em-bp", *DELETION_METHODS)
+    assert get_args(declarations.FitMethod) == ("complete", "em", *DELETION_METHODS)
 
 
 def test_numbers():

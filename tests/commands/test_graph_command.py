@@ -47,7 +47,7 @@ def test_arcs_are_printed_with_their_class() -> None:
 
 
 @pytest.mark.parametrize("kind", ["dag", "pattern", "cpdag"])
-@pytest.mark.parametrize("suffix", ["json", "dot", "gv", "txt"])
+@pytest.mark.parametrize("suffix", ["json", "json.gz"])
 def test_each_kind_is_written_and_read(kind, suffix, tmp_path) -> None:
     path = tmp_path / f"g.{suffix}"
     found = run_json("graph", "asia", "--to", kind, "-o", path)
@@ -59,9 +59,8 @@ def test_each_kind_is_written_and_read(kind, suffix, tmp_path) -> None:
     assert ("covered" in found) == (kind == "dag")
 
 
-@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
+@pytest.mark.parametrize("suffix", ["svg", "dot"])
 def test_figures_have_undirected_edges(suffix, tmp_path) -> None:
-    pytest.importorskip("matplotlib")
     for kind in ("dag", "cpdag"):
         run("graph", "asia", "--to", kind, "-o", tmp_path / f"{kind}.{suffix}")
     sizes = [(tmp_path / f"{kind}.{suffix}").stat().st_size for kind in ("dag", "cpdag")]
@@ -102,7 +101,7 @@ def test_answers_are_the_same_for_all_members_of_a_class(tmp_path) -> None:
     words = ("--separated", "smoke", "--given", "lung,bronc", "--variable", "either", "--boundary")
     answers = []
     for k, kind in enumerate(("dag", "pattern", "cpdag")):
-        path = tmp_path / f"{k}.txt"
+        path = tmp_path / f"{k}.json"
         write_graph(NamedGraph.of(ASIA.names, ASIA.parents).as_kind(kind), path)
         found = run_json("graph", path, *words)
         answers.append([found[key] for key in ("separated", "inclusion_boundary", "class_size")])
@@ -111,21 +110,21 @@ def test_answers_are_the_same_for_all_members_of_a_class(tmp_path) -> None:
 
 
 def test_names_with_marks_are_found(tmp_path) -> None:
-    write_graph(SPECIAL, tmp_path / "g.txt")
+    write_graph(SPECIAL, tmp_path / "g.json")
     words = ("--separated", '"x, y"', "--given", "a -> b", "--variable", 'c "d"')
-    found = run_json("graph", tmp_path / "g.txt", *words)
+    found = run_json("graph", tmp_path / "g.json", *words)
     assert found["separated"]["separated"] == ['c "d"']
     assert found["blanket"]["parents"] == ["a -> b"]
-    text = run("graph", tmp_path / "g.txt", *words)
+    text = run("graph", tmp_path / "g.json", *words)
     assert "x, y given a -> b" in text
 
 
 def test_a_reference_may_order_its_variables_otherwise(tmp_path) -> None:
-    (tmp_path / "a.txt").write_text("a -> b\nb -> c\n")
-    (tmp_path / "b.txt").write_text("c b a\na -> b\nc -> b\n")
-    found = run_json("graph", tmp_path / "a.txt", "--reference", tmp_path / "b.txt")["comparison"]
+    write_graph(NamedGraph.of("abc", [(), (0,), (1,)]), tmp_path / "a.json")
+    write_graph(NamedGraph.of("cba", [(), (0, 2), ()]), tmp_path / "b.json")
+    found = run_json("graph", tmp_path / "a.json", "--reference", tmp_path / "b.json")["comparison"]
     assert (found["shd"], found["cpdag_shd"], found["arc_f1"], found["edge_f1"]) == (1, 2, 0.5, 1)
-    text = run("graph", tmp_path / "a.txt", "--reference", tmp_path / "b.txt")
+    text = run("graph", tmp_path / "a.json", "--reference", tmp_path / "b.json")
     assert "precision 0.500" in text
 
 
@@ -137,16 +136,16 @@ def test_results_of_learners_are_read(tmp_path) -> None:
 
 
 def test_a_graph_without_arcs_has_its_facts(tmp_path) -> None:
-    (tmp_path / "g.txt").write_text("a b\n")
-    assert "class size" in run("graph", tmp_path / "g.txt", "--boundary")
-    found = run_json("graph", tmp_path / "g.txt", "--reference", tmp_path / "g.txt")
+    write_graph(NamedGraph.of("ab", [(), ()]), tmp_path / "g.json")
+    assert "class size" in run("graph", tmp_path / "g.json", "--boundary")
+    found = run_json("graph", tmp_path / "g.json", "--reference", tmp_path / "g.json")
     assert found["comparison"]["arc_f1"] is None
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("asia", "-o", "x.bif"), "--output x.bif: expected a file name ending in .json, .dot"),
+        (("asia", "-o", "x.bif"), "--output x.bif: expected a file name ending in .json, .svg"),
         (("asia", "--variable", "lunk"), "no variable 'lunk'; did you mean 'lung'?"),
         (("asia", "--separated", "smok"), "--separated: no variable 'smok'; did you mean 'smoke'"),
         (("asia", "--separated", "lung", "--given", "lung"), "'lung' is in --separated, too"),
@@ -154,7 +153,7 @@ def test_a_graph_without_arcs_has_its_facts(tmp_path) -> None:
         (("asia", "--independent", "lung|smoke"), "expected 'A, B | C, D'"),
         (("asia", "--reference", "cancer"), "cancer: 'Pollution' is no variable"),
         (("asia-mnar",), "no bundled .bif instance of that name"),
-        (("none.dot",), "none.dot: no such file"),
+        (("none.json",), "none.json: no such file"),
         (("asia", "--to", "tree"), "'tree' is not one of 'dag', 'pattern', 'cpdag'"),
     ],
 )

@@ -7,8 +7,8 @@ import pytest
 from click import Context
 
 from exactlearn.commands import COMMANDS, options_of
-from exactlearn.commands.click_options import SUFFIXES, command
-from exactlearn.commands.declare import about_of, group_of
+from exactlearn.commands.click_options import MODELS, command
+from exactlearn.commands.declare import RegistryNames, about_of, group_of
 from exactlearn.commands.output import Output
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS
 from tests.command_line import run
@@ -99,7 +99,8 @@ def test_a_command_without_groups_or_examples_has_its_options_below_options():
 
 def test_helps_name_every_format_of_models_by_the_registries():
     registries = (NETWORKS, GRAPHS, NAIVE_BAYES)
-    assert [names._written() for names in SUFFIXES[-3:]] == [list(known) for known in registries]
+    written = [RegistryNames("formats.models", name)._written() for name in MODELS]
+    assert written == [list(known) for known in registries]
     texts = {name: " ".join(run(name, "--help").split()) for name in ("query", "graph", "solve")}
     for name, known in (
         ("query", registries),
@@ -112,7 +113,7 @@ def test_helps_name_every_format_of_models_by_the_registries():
 
 def test_a_bundled_network_completes_every_word_for_one():
     about = {one.name: about_of(one) for one in fields(options_of("query"))}
-    assert about["source"].bundled == about["divergence"].bundled == (".bif",)
+    assert about["source"].bundled == (".bif",)
     about = {one.name: about_of(one) for one in fields(options_of("fit"))}
     assert about["source"].bundled == about["start"].bundled == (".bif",)
     assert about["table"].bundled == (".csv",)

@@ -3,10 +3,13 @@ import json
 import numpy as np
 import pytest
 
+import exactlearn as el
 from exactlearn.commands import learn_pdg
 from exactlearn.data.dataset import Dataset
+from exactlearn.formats.bif import read_bif
 from exactlearn.formats.pdg_json import read_pdg
 from exactlearn.formats.table import read_dataset, write_dataset
+from exactlearn.instances import locate
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn import methods, structural_em
 from tests.command_line import fails, run, run_json
@@ -28,9 +31,23 @@ def tables(tmp_path_factory):
     return folder
 
 
+def test_by_default_the_graph_of_a_network_is_merged(tmp_path):
+    truth = read_bif(locate("lucas", ".bif"))
+    table = truth.sample(500, np.random.default_rng(3))
+    fresh = truth.sample(4000, np.random.default_rng(2))
+    write_dataset(table, tmp_path / "rows.csv")
+    record = run_json("learn-pdg", tmp_path / "rows.csv", "-o", tmp_path / "model.pdg.json")
+    assert record["method"] == "hybrid"
+    graph, network = el.learn_pdg(table).graph, el.learn(table).network
+    assert record["log_likelihood"] == pytest.approx(log_likelihood(graph, table))
+    assert run_json("learn-pdg", "cancer-mcar")["method"] == "hybrid"
+    assert log_likelihood(graph, fresh) / 4000 > network.log_likelihood(fresh) / 4000 - 0.02
+
+
 def test_a_complete_table_is_learnt_directly(tables, tmp_path):
     file = tmp_path / "model.pdg.json"
-    record = run_json("learn-pdg", tables / "full.csv", "-o", file)
+    words = ("learn-pdg", tables / "full.csv", "--method", "direct")
+    record = run_json(*words, "-o", file)
     assert record["method"] == "direct"
     assert record["finished"] is True
     graph = read_pdg(file)
@@ -39,13 +56,13 @@ def test_a_complete_table_is_learnt_directly(tables, tmp_path):
     data = read_dataset(tables / "full.csv")
     assert record["log_likelihood"] == pytest.approx(log_likelihood(graph, data))
     again = tmp_path / "again.pdg.json"
-    run("learn-pdg", tables / "full.csv", "-q", "-o", again)
+    run(*words, "-q", "-o", again)
     assert again.read_bytes() == file.read_bytes()
 
 
 def test_validation_chooses_among_size_weights(tables):
     words = ("--validation", tables / "test.csv", "--size-weight", "0.3", "--size-weight", "1")
-    record = run_json("learn-pdg", tables / "full.csv", *words, "--significance", "1")
+    record = run_json("learn-pdg", tables / "full.csv", *words, "--method", "direct")
     assert [m["size_weight"] for m in record["models"]] == [1.0, 0.3]
     best = max(record["models"], key=lambda m: m["validation_log_likelihood"])
     assert record["size_weight"] == best["size_weight"] == 0.3
@@ -61,8 +78,7 @@ def test_hybrid_writes_its_frontier(tables, tmp_path):
 
 @pytest.mark.parametrize("method", ["em", "available", "complete"])
 def test_missing_cells(tables, method):
-    words = () if method == "em" else ("--method", method)
-    record = run_json("learn-pdg", tables / "holes.csv", "--tree", *words)
+    record = run_json("learn-pdg", tables / "holes.csv", "--tree", "--method", method)
     assert record["method"] == method
     assert record["trees"] == 1
 
@@ -79,7 +95,7 @@ def test_a_network_gives_the_forest(tmp_path):
 
 
 def test_a_network_is_learnt_to_start_from(tables):
-    words = ("--network", "learnt", "--significance", "1")
+    words = ("--network", "learnt", "--method", "direct", "--significance", "1")
     plain = run_json("learn-pdg", tables / "full.csv", *words[2:])
     record = run_json("learn-pdg", tables / "full.csv", *words)
     assert record["effective_size"] <= plain["effective_size"]
@@ -98,7 +114,7 @@ def test_an_interrupt_keeps_the_best_so_far(tables, tmp_path, monkeypatch):
 
     monkeypatch.setattr(learn_pdg, "learn_by", interrupted)
     file = tmp_path / "model.json"
-    run("learn-pdg", tables / "full.csv", "-o", file, status=130)
+    run("learn-pdg", tables / "full.csv", "--method", "direct", "-o", file, status=130)
     assert json.loads(file.read_text())["finished"] is False
 
 
@@ -116,7 +132,7 @@ def test_a_first_model_is_written_before_the_search(tables, tmp_path, monkeypatc
     def die(*unused, **options):
         raise RuntimeError("killed")
 
-    monkeypatch.setattr(methods, "learn_pdg", die)
+    monkeypatch.setattr(methods, "learn_direct", die)
     monkeypatch.setattr(methods, "learnt_network", die)
     monkeypatch.setattr(structural_em, "improved_by_counts", die)
     name = "full" if method == "direct" else "holes"
@@ -148,7 +164,7 @@ def test_each_better_model_is_kept(tables):
         (("--size-weight", "0.1", "--size-weight", "0.2"), "--validation"),
         (("--method", "em", "--significance", "0.1"), "--significance is for"),
         (("--tree",), "--tree is for"),
-        (("--frontier", "f.csv"), "--frontier is for"),
+        (("--method", "em", "--frontier", "f.csv"), "--frontier is for"),
         (("--method", "hybrid", "--size", "representational"), "leave out --size"),
         (("-o", "model.txt"), "model.txt"),
     ],

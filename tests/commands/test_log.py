@@ -48,8 +48,13 @@ def test_a_log_is_new_and_has_the_error_that_ended_the_command(tmp_path):
 
 def test_what_the_library_logs_is_in_the_log_of_a_command_only(tmp_path, monkeypatch):
     from exactlearn.commands import graph
+    from exactlearn.commands.answer import Answer
 
-    monkeypatch.setattr(graph, "run", lambda *_: logging.getLogger("exactlearn.x").info("seen"))
+    def logging_run(*_):
+        logging.getLogger("exactlearn.x").info("seen")
+        return Answer(record={})
+
+    monkeypatch.setattr(graph, "run", logging_run)
     file = tmp_path / "a.log"
     run("graph", "asia", "--log", file)
     assert "INFO seen" in file.read_text()

@@ -108,12 +108,6 @@ def test_scores_among_few_parents_are_those_of_the_whole_table(folder, tmp_path,
     assert "--ess auto" in fails("convert", COMPLETE, *more, "--ess", "auto", "-o", "a.jkl")
 
 
-def test_only_imputers_are_reproduced_on_a_cluster():
-    assert "--cluster: 'reproduce deletion'" in fails(
-        "reproduce", "deletion", "--cluster", "local:2"
-    )
-
-
 def test_learn_takes_blocks_and_dask_frames(client, folder):
     frames = pytest.importorskip("dask.dataframe")
     whole = learn(read_dataset(COMPLETE), max_parents=2)

@@ -21,30 +21,23 @@ QUICK = {
     "missingness": ["cancer-mcar"],
     "compile": ["cancer"],
     "learn-pdg": ["cancer-mcar-complete", "--size-weight", "0.3"],
-    "query": ["cancer", "-t", "Cancer", "--draws", "3"],
+    "query": ["cancer", "-t", "Cancer"],
     "graph": ["cancer"],
     "compare": ["cancer-mcar", "--methods", "mode,t-local", "--starts", "1", "--hide", "mcar:0.1"],
     "evaluate": ["cancer", "cancer-mcar", "--reference", "asia-like.bif"],
     "verify": ["proof.json", "scores.jkl"],
-    "reproduce": ["deletion", "--tables", "fire", "--repetitions", "1"],
     "simulate": ["cancer", "--hide", "mcar:0.1", "-o", "rows.csv"],
     "convert": ["cancer", "-o", "cancer.dot"],
     "rerun": ["record.json"],
     "instances": [],
     "report": ["record.json", "-o", "page.html"],
-    "doctor": [],
-    "warm-up": ["graph"],
-    "completion": ["bash"],
 }
 """Words of a quick call of each command."""
 
 WRONG = {
-    "reproduce": ["deletion", "--tables", "none"],
     "verify": ["quick.toml", "scores.jkl"],
     "rerun": ["proof.json"],
     "instances": ["none"],
-    "warm-up": ["none"],
-    "completion": ["none"],
 }
 """Words that are a mistake, where a source that does not exist is none."""
 
@@ -54,20 +47,16 @@ WITHOUT_SEED = {
     "rerun",
     "report",
     "instances",
-    "doctor",
-    "warm-up",
-    "completion",
 }
 """Commands without anything random."""
 
 WITHOUT_LIMIT = {
     *("missingness", "query", "graph", "evaluate", "verify", "simulate", "rerun", "instances"),
-    *("reproduce", "report", "doctor", "warm-up", "completion"),
+    "report",
 }
-"""Commands without ``--time-limit``: they end soon, repeat one with its own limit, or have
-``--budget``."""
+"""Commands without ``--time-limit``: they end soon, or repeat one with its own limit."""
 
-MAKES_A_FOLDER = {"run", "reproduce", "instances"}
+MAKES_A_FOLDER = {"run", "instances"}
 """Commands whose output is a folder, which they make."""
 
 
@@ -140,9 +129,7 @@ def test_quiet_prints_the_results_only_and_verbose_does_not_change_them(name):
     if name not in (
         "compare",
         "learn-nb",
-        "reproduce",
         "run",
-        "warm-up",
     ):  # they print seconds in each row
         assert same[0] == same[1] == same[2]
     assert bool(plain.stdout) == bool(quiet.stdout) == bool(loud.stdout)
@@ -157,7 +144,7 @@ def test_a_mistake_is_one_line_and_status_2_and_its_traceback_is_for_debug(name)
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[-1].startswith("Error: ")
-    assert ("Traceback" in shown.stderr) == (name not in ("doctor", "completion"))
+    assert "Traceback" in shown.stderr
 
 
 @pytest.mark.parametrize("name", [name for name in QUICK if name not in MAKES_A_FOLDER])

@@ -131,7 +131,7 @@ def test_options_that_are_tables_and_lists_read_back():
         states={"a": ("x", "y")},
         discretise={"b": "width:3"},
         methods=("mode",),
-        size_weights=(0.5,),
+        hide=("mcar:0.1",),
     )
     assert from_table(json.loads(json.dumps(as_table(options))), Compare) == options
 

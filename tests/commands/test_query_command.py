@@ -32,26 +32,14 @@ def table(tmp_path_factory):
 
 def test_all_questions_are_answered_in_one_record(model):
     record = run_json(
-        "query", model, "-e", "X3=0", "--soft", "X1=0:0.5,1:1", "--joint", "X0,X2", "--best", 2,
-        "--map", "X0", "--draws", 3, "--entropy", "all", "--information", "X0;X2|X1",
-        "--divergence", model, "--sensitivity", "X0=0",
-    )  # fmt: skip
+        "query", model, "-e", "X3=0", "--soft", "X1=0:0.5,1:1", "--best", 2, "--independences"
+    )
     assert set(record["posterior"]) == {"X0", "X2"}
-    joint = {tuple(r["states"].values()): r["probability"] for r in record["joint"]}
-    assert joint["0", "0"] + joint["0", "1"] == pytest.approx(record["posterior"]["X0"]["0"])
     first, second = record["explanations"]
     assert first["probability"] >= second["probability"]
     assert first["states"].keys() == {"X0", "X1", "X2"}
-    assert record["map"]["status"] == "optimal"
-    assert record["map"]["probability"] == pytest.approx(max(record["posterior"]["X0"].values()))
-    assert [row["X3"] for row in record["samples"]] == ["0"] * 3
-    assert record["entropy"] > record["mutual_information"] >= 0
-    assert record["divergence"] == 0
-    slopes = [abs(r["slope"]) for r in record["sensitivity"]]
-    assert slopes == sorted(slopes, reverse=True)
-    printed = run("query", model, "--best", 1, "--entropy", "X0")
-    assert "probability" in printed
-    assert "nats" in printed
+    assert record["independences"]
+    assert "probability" in run("query", model, "--best", 1)
 
 
 def test_rows_are_answered_and_classified(model, table, tmp_path):
@@ -94,10 +82,6 @@ def test_rows_without_posterior_are_reported(table, tmp_path, asked):
         (("--soft", "X0=9:1"), "'X0' has no state '9'"),
         (("--soft", "X0=0:1", "-e", "X0=0"), "has hard evidence, too"),
         (("--soft", "X0=0:0"), "probability zero"),
-        (("--information", "X0,X1"), "expected 'A,B;C'"),
-        (("--joint", "X0,,X1"), "names joined by commas"),
-        (("--map", "X9"), "no variable 'X9'"),
-        (("--sensitivity", "X0"), "expected NAME=VALUE"),
     ],
 )
 def test_mistakes_are_reported_in_one_line(model, words, printed):
@@ -157,15 +141,13 @@ def test_a_table_of_numbers_is_read_by_a_model_of_bins(binned):
 @pytest.mark.parametrize("suffix", NETWORKS)
 def test_networks_of_every_format_are_written_and_asked(suffix, tmp_path):
     run("convert", "asia", "-o", tmp_path / f"asia{suffix}")
-    smoke, lung = ("v2", "v3") if suffix == ".uai" else ("smoke", "lung")
-    yes = "0" if suffix == ".uai" else "yes"
-    found = run_json("query", tmp_path / f"asia{suffix}", "-e", f"{smoke}={yes}", "-t", lung)
-    assert found["posterior"][lung][yes] == pytest.approx(0.1)
+    found = run_json("query", tmp_path / f"asia{suffix}", "-e", "smoke=yes", "-t", "lung")
+    assert found["posterior"]["lung"]["yes"] == pytest.approx(0.1)
     structure = run_json("graph", tmp_path / f"asia{suffix}")
     assert len(structure["arcs"]) == 8
 
 
-@pytest.mark.parametrize("suffix", [".arff", ".dat", ".csv"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".csv.gz"])
 def test_tables_of_every_format_are_written_and_learned_from(suffix, tmp_path):
     run("convert", "cancer-mcar-complete", "-o", tmp_path / f"t{suffix}")
     found = run_json("solve", tmp_path / f"t{suffix}", "--ess", 1, "--max-parents", 2)

@@ -20,7 +20,7 @@ COMMANDS = [
     ("compile", "asia"),
     ("learn-pdg", "cancer-mcar-complete", "--seed", 2, "--size-weight", 0.3),
     ("learn-nb", "cancer-mcar", "--components", 2, "--seed", 2),
-    ("query", "asia", "--draws", 5, "--seed", 7, "-e", "smoke=yes"),
+    ("query", "asia", "--best", 2, "-e", "smoke=yes"),
     ("evaluate", "asia", "asia-mnar", "--reference", "asia"),
     ("graph", "asia", "--to", "cpdag"),
     ("missingness", "cancer-mcar"),

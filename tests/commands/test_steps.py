@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pytest
 
 from exactlearn.commands import COMMANDS, Command, options_of
+from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Impute
 from exactlearn.commands.declare import Declared, argument, option
 from exactlearn.commands.runs import read_run, run_from
-from exactlearn.commands.search import leave
 from exactlearn.commands.steps import NO_STEPS, is_step
 from exactlearn.errors import OptionError
 from tests.command_line import fails, run, run_json
@@ -52,7 +52,7 @@ def test_a_step_says_what_the_sections_do_not(tmp_path):
         source="a.csv", draws=3, seed=8, max_parents=4, smoothing=0.5, missing=("-",)
     )
     assert (learn.seed, learn.missing) == (7, ("-",))
-    assert learn.method is None  # which is another thing than that of [search]
+    assert learn.method == "hybrid"  # which is another thing than that of [search]
     assert learn.smoothing is None
 
 
@@ -257,7 +257,7 @@ def test_a_new_command_is_one_entry(monkeypatch, tmp_path):
         times: int = option(1, least=1, help="How often.")
 
     def greet(options, output):
-        output.answer({"text": options.times * f"Hello {options.source}. "})
+        return Answer(record={"text": options.times * f"Hello {options.source}. "})
 
     monkeypatch.setitem(COMMANDS, "greet", Command("Greet.", Greet, greet))
     assert options_of("greet") is Greet
@@ -282,8 +282,7 @@ def test_an_interrupted_step_is_the_last_one(monkeypatch, tmp_path):
         status: str = argument("STATUS")
 
     def end(options, output):
-        output.answer({"status": options.status})
-        leave(options.status)
+        return Answer(record={"status": options.status}, status=options.status)
 
     monkeypatch.setitem(COMMANDS, "end", Command("End.", End, end))
     text = "pipeline = false\n[data]\nfile = 'x.csv'\n"

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exactlearn.data import column_coding
-from exactlearn.data.column_coding import EMPTY, FrameCoding
+from exactlearn.data.column_coding import FrameCoding
 from exactlearn.data.discretisation import bin_codes, discretise, entropy_edges
-from exactlearn.errors import DataError, OptionError
+from exactlearn.data.tidying import EMPTY
+from exactlearn.errors import ColumnWarning, DataError, OptionError
 
 
 def entropy(classes):
@@ -79,7 +80,8 @@ def test_values_of_all_kinds_are_coded():
             "none": [None] * 5,
         }
     )
-    coding = FrameCoding.fit(frame, list(frame), "frequency:2")
+    with pytest.warns(ColumnWarning, match="left out: 'same' .*, 'none' "):
+        coding = FrameCoding.fit(frame, list(frame), "frequency:2")
     table = coding.dataset(frame)
     assert table.names == ("text", "category", "flag", "maybe", "count", "size")
     assert table.states[:5] == (
@@ -97,7 +99,10 @@ def test_values_of_all_kinds_are_coded():
         [2, 0, -1, 1, 0],
         [0, 0, 1, -1, 1],
     ]
-    assert coding.left_out == {"same": "every cell is 's'", "none": EMPTY}
+    assert coding.left_out == {
+        "same": "constant, every observed cell is 's'",
+        "none": EMPTY,
+    }
     filled = coding.filled(frame, table, np.maximum(table.codes, 0))
     assert filled.dtypes.tolist() == frame.dtypes.tolist()
     assert filled.iloc[:, :7].notna().all().all()
@@ -150,13 +155,17 @@ def test_later_rows_lie_in_the_fitted_bins():
 
 def test_texts_that_name_rows_are_left_out():
     frame = pd.DataFrame({"name": [f"row {k}" for k in range(50)], "x": [0, 1] * 25})
-    assert FrameCoding.fit(frame, list(frame), "frequency:2").left_out == {
-        "name": "50 different texts in 50 cells"
-    }
+    with pytest.warns(ColumnWarning, match="'name' .50 different texts in 50 cells"):
+        coding = FrameCoding.fit(frame, list(frame), "frequency:2")
+    assert [*coding.left_out] == ["name"]
+    with pytest.raises(DataError, match=r"'name': 50 different texts.*tidy=True"):
+        FrameCoding.fit(frame, list(frame), "frequency:2", tidy=False)
+    with pytest.raises(DataError, match=r"'nan': 1.*make the cells None"):
+        FrameCoding.fit(pd.DataFrame({"x": np.array(["a", "b", np.nan])}), ["x"], "frequency:2")
 
 
 def test_faults_are_named():
-    with pytest.raises(DataError, match="column 'x', row 1: expected finite numbers"):
+    with pytest.raises(DataError, match=r"column 'x', row 2 \(index 1\): expected finite"):
         FrameCoding.fit(pd.DataFrame({"x": [1.5, np.inf, 2]}), ["x"], "frequency:2")
     with pytest.raises(OptionError, match="did you mean 'frequency'"):
         FrameCoding.fit(pd.DataFrame({"x": [1.5, 2, 3]}), ["x"], "frequenzy:2")

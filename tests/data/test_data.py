@@ -56,9 +56,11 @@ def test_bad_completions():
     table = Dataset(CODES, NAMES, STATES)
     with pytest.raises(DataError, match="1 values for 2 missing cells"):
         table.complete([0])
-    with pytest.raises(DataError, match=r"value 3 for missing cell 0: variable 'b' has .* 0 to 2"):
+    with pytest.raises(
+        DataError, match=r"value 3 for .* of 'b' in row 2 \(.* has the states 0 to 2"
+    ):
         table.complete([3, 0])
-    with pytest.raises(DataError, match="value -1 for missing cell 1"):
+    with pytest.raises(DataError, match=r"value -1 for the missing cell of .* in row \d"):
         table.complete([0, -1])
 
 
@@ -108,7 +110,7 @@ def test_frame_values_are_named_by_their_text():
         {
             "whole": [1.0, np.nan, 10.0, 9.0],
             "fraction": [0.5, 1.0, None, 0.5],
-            "text": ["None", None, "NA", "yes"],
+            "text": ["none", None, "NA", "yes"],
             "truth": [True, False, True, True],
             "category": pd.Categorical(["lo", "hi", None, "lo"], ["lo", "mid", "hi"]),
             7: [3, 2, 2, 3],
@@ -119,7 +121,7 @@ def test_frame_values_are_named_by_their_text():
     assert table.states == (
         ("1", "9", "10"),
         ("0.5", "1"),
-        ("None", "yes"),
+        ("none", "yes"),
         ("False", "True"),
         ("lo", "mid", "hi"),
         ("2", "3"),
@@ -136,7 +138,7 @@ def test_frame_values_are_named_by_their_text():
 
 def test_numeric_frames_are_discretised():
     frame = pd.DataFrame({"age": np.arange(100) / 4, "sex": ["f", "m"] * 50})
-    with pytest.raises(DataError, match="column 'age': all 100 numbers are different"):
+    with pytest.raises(DataError, match="column 'age': 100 different numbers, too many"):
         Dataset.from_frame(frame)
     table = Dataset.from_frame(frame, discretise={"*": "frequency:4"})
     assert table.states[0] == ("<=6", "(6, 12.25]", "(12.25, 18.5]", ">18.5")
@@ -203,3 +205,40 @@ def test_a_learnt_completion_fits_the_rows_of_a_filtered_frame():
     completed = el.learn(some).completed.to_frame()
     assert completed.index.equals(some.index)
     assert completed.loc[4, "b"] == "n"
+
+
+@pytest.mark.parametrize("weights", [[0.0, 0.0], [0, 0]])
+def test_a_table_without_weight_cannot_be_resampled(weights):
+    table = Dataset(np.array([[0], [1]]), ("a",), (("n", "y"),), np.array(weights, float))
+    with pytest.raises(DataError, match="none of 2 rows has weight"):
+        table.resampled(np.random.default_rng(0))
+
+
+def test_weights_beyond_all_counts_are_drawn_row_by_row():
+    table = Dataset(np.array([[0], [1]]), ("a",), (("n", "y"),), np.array([1e200, 1e100]))
+    assert table.resampled(np.random.default_rng(0)).weights.max() >= 1e100
+    table = Dataset(np.array([[0], [1]]), ("a",), (("n", "y"),), np.array([0, 0.5]))
+    for seed in range(5):
+        assert table.resampled(np.random.default_rng(seed)).codes.tolist() == [[1]]
+
+
+YES_NO = (("n", "y"),)
+
+
+DAMAGED = {
+    "ragged codes": lambda: Dataset([[0], [0, 1]], ("a",), YES_NO),
+    "no names": lambda: Dataset([[0]], None, YES_NO),
+    "no states": lambda: Dataset([[0]], ("a",), (2,)),
+    "texts as weights": lambda: Dataset([[0]], ("a",), YES_NO, ["x"]),
+    "texts as edges": lambda: Dataset([[0]], ("a",), YES_NO, None, {"a": ["x"]}),
+    "texts as values": lambda: Dataset([[0]], ("a",), YES_NO).complete(["x"]),
+    "ragged cells": lambda: Dataset.from_array([[1, 2], [1]]),
+    "texts in bins": lambda: el.discretise(["a"], "width", 2),
+    "one weight": lambda: el.discretise([1, 2], "width", 2, weights=[1]),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGED)
+def test_what_is_no_table_is_refused(what):
+    with pytest.raises(DataError):
+        DAMAGED[what]()

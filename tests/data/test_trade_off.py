@@ -12,7 +12,6 @@ from exactlearn.bayesnet.component_growth import learn_naive_bayes
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.trade_off import bic_size_weight, rate_of, size_weight_of
 from exactlearn.errors import DataError, OptionError
-from exactlearn.evaluation.languages import size_weights
 from exactlearn.formats.bif import write_bif
 from exactlearn.formats.table import write_dataset
 from exactlearn.pdg.compile.compile import compile_network
@@ -28,7 +27,6 @@ def test_bic_and_aic():
     assert bic_size_weight(1000) == pytest.approx(log(1000) / (2 + log(1000)))
     assert rate_of(0.5) == 1
     assert rate_of(1) == np.inf
-    assert bic_size_weight(1000) in size_weights(1000)
     with pytest.raises(DataError, match="rows"):
         bic_size_weight(0)
     with pytest.raises(OptionError, match="size_weight"):

@@ -271,14 +271,14 @@ def test_arcs_by_index_are_the_table_s_where_a_sample_leaves_a_column_out() -> N
     codes[::2, 1:] = 1
     rare = el.Dataset.from_array(codes)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", el.LeftOutWarning)
+        warnings.simplefilter("ignore", el.ColumnWarning)
         found = bootstrap(rare, 12, forbidden=[(1, 2)])
     assert found.strength("X1", "X2") == 0 < found.strength("X2", "X1")
 
 
 def test_a_limit_too_short_for_the_ess_is_warned_of() -> None:
     with pytest.warns(el.TimeLimitWarning) as caught:
-        found = bootstrap(el.read_dataset("cancer-mcar"), 1, time_limit=0.0)
+        found = bootstrap(el.read_dataset("cancer-mcar"), 1, ess="auto", time_limit=0.0)
     assert found.replicates == 0
     assert caught[0].filename == __file__
 

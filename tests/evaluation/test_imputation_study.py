@@ -1,8 +1,8 @@
-"""The protocol of imputers: paired cells, the level of its test, verdicts, and what is kept."""
+"""The protocol of imputers: paired cells, the level of its test, and what is kept."""
 
 from functools import partial
 from itertools import product
-from math import isnan, nan
+from math import isnan
 
 import numpy as np
 import pytest
@@ -18,12 +18,9 @@ from exactlearn.evaluation.imputation_study import (
     ahead,
     method_rows,
     packed,
-    summary,
-    time_ratios,
     unpacked,
-    verdict,
 )
-from exactlearn.evaluation.metrics import ClusteredTest, JudgedCells, holm
+from exactlearn.evaluation.metrics import ClusteredTest, JudgedCells
 from exactlearn.evaluation.study import Record, Study
 from exactlearn.imputation.imputed import Imputed
 
@@ -59,8 +56,8 @@ def without_probabilities(table, seed):
     return Imputed(values=np.zeros(len(table.missing_cells), np.int64))
 
 
-def study(seeds=(0, 1), **methods):
-    condition = Condition(table="copy", hidden="some", draw=drawn)
+def study(seeds=(0, 1), is_redrawn=False, **methods):
+    condition = Condition(table="copy", hidden="some", draw=drawn, is_redrawn=is_redrawn)
     contenders = {name: Contender(complete=work) for name, work in methods.items()}
     return ImputationStudy(conditions=[condition], contenders=contenders, seeds=seeds)
 
@@ -92,36 +89,11 @@ def test_all_methods_complete_the_same_cells(tmp_path, jobs):
             assert losses.sum() / len(cells.rows) == pytest.approx(cells.log_loss, rel=1e-3)
 
 
-def test_what_a_process_does_once_is_not_timed(monkeypatch):
-    """Each run calls what prepares its method, before its clock starts."""
-    clock = [0.0]
-
-    def prepare():
-        clock[0] += 100
-
-    def slow(table, seed):
-        clock[0] += 3
-        return complete(0.9, table, seed)
-
-    monkeypatch.setattr(
-        "exactlearn.evaluation.imputation_study.time.process_time", lambda: clock[0]
-    )
-    contender = Contender(complete=slow, prepare=prepare)
-    (run,) = done(ImputationStudy(conditions=study().conditions, contenders={"slow": contender}))
-    assert clock == [103]
-    assert run["slow"]["cpu_seconds"] == 3
-
-
-def test_a_method_that_fails_is_beaten_and_a_table_that_no_method_completes_does_not_count():
+def test_a_method_that_fails_has_no_figures_and_a_table_that_no_method_completes_does_not_count():
     runs = done(study(wrong=refuse, good=GOOD))
     (condition,) = study().conditions
-    for metric in ("accuracy", "log_loss"):
-        found = verdict(condition, runs, "wrong", ["good"], metric)
-        assert (found["best"], found["beaten_by"]) == (False, ["good"])
-    assert found["cells"] == sum(run["good"]["cells"] for run in runs) > 0
     rows = list(method_rows(condition, runs, "good"))
     assert [isnan(row["accuracy"]) for row in rows] == [True, False]
-    assert isnan(time_ratios(runs, "wrong", "good")["total"])
     assert done(study(wrong=refuse)) == []
 
 
@@ -137,40 +109,25 @@ def test_a_repetition_that_is_not_whole_does_not_count():
     assert one.repetitions(record, condition) == []
 
 
-def test_the_better_method_wins_and_the_worse_is_beaten():
+def test_the_better_method_is_ahead():
     runs = done(study(good=GOOD, fair=FAIR, bad=BAD))
     (condition,) = study().conditions
-    won = verdict(condition, runs, "good", ["fair", "bad"], "accuracy")
-    assert (won["rival"], won["best"], won["beaten_by"]) == ("fair", True, [])
-    assert won["ahead"] > 0
-    lost = verdict(condition, runs, "bad", ["fair", "good"], "log_loss")
-    assert (lost["rival"], lost["best"]) == ("good", False)
-    assert lost["beaten_by"] == lost["beaten_unadjusted"] == ["fair", "good"]
-    assert lost["ahead"] == ahead(runs, "bad", "good", "log_loss").difference < 0
-    told = summary([won, lost], "accuracy")
-    assert (told["conditions"], told["best"], told["not_beaten"]) == (1, 1.0, 1.0)
-    told = summary([won, lost], "log_loss")
-    assert (told["best"], told["not_beaten"], told["worst"]) == (0.0, 0.0, lost["ahead"])
     rows = list(method_rows(condition, runs, "good"))
     assert [row["method"] for row in rows] == ["good", "fair", "bad"]
     assert rows[0]["p_value"] == rows[0]["loss_p_value"] == 1
+    assert ahead(runs, "bad", "good", "log_loss").difference < 0
     assert rows[2]["difference"] < 0 < rows[2]["loss_difference"]
     assert rows[2]["significant"]
 
 
-def test_without_probabilities_a_method_is_beaten_by_all_and_is_no_rival():
-    runs = done(study(silent=without_probabilities, good=GOOD))
-    (condition,) = study().conditions
-    found = verdict(condition, runs, "silent", ["good"], "log_loss")
-    assert (found["best"], found["beaten_by"]) == (False, ["good"])
-    assert isnan(found["ahead"])
-    assert verdict(condition, runs, "good", ["silent"], "log_loss") is None
-
-
-def test_times_are_compared_in_total_and_one_by_one():
-    runs = [{"a": {"cpu_seconds": s}, "b": {"cpu_seconds": t}} for s, t in ((1, 1), (9, 3), (4, 2))]
-    assert time_ratios(runs, "a", "b") == {"total": 14 / 6, "median": 2, "largest": 3}
-    assert all(map(isnan, time_ratios([], "a", "b").values()))
+def test_rows_that_each_seed_draws_anew_are_no_repetitions_of_a_row():
+    """Of 60 rows that both repetitions have, or of 120."""
+    for is_redrawn in (False, True):
+        runs = done(study(is_redrawn=is_redrawn, good=GOOD, fair=FAIR))
+        own = [unpacked(run["good"]["right"]) - unpacked(run["fair"]["right"]) for run in runs]
+        sums = np.concatenate(own) if is_redrawn else np.sum(own, axis=0)
+        expected = ClusteredTest.of([sums], sum(run["good"]["cells"] for run in runs))
+        assert ahead(runs, "good", "fair", "accuracy") == expected
 
 
 def test_a_cell_that_the_truth_misses_is_not_judged():
@@ -205,6 +162,12 @@ class TestClusteredTest:
         assert both == ClusteredTest.of([first + second], 80)
         assert ClusteredTest.of([first, -first], 80) == ClusteredTest(0.0, 1.0)
 
+    def test_rows_of_different_names_are_different_units(self):
+        """The second repetition drew row 0 again, at position 1, and two new rows."""
+        first, second = np.array([2.0, -1.0]), np.array([1.0, 3.0, 1.0])
+        found = ClusteredTest.of([first, second], 5, units=[[0, 1], [7, 0, 8]])
+        assert found == ClusteredTest.of([np.array([5.0, -1.0, 1.0, 1.0])], 5)
+
     def test_without_cells_nothing_is_known(self):
         found = ClusteredTest.of([], 0)
         assert isnan(found.p_value)
@@ -225,18 +188,3 @@ class TestClusteredTest:
             by_cells += abs((cells * better).sum()) > 1.96 * np.sqrt(cells.sum())
         assert rejected / 2000 == pytest.approx(0.05, abs=0.02)
         assert by_cells / 2000 > 0.2
-
-
-def test_holm_rejects_step_by_step():
-    """A p-value is rejected after adjustment where all smaller ones are, at their own levels."""
-    p_values = [0.001, 0.04, 0.02, nan, 0.9]
-    adjusted = holm(p_values)
-    assert isnan(adjusted[3])
-    for level in (0.003, 0.005, 0.05, 0.1, 0.5):
-        kept = sorted(p for p in p_values if p == p)
-        rejected = set()
-        for k, p in enumerate(kept):
-            if p > level / (len(kept) - k):
-                break
-            rejected.add(p)
-        assert {p for p, q in zip(p_values, adjusted, strict=True) if q <= level} == rejected

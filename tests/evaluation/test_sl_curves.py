@@ -1,48 +1,27 @@
-"""Entropy, fronts, overfitting, selection and dominance against their definitions."""
+"""SL-curves: entropy, the criteria, and what each language's sequence holds."""
 
-import json
 from collections import Counter
-from math import inf, log, nan
+from math import log
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.evaluation import sl_curves as module
-from exactlearn.evaluation.models import log_likelihoods
 from exactlearn.evaluation.random_queries import random_queries
-from exactlearn.evaluation.sl_curves import (
-    CRITERIA,
-    SLCurves,
-    SLPoint,
-    dominance,
-    empirical_log_likelihood,
-    front,
-    overfits,
-    selected,
-    sl_curves,
-)
-from exactlearn.reproduce.generators import random_model
+from exactlearn.evaluation.sl_curves import LANGUAGES, empirical_log_likelihood, sl_curves
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from experiments.generators import drawn as rows_of
+from experiments.generators import random_graph
 from tests.strategies import datasets
 
 
-def point(size, train=-1.0, test=-1.0, language="bn", **more):
-    values = {"size_weight": 0.5, "representational_size": size, "validation": test, "seconds": 0.0}
-    values |= dict.fromkeys(("query_accuracy", "query_error", "query_seconds"), nan) | more
-    return SLPoint(language=language, effective_size=size, train=train, test=test, **values)
-
-
-likelihoods = st.integers(-5, 0).map(float)
-points = st.lists(
-    st.builds(point, st.integers(1, 6), likelihoods, likelihoods), min_size=1, max_size=8
-)
-
-
 def drawn(rows, seed):
-    return random_model("Rnd5", 0).drawn(rows, np.random.default_rng(seed))
+    return rows_of(random_graph("Rnd5", 0), rows, np.random.default_rng(seed))
 
 
 @settings(deadline=None)
@@ -72,112 +51,36 @@ def test_rows_that_miss_the_same_cells_are_counted_among_themselves(table, seed)
     assert empirical_log_likelihood(weighted) == pytest.approx(empirical_log_likelihood(repeated))
 
 
-def dominated(one, other):
-    differs = (one.effective_size, one.test) != (other.effective_size, other.test)
-    return other.effective_size <= one.effective_size and other.test >= one.test and differs
-
-
-@given(points)
-def test_the_front_is_what_no_point_dominates(found):
-    kept = front(found)
-    expected = {
-        (p.effective_size, p.test) for p in found if not any(dominated(p, o) for o in found)
-    }
-    assert [(p.effective_size, p.test) for p in kept] == sorted(expected)
-
-
-@given(points)
-def test_overfitting_is_definition_4_1_and_the_likeliest_model_never_does(found):
-    for one in found:
-        expected = any(one.train > o.train and one.test < o.test for o in found)
-        assert overfits(one, found) == expected
-    assert not overfits(selected(found, "test", 10.0), found)
-
-
-@given(points, st.floats(2, 1000))
-def test_criteria_choose_by_the_penalised_likelihood(found, n):
-    for criterion, size_weight in (("BIC", log(n) / (2 + log(n))), ("AIC", 0.5)):
-        scores = [(1 - size_weight) * n * p.train - size_weight * p.effective_size for p in found]
-        best = selected(found, criterion, n)
-        own = (1 - size_weight) * n * best.train - size_weight * best.effective_size
-        assert own == pytest.approx(max(scores), rel=1e-9)
-    assert selected(found, "validation", n).validation == max(p.validation for p in found)
-
-
-def test_unknown_queries_are_never_chosen_and_unknown_criteria_refused():
-    found = [point(3), point(2, query_accuracy=-4.0)]
-    assert selected(found, "queries", 9.0) is found[1]
-    with pytest.raises(OptionError, match="did you mean 'BIC'"):
-        selected(found, "BICC", 9.0)
-
-
-@given(points, points)
-def test_dominance_compares_the_best_of_up_to_each_size(first, second):
-    found = dominance(first, second)
-    least = max(min(p.effective_size for p in own) for own in (first, second))
-    sizes = {p.effective_size for p in (*first, *second) if p.effective_size >= least}
-
-    def best(own, size):
-        return max(p.test for p in own if p.effective_size <= size)
-
-    ahead = [best(first, s) > best(second, s) for s in sizes]
-    behind = [best(first, s) < best(second, s) for s in sizes]
-    assert found.share == pytest.approx(sum(ahead) / len(sizes))
-    assert found.consistent == (any(ahead) and not any(behind))
-    back = dominance(second, first)
-    assert not (found.consistent and back.consistent)
-    assert found.share + back.share <= 1 + 1e-9
-
-
-def test_the_dominating_and_the_dominated_language():
-    curves = SLCurves(
-        points=(
-            *(point(s, -3 - 1 / s, -3 - 1 / s, "bn") for s in (2, 4)),
-            *(point(s, -2 - 1 / s, -4 - 1 / s, "nb") for s in (2, 4)),
-            *(point(s, -3, -1 - 1 / s, "pdg") for s in (1, 4)),
-        ),
-        n_rows=100.0,
-        train_bound=-0.5,
-        test_bound=-0.5,
-    )
-    assert curves.consistent("test") == ("pdg", "nb")
-    assert curves.consistent("train") == ("nb", "bn")
-    assert SLCurves(curves.of("bn"), 100.0, -0.5, -0.5).consistent("test") == (None, None)
-
-
-def test_each_language_gives_its_points():
+def test_each_language_gives_its_models():
     train, test = drawn(200, 0), drawn(100, 1)
-    seen = []
-    curves = sl_curves(train, test, size_weights=[0.8, 0.6], on_model=seen.append)
-    assert [p.train for p in seen] == [p.train for p in curves.points]
-    assert set(curves.languages) >= {"bn", "nb", "pdg"}
-    for learnt, found in zip(curves.models, curves.points, strict=True):
-        assert curves.model(found).effective_size == found.effective_size
-        logs = log_likelihoods(learnt.model, test).mean()
-        assert found.test == found.validation == pytest.approx(float(logs))
-        assert found.train <= curves.train_bound + 1e-9
-        assert found.test <= curves.test_bound + 1e-9
-    record = json.loads(json.dumps(curves.to_dict(), allow_nan=False))
-    kept = {key for key in record["points"][0] if key in SLPoint.__dataclass_fields__}
-    again = [SLPoint.of_record({k: p[k] for k in kept}) for p in record["points"]]
-    assert [repr(p) for p in again] == [repr(p) for p in curves.points]
-    assert set(record["selected"]["bn"]) == set(CRITERIA)
-    assert sum(p["in_front"] for p in record["points"]) == len(front(curves.points))
+    curves = sl_curves(train, test, size_weights=[0.8, 0.6])
+    assert list(curves["language"].unique()) == list(LANGUAGES)
+    for row in curves.itertuples():
+        assert (
+            row.test == row.validation == pytest.approx(row.model.log_likelihood_rows(test).mean())
+        )
+        assert row.train <= curves.attrs["train_bound"] + 1e-9
+        assert row.test <= curves.attrs["test_bound"] + 1e-9
+        assert row.parameters == row.model.representational_size
+        is_graph = isinstance(row.model, DecisionGraph)
+        size = row.effective_size if is_graph else row.parameters
+        assert row.bic == pytest.approx(200 * row.train - log(200) / 2 * size)
+        assert row.aic == pytest.approx(200 * row.train - size)
+    assert curves["query_accuracy"].isna().all()
+    assert curves.attrs["unfinished"] == []
 
 
 def test_validation_rows_choose_and_test_rows_judge():
-    curves = sl_curves(
-        drawn(200, 0), drawn(60, 1), validation=drawn(60, 2), languages=["nb"], size_weights=[0.5]
-    )
-    chosen = curves.selected("nb", "validation")
-    assert chosen.validation == max(p.validation for p in curves.points)
-    assert chosen.validation != chosen.test
+    parts = {"validation": drawn(60, 2), "languages": ["nb"], "size_weights": [0.5]}
+    curves = sl_curves(drawn(200, 0), drawn(60, 1), **parts)
+    assert (curves["validation"] != curves["test"]).all()
 
 
 def test_a_time_limit_leaves_one_model_of_each_language():
     curves = sl_curves(drawn(200, 0), drawn(50, 1), time_limit=0.0)
-    assert set(curves.languages) == set(curves.unfinished) >= {"bn", "nb", "pdg"}
-    assert len(curves.of("bn")) == len(curves.of("nb")) == 1
+    assert curves.attrs["unfinished"] == list(curves["language"].unique()) == list(LANGUAGES)
+    counts = curves["language"].value_counts()
+    assert counts["bn"] == counts["nb"] == 1
 
 
 @pytest.mark.parametrize(
@@ -192,16 +95,8 @@ def test_unknown_languages_and_wrong_weights_are_refused(options, message):
         sl_curves(drawn(20, 0), drawn(20, 1), **options)
 
 
-def test_an_impossible_row_is_kept_in_a_record():
-    curves = SLCurves((point(2, test=-inf),), 10.0, -1.0, -1.0)
-    record = curves.to_dict()["points"][0]
-    assert record["test"] is None
-    fields = {k: record[k] for k in SLPoint.__dataclass_fields__}
-    assert SLPoint.of_record(fields).test == -inf
-
-
 def test_a_model_too_large_for_the_rows_ends_its_sequence(monkeypatch):
-    original, seen = module.log_likelihoods, []
+    original, seen = NaiveBayes.log_likelihood_rows, []
 
     def refuse_the_second(model, rows):
         seen.append(model)
@@ -209,9 +104,8 @@ def test_a_model_too_large_for_the_rows_ends_its_sequence(monkeypatch):
             raise TooLargeError("too many cells")
         return original(model, rows)
 
-    monkeypatch.setattr(module, "log_likelihoods", refuse_the_second)
-    curves = sl_curves(drawn(200, 0), drawn(50, 1), languages=["nb"])
-    assert len(curves.points) == 1
+    monkeypatch.setattr(NaiveBayes, "log_likelihood_rows", refuse_the_second)
+    assert len(sl_curves(drawn(200, 0), drawn(50, 1), languages=["nb"])) == 1
     seen[:] = [None]
     with pytest.raises(TooLargeError):
         sl_curves(drawn(200, 0), drawn(50, 1), languages=["nb"])
@@ -219,7 +113,6 @@ def test_a_model_too_large_for_the_rows_ends_its_sequence(monkeypatch):
 
 def test_large_models_are_not_queried(monkeypatch):
     train, queries = drawn(200, 0), random_queries(drawn(50, 1), 20, query_variables=2)
-    monkeypatch.setattr(module, "MOST_QUERIED", 20)
+    monkeypatch.setattr(module, "MAX_QUERIED", 20)
     curves = sl_curves(train, drawn(50, 1), languages=["nb"], queries=queries)
-    for found in curves.points:
-        assert (found.query_accuracy < 0) == (found.effective_size <= 20)
+    assert ((curves["query_accuracy"] < 0) == (curves["effective_size"] <= 20)).all()

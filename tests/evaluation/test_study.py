@@ -11,6 +11,7 @@ from threading import Thread
 
 import pytest
 
+from exactlearn import __version__
 from exactlearn._runtime.cluster import results as cluster_results
 from exactlearn._runtime.control import SearchControl
 from exactlearn.errors import DataError
@@ -108,7 +109,10 @@ def test_the_time_limit_keeps_what_is_cut_short_as_unfinished(tmp_path, jobs):
     assert [f["unfinished"] for f in limited.found()] == [True] * started.exists()
     later = study(path, [PlannedRun("t", "0", "long", partial(square, 3))])
     later.run()
-    assert json.loads(path.read_text())["t"]["0"]["long"] == {"value": 9, "learning": ""}
+    assert json.loads(path.read_text())["t"]["0"]["long"] == {
+        "value": 9,
+        "learning": f"exactlearn {__version__}",
+    }
 
 
 def test_a_stopped_study_begins_nothing(tmp_path):

@@ -120,12 +120,10 @@ CASES = [
         marks=[NEEDS_PYARROW] if suffix == ".parquet" else [],
     )
     for content, suffixes in (
-        (NETWORK, [suffix for suffix in models.NETWORKS if suffix != ".uai"]),
-        (UNNAMED, [".uai"]),
+        (NETWORK, models.NETWORKS),
         (GRAPH, models.GRAPHS),
         (STRUCTURE, written_suffixes(graph_file.FORMATS)),
-        (TABLE, [suffix for suffix in table.FORMATS if suffix != ".dat"]),
-        (CODES, [".dat"]),
+        (TABLE, table.FORMATS),
         (SCORES, written_suffixes(scores.FORMATS)),
     )
     for suffix in suffixes

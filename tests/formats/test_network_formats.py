@@ -32,9 +32,8 @@ from exactlearn.instances import path as bundled_path
 from tests.network_oracle import joint, random_network
 from tests.strategies import any_names
 
-NAMED = [suffix for suffix in NETWORKS if suffix != ".uai"]
-PGMPY = {".bif": "BIF", ".xmlbif": "XMLBIF", ".net": "NET", ".xdsl": "XDSL"}
-PYAGRUM = {".bif": "bif", ".bifxml": "bifxml", ".net": "net", ".xdsl": "xdsl", ".uai": "uai"}
+PGMPY = {".bif": "BIF", ".xmlbif": "XMLBIF", ".net": "NET"}
+PYAGRUM = {".bif": "bif", ".bifxml": "bifxml", ".net": "net"}
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +74,7 @@ def named_networks(draw, names=any_names, most=4) -> BayesianNetwork:
     return replace(plain, names=tuple(own), states=tuple(map(tuple, states)))
 
 
-@pytest.mark.parametrize("suffix", NAMED)
+@pytest.mark.parametrize("suffix", NETWORKS)
 @given(named_networks())
 @settings(max_examples=60, deadline=None)
 def test_round_trip_with_any_names_and_numbers(suffix, network):
@@ -85,19 +84,7 @@ def test_round_trip_with_any_names_and_numbers(suffix, network):
         assert_same(read_network(path), network)
 
 
-@given(named_networks())
-@settings(max_examples=30, deadline=None)
-def test_uai_keeps_all_but_the_names(network):
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "n.uai"
-        write_network(network, path)
-        found = read_network(path)
-        assert found.names == tuple(f"v{v}" for v in range(network.n_variables))
-        assert found.states == tuple(tuple(map(str, range(len(s)))) for s in network.states)
-        assert_same_numbers(found, network)
-
-
-@pytest.mark.parametrize("suffix", NAMED)
+@pytest.mark.parametrize("suffix", NETWORKS)
 def test_names_that_a_format_holds_stand_as_they_are(suffix, tmp_path):
     network = read_network(bundled_path("asia.bif"))
     write_network(network, tmp_path / f"asia{suffix}")
@@ -123,8 +110,6 @@ def test_other_names_stand_beside_similar_words(tmp_path):
     )
     write_network(network, tmp_path / "n.xmlbif")
     assert "<NAME>a b</NAME>" in (tmp_path / "n.xmlbif").read_text()
-    write_network(network, tmp_path / "n.xdsl")
-    assert "<name>a b</name>" in (tmp_path / "n.xdsl").read_text()
 
 
 # The same network in each format, typed by hand from its definition; child is b, given a and c.
@@ -151,21 +136,6 @@ BY_HAND = {
                                       (( .4 .6 )( .5 .5 )( .6 .4 ))); }
         potential (a) { data = (0.25 0.75); }
         potential (c |) { data = (0.5 2.5e-1 0.25); }""",
-    ".xdsl": """<?xml version="1.0" encoding="UTF-8"?>
-        <smile version="1.0" id="x"><nodes>
-        <cpt id="a"><state id="n" /><state id="y" /><probabilities>0.25 0.75</probabilities></cpt>
-        <cpt id="c"><state id="p" /><state id="q" /><state id="r" />
-          <probabilities>0.5 2.5e-1 0.25</probabilities></cpt>
-        <cpt id="b"><state id="0" /><state id="1" /><parents>a c</parents>
-          <probabilities>.1 .9 .2 .8 .3 .7 .4 .6 .5 .5 .6 .4</probabilities></cpt>
-        </nodes></smile>""",
-    ".uai": """BAYES 3 2 2 3 3
-        1 0
-        3 0 2 1
-        1 2
-        2 0.25 0.75
-        12 .1 .9 .2 .8 .3 .7 .4 .6 .5 .5 .6 .4
-        3 0.5 2.5e-1 0.25""",
 }
 
 
@@ -174,22 +144,10 @@ def test_files_by_hand_are_read(suffix, tmp_path):
     (tmp_path / f"n{suffix}").write_text(BY_HAND[suffix])
     found = read_network(tmp_path / f"n{suffix}")
     names, states = ("a", "b", "c"), (("n", "y"), ("0", "1"), ("p", "q", "r"))
-    if suffix == ".uai":
-        names, states = found.names, found.states
     rows = [[[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]], [[0.4, 0.6], [0.5, 0.5], [0.6, 0.4]]]
     tables = (np.array([0.25, 0.75]), np.array(rows), np.array([0.5, 0.25, 0.25]))
     expected = BayesianNetwork(names, states, ((), (0, 2), ()), tables)
     assert_same(found.reordered(expected), expected)
-
-
-def test_deterministic_nodes_of_genie_are_read(tmp_path):
-    (tmp_path / "n.xdsl").write_text(
-        '<smile version="1.0" id="x"><nodes>'
-        '<cpt id="a"><state id="n" /><state id="y" /><probabilities>.5 .5</probabilities></cpt>'
-        '<deterministic id="b"><state id="0" /><state id="1" /><parents>a</parents>'
-        "<resultingstates>1 0</resultingstates></deterministic></nodes></smile>"
-    )
-    assert read_network(tmp_path / "n.xdsl").tables[1].tolist() == [[0, 1], [1, 0]]
 
 
 @pytest.mark.parametrize(
@@ -212,15 +170,6 @@ def test_deterministic_nodes_of_genie_are_read(tmp_path):
         (".net", "(0.25 0.75);", "(0.25 0.75)", "expected"),
         (".net", "data = (0.25 0.75);", "", "'a': expected 2 probabilities, .* found 0"),
         (".net", "potential (a)", "potential (z)", "the potential of 'z' has no node"),
-        (".xdsl", '<cpt id="a">', '<noisymax id="a">', "expected XML"),
-        (".xdsl", 'id="c"', 'id="a"', "the variable 'a' stands twice"),
-        (".xdsl", "</nodes>", "</nodes><dynamic />", "a dynamic network"),
-        (".uai", "2 2 3", "2 2 999999999", "a variable of 999999999 states, and fewer numbers"),
-        (".uai", "BAYES", "MARKOV", "expected 'BAYES' first"),
-        (".uai", "3 0 2 1", "3 0 9 1", "expected tables of variables 0 to 2"),
-        (".uai", "3 0 2 1", "3 0 2 x", "expected 3 whole numbers from word 10 on"),
-        (".uai", "3 0 2 1", "3 1 2 0", "variable 0 is the last one of two tables"),
-        (".uai", "BAYES 3 2 2 3 3", "BAYES 4 2 2 3 2 3", "found none of variable 3"),
     ],
 )  # fmt: skip
 def test_errors_name_the_file_and_what_is_wrong(suffix, old, new, message, tmp_path):
@@ -231,31 +180,25 @@ def test_errors_name_the_file_and_what_is_wrong(suffix, old, new, message, tmp_p
 
 
 def test_xml_is_read_in_its_encoding(tmp_path):
-    text = BY_HAND[".xdsl"].replace("UTF-8", "ISO-8859-1").replace('id="n"', 'id="é"')
-    (tmp_path / "n.xdsl").write_bytes(text.encode("latin-1"))
-    assert read_network(tmp_path / "n.xdsl").states[0] == ("é", "y")
-    (tmp_path / "n.xdsl").write_text(text.replace("ISO-8859-1", "klingon"))
-    with pytest.raises(FormatError, match=r"n\.xdsl: expected XML"):
-        read_network(tmp_path / "n.xdsl")
-
-
-def test_other_nodes_of_genie_are_refused(tmp_path):
-    text = '<smile><nodes><utility id="gain" /></nodes></smile>'
-    (tmp_path / "n.xdsl").write_text(text)
-    with pytest.raises(FormatError, match="found <utility> 'gain'; change its type"):
-        read_network(tmp_path / "n.xdsl")
+    text = BY_HAND[".xmlbif"].replace('"1.0"?', '"1.0" encoding="ISO-8859-1"?')
+    text = text.replace("<OUTCOME>n<", "<OUTCOME>é<")
+    (tmp_path / "n.xmlbif").write_bytes(text.encode("latin-1"))
+    assert read_network(tmp_path / "n.xmlbif").states[0] == ("é", "y")
+    (tmp_path / "n.xmlbif").write_text(text.replace("ISO-8859-1", "klingon"))
+    with pytest.raises(FormatError, match=r"n\.xmlbif: expected XML"):
+        read_network(tmp_path / "n.xmlbif")
 
 
 def test_rounded_rows_are_rescaled_and_wrong_ones_refused(tmp_path):
-    text = BY_HAND[".uai"].replace("0.5 2.5e-1 0.25", "0.333 0.333 0.333")
-    (tmp_path / "n.uai").write_text(text)
-    assert read_network(tmp_path / "n.uai").tables[2].tolist() == [1 / 3] * 3
+    text = BY_HAND[".net"].replace("0.5 2.5e-1 0.25", "0.333 0.333 0.333")
+    (tmp_path / "n.net").write_text(text)
+    assert read_network(tmp_path / "n.net").tables[2].tolist() == [1 / 3] * 3
 
 
 @pytest.mark.parametrize("name", ["child", "insurance", "hailfinder", "mildew"])
 def test_public_networks_come_back_and_reach_pyagrum(pyagrum, data_dir, name, tmp_path):
     network = read_bif(data_dir / "bif" / f"{name}.bif.gz")
-    for suffix in NAMED:
+    for suffix in NETWORKS:
         write_network(network, tmp_path / f"n{suffix}.gz")
         assert_same(read_network(tmp_path / f"n{suffix}.gz"), network)
     for suffix, tolerance in ((".bif", 1e-7), (".bifxml", 0), (".net", 1e-7)):
@@ -289,8 +232,7 @@ def test_pgmpy_reads_what_we_write(pgmpy, network, suffix):
         reader = getattr(pgmpy.readwrite, f"{PGMPY[suffix]}Reader")(str(path))
         variables = getattr(reader, "variable_names", None) or reader.variables
         peer = from_pgmpy(reader.get_model())
-    order = list(network.order) if suffix == ".xdsl" else range(network.n_variables)
-    words = dict(zip(order, variables, strict=True))
+    words = dict(enumerate(variables))
     assert peer.n_variables == network.n_variables
     for v, table in enumerate(network.tables):
         k = peer.index(words[v])
@@ -301,45 +243,25 @@ def test_pgmpy_reads_what_we_write(pgmpy, network, suffix):
 @given(named_networks(), st.sampled_from(sorted(PYAGRUM)))
 @settings(max_examples=60, deadline=None)
 def test_pyagrum_reads_what_we_write(pyagrum, network, suffix):
-    if suffix in (".xdsl", ".uai") and max(map(len, network.parents)) > 1:
-        return  # pyAgrum counts through the parents the other way
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"n{suffix}"
         write_network(network, path)
         peer = from_pyagrum(pyagrum.loadBN(str(path)))
-    if suffix == ".xdsl":
-        order = [network.order.index(v) for v in range(network.n_variables)]
-        peer = peer.reordered(_picked(peer, order))
     found = as_peer_has_it(network, peer)
     assert [sorted(p) for p in found.parents] == [sorted(p) for p in network.parents]
     # Some of its readers keep numbers in single precision.
     assert_equal(found, network, 1e-6)
 
 
-def _picked(network: BayesianNetwork, order: list[int]) -> BayesianNetwork:
-    """Return independent variables of these names, as an order of variables and states."""
-    states = tuple(network.states[v] for v in order)
-    tables = tuple(np.full(len(own), 1 / len(own)) for own in states)
-    names = tuple(network.names[v] for v in order)
-    return BayesianNetwork(names, states, ((),) * len(order), tables)
-
-
 PEERS = Path(__file__).parent / "peers"
 """One network, ``network.bif``, as pyAgrum 3.3.1 and pgmpy 1.1.2 write it."""
 
 
-@pytest.mark.parametrize("file", sorted(p.name for p in PEERS.glob("p*") if p.name != "pgmpy.uai"))
+@pytest.mark.parametrize("file", sorted(p.name for p in PEERS.glob("p*")))
 def test_kept_files_of_other_programs_are_read(file):
     network, found = read_network(PEERS / "network.bif"), read_network(PEERS / file)
     assert set(found.names) == set(network.names)
-    if file == "pyagrum.uai":
-        found = replace(found, states=network.states)
     assert_equal(found.reordered(network), network, 1e-5)
-
-
-def test_the_table_order_of_pgmpys_uai_files_is_refused():
-    with pytest.raises(FormatError, match=r"pgmpy\.uai.* sum to one"):
-        read_network(PEERS / "pgmpy.uai")
 
 
 @pytest.mark.parametrize("suffix", sorted(PYAGRUM))
@@ -350,9 +272,8 @@ def test_files_of_pyagrum_are_read(pyagrum, suffix, seed, tmp_path):
     pyagrum.saveBN(to_pyagrum(network), str(path))
     found = read_network(path)
     assert set(found.names) == set(network.names)
-    states = network.states if suffix == ".uai" else found.states
     # Three of its writers round to six digits.
-    assert_equal(replace(found, states=states).reordered(network), network, 1e-5)
+    assert_equal(found.reordered(network), network, 1e-5)
 
 
 @pytest.mark.parametrize("suffix", sorted(PGMPY))

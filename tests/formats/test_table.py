@@ -1,5 +1,6 @@
 import gzip
 import os
+import re
 import warnings
 from threading import Thread
 
@@ -138,7 +139,8 @@ def test_names_are_generated(read):
 
 
 def test_labels_stay_as_written(read):
-    table = read("a,b,c,d\n01,None,nan,10\n1,true,null,9\n1.0,None,nan,-1e1\n")
+    text = "a,b,c,d\n01,None,nan,10\n1,true,null,9\n1.0,None,nan,-1e1\n"
+    table = read(text, states={"b": ["None", "true"], "c": ["nan", "null"]})
     assert table.states == (
         ("01", "1", "1.0"),
         ("None", "true"),
@@ -167,7 +169,7 @@ def test_weights(read, tmp_path):
 def test_bins_come_back_in_order(read, tmp_path):
     text = "age,sex\n" + "".join(f"{k % 40},{'fm'[k % 2]}\n" for k in range(80))
     with pytest.raises(
-        DataError, match=r"'age': 40 different numbers.*'age': 'frequency:5'.*drop="
+        DataError, match=r"'age': 40 different numbers.*drop=.*'age': 'frequency:5'"
     ):
         read(text)
     table = read(text, discretise={"age": "width:3"})
@@ -237,12 +239,17 @@ REFUSALS = {
         OptionError,
         "METHOD:",
     ),
-    "no name": (",a\n0,x\n1,y\n", {}, FormatError, "column 1 of 2 has no name"),
+    "no name": (",a\n0,x\n1,y\n", {}, DataError, "column '': a column without a name.*tidy=True"),
     "constant": ("a,b\n1,2\n1,3\n", {}, DataError, "'a': constant, every cell is '1'.*drop=.'a'"),
     "constant but holes": ("a,b\n1,2\n,3\n", {}, DataError, "every observed cell is '1'"),
     "all missing": ("a,b\n?,2\n,3\n", {}, DataError, "'a': all cells are missing.*drop=.'a'"),
-    "several": ("a,b,c\n1,,3\n1,,4\n", {}, DataError, "2 columns cannot be used:\n.*'a'.*\n.*'b'"),
-    "row numbers": (NUMBERS, {}, DataError, "if they number the rows, drop it"),
+    "several": (
+        "a,b,c\n1,,3\n1,,4\n",
+        {},
+        DataError,
+        "2 columns cannot be used as.*\n.*'b'\n.*'a'",
+    ),
+    "row numbers": (NUMBERS, {}, DataError, "all 30 whole numbers are different"),
     "identifiers": (
         "a\n" + "".join(f"n{k}\n" for k in range(30)),
         {},
@@ -386,7 +393,9 @@ def test_public_tables(data_dir, file, shape, holes, options):
         warnings.simplefilter("always")
         table = read_dataset(data_dir / "uci" / file, header=False, **options)
     # The weight of a row, capital gain and capital loss; no false alarm.
-    named = [str(one.message).split("'")[1] for one in caught]
+    said = "".join(str(one.message) for one in caught)
+    named = re.findall(r"^column '(\w+)'", said, re.MULTILINE)
+    assert len(caught) <= 1
     assert named == (["X2", "X10", "X11"] if file == "adult.data.gz" else [])
     assert table.codes.shape == shape
     assert len(table.missing_cells) == holes
@@ -401,7 +410,7 @@ def test_public_refusals(data_dir):
         read_dataset(data_dir / "uci/house-votes-84.data")
     with pytest.raises(FormatError, match="line 2: 15 fields, but line 1 has 1"):
         read_dataset(data_dir / "uci/adult.test.gz", header=False)
-    with pytest.raises(DataError, match=r"and 4 more: .*'X0' \(73\).*'\*': 'frequency:5'"):
+    with pytest.raises(DataError, match=r"'X0' \(73\)(.|\n)*'\*': 'frequency:5'"):
         read_dataset(data_dir / "uci/adult.data.gz", header=False)
     with pytest.raises(DataError, match="'X16': constant, every cell is 'p'"):
         read_dataset(data_dir / "uci/agaricus-lepiota.data.gz", header=False)

@@ -25,7 +25,6 @@ from exactlearn.imputation.learning import (
     learned,
 )
 from exactlearn.imputation.methods import METHODS, Method
-from exactlearn.imputation.scikit_learn import class_variable
 from exactlearn.scoring.scores import BDeu
 from exactlearn.structure.structural_em import structural_em
 from tests.command_line import fails, run, run_json
@@ -33,10 +32,7 @@ from tests.interrupts import press_ctrl_c
 from tests.network_oracle import joint, random_network
 from tests.strategies import datasets, incomplete_datasets
 
-CLASSIFIERS = [name for name, method in METHODS.items() if method.classifies]
-IMPUTERS = [
-    name for name, method in METHODS.items() if method.needs_scikit_learn and not method.classifies
-]
+IMPUTERS = [name for name, method in METHODS.items() if method.needs_scikit_learn]
 
 ONE = Dataset(np.array([[0]]), ("a",), (("x",),))
 
@@ -256,15 +252,11 @@ class TestImputer:
         with pytest.raises(OptionError, match=told):
             Imputer(**options)
 
-    @pytest.mark.parametrize("learner", ["structural-em", "structural-em-hard"])
-    def test_structural_em_starts_as_often_as_reported(self, learner):
+    def test_structural_em_starts_as_often_as_reported(self):
         table = holed(random_network(np.random.default_rng(0), 5), 25, 0.4, 0)
-        variant = "hard" if learner == "structural-em-hard" else "expected"
-        one, several = (
-            structural_em(table, BDeu(), variant=variant, max_parents=1, starts=s) for s in (1, 6)
-        )
+        one, several = (structural_em(table, BDeu(), max_parents=1, starts=s) for s in (1, 6))
         assert one.score != several.score
-        how = replace(QUICK, learner=learner, starts=6)
+        how = replace(QUICK, learner="structural-em", starts=6)
         assert learned(table, how).score == several.score
 
     def test_no_network_no_answer(self):
@@ -346,24 +338,7 @@ class TestLibrary:
         monkeypatch.setattr("exactlearn.imputation.scikit_learn.BLOCK", 7)
         assert np.array_equal(METHODS["knn"](table, Learning()).probabilities, whole)
 
-    @pytest.mark.parametrize("name", CLASSIFIERS)
-    def test_a_plain_class_is_learned(self, name):
-        rng = np.random.default_rng(8)
-        codes = rng.integers(0, 3, (150, 4))
-        codes[:, 2] = codes[:, 0]
-        hidden = rng.random(150) < 0.2
-        holes = codes.copy()
-        holes[hidden, 2] = -1
-        table = Dataset(holes, tuple("abcd"), (tuple("xyz"),) * 4)
-        values = METHODS[name](table, Learning()).values
-        assert (values == codes[hidden, 2]).mean() > 0.9
-
-    @pytest.mark.parametrize("name", CLASSIFIERS)
-    def test_one_known_class_is_the_answer(self, name):
-        table = Dataset(np.array([[0, 1], [1, 1], [0, -1]]), ("a", "b"), (("x", "y"),) * 2)
-        assert METHODS[name](table, Learning()).values.tolist() == [1]
-
-    @pytest.mark.parametrize("name", [*IMPUTERS, *CLASSIFIERS])
+    @pytest.mark.parametrize("name", IMPUTERS)
     def test_the_time_limit_is_kept_or_reported(self, name):
         table = Dataset(np.array([[0, 1], [1, 0], [1, -1]] * 5), ("a", "b"), (("x", "y"),) * 2)
         found = METHODS[name](table, Learning(time_limit=0.0))
@@ -371,32 +346,19 @@ class TestLibrary:
         assert (found.values is None) == (name == "knn")
         assert METHODS[name](table, Learning(time_limit=60.0)).status == "heuristic"
 
-    @pytest.mark.parametrize("name", [*IMPUTERS, *CLASSIFIERS])
+    @pytest.mark.parametrize("name", IMPUTERS)
     def test_weighted_rows_are_refused(self, name):
         table = Dataset(np.array([[0, 1], [1, -1]]), ("a", "b"), (("x", "y"),) * 2, np.ones(2))
         with pytest.raises(DataError, match="the rows have weights"):
             METHODS[name](table, Learning())
 
 
-@pytest.mark.parametrize("name", [*IMPUTERS, *CLASSIFIERS])
+@pytest.mark.parametrize("name", IMPUTERS)
 def test_a_missing_library_is_reported_with_its_extra(name, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sklearn.experimental", None)
     table = Dataset(np.array([[0, 1], [1, -1]]), ("a", "b"), (("x", "y"),) * 2)
     with pytest.raises(MissingExtraError, match=r"exactlearn\[sklearn\]"):
         METHODS[name](table, Learning())
-
-
-@pytest.mark.parametrize(
-    ("codes", "told"),
-    [
-        ([[-1, 0], [0, -1]], "found 'a', 'b'"),
-        ([[0, 0], [0, 1]], "found none"),
-        ([[-1, 0], [-1, 1]], "column 'a' has no observed cell"),
-    ],
-)
-def test_a_class_is_one_variable(codes, told):
-    with pytest.raises(DataError, match=told):
-        class_variable(Dataset(np.array(codes), ("a", "b"), (("x", "y"),) * 2))
 
 
 @pytest.fixture(scope="module")

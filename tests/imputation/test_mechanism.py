@@ -211,6 +211,9 @@ class TestNotAtRandom:
     def test_cells_of_mostly_one_state_are_found(self):
         assert sum(self.is_found(seed, [0.1, 0.1, 0.8]) for seed in range(50)) == 50
 
+    def test_cells_of_one_state_twice_as_often_are_found_mostly(self):
+        assert sum(self.is_found(seed, [0.3, 0.3, 0.4]) for seed in range(50)) >= 40
+
     def test_no_cells_give_no_difference(self):
         none = PredictedCells(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros(0))
         assert not is_not_at_random(none, none, np.full((1, 3), 1 / 3))

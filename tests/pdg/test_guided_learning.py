@@ -1,14 +1,21 @@
 import numpy as np
 import pytest
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.data.dataset import Dataset
 from exactlearn.pdg.inference.flows import log_likelihood, log_likelihood_rows
-from exactlearn.pdg.learn import guided, methods
+from exactlearn.pdg.learn import guided, methods, smoothing
 from exactlearn.pdg.learn.guided import with_draws, with_network_parameters
-from exactlearn.pdg.learn.smoothing import STRENGTHS, cross_validated, estimated, tuned_smoothing
+from exactlearn.pdg.learn.smoothing import (
+    STRENGTHS,
+    Validation,
+    cross_validated,
+    estimated,
+    tuned_smoothing,
+)
 from exactlearn.pdg.learn.structure_search import learn_on_forest
-from tests.interrupts import press_ctrl_c
+from tests.interrupts import Looks, press_ctrl_c
 from tests.network_oracle import joint, random_network
 from tests.pdg_oracle import reached
 
@@ -164,3 +171,25 @@ def test_few_rows_are_learnt_without_validation(drawn, monkeypatch):
     monkeypatch.setattr(guided, "PARAMETER_DRAWS", 1000)
     few = Dataset(data.codes[:3], data.names, data.states)
     assert (learn(few).models[0][1].parameters > 0).all()
+
+
+def test_what_the_time_allows_gets_no_parameters_of_drawn_rows(drawn, monkeypatch):
+    monkeypatch.setattr(guided, "with_network_parameters", None)  # takes seconds for many variables
+    _, data, _ = drawn
+    with SearchControl(0.0).running():
+        found = learn(data)
+    assert not found.finished
+    ((_, graph),) = found.models
+    assert (graph.parameters > 0).all()
+    assert np.isfinite(log_likelihood(graph, data))
+
+
+def test_graphs_are_judged_only_while_there_is_time(drawn, monkeypatch):
+    _, data, _ = drawn
+    forest = np.array([-1, 0, 1, 2, 3])
+    graphs = [learn_on_forest(data, forest, size_weight=x).graph for x in (0.9, 0.6, 0.3)]
+    judged = []
+    monkeypatch.setattr(smoothing, "estimated", lambda *given: judged.append(given) or given[0])
+    found = cross_validated(lambda rows: graphs, data, 3, folds=3, control=Looks(1))
+    assert found == Validation.default(3)
+    assert len(judged) == len(STRENGTHS)

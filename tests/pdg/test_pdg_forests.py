@@ -16,7 +16,7 @@ from exactlearn.pdg.inference.flows import expect_counts, log_likelihood, log_li
 from exactlearn.pdg.learn import network_starts
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest, mutual_information, pair_joint
 from exactlearn.pdg.learn.forest_growth import dependence_graph, grow_forest, pair_statistics
-from exactlearn.pdg.learn.forest_population import learn_pdg
+from exactlearn.pdg.learn.forest_population import learn_direct
 from exactlearn.pdg.learn.populated_graph import CompleteRows
 from exactlearn.pdg.learn.refine import pseudo_counts
 from exactlearn.pdg.learn.smoothing import choose_graph_smoothing, tuned_smoothing
@@ -160,24 +160,24 @@ def test_parity_is_recovered_without_the_forest():
     rng = np.random.default_rng(1)
     data, test = drawn(parity(), 10_000, rng), drawn(parity(), 5000, rng)
     seen = []
-    found = learn_pdg(data, on_progress=seen.append)
+    found = learn_direct(data, on_progress=seen.append)
     (model,) = found.models
     model.check(data)
     assert found.finished
     assert model.graph.effective_size == 18
     assert log_likelihood(model.graph, test) / 5000 / np.log(2) == pytest.approx(-4, abs=0.01)
     assert {p.stage for p in seen} == {"forest", "screening", "graph"}
-    again = learn_pdg(data).models[0]
+    again = learn_direct(data).models[0]
     assert (again.graph.parameters == model.graph.parameters).all()
     data = drawn(logic3(), 10_000, rng)
-    model = learn_pdg(data).models[0]
+    model = learn_direct(data).models[0]
     assert model.log_likelihood / 10_000 / np.log(2) == pytest.approx(-7, abs=0.01)
     assert model.graph.effective_size <= 68
 
 
 def test_graphs_grow_as_lambda_falls():
     data = drawn(logic3(6), 300, np.random.default_rng(2))
-    models = learn_pdg(data, size_weights=[0.2, 0.9, 0.99], significances=[0.1]).models
+    models = learn_direct(data, size_weights=[0.2, 0.9, 0.99], significances=[0.1]).models
     assert [m.size_weight for m in models] == [0.99, 0.9, 0.2]
     assert np.diff([m.graph.effective_size for m in models]).min() >= 0
     assert np.diff([m.log_likelihood for m in models]).min() >= -1e-9
@@ -192,7 +192,7 @@ def test_an_interrupt_keeps_the_best_so_far(stage):
         if progress.stage == stage:
             press_ctrl_c()
 
-    found = learn_pdg(data, on_progress=stop)
+    found = learn_direct(data, on_progress=stop)
     assert not found.finished
     found.models[0].check(data)
     assert seen.count(stage) == 1
@@ -201,7 +201,7 @@ def test_an_interrupt_keeps_the_best_so_far(stage):
 @pytest.mark.parametrize("limit", [0, 0.3])
 def test_a_time_limit_keeps_the_best_so_far(limit):
     data = drawn(logic3(6), 400, np.random.default_rng(0))
-    found = learn_pdg(data, time_limit=limit)
+    found = learn_direct(data, time_limit=limit)
     assert not found.finished
     found.models[0].check(data)
     assert (found.models[0].graph.parameters > 0).all()
@@ -246,7 +246,7 @@ def test_smoothing_by_cross_validation():
 def test_mistakes_are_reported(options, message):
     data = drawn(parity(3), 20, np.random.default_rng(0))
     with pytest.raises(OptionError, match=message):
-        learn_pdg(data, **options)
+        learn_direct(data, **options)
 
 
 @pytest.mark.parametrize("prior", ["uniform", "start"])
@@ -300,11 +300,11 @@ def test_a_start_is_never_made_worse():
     """The search from a given graph ends no lower than the graph itself."""
     data = drawn(logic3(6), 400, np.random.default_rng(2))
     first = learn_on_forest(data, chain(6))
-    found = learn_pdg(data, starts=[first.graph], significances=[]).models[0]
+    found = learn_direct(data, starts=[first.graph], significances=[]).models[0]
     assert found.score >= first.score - 1e-9
     other = learn_on_forest(drawn(parity(3), 50, np.random.default_rng(0)), chain(3))
     with pytest.raises(DataError, match="other variables"):
-        learn_pdg(data, starts=[other.graph])
+        learn_direct(data, starts=[other.graph])
 
 
 @pytest.mark.parametrize("hole", [False, True])

@@ -69,7 +69,7 @@ def test_soft_evidence_and_joints_agree_with_the_full_joint(seed, n):
     chosen = rng.permutation(n)[: rng.integers(1, n + 1)].tolist()
     rest = tuple(v for v in range(n) if v not in chosen)
     expected = full.sum(axis=rest).transpose(np.argsort(np.argsort(chosen)))
-    found = joint_posterior(graph, [graph.names[v] for v in chosen], evidence)
+    found = joint_posterior(graph, evidence, [graph.names[v] for v in chosen])
     np.testing.assert_allclose(found, expected, atol=1e-13)
 
 
@@ -106,7 +106,7 @@ def test_the_best_rows_are_those_of_the_sorted_joint(seed, n, k):
 def test_the_most_probable_states_are_the_joints_maximum(seed, n):
     rng, graph, evidence, full, _ = case(seed, n)
     chosen = rng.permutation(n)[: rng.integers(1, n + 1)].tolist()
-    found = most_probable_states(graph, [graph.names[v] for v in chosen], evidence)
+    found = most_probable_states(graph, evidence, [graph.names[v] for v in chosen])
     marginal = full.sum(axis=tuple(v for v in range(n) if v not in chosen))
     assert found.status == "optimal"
     assert found.bound == found.best.probability == pytest.approx(marginal.max(), rel=1e-11)
@@ -117,8 +117,8 @@ def test_the_most_probable_states_are_the_joints_maximum(seed, n):
 def test_a_node_limit_leaves_an_answer_and_its_bound():
     graph = random_graph(np.random.default_rng(3), 9, zeros=0)
     names = [graph.names[v] for v in graph.order[-5:]]
-    proven = most_probable_states(graph, names)
-    stopped = most_probable_states(graph, names, node_limit=1)
+    proven = most_probable_states(graph, None, names)
+    stopped = most_probable_states(graph, None, names, node_limit=1)
     assert stopped.status == "feasible"
     assert stopped.best.probability <= proven.best.probability <= stopped.bound
 
@@ -132,13 +132,15 @@ def test_entropy_and_information_agree_with_the_full_joint(seed, n):
         table = full.sum(axis=tuple(v for v in range(n) if v not in variables))
         return -(table[table > 0] * np.log(table[table > 0])).sum()
 
-    assert entropy(graph, None, evidence) == pytest.approx(h(range(n)), abs=1e-12)
+    assert entropy(graph, evidence) == pytest.approx(h(range(n)), abs=1e-12)
     group = rng.integers(0, 4, n)
     a, b, c = ([v for v in range(n) if group[v] == g] for g in range(3))
     names = [[graph.names[v] for v in part] for part in (a, b, c)]
-    assert entropy(graph, names[0], evidence) == pytest.approx(h(a), abs=1e-12)
+    assert entropy(graph, evidence, names[0]) == pytest.approx(h(a), abs=1e-12)
     expected = h(a + c) + h(b + c) - h(a + b + c) - h(c)
-    assert mutual_information(graph, *names, evidence) == pytest.approx(expected, abs=1e-12)
+    assert mutual_information(graph, *names, evidence=evidence) == pytest.approx(
+        expected, abs=1e-12
+    )
 
 
 @given(SEEDS, st.integers(1, 5), st.booleans(), st.sampled_from([0.0, 0.2]))
@@ -239,7 +241,7 @@ def test_sensitivity_agrees_with_changed_parameters(seed, n):
     node = int(rng.integers(graph.n_nodes))
     state = int(rng.integers(graph.cardinalities[graph.variable[node]]))
     name = graph.states[graph.variable[node]][state]
-    found = sensitivity(graph, node, name, target, evidence)
+    found = sensitivity(graph, node, name, evidence, target)
     now = full.sum(axis=tuple(u for u in range(n) if u != variable))[0]
     assert found.posterior(found.parameter) == pytest.approx(now, abs=1e-11)
     first = graph.parameter_offsets[node]
@@ -254,7 +256,7 @@ def test_sensitivity_agrees_with_changed_parameters(seed, n):
         if total > 0:
             changed = changed.sum(axis=tuple(u for u in range(n) if u != variable))[0] / total
             assert found.posterior(t) == pytest.approx(changed, abs=1e-11)
-    slope = slopes(graph, target, evidence)[first + state]
+    slope = slopes(graph, evidence, target)[first + state]
     if 0 < found.parameter < 1:
         assert slope == pytest.approx(found.slope(found.parameter), abs=1e-9, rel=1e-9)
     else:
@@ -303,15 +305,15 @@ def test_mistakes_are_refused():
     with pytest.raises(OptionError, match="ask for at least 1"):
         most_probable_explanations(graph, {}, 0)
     with pytest.raises(OptionError, match="each once"):
-        most_probable_states(graph, ["X1", "X1"])
+        most_probable_states(graph, None, ["X1", "X1"])
     with pytest.raises(OptionError, match="name each variable once"):
-        joint_posterior(graph, ["X1", "X1"])
+        joint_posterior(graph, None, ["X1", "X1"])
     with pytest.raises(OptionError, match=r"the weight -1.0 of '1' is not a number of 0 or more"):
         query(graph, {"X1": {"1": -1.0}})
     with pytest.raises(DataError, match="X1=0:0 has probability zero"):
         most_probable_explanations(graph, {"X1": {"0": 0.0}})
     with pytest.raises(OptionError, match="no node 9"):
-        sensitivity(graph, 9, "0", ("X1", "0"))
+        sensitivity(graph, 9, "0", None, ("X1", "0"))
     with pytest.raises(OptionError, match="same variables"):
         kl_divergence(graph, random_graph(np.random.default_rng(0), 4))
     with pytest.raises(OptionError, match="0 or more"):
@@ -324,7 +326,7 @@ def test_mistakes_are_refused():
 def test_too_large_questions_are_refused_with_their_size():
     graph = random_graph(np.random.default_rng(1), 30, zeros=0)
     with pytest.raises(TooLargeError, match="configurations, the limit is 1,000,000"):
-        joint_posterior(graph, graph.names)
+        joint_posterior(graph, None, graph.names)
 
 
 def test_divergence_across_forests_that_is_too_large_is_refused(monkeypatch):

@@ -116,7 +116,8 @@ def test_the_thesis_table_of_parameters_3_2():
     assert x4.describe() == "X4, with X5, X6, X7 below it: independent of X0, X1, X2, X3"
     assert x7.describe() == ("X7: independent of X0, X1, X2, X3; given X4, X5, independent of X6")
     assert (
-        independences(stomach_pain(), "H")[0].describe() == "H, with F, D below it: no independence"
+        independences(stomach_pain(), None, "H")[0].describe()
+        == "H, with F, D below it: no independence"
     )
 
 
@@ -231,7 +232,7 @@ def test_a_copy_of_a_variable_tells_what_it_does():
     tables = (coin, copy, np.array([[0.9, 0.1], [0.2, 0.8]]))
     network = BayesianNetwork(("a", "b", "c"), (BINARY,) * 3, ((), (0,), (1,)), tables)
     graph = compile_network(network, forest=[-1, 0, 1])
-    (found,) = independences(graph, "c")
+    (found,) = independences(graph, None, "c")
     assert len(found.depends_on) == 1
     assert found.complete
 
@@ -245,17 +246,17 @@ def test_of_two_copies_one_stays():
 
 def test_evidence_and_limits():
     graph = two_trees()
-    (found,) = independences(graph, ["X3"], {"X1": "0"})
+    (found,) = independences(graph, {"X1": "0"}, ["X3"])
     assert found.depends_on == ()
     assert [node.contexts for node in found.nodes] == [({},)]
-    (found,) = independences(graph, "X7", limits=IndependenceLimits(configurations=3))
+    (found,) = independences(graph, None, "X7", limits=IndependenceLimits(configurations=3))
     assert found.depends_on == ("X4", "X5")
     assert not found.complete
     assert "too many configurations" in found.describe()
     assert found.nodes == ()
-    (found,) = independences(graph, "X7", limits=IndependenceLimits(contexts=1))
+    (found,) = independences(graph, None, "X7", limits=IndependenceLimits(contexts=1))
     assert not found.complete
-    (found,) = independences(stomach_pain(), "D", limits=IndependenceLimits(cells=1))
+    (found,) = independences(stomach_pain(), None, "D", limits=IndependenceLimits(cells=1))
     assert not found.complete
     assert not found.in_context
     assert len(found.nodes) == 5
@@ -270,9 +271,9 @@ def test_lists_are_cut():
         tuple(f"x{k}" for k in range(n)), (BINARY,) * n, np.arange(n) - 1, parity,
         [after[:1], *[after] * (n - 2), np.empty((2, 2, 0))],
     )  # fmt: skip
-    (found,) = independences(graph, "x8")
+    (found,) = independences(graph, None, "x8")
     assert all(law.endswith("or 118 more contexts)") for _, law, _ in found.rows())
-    (found,) = independences(graph, "x1")
+    (found,) = independences(graph, None, "x1")
     assert "with x2, x3 and 5 more below it" in found.describe(2)
 
 

@@ -211,6 +211,15 @@ def test_a_learned_network_has_a_page(tmp_path):
     assert titles[:3] == ["Summary", "Data", "Network"]
 
 
+@pytest.mark.parametrize(("command", "is_named"), [("solve", True), ("augment", False)])
+def test_a_certificate_is_named_only_where_the_command_writes_one(command, is_named):
+    record = {"status": "optimal", "score": -1.0, "bound": -1.0, "parents": {"a": []}}
+    made_by = {"command": ["exactlearn", command, "table.csv"], "version": "1"}
+    text = page(PageContent("a", record | {"made_by": made_by}, None, None, None, [], []))
+    assert "Proof" in outline(text).titles
+    assert ("solve --certificate" in text) == is_named
+
+
 def evil_content():
     """Every text that comes from outside is hostile."""
     names, states = (EVIL, "b"), ((EVIL, "x"), ("y", EVIL))

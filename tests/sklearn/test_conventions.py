@@ -6,15 +6,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from exactlearn.sklearn import (
     BayesianNetworkClassifier,
     BayesianNetworkDensity,
-    DecisionGraphClassifier,
     ExactImputer,
 )
 
 ESTIMATORS = [
     BayesianNetworkClassifier(),
-    BayesianNetworkClassifier(structure="exact"),
+    BayesianNetworkClassifier(structure="exact", max_parents=2, ess=1.0, smoothing=0.25),
     BayesianNetworkClassifier(structure="naive-bayes"),
-    DecisionGraphClassifier(),
     BayesianNetworkDensity(max_parents=2),
     ExactImputer(mode="posterior"),
     ExactImputer(networks=1),
@@ -22,6 +20,6 @@ ESTIMATORS = [
 
 
 @parametrize_with_checks(ESTIMATORS)
-@pytest.mark.filterwarnings("ignore::exactlearn.errors.LeftOutWarning")
+@pytest.mark.filterwarnings("ignore::exactlearn.errors.ColumnWarning")
 def test_conventions(estimator, check):
     check(estimator)

@@ -15,19 +15,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import exactlearn as el
-from exactlearn.errors import BinningWarning, LeftOutWarning, OptionError
+from exactlearn.errors import ColumnWarning, DataError, OptionError
 from exactlearn.sklearn import (
     BayesianNetworkClassifier,
     BayesianNetworkDensity,
-    DecisionGraphClassifier,
     ExactImputer,
 )
+from exactlearn.sklearn.classifiers import folds
 
 CLASSIFIERS = [
     BayesianNetworkClassifier(),
     BayesianNetworkClassifier(structure="exact", max_parents=3),
     BayesianNetworkClassifier(structure="naive-bayes"),
-    DecisionGraphClassifier(),
 ]
 
 
@@ -76,7 +75,7 @@ def test_structures_are_those_asked_for(rows):
     X, y = rows
     complete = X.notna().all(axis=1)  # of missing cells each structure has expected counts
     X, y = X[complete], y[complete]
-    augmented = BayesianNetworkClassifier().fit(X, y)
+    augmented = BayesianNetworkClassifier(structure="augmented").fit(X, y)
     assert all(4 in family for family in augmented.network_.parents[:4])
     assert augmented.learned_.status == "optimal"
     naive = BayesianNetworkClassifier(structure="naive-bayes").fit(X, y)
@@ -91,13 +90,53 @@ def test_structures_are_those_asked_for(rows):
         BayesianNetworkClassifier().fit(X, np.zeros(len(X)))
 
 
-def test_a_graph_is_learned_from_the_rows(rows):
+def test_structure_and_pseudo_count_are_chosen_by_the_log_loss_of_held_out_rows(rows):
+    """The losses of naive Bayes models are computed again by plain products."""
     X, y = rows
-    model = DecisionGraphClassifier(method="learned", smoothing=1.0, time_limit=60).fit(X, y)
-    assert isinstance(model.graph_, el.DecisionGraph)
-    assert (model.predict(X) == y).mean() > 0.75
-    with pytest.raises(ValueError, match="there is no method 'guessed'"):
-        DecisionGraphClassifier(method="guessed").fit(X, y)
+    model = BayesianNetworkClassifier(random_state=0).fit(X, y)
+    losses = model.log_losses_
+    assert len(losses) == 15
+    assert (model.structure_, model.smoothing_) == min(losses, key=lambda key: losses[key])
+    complete = X.notna().all(axis=1)
+    X, y = X[complete], y[complete]
+    fixed = model.set_params(structure="naive-bayes").fit(X, y)
+    table = fixed._with_class(fixed.coding_.dataset(X), (y == "low")[:, None])
+    seed = np.random.RandomState(0).randint(np.iinfo(np.int32).max)
+    for smoothing in (0.05, 4.0):
+        total = 0.0
+        for train, test in folds(table, seed):
+            network = el.fit_complete(train, fixed.network_.parents, smoothing=smoothing)
+            for row, weight in zip(test.codes, test.row_weights, strict=True):
+                both = [joint(network, [*row[:-1], k]) for k in range(2)]
+                total -= weight * np.log(both[row[-1]] / sum(both))
+        expected = total / len(y)
+        assert fixed.log_losses_["naive-bayes", smoothing] == pytest.approx(expected)
+
+
+def test_a_choice_is_made_only_where_there_is_one(rows):
+    X, y = rows
+    given = BayesianNetworkClassifier(structure="exact", smoothing=0.5).fit(X, y)
+    assert (given.log_losses_, given.structure_, given.smoothing_) == ({}, "exact", 0.5)
+    lone = BayesianNetworkClassifier().fit(X[:21], ["high"] * 20 + ["low"])
+    assert (lone.log_losses_, lone.structure_) == ({}, "augmented")
+
+
+def test_folds_divide_each_class_evenly_and_weights_are_repetitions():
+    rng = np.random.default_rng(0)
+    codes = np.column_stack((rng.integers(-1, 2, (60, 2)), rng.integers(0, 3, 60)))
+    names, states = ("a", "b", "class"), (("n", "y"), ("n", "y"), ("u", "v", "w"))
+    table = el.Dataset(codes, names, states)
+    distinct, counts = np.unique(rng.permutation(codes), axis=0, return_counts=True)
+    merged = el.Dataset(distinct, names, states, counts.astype(float))
+    for one, other in zip(folds(table, 1), folds(merged, 1), strict=True):
+        for a, b in zip(one, other, strict=True):
+            assert (a.codes == b.codes).all()
+            assert (a.weights == b.weights).all()
+        train, test = one
+        assert train.row_weights.sum() + test.row_weights.sum() == 60
+        for label in range(3):
+            held_out = test.row_weights[test.codes[:, 2] == label].sum()
+            assert abs(held_out - (codes[:, 2] == label).sum() / 5) < 1
 
 
 def test_unknown_values_count_as_missing(rows):
@@ -141,19 +180,22 @@ def test_weights_move_the_predictions(weights, rows):
 def test_columns_without_two_values_are_kept_out_with_a_warning(rows):
     X, y = rows
     X = X.assign(same=1.0, none=np.nan)
-    with pytest.warns(LeftOutWarning, match="'same' .every cell is '1'.*'none' .every cell is mi"):
+    with pytest.warns(ColumnWarning, match="'same' .constant, .* '1'.*'none' .all cells are mi"):
         model = BayesianNetworkClassifier().fit(X, y)
     assert set(model.left_out_) == {"same", "none"}
+    for estimator in (BayesianNetworkClassifier, BayesianNetworkDensity, ExactImputer):
+        with pytest.raises(DataError, match=r"(?s)'none'.*'same'.*tidy=True"):
+            estimator(tidy=False).fit(X, y)
     assert model.predict_proba(X).shape == (300, 2)
-    with pytest.warns(LeftOutWarning):
+    with pytest.warns(ColumnWarning):
         alone = BayesianNetworkClassifier().fit(X[["same"]], y)
     assert alone.predict_proba(X[["same"]])[:, 0] == pytest.approx((y == "high").mean(), abs=0.01)
-    with pytest.warns(LeftOutWarning):
+    with pytest.warns(ColumnWarning):
         imputer = ExactImputer(mode="posterior").fit(X)
     filled = imputer.transform(X.assign(same=np.nan))
     assert list(filled) == imputer.get_feature_names_out().tolist() == [*X][:-1]
     assert (filled["same"] == 1).all()
-    with pytest.warns(LeftOutWarning):
+    with pytest.warns(ColumnWarning):
         density = BayesianNetworkDensity(random_state=0).fit(X)
     drawn = density.sample(3)
     assert drawn["same"].tolist() == [1, 1, 1]
@@ -162,11 +204,11 @@ def test_columns_without_two_values_are_kept_out_with_a_warning(rows):
 
 def test_columns_that_are_cut_badly_are_told(rows):
     X, y = rows
-    numbered = X.assign(weight=np.arange(len(X)) * 3 % 7919)
-    with pytest.warns(BinningWarning, match="'weight': more than half .* leave it out if"):
+    numbered = X.assign(weight=np.arange(len(X)) * 3 % 600)
+    with pytest.warns(ColumnWarning, match="'weight': more than half .* leave it out if"):
         BayesianNetworkClassifier(structure="naive-bayes").fit(numbered, y)
     gains = X.assign(gain=[*range(1, 31), *[0.5] * (len(X) - 30)])
-    with pytest.warns(BinningWarning, match="'gain': 2 bins, not the 5 .*: 90 % of its cells"):
+    with pytest.warns(ColumnWarning, match="'gain': 2 bins, not the 5 .*: 90 % of its cells"):
         BayesianNetworkDensity(max_parents=1).fit(gains)
 
 

@@ -1,31 +1,18 @@
-"""A search that is killed again and again goes on, and has the answer of one that is not."""
+"""What a search keeps of finished parts is taken up by the same search, and by no other."""
 
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import exactlearn as el
 from exactlearn._runtime.checkpoint import Checkpoint, digest
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.solvers import Problem, solve, strategy
 from exactlearn.solvers.constraints import ArcTotal
-from exactlearn.solvers.parameters import (
-    DEFAULTS,
-    CuttingPlaneParameters,
-    OrderGraphParameters,
-    SolverParameters,
-)
-from exactlearn.solvers.scip.separation import Acyclicity
-from tests.killing import KilledError, killing
-
-SMALL_BLOCKS = SolverParameters(
-    cutting_planes=CuttingPlaneParameters(most_rounds=1),  # leaves more to the order graph
-    order_graph=OrderGraphParameters(easy=0, block=3, first_states=64),
-)
-
-
-PARAMETERS = {"order-graph": SMALL_BLOCKS, "auto": SMALL_BLOCKS, "scip": DEFAULTS}
 
 
 def random_problem(seed, n, most_parents=2):
@@ -39,136 +26,12 @@ def random_problem(seed, n, most_parents=2):
     return Problem.from_candidates([f"x{i}" for i in range(n)], tables)
 
 
-@pytest.fixture
-def kills(monkeypatch):
-    return killing(monkeypatch)
-
-
-def solve_with_kills(problem, folder, kills, every, solver="auto"):
-    """Solve a problem, killed every so many states; return the result."""
-    for _ in range(101):
-        kills["left"] = every
-        try:
-            return solve(problem, checkpoint=folder, parameters=PARAMETERS[solver], solver=solver)
-        except KilledError:
-            continue
-    raise AssertionError("the search does not come to its end")
-
-
-@pytest.mark.parametrize(
-    ("solver", "search", "n", "every"),
-    [
-        ("order-graph", "order-graph", 16, 2),
-        ("order-graph", "relaxation", 13, 2),
-        ("scip", "branch-and-cut", 14, 40),
-        ("scip", "branch-and-cut", 14, 5),
-        ("auto", "", 24, 3),
-    ],
-)
-def test_a_killed_search_goes_on(solver, search, n, every, tmp_path, kills):
-    problem = random_problem(3, n)
-    expected = solve(problem, solver=solver, parameters=PARAMETERS[solver])
-    kills |= {"search": search, "most": 100 if "-" in search else 3}
-    found = solve_with_kills(problem, tmp_path, kills, every, solver=solver)
-    assert kills["kills"] > 0
-    assert found.status == expected.status == "optimal"
-    assert found.score == pytest.approx(expected.score, abs=1e-9)
-    assert found.bound == pytest.approx(expected.bound, abs=1e-6)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_cuts_and_nodes_that_are_kept_lose_no_optimum(seed, tmp_path, kills):
-    """Killed at random, with other seeds and gaps in between, arcs required and forbidden."""
-    rng = np.random.default_rng(seed)
-    arcs = [(int(a), int(b)) for a, b in rng.permutation(12)[:8].reshape(4, 2)]
-    problem = replace(random_problem(seed, 12), required={arcs[0]}, forbidden={*arcs[1:]})
-    expected = solve(problem, solver="dynamic").score
-    kills |= {"search": "branch-and-cut", "most": 10}
-    for turn in range(11):
-        kills["left"] = int(rng.integers(1, 25))
-        try:
-            found = solve(
-                problem,
-                solver="scip",
-                checkpoint=tmp_path,
-                parameters=SMALL_BLOCKS,
-                seed=turn,
-                gap=0.0 if turn == 10 else float(rng.choice([0.0, 0.02])),
-            )
-        except KilledError:
-            continue
-        assert found.score >= expected - found.gap_limit * abs(expected) - 1e-9
-        assert found.bound >= expected - 1e-6
-    assert kills["kills"] > 0
-    assert found.score == pytest.approx(expected, abs=1e-9)
-
-
-def test_the_order_graph_expands_no_state_twice(tmp_path, kills):
-    problem = random_problem(3, 16)
-    expected = solve(problem, solver="order-graph", parameters=SMALL_BLOCKS)
-    kills["search"] = "order-graph"
-    found = solve_with_kills(problem, tmp_path, kills, 1, solver="order-graph")
-    assert kills["kills"] > 1
-    assert found.nodes == expected.nodes
-
-
-def test_branch_and_cut_goes_on_without_cutting_its_root_anew(tmp_path, kills, monkeypatch):
-    problem = random_problem(3, 14)
-    expected = solve(problem, solver="scip")
-    kills |= {"search": "branch-and-cut", "left": 60, "most": 1}
-    with pytest.raises(KilledError):
-        solve(problem, solver="scip", checkpoint=tmp_path)
-    (kept,) = tmp_path.glob("branch-and-cut-*")
-    with np.load(kept) as state:
-        assert len(state["node_first"]) > 2
-        assert len(state["sides"]) == len(state["first"]) - 1 > 0
-        assert (np.abs(state["sides"]) < 1e20).any(axis=1).all()
-        assert state["first"][-1] == len(state["candidates"]) == len(state["values"])
-    begun = []
-
-    def searched(self, support, n):
-        begun.append(bool(self.master.open_before))
-        return violated(self, support, n)
-
-    violated = Acyclicity._violated
-    monkeypatch.setattr(Acyclicity, "_violated", searched)
-    found = solve(problem, solver="scip", checkpoint=tmp_path)
-    assert begun
-    assert not any(begun)
-    assert found.score == pytest.approx(expected.score, abs=1e-9)
-    assert found.bound == pytest.approx(expected.bound, abs=1e-6)
-
-
-def test_branch_and_cut_goes_on_at_its_root(tmp_path, kills):
-    problem = random_problem(3, 14)
-    expected = solve(problem, solver="scip")
-    kills |= {"search": "branch-and-cut", "left": 3, "most": 1}
-    with pytest.raises(KilledError):
-        solve(problem, solver="scip", checkpoint=tmp_path)
-    (kept,) = tmp_path.glob("branch-and-cut-*")
-    with np.load(kept) as state:
-        assert len(state["node_first"]) == 2
-        assert len(state["sides"])
-    found = solve(problem, solver="scip", checkpoint=tmp_path)
-    assert found.score == pytest.approx(expected.score, abs=1e-9)
-
-
 def test_a_long_relaxation_is_kept_before_the_search_that_follows(tmp_path, monkeypatch):
     monkeypatch.setattr(strategy, "LONG", 0.0)
     monkeypatch.setattr(strategy.order_graph, "_Sweeps", None)  # fails as the search begins
     with pytest.raises(TypeError):
         solve(random_problem(3, 16), solver="order-graph", checkpoint=tmp_path)
     assert list(tmp_path.glob("left-*"))
-
-
-def test_constraints_on_the_whole_network_are_searched_on(tmp_path, kills):
-    problem = replace(random_problem(7, 9), constraints=(ArcTotal(most=5),))
-    expected = solve(problem)
-    kills["most"] = 5
-    found = solve_with_kills(problem, tmp_path, kills, 2, solver="order-graph")
-    assert kills["kills"] > 0
-    assert found.score == pytest.approx(expected.score, abs=1e-9)
-    assert found.parents == expected.parents
 
 
 def test_what_was_proven_is_not_proven_again(tmp_path, monkeypatch):
@@ -186,28 +49,100 @@ def test_a_limit_keeps_the_state(tmp_path):
     problem = random_problem(11, 30)
     first = solve(problem, solver="order-graph", time_limit=0.5, checkpoint=tmp_path)
     assert first.status == "feasible"
-    kinds = {file.name.rsplit("-", 1)[0] for file in tmp_path.iterdir()}
-    assert kinds & {"relaxation", "left", "order-graph"}
+    kinds = {file.name.split("-")[0] for file in tmp_path.iterdir()}
+    assert kinds & {"relaxation", "left"}
 
 
-def test_another_problem_begins_anew(tmp_path, kills):
-    kills |= {"search": "order-graph", "most": 1}
-    kills["left"] = 2
-    with pytest.raises(KilledError):
-        solve(
-            random_problem(3, 16),
-            checkpoint=tmp_path,
-            solver="order-graph",
-            parameters=SMALL_BLOCKS,
-        )
-    other = random_problem(4, 16)
-    assert solve(other, checkpoint=tmp_path).score == pytest.approx(solve(other).score)
+def table_of(codes, states):
+    return el.Dataset(codes, tuple("abcd"), states)
 
 
-def test_a_damaged_state_says_what_to_do(tmp_path):
-    (tmp_path / "best.npz").write_bytes(b"PK\x03\x04 cut short")
+CODES = np.random.default_rng(5).integers(0, 2, (40, 4)).astype(np.int8)
+TABLE = table_of(CODES, (("no", "yes"),) * 4)
+WIDER = table_of(CODES, (("no", "yes", "other"), *TABLE.states[1:]))
+CHANGES = {
+    "declared states": lambda: candidates(WIDER, el.BDeu(5.0)),
+    "score": lambda: candidates(TABLE, el.BIC()),
+    "parameter of the score": lambda: candidates(TABLE, el.BDeu(4.0)),
+    "rows": lambda: candidates(TABLE.part(slice(39)), el.BDeu(5.0)),
+    "required arc": lambda: replace(BASE(), required={(0, 1)}),
+    "forbidden arc": lambda: replace(BASE(), forbidden={(0, 1)}),
+    "limit on parents": lambda: candidates(TABLE, el.BDeu(5.0), 1),
+    "constraint on the network": lambda: replace(BASE(), constraints=(ArcTotal(most=0),)),
+}
+
+
+def candidates(table, score, most=2):
+    return el.candidate_parent_sets(table, score, max_parents=most, prune=False)
+
+
+def BASE():  # noqa: N802
+    return candidates(TABLE, el.BDeu(5.0))
+
+
+@pytest.fixture
+def taken_up(monkeypatch):
+    """Keep every result, however quick, and note those that a search takes up."""
+    monkeypatch.setattr(strategy, "LONG", 0.0)
+    noted, load = [], Checkpoint.load
+
+    def noting(self, key):
+        found = load(self, key)
+        noted.extend([key] * bool(found))
+        return found
+
+    monkeypatch.setattr(Checkpoint, "load", noting)
+    return noted
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_search_of_something_else_is_a_fresh_one(change, tmp_path, taken_up):
+    solve(BASE(), solver="scip", checkpoint=tmp_path)
+    changed = CHANGES[change]()
+    fresh = solve(changed, solver="scip")
+    found = solve(changed, solver="scip", checkpoint=tmp_path)
+    assert (found.parents, found.score, taken_up) == (fresh.parents, fresh.score, [])
+    solve(BASE(), solver="scip", checkpoint=tmp_path)
+    assert taken_up
+
+
+def test_a_search_of_another_version_is_a_fresh_one(tmp_path, taken_up, monkeypatch):
+    solve(BASE(), solver="scip", checkpoint=tmp_path)
+    monkeypatch.setattr(el, "__version__", "9.9")
+    solve(BASE(), solver="scip", checkpoint=tmp_path)
+    assert not taken_up
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    states = Checkpoint(tmp_path_factory.mktemp("state"))
+    states.save("part", {"chosen": np.arange(40), "kept": np.ones((3, 5), np.bool_)})
+    (path,) = states.folder.iterdir()
+    return states, path, path.read_bytes()
+
+
+@given(data=st.data())
+def test_any_damage_says_what_to_do(saved, data):
+    states, path, whole = saved
+    place = data.draw(st.integers(0, len(whole) - 1))
+    if data.draw(st.booleans()):
+        damaged = whole[:place]
+    else:
+        flipped = whole[place] ^ data.draw(st.integers(1, 255))
+        damaged = whole[:place] + bytes([flipped]) + whole[place + 1 :]
+    path.write_bytes(damaged)
+    with pytest.raises(FormatError, match=r"part-.*\.npz: .*remove the file"):
+        states.load("part")
+
+
+def test_a_state_that_is_a_folder_says_what_to_do(tmp_path):
+    states = Checkpoint(tmp_path)
+    states.save("part", {"n": 3})
+    (path,) = tmp_path.iterdir()
+    path.unlink()
+    path.mkdir()
     with pytest.raises(FormatError, match="remove the file"):
-        Checkpoint(tmp_path).load("best")
+        states.load("part")
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
@@ -217,10 +152,9 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
 
 
 def test_a_state_is_saved_whole_and_dropped(tmp_path):
-    states = Checkpoint(tmp_path, pause=3600)
-    states.offer("search", lambda: {"n": 3})
+    states = Checkpoint(tmp_path)
     assert states.load("search") == {}
-    states.offer("search", lambda: {"n": 3}, last=True)
+    states.save("search", {"n": 3})
     assert int(states.load("search")["n"]) == 3
     states.drop("search")
     assert list(tmp_path.iterdir()) == []

@@ -95,6 +95,27 @@ def test_all_within_a_factor(kept: float) -> None:
         assert scores(few) == pytest.approx(within[:2], abs=1e-9)
 
 
+@pytest.mark.parametrize("enumerate_", [enumerate_networks, enumerate_classes])
+def test_k_and_a_factor_together(enumerate_: Callable[..., Enumeration]) -> None:
+    """Under constraints, parts of the search are solved before the factor's floor is known."""
+    for seed in (21, 555, 866, 1172, 1511, 2620, *range(100)):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(3, 5))
+        plain = random_problem(rng, n, kept=float(rng.choice([0.4, 0.7])))
+        tables = [{family: round(score) for family, score in plain.candidates(v)} for v in range(n)]
+        constraints = [
+            random_constraint(rng, n, int(rng.integers(8))) for _ in range(rng.integers(1, 3))
+        ]
+        problem = Problem.from_candidates(plain.names, tables)
+        problem = replace(problem, constraints=tuple(constraints))
+        of_classes = enumerate_ is enumerate_classes
+        every = classes(problem) if of_classes else [score for score, _ in networks(problem)]
+        found = enumerate_(problem, k=2, factor=3.0)
+        wanted = [score for score in every[:2] if score >= every[0] - np.log(3.0)]
+        assert scores(found) == wanted
+        assert found.bound >= (every[len(wanted)] if len(wanted) < len(every) else -inf)
+
+
 def test_the_best_classes() -> None:
     rng = np.random.default_rng(4)
     for round_ in range(8):

@@ -1,5 +1,6 @@
 """The order graph against all selections, dynamic programming and its own shorter runs."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import combinations, product
 from math import inf
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.memory import available_memory
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.solvers import Problem, dynamic
@@ -17,6 +19,7 @@ from exactlearn.solvers.component_solver import Progress, SolverOptions
 from exactlearn.solvers.components import split
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.root import solve_root
+from exactlearn.solvers.order_graph import solver
 from exactlearn.solvers.order_graph.bounds import (
     COMPLETE,
     OPEN,
@@ -280,6 +283,27 @@ def test_shorter_runs_are_never_contradicted_and_the_limit_on_memory_holds(easy)
             stopped += 1
         assert progress.bounds[0] >= best - 1e-7
     assert 1 <= stopped < 5
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_free_memory_and_threads_are_the_limits(monkeypatch, threads):
+    problem = random_problem(3, 14, most_parents=3)
+    (component,) = split(problem)
+    asked = []
+    monkeypatch.setattr(
+        "exactlearn.solvers.order_graph.patterns.ThreadPoolExecutor",
+        lambda most: asked.append(most) or ThreadPoolExecutor(most),
+    )
+    parameters = OrderGraphParameters(easy=0, group=5, first_states=64, block=50)
+    options = SolverOptions(explain=True, order_graph=parameters, threads=threads)
+    free = available_memory()
+    assert free is None or free > 2**20
+    for free, status in ((None, "optimal"), (2 * 10**9, "optimal"), (20_000, "feasible")):
+        monkeypatch.setattr(solver, "available_memory", lambda free=free: free)
+        progress = Progress(problem, [component], SearchControl())
+        assert solved_by(solve_component, progress, 0, options) == status
+    assert "memory limit" in progress.notes[0]
+    assert set(asked) == {threads}
 
 
 def test_the_time_limit_stops_it():

@@ -377,3 +377,16 @@ def test_check_catches_every_lie() -> None:
 def test_nothing_to_solve() -> None:
     result = solve(Problem())
     assert (result.status, result.score, result.parents) == ("optimal", 0.0, ())
+
+
+def test_a_process_that_uses_highs_with_threads_of_its_own_solves():
+    """The solver of the relaxation had refused: HiGHS keeps the number of threads of the first."""
+    code = (
+        "import highspy, exactlearn as el; from exactlearn.solvers import solve\n"
+        "other = highspy.Highs(); other.addVar(0, 1); other.run()\n"
+        "problem = el.candidate_parent_sets(el.read_dataset('asia-mnar-complete'), 'bic')\n"
+        "print(solve(problem, solver='scip', certify=True).status)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("optimal\n")

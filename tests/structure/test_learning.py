@@ -93,8 +93,9 @@ def test_many_missing_cells_are_completed_by_the_climber(monkeypatch):
 
 def test_missing_cells_are_learned_from_as_solve_does():
     data = table(3, rows=150, share=0.1)
-    found = el.learn(data, seed=2)
-    score = el.BDeu(el.choose_ess(data, seed=2).ess)
+    found = el.learn(data, seed=2, ess="auto")
+    choice = el.choose_ess(data, seed=2)
+    score = el.BDeu(choice.ess)
     counts = el.learned_counts(data, max_parents=3, seed=2).counts
     wanted = el.solve(el.candidate_parent_sets(data, score, counts=counts), seed=2)
     assert (found.parents, found.score) == (wanted.parents, pytest.approx(wanted.score))
@@ -105,7 +106,21 @@ def test_missing_cells_are_learned_from_as_solve_does():
     values = el.most_probable_completion(found.network, data)
     np.testing.assert_array_equal(found.completed.codes, data.complete(values).codes)
     assert "expected counts" in found.reason
-    assert "ess" in found.reason
+    assert found.ess_choice == choice
+    assert choice.reason in found.reason
+    assert choice.reason in repr(found)
+
+
+@pytest.mark.parametrize("name", ["asia", "cancer", "survey"])
+def test_one_missing_cell_changes_neither_the_ess_nor_the_arcs(name):
+    full = el.read_bif(name).sample(300, np.random.default_rng(7))
+    codes = full.codes.copy()
+    codes[17, 2] = -1
+    holed = el.Dataset(codes, full.names, full.states)
+    whole, other = el.learn(full), el.learn(holed)
+    assert whole.ess == other.ess == 1.0
+    assert whole.ess_choice is other.ess_choice is None
+    assert whole.cpdag == other.cpdag
 
 
 def test_counts_that_deletion_estimates_give_the_parameters_too():
@@ -182,35 +197,35 @@ class TestColumnsLeftOut:
         rows["place"] = "Ghent"
         rows["nothing"] = None
         rows["partly"] = [None, *["x"] * (len(rows) - 1)]
-        with pytest.warns(el.LeftOutWarning) as caught:
-            found = el.learn(rows)
+        with pytest.warns(el.ColumnWarning) as caught:
+            found = el.learn(rows, tidy=True)
         assert found.left_out == {
             "place": "constant, every cell is 'Ghent'",
             "nothing": "all cells are missing",
             "partly": "constant, every observed cell is 'x'",
         }
-        assert len(caught) == 3
+        assert len(caught) == 1
         assert caught[0].filename == __file__
         assert found.names == NAMES
         assert found.arcs == el.learn(table(8)).arcs
 
-    def test_a_declared_state_keeps_a_column_in_unless_nothing_is_observed(self):
+    def test_a_declared_state_keeps_a_column_in_unless_tidied_without_any_observed(self):
         data = table(9)
         codes = data.codes.copy()
         codes[:, 1], codes[:, 2] = 0, -1
-        with pytest.warns(el.LeftOutWarning, match="'xray' is left out: all cells are missing"):
-            found = el.learn(el.Dataset(codes, data.names, data.states), ess=1)
+        with pytest.warns(el.ColumnWarning, match="left out: 'xray' .all cells are missing"):
+            found = el.learn(el.Dataset(codes, data.names, data.states), ess=1, tidy=True)
         assert found.names == ("smoke", "lung", "cough")
 
     def test_arcs_of_them_are_refused_and_a_table_of_them_too(self):
         rows = frame(table(8)).assign(place="Ghent")
         with (
-            pytest.warns(el.LeftOutWarning),
+            pytest.warns(el.ColumnWarning),
             pytest.raises(el.ExactlearnError, match="no variable 'place'"),
         ):
-            el.learn(rows, required=[("smoke", "place")])
+            el.learn(rows, required=[("smoke", "place")], tidy=True)
         with pytest.raises(ValueError, match="nothing to learn from"):
-            el.learn(rows[["place"]])
+            el.learn(rows[["place"]], tidy=True)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +233,7 @@ class TestColumnsLeftOut:
     [
         ({"missing": "guess"}, "missing: found 'guess'"),
         ({"score": "bdue"}, "unknown score 'bdue'"),
-        ({"score": el.BDeu(2), "ess": 1}, "ess: the score"),
+        ({"score": el.BDeu(2), "ess": 4}, "ess: the score"),
         ({"score": "bic", "ess": "auto"}, "ess"),
         ({"max_parents": "3"}, "max_parents"),
     ],
@@ -234,8 +249,8 @@ def test_without_time_there_is_a_network_and_the_reason(monkeypatch, share, miss
     monkeypatch.setattr(selection, "LEAST_SCORING", 0.0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = el.learn(table(10, share=share), time_limit=0, missing=missing)
-    assert [one.category for one in caught] == [el.TimeLimitWarning] * (share > 0)
+        found = el.learn(table(10, share=share), ess="auto", time_limit=0, missing=missing)
+    assert [one.category for one in caught] == [el.TimeLimitWarning]
     assert all(one.filename == __file__ for one in caught)
     assert found.status == "feasible"
     assert found.score <= found.bound
@@ -275,7 +290,7 @@ def test_the_result_is_a_record_a_frame_and_pickles():
 class TestLog:
     def test_stages_are_logged_and_improvements_in_detail(self, caplog):
         with caplog.at_level("INFO", logger="exactlearn"):
-            found = el.learn(table(13, share=0.05))
+            found = el.learn(table(13, share=0.05), ess="auto")
         stages = [record.getMessage() for record in caplog.records]
         begun = ("choosing the equ", "scoring the par", "choosing among", "optimal: score", "estim")
         assert [text.startswith(start) for text, start in zip(stages, begun, strict=False)] == (
@@ -343,14 +358,14 @@ def test_indices_count_columns_that_are_left_out(by_index, by_name):
     rows = pd.DataFrame({"same": "x", "a": a, "b": b, "c": c})
     expected = el.learn(rows.drop(columns="same"), **by_name).parents
     for given in (rows, rows.to_numpy().astype(str), pa.table(rows)):
-        with pytest.warns(el.LeftOutWarning):
-            assert el.learn(given, **by_index).parents == expected
+        with pytest.warns(el.ColumnWarning):
+            assert el.learn(given, **by_index, tidy=True).parents == expected
 
 
 def test_an_index_of_a_column_that_is_left_out_is_refused():
     rows = frame(table()).assign(same="x")[["same", *NAMES]]
     with (
-        pytest.warns(el.LeftOutWarning),
+        pytest.warns(el.ColumnWarning),
         pytest.raises(el.errors.OptionError, match="no variable 'same'"),
     ):
-        el.learn(rows, required=[(0, 1)])
+        el.learn(rows, required=[(0, 1)], tidy=True)

@@ -18,8 +18,9 @@ the linear program: clusters that it violates enter.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import inf
 
 import numpy as np
@@ -214,7 +215,10 @@ class SubgradientMethod:
         self._best, self._best_at = inf, (cell_multipliers, multipliers)
 
     def step(self, size: float) -> float:
-        """Bound at the multipliers, and move them; return the best bound so far."""
+        """Bound at the multipliers, and move them; return the best bound so far.
+
+        Where the search is over, they stay where they are.
+        """
         master, relaxation = self._master, self._relaxation
         cell_multipliers = CellMultipliers(self._child.at, self._sink.at)
         clusters = master.clusters
@@ -224,17 +228,21 @@ class SubgradientMethod:
         if adjusted.total < self._best:
             self._best, self._best_at = adjusted.total, (cell_multipliers, multipliers)
         tops = relaxation.families.tops(adjusted.scores)
-        completions = tuple(relaxation.best_completion(number) for number in tops.tolist())
+        completions = []
+        for number in tops.tolist():
+            if not relaxation.families.control.goes_on():
+                return self._best
+            completions.append(relaxation.best_completion(number))
         slopes = self._slopes(completions)
         self._child.move(slopes.child, size * self._scale)
         self._sink.move(slopes.sink, size * self._scale)
         self._weights.move(clusters.counts - master.met(tops).sum(axis=1), size)
         self._chosen *= 1.0 - 1.0 / self._tuning.memory
         self._chosen[tops] += 1.0 / self._tuning.memory
-        self._recent.append(completions)
+        self._recent.append(tuple(completions))
         return self._best
 
-    def _slopes(self, completions: tuple[LocalCompletion, ...]) -> CellMultipliers:
+    def _slopes(self, completions: Sequence[LocalCompletion]) -> CellMultipliers:
         """Return the subgradient with respect to the cell multipliers.
 
         Each state counts by how many local completions have it, less its part of the constant.
@@ -267,10 +275,15 @@ class SubgradientMethod:
         return Meeting.of(self._relaxation.families.flat, clusters.clusters, clusters.counts)
 
     def end(self) -> Multipliers:
-        """Add the last local completions to the master and restore the best multipliers."""
-        for completions in self._recent:
-            for completion in completions:
-                self._master.add(completion)
+        """Add the last local completions to the master and restore the best multipliers.
+
+        A search that is over needs no more local completions.
+        """
+        control = self._relaxation.families.control
+        for completion in chain.from_iterable(self._recent):
+            if not control.goes_on():
+                break
+            self._master.add(completion)
         cell_multipliers, multipliers = self._best_at
         self._relaxation.set_multipliers(cell_multipliers)
         return multipliers

@@ -225,12 +225,7 @@ class RestrictedMaster:
             return False
         self._known.add(key)
         child = int(self.families.child[completion.number])
-        states = zip(completion.cells.tolist(), completion.states.tolist(), strict=True)
-        rows = [
-            child,
-            *(self._link(child, *state) for state in states),
-            *self.sinks.rows_of(completion),
-        ]
+        rows = [child, *self._links_of(child, completion), *self.sinks.rows_of(completion)]
         met = np.flatnonzero(self.met(np.array([completion.number]))[:, 0])
         items = np.array([*rows, *(self._cluster_rows[k] for k in met)], np.int64)
         self._lp.add_columns(np.array([completion.score]), np.array([0, len(items)]), items)
@@ -370,15 +365,22 @@ class RestrictedMaster:
             cell_multipliers[at] = np.maximum(0.0, duals[list(links.values())])
         return cell_multipliers
 
-    def _link(self, child: int, cell: int, state: int) -> int:
-        """Return the row that keeps a child's local completions below the missing cell's state."""
-        row = self._links.get((child, cell, state))
-        if row is None:
-            row = self._links[child, cell, state] = self._n_rows
-            self._n_rows += 1
-            column = np.array([self._state_first[cell] + state], np.int64)
-            self._lp.add_rows(np.full(1, -np.inf), np.ones(1), np.array([0, 1], np.int64), column)
-        return row
+    def _links_of(self, child: int, completion: LocalCompletion) -> list[int]:
+        """Return the rows that keep a child's local completions below the missing cells' states.
+
+        Those that are new are added together: each addition copies the whole program.
+        """
+        rows, columns = [], []
+        for cell, state in zip(completion.cells.tolist(), completion.states.tolist(), strict=True):
+            row = self._links.setdefault((child, cell, state), self._n_rows)
+            if row == self._n_rows:
+                self._n_rows += 1
+                columns.append(int(self._state_first[cell] + state))
+            rows.append(row)
+        k = len(columns)
+        new = np.array(columns, np.int64)
+        self._lp.add_rows(np.full(k, -np.inf), np.ones(k), np.arange(k + 1), new)
+        return rows
 
 
 _NO_ITEMS = np.zeros(0, np.int64)

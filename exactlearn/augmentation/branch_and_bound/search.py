@@ -17,8 +17,6 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.checkpoint import State, digest, states_of
-from exactlearn._runtime.control import UNLIMITED
 from exactlearn.augmentation.branch_and_bound.incomplete_families import IncompleteFamilies
 from exactlearn.augmentation.branch_and_bound.lagrangian_dual import (
     DualBound,
@@ -77,40 +75,35 @@ def branch(task: Task, pool: SolutionPool) -> bool:
         When there are too many families.
     """
     incumbent = pool.incumbent
-    states = _OpenNodes(task, pool)
-    before = states.restored()
     rooted = _root(task, pool)
     if rooted is None:
         return False
     root, master, multipliers, bound = rooted
     incumbent.prove(bound)
-    queue: list[_Open] = [
-        (-min(b, bound), k, _fixed(root, f), multipliers) for k, (b, f) in enumerate(before)
-    ]
-    made = len(queue)
+    queue: list[_Open] = [(-bound, 0, root, multipliers)]
+    made = 1
     while queue and -queue[0][0] > pool.target:
-        states.offer(queue)
-        priority, _, node, multipliers = current = heappop(queue)
+        priority, _, node, multipliers = heappop(queue)
         incumbent.open_nodes = len(queue)
         incumbent.prove(-priority)
         dual = solve_dual(master, node, multipliers, pool.target)
         if dual is None:
-            return states.ended([current, *queue])
+            return False
+        incumbent.nodes += 1
         if dual.bound <= pool.target:
-            incumbent.nodes += 1
             continue
         if incumbent.nodes & (incumbent.nodes - 1) == 0:
             _climb_from(task, pool, node, dual)
         kept = _promising(node, dual, pool.target, master.anchor)
         if not len(node.open_cells):
             if not _list_networks(task, pool, node, kept):
-                return states.ended([current, *queue])
+                return False
             continue
         bound, chosen = min(-priority, dual.bound), None
         if not _is_fractional(node, dual):
             chosen = _choose(task, pool, node, kept)
             if chosen is None:
-                return states.ended([current, *queue])
+                return False
             bound = min(bound, chosen.bound)
             if bound <= pool.target:
                 continue
@@ -119,70 +112,7 @@ def branch(task: Task, pool: SolutionPool) -> bool:
             heappush(queue, (-bound, made, node.fixed(cell, state), dual.multipliers))
             made += 1
     incumbent.prove(incumbent.score)
-    return states.ended([])
-
-
-def _fixed(root: NodeRelaxation, filled: NDArray[np.int64]) -> NodeRelaxation:
-    """Return the node below the root with these states of its cells, -1 where one is open."""
-    node = root
-    for cell in np.flatnonzero(filled >= 0):
-        node = node.fixed(int(cell), int(filled[cell]))
-    return node
-
-
-class _OpenNodes:
-    """The open nodes and the best solution, kept where the search keeps its state.
-
-    Only for a search for one solution: those for the k best keep nothing.
-
-    Parameters
-    ----------
-    task, pool
-        Of the search.
-    """
-
-    def __init__(self, task: Task, pool: SolutionPool) -> None:
-        self.task, self.pool = task, pool
-        self.states = states_of(pool.incumbent if pool.k == 1 else UNLIMITED)
-        data, counts = task.dataset, np.arange(9.0)
-        terms = (task.score.cell(counts, 2, 1), task.score.configuration(counts, 2, 1))
-        arcs = [sorted(task.rules.required), sorted(task.rules.forbidden)]
-        rules = repr((task.score.name, task.score.penalty(2, 1, 9.0), task.rules.max_parents, arcs))
-        self.key = f"branching-{digest(data.codes, data.row_weights, rules, *terms)}"
-
-    def restored(self) -> list[tuple[float, NDArray[np.int64]]]:
-        """Return bound and fixed states of each open node: of the root, unless some were kept."""
-        found = self.states.load(self.key)
-        if not found:
-            return [(inf, np.zeros(0, np.int64))]
-        parents = tuple(tuple(np.flatnonzero(row).tolist()) for row in found["is_parent"])
-        self.pool.take(self.task.solution(parents, found["values"]))
-        return list(zip(found["bounds"].tolist(), found["filled"], strict=True))
-
-    def offer(self, queue: Sequence[_Open], *, last: bool = False) -> None:
-        """Keep the open nodes, if that is due."""
-        self.states.offer(self.key, lambda: self._state(queue), last=last)
-
-    def ended(self, queue: Sequence[_Open]) -> bool:
-        """Keep what is open at the end; return whether nothing is."""
-        if queue:
-            self.offer(queue, last=True)
-        else:
-            self.states.drop(self.key)
-        return not queue
-
-    def _state(self, queue: Sequence[_Open]) -> State:
-        best = self.pool.incumbent
-        assert best.parents is not None
-        is_parent = np.zeros((len(best.parents), len(best.parents)), np.bool_)
-        for child, parents in enumerate(best.parents):
-            is_parent[child, list(parents)] = True
-        return {
-            "bounds": [-priority for priority, *_ in queue],
-            "filled": np.array([node.cells.filled for _, _, node, _ in queue]),
-            "is_parent": is_parent,
-            "values": best.working_values,
-        }
+    return True
 
 
 def _climb_from(task: Task, pool: SolutionPool, node: NodeRelaxation, dual: DualBound) -> None:
@@ -200,7 +130,6 @@ def _list_networks(
 ) -> bool:
     """Take the best networks of a node that has fixed all missing cells; return whether all."""
     node.refresh(np.flatnonzero(kept))
-    pool.incumbent.nodes += 1
     found = enumerate_networks(
         node.families.problem(node.upper).select(kept),
         k=1 if pool.by_completion else pool.k,
@@ -289,7 +218,7 @@ def _choose(
     the target.
     """
     incumbent, families = pool.incumbent, node.families
-    nodes, at_once = incumbent.nodes + 1, task.branching.at_once
+    nodes, at_once = incumbent.nodes, task.branching.at_once
     while True:
         result = task.solve(families.problem(node.upper).select(kept), incumbent)
         incumbent.nodes = nodes  # of this search, not of the searches inside

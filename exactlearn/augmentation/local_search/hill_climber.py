@@ -32,7 +32,7 @@ from exactlearn.augmentation.starts import (
 from exactlearn.augmentation.task import Task
 from exactlearn.errors import OptionError
 from exactlearn.scoring.candidate_identification import Budget
-from exactlearn.scoring.scores import score_family
+from exactlearn.scoring.scores import scored_family
 from exactlearn.solvers import Problem
 
 LOCAL_IN_THE_GRAPH = (
@@ -330,7 +330,7 @@ def _also(problem: Problem, task: Task, solution: Solution) -> Problem:
     complete = task.dataset.complete(solution.values)
     for child, (table, parents) in enumerate(zip(tables, solution.parents, strict=True)):
         if parents not in table:
-            table[parents] = score_family(complete, child, parents, task.score)
+            table[parents] = scored_family(complete, child, parents, task.score)
     return replace(
         Problem.from_candidates(problem.names, tables),
         required=problem.required,

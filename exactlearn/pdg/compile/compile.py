@@ -9,6 +9,7 @@ and no clique's table is written out to find it (`exactlearn.pdg.compile.expansi
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,10 @@ from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 MAX_SIZE = 100_000_000
 """Most cells of a graph before merging, about 40 bytes each."""
 
+CHECK_TIME, LATE = 1.5e-7, 1.0
+"""Seconds that the comparison takes for each cell of the graph, about (14 million of munin1 took
+1.9 s), and how long it may take once the search has used up its time, or was interrupted."""
+
 CHECK_ROWS = 1000
 """Rows of each kind on which a compilation is compared with its network."""
 
@@ -61,7 +66,8 @@ class Compilation(Displayed, shown="graph clique_tree_size max_error message fin
         Effective size of the clique tree that the search started from, THESIS (3.20).
     max_error
         Largest relative difference of the two probabilities of a row, over rows drawn from the
-        network and rows drawn uniformly; infinite if only one of them is zero.
+        network and rows drawn uniformly; infinite if only one of them is zero, and nan where no
+        time was left to compare, which the message says.
     message
         What a user should know of the exact graph: whether merging equivalent nodes paid.
     finished
@@ -158,6 +164,7 @@ def compile_and_check(
     on_event: Callable[[int], None] | None = None,
     on_first: Callable[[], None] | None = None,
     on_graph: Callable[[int, Callable[[], Compilation]], None] | None = None,
+    after: float = 0.0,
 ) -> Compilation:
     """Return the graph of `compile_network` with its sizes, compared with the network on rows.
 
@@ -174,9 +181,13 @@ def compile_and_check(
     on_graph
         Called with the effective size of the first graph and of each smaller one, and what compiles
         the network to it; not where the time limit leaves no time for that.
+    after
+        Seconds of the time limit that are kept, for each cell of the graph, for what the caller
+        does with it.
     """
     control = SearchControl.within(time_limit)
-    budget = replace(_budget(control, steps, time_limit, seed, on_event), on_first=on_first)
+    budget = _budget(control, steps, time_limit, seed, on_event)
+    budget = replace(budget, on_first=on_first, after=CHECK_TIME + after)
     with control.running():
         if tree is None:
             reduced = without_irrelevant_parents(network)
@@ -185,10 +196,10 @@ def compile_and_check(
             tree.check(network)
         clique_size = tree.size(network.cardinalities)
         if on_graph is not None:
-            report = _report(network, clique_size, seed, on_graph)
+            report = _report(network, clique_size, seed, on_graph, control)
             budget = replace(budget, on_graph=report)
         graph, found = _compile(network, root, tree, None, max_size, budget)
-        return _checked(network, graph, found, clique_size, seed)
+        return _checked(network, graph, found, clique_size, seed, control)
 
 
 def _budget(
@@ -210,13 +221,15 @@ def _report(
     clique_size: int,
     seed: int,
     on_graph: Callable[[int, Callable[[], Compilation]], None],
+    control: SearchControl,
 ) -> Callable[[int, Callable[[], Sequence[Expansion]]], None]:
     """Return what reports the parts of a graph as a compilation that is not finished."""
 
     def report(size: int, built: Callable[[], Sequence[Expansion]]) -> None:
         def so_far() -> Compilation:
             found = Found(tuple(built()), finished=False, steps=1)
-            return _checked(network, _assembled(network, found), found, clique_size, seed)
+            graph = _assembled(network, found)
+            return _checked(network, graph, found, clique_size, seed, control)
 
         on_graph(size, so_far)
 
@@ -224,11 +237,21 @@ def _report(
 
 
 def _checked(
-    network: BayesianNetwork, graph: DecisionGraph, found: Found, clique_size: int, seed: int
+    network: BayesianNetwork,
+    graph: DecisionGraph,
+    found: Found,
+    clique_size: int,
+    seed: int,
+    control: SearchControl,
 ) -> Compilation:
-    """Return the record of a graph, compared with its network on rows."""
+    """Return the record of a graph, compared with its network on rows if there is time."""
     cardinalities = network.cardinalities.tolist()
     expanded = sum(b.forest.expanded_size(cardinalities) for b in found.built)
+    message = _message(found, graph.effective_size, expanded, clique_size)
+    if fits(CHECK_TIME * graph.effective_size, control):
+        error = max_error(network, graph, np.random.default_rng(seed))
+    else:
+        error, message = nan, f"{message}; not compared with the network: no time was left"
     return Compilation(
         graph,
         graph.n_nodes,
@@ -236,10 +259,15 @@ def _checked(
         graph.representational_size,
         expanded,
         clique_size,
-        max_error(network, graph, np.random.default_rng(seed)),
-        _message(found, graph.effective_size, expanded, clique_size),
+        error,
+        message,
         found.finished,
     )
+
+
+def fits(seconds: float, control: SearchControl) -> bool:
+    """Return whether what follows a search, and takes some seconds, is done about in time."""
+    return seconds < LATE + (0.0 if control.is_stopped else control.left)
 
 
 def _compile(

@@ -83,7 +83,9 @@ class IterationBudget:
         Called once there is a graph, which the search returns from then on.
     on_graph
         Called with the size of the first graph and each smaller one, and what builds its parts;
-        not where there is no time to build them.
+        not where there is no time for that.
+    after
+        Seconds that each cell of the graph takes after the search: of a time limit they are kept.
     parameters
         Tuning constants.
     """
@@ -95,6 +97,7 @@ class IterationBudget:
     on_event: Callable[[int], None] | None = None
     on_first: Callable[[], None] | None = None
     on_graph: Callable[[int, Callable[[], Sequence[Expansion]]], None] | None = None
+    after: float = 0.0
     parameters: ForestSearchParameters = field(default_factory=ForestSearchParameters)
 
     @property
@@ -242,6 +245,7 @@ class ForestSearch:
         now = clock()
         share = self._smallest[part] / max(1, sum(self._smallest[part:]))
         ending = self._builder.seconds(sum(built[0].cells for built in self._first))
+        ending += self._budget.after * sum(self._smallest)
         until = now + max(0.0, self._control.left - ending) * share
 
         def stopped(made: int) -> bool:
@@ -277,8 +281,9 @@ class ForestSearch:
     def _report(
         self, first: Sequence[Expansion], size: int, built: Callable[[], Sequence[Expansion]]
     ) -> None:
-        """Report a graph about as large as the first one, if there is time to build it."""
+        """Report a graph about as large as the first one, if there is time to build and keep it."""
         cells = sum(b.cells for b in first)
-        seconds = self._parameters.keeping_factor * self._builder.seconds(cells)
+        seconds = self._builder.seconds(cells) + self._budget.after * size
+        seconds *= self._parameters.keeping_factor
         if self._budget.on_graph is not None and seconds < self._control.left:
             self._budget.on_graph(size, built)

@@ -92,7 +92,7 @@ OnProgress = Callable[[ForestProgress], None]
 
 
 @checked_arguments(starts=as_graphs)
-def learn_pdg(
+def learn_direct(
     dataset: DatasetLike,
     *,
     size_weights: Sequence[float] | None = None,
@@ -150,7 +150,7 @@ def learn_pdg(
     Examples
     --------
     >>> import exactlearn as el
-    >>> found = el.learn_pdg(el.read_dataset("cancer-mcar-complete"), size_weights=[0.1])
+    >>> found = el.learn_direct(el.read_dataset("cancer-mcar-complete"), size_weights=[0.1])
     >>> found.models[0].graph
     DecisionGraph(variables=5, nodes=13, effective_size=26)
     """

@@ -90,7 +90,7 @@ def learn_guided(
         Learns a network from rows.
     search
         Learns graphs from rows, and perhaps a network to start from, with some weights of the size:
-        :func:`~exactlearn.pdg.learn.forest_population.learn_pdg`.
+        :func:`~exactlearn.pdg.learn.forest_population.learn_direct`.
     size_weights
         Weights of the size, for each of which there is a graph; left out, validation chooses one.
     seed
@@ -111,14 +111,18 @@ def learn_guided(
         def learn(rows: Dataset, wanted: Sequence[Kind]) -> list[DecisionGraph]:
             network = relearn(rows)
             found: list[DecisionGraph] = []
-            drawn = network.sample(PARAMETER_DRAWS, np.random.default_rng(seed))
+            n = 0 if control.is_over else PARAMETER_DRAWS
+            drawn = network.sample(n, np.random.default_rng(seed))
             for guided in sorted({kind[0] for kind in wanted}):
                 if found and control.is_over:
                     break
                 own = [x for kind, x in wanted if kind == guided]
                 more = with_draws(rows, network, seed) if guided else rows
-                path = search(more, network if guided else None, own).models
-                found += [with_network_parameters(m.graph, drawn) for m in path]
+                for model in search(more, network if guided else None, own).models:
+                    if not control.is_over:
+                        found.append(with_network_parameters(model.graph, drawn))
+                    elif not found:
+                        found.append(model.graph)
             return found
 
         chosen = cross_validated(
@@ -137,8 +141,9 @@ def learn_guided(
                 best[key] = k
         wanted = sorted(best.values())
         graphs = learn(dataset, [kinds[k] for k in wanted])
+        strengths = [None if control.is_over else strength for strength in chosen.strengths]
         models = [
-            (kinds[k][1], estimated(graph, dataset, chosen.strengths[k], seed))
+            (kinds[k][1], estimated(graph, dataset, strengths[k], seed))
             for k, graph in zip(wanted, graphs, strict=False)
         ]
         return sorted(models, key=lambda m: -m[0]), not control.is_over

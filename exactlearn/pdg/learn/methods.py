@@ -7,22 +7,23 @@ by available and by complete cases.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.dataset import Dataset, aligned_codes
-from exactlearn.errors import TooLargeError
+from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
+from exactlearn.errors import OptionError, TooLargeError, did_you_mean
 from exactlearn.pdg.compile.approximation import Frontier
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.forest_population import (
     SIGNIFICANCES,
     ForestProgress,
     LearntGraphs,
-    learn_pdg,
+    learn_direct,
 )
 from exactlearn.pdg.learn.guided import learn_guided
 from exactlearn.pdg.learn.hybrid import HybridGraph, HybridGraphs, learn_hybrid
@@ -41,6 +42,8 @@ from exactlearn.pdg.learn.structure_search import LearntGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.structure_score import Size, StructureScore
 from exactlearn.scoring.scores import BDeu, PenalisedLikelihood, Score
+
+METHODS = ("hybrid", "direct", "em", "available", "complete")
 
 Report = Callable[[str], None]
 Keep = Callable[[float, float, Callable[[], DecisionGraph]], None]
@@ -62,7 +65,7 @@ class Request:
     size_weights
         Weights of the size; that of BIC when not set.
     size, significances, smoothing, seed
-        As for `exactlearn.pdg.learn.forest_population.learn_pdg`.
+        As for `exactlearn.pdg.learn.forest_population.learn_direct`.
     tree
         Structural EM: one tree of variables.
     """
@@ -95,6 +98,79 @@ class LearntModels:
     models: tuple[tuple[float, DecisionGraph], ...]
     frontier: Frontier | None = None
     finished: bool = True
+
+    @property
+    def graph(self) -> DecisionGraph:
+        """The last model, that of the smallest lambda."""
+        return self.models[-1][1]
+
+
+@checked_arguments()
+def learn_pdg(
+    dataset: DatasetLike,
+    *,
+    method: Literal["hybrid", "direct", "em", "available", "complete"] = "hybrid",
+    network: BayesianNetwork | None = None,
+    size_weights: Sequence[float] | None = None,
+    smoothing: float | None = None,
+    seed: int = 0,
+    time_limit: float | None = None,
+) -> LearntModels:
+    """Learn a decision graph from a table.
+
+    Parameters
+    ----------
+    dataset
+        Table with or without missing cells.
+    method
+        ``hybrid``: learn a network, compile it and merge nodes; ``direct``: search for forests and
+        graphs from the rows (:func:`~exactlearn.pdg.learn.forest_population.learn_direct`); ``em``,
+        ``available``, ``complete``: structural EM, from available or from complete cases.
+    network
+        A network of the table's variables, in place of one that is learnt: ``hybrid`` compiles it,
+        others start from its graph.
+    size_weights
+        Weights of the size, from 0 to 1, a graph for each; left out, one by cross-validation, or
+        that of BIC where cells are missing or ``smoothing`` is given.
+    smoothing
+        Pseudo-count of every parameter; left out, parameters are shrunk to those of a network as
+        far as cross-validation chooses; 1 with missing cells.
+    seed
+        Of all that is random.
+    time_limit
+        Seconds.
+
+    Returns
+    -------
+    LearntModels
+        One graph at least; a limit or an interrupt ends the search with what there is.
+
+    Raises
+    ------
+    DataError
+        If a cell is missing and the method needs complete rows, or the table does not fit the
+        network.
+    OptionError
+        If a size weight or ``smoothing`` is wrong, or there is no such method.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> el.learn_pdg(el.read_dataset("cancer-mcar-complete")).graph
+    DecisionGraph(variables=5, nodes=5, effective_size=10)
+    """
+    if method not in METHODS:
+        raise OptionError(f"method: found {method!r}{did_you_mean(method, METHODS)}")
+    request = Request(
+        dataset=dataset,
+        method=method,
+        network=network,
+        size_weights=size_weights,
+        smoothing=smoothing,
+        seed=seed,
+    )
+    with SearchControl.within(time_limit).running():
+        return learn_by(request, lambda text: None, lambda *model: None)
 
 
 def keep_first(request: Request, keep: Keep) -> None:
@@ -177,7 +253,7 @@ def _direct(request: Request, report: Report, keep: Keep) -> LearntModels:
     def search(
         rows: Dataset, network: BayesianNetwork | None, size_weights: Sequence[float] | None
     ) -> LearntGraphs:
-        return learn_pdg(
+        return learn_direct(
             rows,
             size_weights=size_weights,
             size=request.size,

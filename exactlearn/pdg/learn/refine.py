@@ -15,16 +15,21 @@ and have the state. So it does not matter how nodes are merged, a node that few 
 near its start, and a state of probability zero stays impossible. Without a start to trust
 (``prior="uniform"``, and where the start is symmetric in an unobserved variable) each parameter
 gets ``smoothing``, as in THESIS, equation 4.15.
+
+How many pseudo-counts there are is chosen by cross-validation unless given
+(:func:`~exactlearn.pdg.learn.smoothing.choose_graph_smoothing`): with one for each parameter, the
+refined graph predicts unseen rows worse than the network that it was compiled from.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments, number_or
 from exactlearn._runtime.ascent import STARTS, EMResult, EMState, fitted
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.row_table import group_rows
@@ -33,12 +38,10 @@ from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.compile.merge import equal_values
-from exactlearn.pdg.inference.flows import expect_counts, node_probabilities, refuse_impossible
+from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
+from exactlearn.pdg.learn.smoothing import Prior, choose_graph_smoothing, pseudo_counts
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.layout import Layout
-
-Prior = Literal["start", "uniform"]
-"""How pseudo-counts are distributed: as the start model says, or equally."""
 
 
 class ParameterEM:
@@ -51,15 +54,22 @@ class ParameterEM:
     dataset
         Rows with missing cells; matched to the graph by names. Equal rows are merged.
     smoothing
-        Pseudo-counts for each parameter.
+        Pseudo-counts for each parameter; ``cv`` chooses them.
     prior
         Whether they are rows of the ``graph``, or one as much as the other.
+    seed
+        Of the folds of the choice.
     """
 
     def __init__(
-        self, graph: DecisionGraph, dataset: Dataset, smoothing: float = 1.0, prior: Prior = "start"
+        self,
+        graph: DecisionGraph,
+        dataset: Dataset,
+        smoothing: float | Literal["cv"] = "cv",
+        prior: Prior = "start",
+        seed: int = 0,
     ) -> None:
-        check_smoothing(smoothing)
+        check_smoothing(None if smoothing == "cv" else smoothing)
         self.graph = graph
         self._layout: Layout = graph.layout
         codes = aligned_codes(dataset, graph.names, graph.states)
@@ -70,11 +80,11 @@ class ParameterEM:
             raise DataError("the table has no rows of positive weight: nothing to refine on")
         unobserved = np.flatnonzero((self._codes < 0).all(axis=0)).tolist()
         self.symmetric = symmetric_variables(graph, unobserved)
-        self.pseudo_counts = smoothing * pseudo_counts(
-            graph, "uniform" if self.symmetric else prior
-        )
-
-    is_approximate = False
+        prior = "uniform" if self.symmetric else prior
+        if smoothing == "cv":
+            smoothing = choose_graph_smoothing(graph, dataset, prior=prior, seed=seed).smoothing
+        self.smoothing = smoothing
+        self.pseudo_counts = smoothing * pseudo_counts(graph, prior)
 
     def model(self, parameters: NDArray[np.float64]) -> DecisionGraph:
         """Return the graph with these parameters."""
@@ -106,12 +116,6 @@ class ParameterEM:
         return self.graph.relative(parameters, parameters)
 
 
-def pseudo_counts(graph: DecisionGraph, prior: Prior) -> NDArray[np.float64]:
-    """Return the pseudo-count of each parameter where there is one for each in the mean."""
-    size = len(graph.parameters)
-    return np.ones(size) if prior == "uniform" else node_probabilities(graph, float(size))
-
-
 def _starts(graph: DecisionGraph, starts: int, seed: int) -> Iterator[NDArray[np.float64]]:
     """Yield the graph's parameters, then random ones with the same zeros."""
     yield graph.parameters
@@ -120,14 +124,14 @@ def _starts(graph: DecisionGraph, starts: int, seed: int) -> Iterator[NDArray[np
         yield graph.relative(rng.exponential(size=len(possible)) * possible, graph.parameters)
 
 
-@checked_arguments()
+@checked_arguments(smoothing=number_or("cv"))
 def refine(
     pdg: DecisionGraph,
     dataset: DatasetLike,
     *,
     iterations: int = 100,
     tolerance: float = 1e-6,
-    smoothing: float = 1.0,
+    smoothing: float | Literal["cv"] = "cv",
     prior: Prior = "start",
     starts: int | None = None,
     seed: int = 0,
@@ -148,8 +152,9 @@ def refine(
     tolerance
         EM ends when an iteration gains less than this per row (unit of weight).
     smoothing
-        Smoothing: pseudo-counts for each parameter. Without it a node that no row reaches keeps
-        its parameters, and what no row has may become impossible.
+        Pseudo-counts for each parameter; ``cv``: as many as predict held-out rows best, by
+        cross-validation, which the result names. With 0 a node that no row reaches keeps its
+        parameters, and what no row has may become impossible.
     prior
         ``start``: all pseudo-counts together are rows of ``pdg``, ``smoothing`` for each of its
         parameters. ``uniform``: each parameter gets ``smoothing``, as it does where the graph is
@@ -159,7 +164,7 @@ def refine(
         parameters, then random ones. Left out, one, or five when the graph is symmetric in the
         states of a variable that no row observes.
     seed
-        Seed of the random starts.
+        Seed of the random starts, and of the folds of the cross-validation.
     on_iteration
         Called with the first state of each start and after each iteration.
     time_limit
@@ -186,9 +191,9 @@ def refine(
         raise OptionError(
             f"prior {prior!r} and starts {starts}: expected 'start' or 'uniform', and at least 1"
         )
-    problem = ParameterEM(pdg, dataset, smoothing, prior)
+    problem = ParameterEM(pdg, dataset, smoothing, prior, seed)
     starts = starts or (STARTS if problem.symmetric else 1)
-    return fitted(
+    found = fitted(
         problem,
         list(_starts(pdg, starts, seed)),
         problem.symmetric,
@@ -197,6 +202,7 @@ def refine(
         on_iteration=on_iteration,
         control=SearchControl(time_limit),
     )
+    return replace(found, smoothing=problem.smoothing)
 
 
 def smoothed_by_em(

@@ -5,7 +5,7 @@ The counts of a graph's nodes take the place of a network's families
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,17 @@ from exactlearn.bayesnet.smoothing_choice import (
     LogTerms,
     SmoothingChoice,
     SmoothingParameters,
+    as_good_as_best,
     divided,
     maximised,
     validation_terms,
 )
 from exactlearn.data.dataset import Dataset, aligned_codes, check_complete
-from exactlearn.pdg.inference.flows import log_likelihood_rows
-from exactlearn.pdg.learn.refine import Prior, pseudo_counts
+from exactlearn.pdg.inference.flows import log_likelihood_rows, node_probabilities
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+
+Prior = Literal["start", "uniform"]
+"""How pseudo-counts are distributed: as the start model says, or equally."""
 
 STRENGTHS = (np.inf, 256.0, 64.0, 16.0, 4.0, None)
 """Pseudo-rows of each node that validation chooses among; ``None`` for equal pseudo-counts."""
@@ -51,6 +54,12 @@ class Smoothed(NamedTuple):
     graph: DecisionGraph
     smoothing: float
     validated: float
+
+
+def pseudo_counts(graph: DecisionGraph, prior: Prior) -> NDArray[np.float64]:
+    """Return the pseudo-count of each parameter where there is one for each in the mean."""
+    size = len(graph.parameters)
+    return np.ones(size) if prior == "uniform" else node_probabilities(graph, float(size))
 
 
 def tuned_smoothing(
@@ -124,11 +133,22 @@ def choose_graph_smoothing(
     Raises
     ------
     DataError
-        If the table does not fit the graph, has fewer than two rows, or no row observes a root.
+        If the table does not fit the graph.
     OptionError
         If there are fewer than two folds.
+
+    Notes
+    -----
+    One pseudo-count is chosen where there is nothing to validate on: fewer than two rows, or none
+    that observes a root.
     """
+    weights = dataset.row_weights
+    whole = (weights == np.floor(weights)).all()
+    if (weights.sum() if whole else np.count_nonzero(weights)) < 2:
+        return SmoothingChoice(1.0, np.nan, 0)
     score, n_folds = _validation(graph, dataset, prior, seed, parameters)
+    if not len(score.shifts):
+        return SmoothingChoice(1.0, np.nan, n_folds)
     return maximised(score.at, n_folds, parameters)
 
 
@@ -235,9 +255,11 @@ def cross_validated(
     for k in range(used or parts.n):
         train, test = (parts.part(dataset, own) for own in (parts.fold != k, parts.fold == k))
         found = learn(train)
-        if len(found) < graphs or control.is_over:
+        if len(found) < graphs:
             return Validation.default(graphs)
         for g, graph in enumerate(found):
+            if control.is_over:
+                return Validation.default(graphs)
             sizes[g] += graph.effective_size
             codes = aligned_codes(test, graph.names, graph.states)
             for j, strength in enumerate(STRENGTHS):
@@ -246,11 +268,7 @@ def cross_validated(
     totals = held[:, :, judged] @ weights
     chosen = totals.argmax(axis=1)
     rows = held[np.arange(graphs), chosen][:, judged]
-    lost = rows[totals.max(axis=1).argmax()] - rows
-    mean = np.average(lost, axis=1, weights=weights)
-    spread = np.average((lost - mean[:, None]) ** 2, axis=1, weights=weights)
-    as_good = mean <= np.sqrt(spread / weights.sum())
-    smallest = int(np.where(as_good, sizes, np.inf).argmin())
+    smallest = int(np.where(as_good_as_best(rows, weights), sizes, np.inf).argmin())
     strengths = tuple(STRENGTHS[j] for j in chosen)
     return Validation(strengths, smallest, tuple(totals.max(axis=1).tolist()))
 
@@ -279,19 +297,19 @@ def _available_counts(graph: DecisionGraph, dataset: Dataset, folds: Folds) -> N
 
     A row counts for a node of a variable where it observes that variable and all above it.
     """
-    codes = aligned_codes(dataset, graph.names, graph.states)
+    codes = np.ascontiguousarray(aligned_codes(dataset, graph.names, graph.states).T)
     offsets = graph.parameter_offsets
-    node = np.full(codes.T.shape, -1, np.int64)
+    node = np.full(codes.shape, -1, np.int64)
     counts = np.zeros((folds.n, int(offsets[-1])))
     for v in graph.order.tolist():
         above = int(graph.forest[v])
         if above < 0:
             node[v] = graph.first_nodes[v]
         else:
-            reached = np.flatnonzero((node[above] >= 0) & (codes[:, above] >= 0))
-            place = node[above, reached] - graph.first_nodes[above], codes[reached, above]
+            reached = np.flatnonzero((node[above] >= 0) & (codes[above] >= 0))
+            place = node[above, reached] - graph.first_nodes[above], codes[above, reached]
             node[v, reached] = graph.successors_of(above)[(*place, graph.children[above].index(v))]
-        state = codes[folds.rows, v]
+        state = codes[v, folds.rows]
         known = (node[v, folds.rows] >= 0) & (state >= 0)
         cells = offsets[node[v, folds.rows[known]]] + state[known]
         np.add.at(counts, (folds.fold[known], cells), folds.weights[known])

@@ -127,7 +127,6 @@ def learn_on_forest(
     size_weight: float | None = None,
     size: Size = "effective",
     smoothing: float = 0.0,
-    parameters: StructureSearchParameters = DEFAULTS,
 ) -> LearntGraph:
     """Learn a decision graph over a given forest of variables (THESIS, Algorithm 4.7).
 
@@ -143,8 +142,6 @@ def learn_on_forest(
         ``effective`` (THESIS, 3.52) or ``representational``, the number of free parameters.
     smoothing
         Pseudo-count of every parameter of the result; the structure is learnt without.
-    parameters
-        Tuning constants of the search.
 
     Raises
     ------
@@ -167,9 +164,9 @@ def learn_on_forest(
     score = StructureScore(
         bic_size_weight(rows.total_weight) if size_weight is None else size_weight, size
     )
-    subtrees, structures = SubtreeRows(rows, given), first_structures(rows, given, parameters)
-    best = best_improved(rows, given, score, structures, subtrees, parameters.sweeps)
-    best = improve_further(best, rows, score, subtrees, parameters)
+    subtrees, structures = SubtreeRows(rows, given), first_structures(rows, given, DEFAULTS)
+    best = best_improved(rows, given, score, structures, subtrees, DEFAULTS.sweeps)
+    best = improve_further(best, rows, score, subtrees, DEFAULTS)
     return learnt_graph(best, score, smoothing)
 
 

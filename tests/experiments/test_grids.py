@@ -1,0 +1,188 @@
+"""Grids: names, arguments, published figures; the record of runs; and the frames that it gives."""
+
+import ast
+import inspect
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import exactlearn as el
+import experiments
+from experiments import runner
+from experiments.__main__ import main, seconds_of
+from experiments.report import frame_of, paired, printed, summary, write
+from experiments.runner import Grid, Record, Run, attempt, grids, work
+
+GRIDS = {grid.name: grid for grid in grids()}
+FOLDER = Path(experiments.__file__).parent
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_only_public_names_are_imported(path):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            assert not any(alias.name.startswith("exactlearn.") for alias in node.names)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("exactlearn"):
+            assert node.module == "exactlearn", f"line {node.lineno}: from {node.module}"
+            assert {alias.name for alias in node.names} <= set(el.__all__)
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_every_run_has_the_arguments_of_its_function_and_no_other_has_its_key(name):
+    runs = list(GRIDS[name].runs(seeds=(0, 1)))
+    module, function = runs[0].function.split(".")
+    signature = inspect.signature(getattr(import_module(f"experiments.{module}"), function))
+    for run in runs:
+        signature.bind(**run.arguments, data="")
+    named = {(run.case, run.arguments["method"], run.arguments["seed"]) for run in runs}
+    assert len({run.key for run in runs}) == len(named) == len(runs)
+    assert set() < {run.key for run in GRIDS[name].runs(full=False)} <= {run.key for run in runs}
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_published_figures_are_those_of_cases_and_methods(name):
+    grid = GRIDS[name]
+    published, runs = dict(grid.content.get("published", {})), list(grid.runs())
+    columns, bits = published.pop("columns", []), published.pop("bits", [])
+    assert set(bits) <= set(columns) <= set(grid.content["columns"])
+    assert set(published) <= {case for run in runs for case in (run.case, run.pool)}
+    methods = {run.arguments["method"] for run in runs} - {""}
+    for figures in published.values():
+        assert {name for name in figures if name not in methods} <= {"", "BN", "PDG"} or all(
+            name.split(", ")[0] in methods for name in figures
+        )
+        assert max(map(len, figures.values())) <= len(columns)
+    if after := grid.content.get("after"):
+        assert callable(getattr(import_module(f"experiments.{grid.module}"), after))
+
+
+def test_the_list_names_all_tables_and_figures_that_can_be_repeated(capsys):
+    assert main(["--list"]) == 0
+    printed = capsys.readouterr().out
+    assert [line.split()[0] for line in printed.splitlines()] == list(GRIDS)
+    assert all(f"AUG, Table {table}" in printed for table in (1, 2, 3, 5))
+    assert all(f"DEL, Table {table}" in printed for table in range(1, 9))
+    texts = "Figure 3(a)|Figures 3(b) and 3(c)|Figure 5|Table 4.3|Figure 4.3|Figure 4.6|Figures 4.7"
+    texts += "|4.9|Figure 4.8|Tables 5.1 to 5.3|Table 5.4|Table 5.5|Tables 5.6 to 5.9|Table 5.10"
+    texts += "|Table 5.11|Tables A.1 to A.13|PDG-SEM, Table 1|PDG-SEM, Figure 5|sections 6.1"
+    for text in texts.split("|"):
+        assert text in printed
+
+
+def toy(**content):
+    """Return a grid of a function of the module `toys`, which the fixture makes."""
+    base = {
+        "run": "toys.measured",
+        "methods": ["good", "bad"],
+        "columns": {"value": 2, "other": 1},
+        "cases": [{"size": [1, 2], "pool": "both"}, {"name": "large", "size": 9}],
+    }
+    return Grid("toys-1", base | content)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    seen = []
+
+    def measured(*, method, seed, data, size):
+        seen.append((method, seed, size))
+        if method == "broken":
+            raise ValueError("no toy")
+        return {"value": size + seed + (method == "good"), "other": float(size)}
+
+    module = type("toys", (), {"measured": measured})
+    monkeypatch.setattr(runner, "import_module", lambda name: module)
+    return seen
+
+
+def test_runs_are_the_product_of_the_lists_repetition_by_repetition(calls):
+    runs = list(toy().runs(seeds=(5, 6)))
+    assert [run.case for run in runs[:6]] == ["1", "1", "2", "2", "large", "large"]
+    assert [run.arguments["seed"] for run in runs] == [5] * 6 + [6] * 6
+    assert [run.case for run in toy().runs(only="large", methods=["bad"])] == ["large"]
+    assert {r.arguments["size"] for r in toy(quick={"size": 2}).runs(full=False)} == {2}
+
+
+def test_what_is_done_is_kept_and_what_failed_or_was_cut_is_done_again(calls, tmp_path):
+    grid, path = toy(methods=["good", "broken"]), tmp_path / "toys.jsonl"
+    runs = list(grid.runs())
+    work(runs, Record(path))
+    assert len(calls) == 6
+    assert [r["error"] for r in Record(path).done[runs[1].key]] == ["ValueError: no toy"]
+    assert Record(path).left(runs) == [run for run in runs if run.arguments["method"] == "broken"]
+    path.write_text(path.read_text("utf-8")[:-20], "utf-8")  # killed
+    calls.clear()
+    work(runs, Record(path))
+    assert {method for method, _, _ in calls} == {"broken"}
+
+
+def test_no_run_begins_past_the_deadline_and_one_that_runs_is_not_kept(monkeypatch, calls):
+    (run, *_), record = toy().runs(), Record()
+    work([run], record, seconds=0.0)
+    assert (calls, record.done) == ([], {})
+
+    def endless(self):
+        while True:
+            sum(range(1000))
+
+    monkeypatch.setattr(Run, "do", endless)
+    assert attempt(run, runner.monotonic() + 0.2) is None
+
+
+def test_means_errors_pools_and_published_figures(calls):
+    published = {"columns": ["value"], "both": {"good": [2.5]}, "bits": ["value"]}
+    grid = toy(published=published, compare="other")
+    runs = list(grid.runs(seeds=(0, 1, 2)))
+    record = Record()
+    work(runs, record)
+    found = summary(grid, frame_of(grid, runs, record))
+    assert found.index.unique("case").tolist() == ["1", "2", "large", "both"]
+    assert found.loc[("1", "good"), "value"] == pytest.approx(np.mean([2, 3, 4]))
+    assert found.loc[("both", "good"), "value"] == pytest.approx(np.mean([2.5, 3.5, 4.5]))
+    assert found.loc[("both", "good"), "value ±"] == pytest.approx(1 / np.sqrt(3))
+    assert found.loc[("both", "good"), "paper value"] == pytest.approx(2.5 * np.log(2))
+    assert found["n"].eq(3).all()
+    assert tuple(found.loc[("1", "bad"), ["ahead", "p"]]) == (0.0, 1.0) == paired([1] * 3, [1] * 3)
+    assert paired([3, 5, 5, 5], [2, 4, 4, 4]) == (1.0, 0.125)
+    assert np.isnan(paired([1, 2], [0, 1])[1])
+    text = printed(grid, found)
+    assert "3.50 ± 0.58" in text
+    assert "nan" not in text
+
+
+def test_several_rows_of_a_run_have_labels_and_figures_their_points(tmp_path):
+    pytest.importorskip("matplotlib")
+    figures = [{"name": "toy", "x": "size", "y": "value"}]
+    grid, record = toy(figures=figures, methods=[""]), Record()
+    runs = list(grid.runs())
+    for run in runs:
+        record.keep(run, [{"label": name, "value": run.arguments["size"]} for name in "ab"])
+    frame = frame_of(grid, runs, record)
+    assert set(frame["method"]) == {"a", "b"}
+    write(tmp_path, grid, "text\n", {"": summary(grid, frame), "more": frame}, frame)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["figure-toy.svg", "toys-1-more.csv", "toys-1.csv", "toys-1.txt"]
+
+
+def test_a_table_is_run_in_two_processes_kept_and_resumed(tmp_path, capsys):
+    words = ["deletion-figure-3a", "--only", "fire alarm, 100", "--repetitions", "2"]
+    words += ["--methods", "D-MAR,F-MAR", "-o", str(tmp_path)]
+    assert main([*words, "--jobs", "2"]) == 0
+    first, kept = capsys.readouterr(), (tmp_path / f"{words[0]}.jsonl").read_text()
+    assert len(first.err.splitlines()) == len(kept.splitlines())
+    assert main(words) == 0
+    again = capsys.readouterr()
+    assert (again.err, again.out) == ("", first.out)
+    assert main([*words, "--repetitions", "3", "--budget", "0s"]) == 3
+    assert "are not done" in capsys.readouterr().err
+
+
+def test_unknown_tables_and_missing_data_are_refused(monkeypatch, capsys):
+    monkeypatch.delenv("EXACTLEARN_DATA", raising=False)
+    for words, told in (["table-99"], "--list"), (["thesis-5.5"], "--data-dir"):
+        with pytest.raises(SystemExit):
+            main(words)
+        assert told in capsys.readouterr().err
+    assert [seconds_of(text) for text in ("90", "90s", "10m", "2h")] == [90, 90, 600, 7200]

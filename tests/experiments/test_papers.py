@@ -1,0 +1,209 @@
+"""A tiny run of each kind of table, against what the paper's model or method must satisfy."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import exactlearn as el
+import experiments.structural_em as incomplete
+from experiments import (
+    choices,
+    completions,
+    deletion,
+    equivalence,
+    generators,
+    pdg_sem,
+    sources,
+    thesis,
+)
+from experiments.runner import Grid
+
+GRID = Grid("toy", {"columns": {}, "tests": {}})
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A folder of public data with three small tables."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "uci").mkdir()
+    rows = [f"M,{','.join(f'{x:.3f}' for x in rng.random(7))},{k % 7}" for k in range(90)]
+    pd.Series(rows).to_csv(tmp_path / "uci" / "abalone.data.gz", index=False, header=False, sep=";")
+    codes = rng.integers(0, 3, (60, 4))
+    text = "\n".join(",".join("?ny"[c] for c in row) for row in codes)
+    for name in ("house-votes-84.data", "SPECT.train", "SPECT.test"):
+        (tmp_path / "uci" / name).write_text(text, "utf-8")
+    return str(tmp_path)
+
+
+@pytest.fixture
+def few_rows(monkeypatch):
+    monkeypatch.setattr(thesis, "TRAIN_ROWS", 600)
+    monkeypatch.setattr(thesis, "TEST_ROWS", 100)
+
+
+@pytest.mark.parametrize("method", ["t-local", "structural-em-hard", completions.GENERATING])
+def test_cells_of_a_network_are_completed(method):
+    how = {"seed": 0, "data": "", "source": "cancer", "rows": 60, "hidden": "mcar:2"}
+    row = completions.augmentation(method=method, **how)
+    assert (0 <= row["accuracy"] <= 100, row["cells"]) == (True, 10)
+
+
+def test_labels_of_one_state_are_hidden_and_classified():
+    pytest.importorskip("sklearn")
+    how = {"method": "svm-rbf", "seed": 0, "data": "", "source": "cancer", "rows": 90}
+    row = completions.augmentation(hidden="labels:Smoker:9:True", **how)
+    full, table = completions._drawn("cancer", "labels:Smoker:9:True", 90, 0, "")
+    assert row["cells"] == len(table.missing_cells) == 9
+    rows, column = table.missing_cells[:, 0], full.names.index("Smoker")
+    assert {full.states[column][c] for c in full.codes[rows, column]} == {"True"}
+
+
+def test_imputers_complete_the_same_cells_and_the_better_one_is_told(data):
+    how = {"seed": 1, "data": data, "table": "abalone", "hidden": "mcar:0.2", "rows": 60}
+    found = [completions.imputers(method=method, **how) for method in ("mode", "posterior")]
+    row = found[0]
+    assert found[1]["cells"] == row["cells"]
+    assert sum(row["losses"]) / row["cells"] == pytest.approx(row["log_loss"], abs=1e-3)
+    better = found[0] | {"losses": (np.array(found[0]["losses"]) / 2).tolist(), "log_loss": 0.5}
+    same = {"case": "abalone", "seed": 1, "seconds": 1.0}
+    rows = [{**same, "method": "mode", **found[0]}, {**same, "method": "better", **better}]
+    tables = completions.verdicts(GRID, pd.DataFrame(rows))
+    assert tables["verdicts"].loc["abalone"].tolist()[::2] == ["better", "better"]
+    assert tables["means"].loc["better", "log_loss"] == 0.5
+
+
+def test_the_test_by_rows_has_its_level_and_holm_is_step_by_step():
+    rng = np.random.default_rng(0)
+    rejected = [completions.sign_test(rng.normal(size=40)) < 0.05 for _ in range(1000)]
+    assert np.mean(rejected) == pytest.approx(0.05, abs=0.025)
+    assert completions.sign_test(np.full(20, 0.5)) < 1e-3
+    assert completions.holm([0.5, 0.01, 0.9]) == [1.0, 0.03, 1.0]
+
+
+def test_public_sets_are_prepared_and_counted(data):
+    table = sources.public_set("abalone", data, np.random.default_rng(0), 50)
+    assert (table.codes.shape, set(table.cardinalities)) == ((50, 8), {5})  # X0 is constant
+    assert sum(part.n_rows for part in sources.thesis_split("Abalone", data, 0)) == 90
+    assert sources.table("SPECT", data).n_rows == 120
+    assert set(sources.HALVES["development"]).isdisjoint(sources.HALVES["test"])
+    with pytest.raises(FileNotFoundError, match="--data-dir"):
+        sources.network("alarm", data)
+    row = thesis.counted(method="", seed=0, data=data, table="Abalone")
+    assert row["entropy"] == pytest.approx(np.log(90))
+    rows = thesis.smoothing(method="", seed=0, data=data, table="Abalone")
+    (chosen, *_) = thesis.smoothing_choices(GRID, pd.DataFrame(rows))["choices"]["pseudo_count"]
+    assert chosen in thesis.PSEUDO_COUNTS
+
+
+@pytest.mark.parametrize("method", ["EM-1", "F-MAR + EM", "D-MCAR", "IF-MAR"])
+def test_parameters_of_the_fire_alarm_are_estimated_with_both_pseudo_counts(method):
+    how = {"network": "fire alarm", "rows": 500, "hidden": "random-mar:0.3:2:0.5:1.0:3"}
+    rows = deletion.parameters(method=method, seed=0, data="", limit=60.0, divergence=True, **how)
+    assert [row["label"] for row in rows] == ["pseudo-count 1", "pseudo-count 0.25"]
+    assert 0.5 > rows[0]["kl"] != rows[1]["kl"] > 0
+
+
+def test_the_four_cycle_is_searched_and_no_start_exceeds_the_optimum(monkeypatch):
+    monkeypatch.setattr(equivalence, "COPIES", 2)
+    monkeypatch.setattr(equivalence, "STARTS", 4)
+    rows = []
+    how = {"data": "", "source": "", "marginals": (0.22, 0.35), "rows": 2000, "max_parents": 3}
+    for method, seed in product(("exact", "ges 1", "ges 2", "kes 0.5"), (0, 1)):
+        found = equivalence.starts(method=method, seed=seed, **how)
+        rows += [{"case": "toy", "method": method, "seed": seed, **row} for row in found]
+    found = equivalence.scores(GRID, pd.DataFrame(rows))["starts"].droplevel("case")
+    assert found["starts"].tolist() == [1, 1, 1, 8]
+    assert (found["best"] <= found.loc["exact", "best"] + 1e-6).all()
+
+
+METHODS = ("structural-em", "structural-em-hard", "expected", "counts f-mcar", "t-local", "mode")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_structure_is_learned_and_judged(method):
+    how = {"network": "cancer", "rows": 120, "hidden": "mcar:0.1", "max_parents": 2}
+    row = incomplete.structures(method=method, seed=0, data="", **how)
+    assert 0 <= row["cpdag_shd"] <= 10
+    assert -0.5 < row["log_likelihood"] < 0.01
+
+
+def test_hard_structural_em_ends_where_completion_and_network_agree():
+    table = el.read_dataset("cancer-mcar")
+    found = incomplete.hard_structural_em(table, el.BIC(), starts=2)
+    best = el.solve(el.candidate_parent_sets(table.complete(found.values), el.BIC()))
+    assert found.score == pytest.approx(best.score)
+    likelihoods = {"em": (-1.0, -2.0), "mode": (-1.2, -1.5), "complete": (-0.5, -1.0)}
+    rows = [
+        {"rows": 5, "hidden": "h", "network": n, "ess": 1.0, "method": m, "log_likelihood": x}
+        for m, values in likelihoods.items()
+        for n, x in zip("ab", values, strict=True)
+    ]
+    behind = incomplete.shortfalls(GRID, pd.DataFrame(rows))["shortfalls"].droplevel([0, 1, 2])
+    assert behind.loc["em", ["behind", "most", "close"]].tolist() == pytest.approx([0.25, 0.5, 1])
+
+
+def test_structural_em_of_decision_graphs_beside_its_rivals(monkeypatch, data):
+    for name, number in (("TEST_ROWS", 200), ("ROWS", 80), ("FOLDS", 2)):
+        monkeypatch.setattr(pdg_sem, name, number)
+    rows = []
+    methods = ("PDG", "available", "complete", "first model", "true tree", "NB", "generating model")
+    for method, seed in product(methods, (0, 1)):
+        how = {"variables": 5, "rows": 250, "share": 0.1}
+        (row,) = pdg_sem.random_graph(method=method, seed=seed, data="", **how)
+        rows.append({"method": method, "seed": seed, **how, **row})
+    found = pdg_sem.tests(GRID, pd.DataFrame(rows))["tests"]
+    assert found[["better", "level", "worse"]].sum(axis=1).eq(1).all()
+    assert pdg_sem.dense(method="PDG", seed=0, data="", share=0.1)["size"] > 13
+    assert pdg_sem.left_out(method="BN", seed=0, data=data, table="house-votes-84")[0]["size"] > 3
+
+
+def test_random_decision_graphs_are_valid_and_the_forest_of_logic1_has_its_size(few_rows):
+    for seed in range(5):
+        graph = generators.random_decision_graph(7, np.random.default_rng(seed))
+        graph.check()
+        assert generators.drawn(graph, 9, np.random.default_rng(0)).n_rows == 9
+    row = thesis.logic(method="given forest", seed=0, data="", table="Logic1")
+    assert (row["size"], row["train"]) == (46, pytest.approx(-4 * np.log(2), abs=0.05))
+    assert thesis.logic(method="learned forest", seed=0, data="", table="Logic2")["size"] >= 18
+    assert thesis.logic(method="true model", seed=0, data="", table="Rnd5")["test"] < 0
+
+
+def test_languages_and_hybrids_of_a_relation(few_rows):
+    rows = [
+        {"case": "Logic2", "method": method, "seed": 0, **row}
+        for method in ("PDG", "BN", "true model")
+        for row in thesis.languages(method=method, seed=0, data="", table="Logic2")
+    ]
+    found = thesis.choices(Grid("toy", {"columns": {"size": 0, "test": 3}}), pd.DataFrame(rows))
+    assert found["chosen"].loc[("Logic2", "PDG, BIC"), "size"] == 18
+    assert found["dominance"].loc[("Logic2", "test"), "best"] == "PDG"
+    bn, pdg = thesis.hybrid(method="", seed=0, data="", table="Logic1", kind="BIC")
+    assert pdg["train"] >= bn["train"] - 1e-9
+    assert pdg["dominates"] == (pdg["size"] <= bn["size"])
+
+
+def test_choices_are_judged_by_other_rows_beside_fixed_ones(data):
+    how, rows = {"seed": 0, "data": data, "rows": 80}, []
+    for m in ("auto", "1", "BIC"):
+        found = choices.sample_size(method=m, table="abalone", **how)
+        rows.append({"case": "abalone", "seed": 0, "method": m, **found})
+    found = choices.losses(Grid("toy", {"fixed": ["1"]}), pd.DataFrame(rows))["losses"]
+    assert found.loc["1", "mean loss"] == 0
+    assert choices.smoothing(method="auto", table="cancer", **how)["chosen"] > 0
+    found = choices.strengths(method="1", table="cancer", samples=4, **how)
+    assert [sum(row[key] for row in found) for key in ("number", "true")] == [20 + 10, 4 + 4]
+
+
+def test_a_language_dominates_where_its_best_model_of_every_size_is_likelier():
+    points = {
+        "bn": [(2, -3.5), (4, -3.2)],
+        "nb": [(2, -4.5), (4, -4.2)],
+        "pdg": [(1, -2.0), (4, -1.0)],
+    }
+    curves = {key: pd.DataFrame(own, columns=["size", "test"]) for key, own in points.items()}
+    best, worst = (thesis.dominating(curves, "test", sign) for sign in (1, -1))
+    assert (best, worst) == ("pdg", "nb")
+    curves["pdg"].loc[1, "size"], curves["pdg"].loc[0, "test"] = 5, -3.4
+    assert thesis.dominating(curves, "test") == ""
