@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from threading import Event, Thread
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any, TypeVar
+from warnings import catch_warnings, filterwarnings
 
 from exactlearn._runtime.arguments import refusal
 from exactlearn._runtime.control import SearchControl, interrupts_ignored
@@ -34,9 +35,6 @@ TASKS_EACH = 8
 
 POLL_INTERVAL = 0.2
 """Seconds between two looks at the control of the search while a cluster computes."""
-
-SCATTER_TRIALS = 10
-"""Times that objects are given to the workers, where one is lost each time."""
 
 STOP_TIME = 1.5
 """Seconds in which tasks that are stopped return what they have."""
@@ -199,31 +197,24 @@ class Workers:
         n_pieces
             Number of pieces; several in a row are one task.
         """
-        held = scattered(self.client, shared)
+        kept = held(self.client, shared)
         n_tasks = min(n_pieces, TASKS_EACH * self.number)
         ends = [n_pieces * k // max(1, n_tasks) for k in range(n_tasks + 1)]
-        tasks = [(function, start, stop, *held) for start, stop in pairwise(ends)]
+        tasks = [(function, start, stop, *kept) for start, stop in pairwise(ends)]
         for found in results(_several, tasks, None, self.client, self.control):
             yield from found
 
 
-def scattered(client: Any, shared: Sequence[Any]) -> list[Any]:
-    """Give each worker of a cluster the same objects; again where one is lost meanwhile.
+def held(client: Any, shared: Sequence[Any]) -> list[Any]:
+    """Send objects to a cluster once, as tasks: what a lost worker held is made anew by another."""
+    with catch_warnings():
+        filterwarnings("ignore", "Sending large graph")  # once, not with each task
+        return [client.submit(_same, one, pure=False) for one in shared]
 
-    Raises
-    ------
-    SolverError
-        When workers are lost again and again.
-    """
-    for _ in range(SCATTER_TRIALS):
-        try:
-            return list(client.scatter(list(shared), broadcast=True, hash=False))
-        except OSError as error:
-            lost = error
-            sleep(POLL_INTERVAL)
-    raise SolverError(
-        f"workers of the cluster were lost while they were given the data ({lost}): run this again"
-    ) from lost
+
+def _same(one: T) -> T:
+    """Return what was given, as a task that can be computed again."""
+    return one
 
 
 @contextmanager

@@ -122,24 +122,13 @@ def _read_or_die(read, mark, *source):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-class LossyClient:
-    """A client that loses a worker some times while objects are on their way."""
-
-    def __init__(self, losses):
-        self.losses = losses
-
-    def scatter(self, shared, **_):
-        self.losses -= 1
-        if self.losses >= 0:
-            raise OSError("Stream is closed")
-        return shared
-
-
-def test_a_worker_lost_while_it_gets_the_data_does_no_harm(monkeypatch):
-    monkeypatch.setattr(cluster, "POLL_INTERVAL", 0.0)
-    assert cluster.scattered(LossyClient(2), ["data"]) == ["data"]
-    with pytest.raises(SolverError, match=r"Stream is closed.*run this again"):
-        cluster.scattered(LossyClient(1000), ["data"])
+def test_what_a_killed_worker_held_is_made_anew():
+    with cluster.running("local:2") as client:
+        (kept,) = cluster.held(client, [{"some": "data"}])
+        kept.result()
+        (address,) = client.who_has([kept])[kept.key]
+        os.kill(client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
+        assert client.submit(len, kept, pure=False).result(timeout=60) == 1
 
 
 def test_a_worker_that_does_not_start_ends_with_an_error_that_says_so(monkeypatch):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.cluster import finished, scattered
+from exactlearn._runtime.cluster import finished, held
 from exactlearn._runtime.threads import n_threads
 from exactlearn.augmentation.incumbent import Incumbent, Ledger, Solution, Unproven
 from exactlearn.augmentation.local_search.family_store import FamilyStore, fits
@@ -155,8 +155,8 @@ def _climbs_on_cluster(
 ) -> list[Solution | None]:
     """Climb from each start on a worker of the cluster; what is over too soon gives nothing."""
     found: list[Solution | None] = [None] * len(begin)
-    (held,) = scattered(incumbent.client, [task])
-    tasks = [(held, start, t) for start in begin]
+    (kept,) = held(incumbent.client, [task])
+    tasks = [(kept, start, t) for start in begin]
     for number, own in finished(_climb_alone, tasks, incumbent.client, incumbent):
         found[number] = own.solution
         incumbent.count_nodes(own.nodes)
