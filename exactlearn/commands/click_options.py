@@ -18,7 +18,15 @@ import click
 from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn.commands import body_of, options_of
 from exactlearn.commands.answer import Answer
-from exactlearn.commands.declare import About, Declared, RegistryNames, about_of, group_of
+from exactlearn.commands.declare import (
+    EXAMPLES,
+    PARAMETERS,
+    About,
+    Declared,
+    RegistryNames,
+    about_of,
+    group_of,
+)
 from exactlearn.commands.output import LOG, Output
 from exactlearn.commands.provenance import Provenance, running
 from exactlearn.errors import ColumnWarning
@@ -30,8 +38,6 @@ GROUPS = (
     *("Equivalence classes", "Constraints", "Parameters", "Table", "Output"),
 )
 """Titles of the groups of options that come last in a help, in their order."""
-
-EXAMPLES = "\nExamples\n--------\n"
 
 
 class GroupedCommand(click.Command):
@@ -89,7 +95,7 @@ def command(name: str) -> click.Command:
         name,
         callback=call,
         params=[*parameters(declared), *parameters(Output)],
-        help=text,
+        help=text.partition(PARAMETERS)[0],
         groups={
             one.name: group_of(kind, one.name) or "Options"
             for kind in (Output, declared)  # what all commands share comes first

@@ -25,7 +25,6 @@ from exactlearn.commands.sections import (
     Clustered,
     CompleteLearning,
     Criterion,
-    GraphParameters,
     IncompleteLearning,
     LearnerName,
     MissingnessName,
@@ -92,6 +91,16 @@ class Run(OnCluster):
     a row for each. A later call does the runs that are left. --cluster then does runs at once, and
     else the parts of the one run.
 
+    Parameters
+    ----------
+    seed
+        Seed, in place of the run file's.
+    time_limit
+        Seconds for the search of the network; EM and compilation come after it, without a
+        limit.
+    jobs
+        Processes that do the runs of a sweep.
+
     Examples
     --------
     exactlearn run asia
@@ -101,35 +110,28 @@ class Run(OnCluster):
     groups: ClassVar = {"Limits and seed": "seed time_limit jobs"}
 
     source: str = argument("RUN.toml", reads=True)
-    seed: int | None = option(None, least=0, help="Seed, in place of the run file's.")
-    time_limit: float | None = option(
-        None,
-        least=0,
-        help="Seconds for the search of the network; EM and compilation come after it, without a "
-        "limit.",
-    )
-    jobs: int = option(1, least=1, help="Processes that do the runs of a sweep.")
+    seed: int | None = option(None, least=0)
+    time_limit: float | None = option(None, least=0)
+    jobs: int = option(1, least=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Traced(Declared):
-    """A search whose score and bound over time can be written, and its state."""
+    """A search whose score and bound over time can be written, and its state.
+
+    Parameters
+    ----------
+    trace
+        Write score and bound over time (.csv, .json), or draw them (.svg, .png, .pdf).
+    checkpoint
+        Keep proven components and relaxations of the exact search in this folder; called again,
+        the command goes on with them, also after a kill.
+    """
 
     groups: ClassVar = {"Output": "trace", "Limits and seed": "checkpoint"}
 
-    trace: Path | None = option(
-        None,
-        writes=True,
-        metavar="FILE",
-        help="Write score and bound over time (.csv, .json), or draw them (.svg, .png, .pdf).",
-    )
-    checkpoint: Path | None = option(
-        None,
-        writes=True,
-        metavar="FOLDER",
-        help="Keep proven components and relaxations of the exact search in this folder; called "
-        "again, the command goes on with them, also after a kill.",
-    )
+    trace: Path | None = option(None, writes=True, metavar="FILE")
+    checkpoint: Path | None = option(None, writes=True, metavar="FOLDER")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +154,54 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
     Ctrl-C and SIGTERM end the search with the best network so far (exit status 130); so do the
     limits (3).
 
+    Parameters
+    ----------
+    data
+        With SCORES: the table from which the parameters of the network are estimated.
+    start
+        Begin with this network or graph, or with that of an earlier result.
+    counts
+        Counts of families with missing cells: expected under a network that structural EM
+        learns; estimated without inference, by d-mcar and f-mcar where cells are missing
+        completely at random, d-mar and f-mar where that depends on variables without missing
+        cells, id-mar and if-mar where it depends on few of these, which are learned; or
+        maximise the penalised node-average likelihood.
+    gap
+        Stop at this relative gap, as in 0.001.
+    memory_limit
+        Most memory for the states of the order graph, as in 2GiB or 500MB; half of what is free
+        if not given.
+    threads
+        Most threads to take.
+    certificate
+        Write the proof, for 'exactlearn verify'.
+    best
+        List the K best networks.
+    best_classes
+        List the K best Markov equivalence classes.
+    within
+        List all networks whose probability is at least the best one's divided by this; 1 lists
+        those that tie.
+    runner_up
+        Say what the best network that is not Markov equivalent to the best one loses: all
+        parent sets are then scored, also those that no best network has.
+    bootstrap
+        Learn from N bootstrap samples of the rows, too, and say in how many each arc is. Takes
+        up to --time-limit again; into a folder, a later call goes on.
+    averaged
+        bootstrap: write the averaged network with parameters from the table (.bif, ...).
+    jobs
+        bootstrap: processes.
+    support
+        Write in how many of the listed networks, ends of kes or bootstrap samples each arc is
+        (.csv, .json), or draw it (.svg, .png, .pdf).
+    phases
+        ges: insert first and delete then (2), or the better at once (1).
+    greediness
+        kes: share of the better neighbouring classes whose best is taken.
+    restarts
+        kes: number of starts.
+
     Examples
     --------
     exactlearn solve asia-mnar-complete
@@ -172,84 +222,24 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
     }
 
     source: str = argument("DATA.csv|SCORES.jkl", reads=True, in_run="file")
-    data: str | None = option(
-        None,
-        reads=True,
-        metavar="DATA.csv",
-        help="With SCORES: the table from which the parameters of the network are estimated.",
-    )
-    start: str | None = option(
-        None,
-        reads=True,
-        metavar="NETWORK|RESULT.json|GRAPH",
-        help="Begin with this network or graph, or with that of an earlier result.",
-    )
-    counts: CountsName = option(
-        "expected",
-        help="Counts of families with missing cells: expected under a network that structural EM "
-        "learns; estimated without inference, by d-mcar and f-mcar where cells are missing "
-        "completely at random, d-mar and f-mar where that depends on variables without missing "
-        "cells, id-mar and if-mar where it depends on few of these, which are learned; or maximise "
-        "the penalised node-average likelihood.",
-    )
-    gap: float = option(0.0, least=0, metavar="REL", help="Stop at this relative gap, as in 0.001.")
-    memory_limit: str | None = option(
-        None,
-        metavar="SIZE",
-        help="Most memory for the states of the order graph, as in 2GiB or 500MB; half of what is "
-        "free if not given.",
-    )
-    threads: int | None = option(None, least=1, help="Most threads to take.")
-    certificate: Path | None = option(
-        None, writes=True, metavar="FILE", help="Write the proof, for 'exactlearn verify'."
-    )
-    best: int | None = option(None, least=1, metavar="K", help="List the K best networks.")
-    best_classes: int | None = option(
-        None, least=1, metavar="K", help="List the K best Markov equivalence classes."
-    )
-    within: float | None = option(
-        None,
-        least=1,
-        metavar="FACTOR",
-        help="List all networks whose probability is at least the best one's divided by this; "
-        "1 lists those that tie.",
-    )
-    runner_up: bool = option(
-        False,
-        help="Say what the best network that is not Markov equivalent to the best one loses: all "
-        "parent sets are then scored, also those that no best network has.",
-    )
-    bootstrap: int | None = option(
-        None,
-        least=1,
-        metavar="N",
-        help="Learn from N bootstrap samples of the rows, too, and say in how many each arc is. "
-        "Takes up to --time-limit again; into a folder, a later call goes on.",
-    )
-    averaged: Path | None = option(
-        None,
-        writes=True,
-        metavar="FILE",
-        help="bootstrap: write the averaged network with parameters from the table (.bif, ...).",
-    )
-    jobs: int = option(1, least=1, help="bootstrap: processes.")
-    support: Path | None = option(
-        None,
-        writes=True,
-        metavar="FILE",
-        help="Write in how many of the listed networks, ends of kes or bootstrap samples each arc "
-        "is (.csv, .json), or draw it (.svg, .png, .pdf).",
-    )
-    phases: int = option(
-        2, least=1, most=2, help="ges: insert first and delete then (2), or the better at once (1)."
-    )
-    greediness: float = option(
-        0.8,
-        least=0,
-        most=1,
-        help="kes: share of the better neighbouring classes whose best is taken.",
-    )
-    restarts: int = option(100, least=1, help="kes: number of starts.")
+    data: str | None = option(None, reads=True, metavar="DATA.csv")
+    start: str | None = option(None, reads=True, metavar="NETWORK|RESULT.json|GRAPH")
+    counts: CountsName = option("expected")
+    gap: float = option(0.0, least=0, metavar="REL")
+    memory_limit: str | None = option(None, metavar="SIZE")
+    threads: int | None = option(None, least=1)
+    certificate: Path | None = option(None, writes=True, metavar="FILE")
+    best: int | None = option(None, least=1, metavar="K")
+    best_classes: int | None = option(None, least=1, metavar="K")
+    within: float | None = option(None, least=1, metavar="FACTOR")
+    runner_up: bool = option(False)
+    bootstrap: int | None = option(None, least=1, metavar="N")
+    averaged: Path | None = option(None, writes=True, metavar="FILE")
+    jobs: int = option(1, least=1)
+    support: Path | None = option(None, writes=True, metavar="FILE")
+    phases: int = option(2, least=1, most=2)
+    greediness: float = option(0.8, least=0, most=1)
+    restarts: int = option(100, least=1)
     max_parents: int | Literal["none"] = with_default(Criterion, "max_parents", None)
 
     def __post_init__(self) -> None:
@@ -321,6 +311,18 @@ class Augment(IncompleteLearning, Search, Traced, OnCluster):
     Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
     the others, and --scoring-time, are for complete tables ('exactlearn solve').
 
+    Parameters
+    ----------
+    best
+        List the K best solutions (network and completion), proven by branching.
+    best_completions
+        List the K best completions, each with its best network.
+    profile
+        Report for each missing cell what the score loses by each other value. Each of these
+        lists takes up to --time-limit again.
+    start
+        The same table, completed: what the search begins with.
+
     Examples
     --------
     exactlearn augment cancer-mcar --method t-local -o completed.csv
@@ -331,26 +333,11 @@ class Augment(IncompleteLearning, Search, Traced, OnCluster):
     groups: ClassVar = {"Several networks": "best best_completions profile", "Search": "start"}
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
-    best: int | None = option(
-        None,
-        least=1,
-        metavar="K",
-        help="List the K best solutions (network and completion), proven by branching.",
-    )
-    best_completions: int | None = option(
-        None, least=1, metavar="K", help="List the K best completions, each with its best network."
-    )
-    profile: bool = option(
-        False,
-        help="Report for each missing cell what the score loses by each other value. Each of "
-        "these lists takes up to --time-limit again.",
-    )
+    best: int | None = option(None, least=1, metavar="K")
+    best_completions: int | None = option(None, least=1, metavar="K")
+    profile: bool = option(False)
     start: Path | None = option(
-        None,
-        reads=True,
-        path={"exists": True, "dir_okay": False},
-        metavar="FILE",
-        help="The same table, completed: what the search begins with.",
+        None, reads=True, path={"exists": True, "dir_okay": False}, metavar="FILE"
     )
 
     def __post_init__(self) -> None:
@@ -362,27 +349,27 @@ class Augment(IncompleteLearning, Search, Traced, OnCluster):
 
 @dataclass(frozen=True, kw_only=True)
 class Imputing(IncompleteLearning):
-    """How networks are learned that complete tables."""
+    """How networks are learned that complete tables.
+
+    Parameters
+    ----------
+    learner
+        How posterior, mpe and multiple learn networks, and impute's 'augmentation' finds its
+        completion.  [default: structural-em; t-local for augmentation]
+    networks
+        stacked and averaged: networks to learn, each from a bootstrap sample of the rows in
+        which missing cells are drawn.
+    missingness
+        stacked, averaged, posterior, mpe and multiple: learn, or not, whether cells are missing
+        because of their own value or another variable's.  [default: learned for stacked, else
+        ignored]
+    """
 
     groups: ClassVar = {"Search": "learner networks missingness"}
 
-    learner: LearnerName | None = option(
-        None,
-        help="How posterior, mpe and multiple learn networks, and impute's 'augmentation' finds "
-        "its completion.  [default: structural-em; t-local for augmentation]",
-    )
-    networks: int = option(
-        6,
-        least=1,
-        help="stacked and averaged: networks to learn, each from a bootstrap sample of the rows "
-        "in which missing cells are drawn.",
-    )
-    missingness: MissingnessName | None = option(
-        None,
-        help="stacked, averaged, posterior, mpe and multiple: learn, or not, whether cells are "
-        "missing because of their own value or another variable's.  [default: learned for "
-        "stacked, else ignored]",
-    )
+    learner: LearnerName | None = option(None)
+    networks: int = option(6, least=1)
+    missingness: MissingnessName | None = option(None)
     ess: float | Literal["auto"] = with_default(IncompleteLearning, "ess", 10.0)
     max_parents: int | Literal["none"] = with_default(IncompleteLearning, "max_parents", 2)
     starts: int = with_default(IncompleteLearning, "starts", 1)
@@ -399,6 +386,23 @@ class Impute(Imputing):
     Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
     the others, and --scoring-time, are for complete tables ('exactlearn solve').
 
+    Parameters
+    ----------
+    mode
+        stacked: each cell's most probable state by averaged networks, logistic regressions, a
+        forest and a mixture together, weighted by how well they predict cells hidden on
+        purpose; averaged: the same by the mean over several networks; posterior: by one
+        network; mpe: each row's most probable completion; augmentation: the completion that
+        scores best with its network; multiple: several tables drawn from the posterior; mode:
+        the most frequent states; or a method of 'compare'.  [default: stacked; posterior with
+        --network]
+    network
+        Network to use in place of learning one.
+    train
+        Table to learn from, if not from DATA itself.
+    draws
+        multiple: tables to draw.
+
     Examples
     --------
     exactlearn impute asia-mnar -o completed.csv
@@ -408,24 +412,10 @@ class Impute(Imputing):
     written_in_run = "imputed"
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
-    mode: str | None = option(
-        None,
-        choices=RegistryNames("imputation.methods", "METHODS", MODES),
-        help="stacked: each cell's most probable state by averaged networks, logistic "
-        "regressions, a forest and a mixture together, weighted by how well they predict cells "
-        "hidden on purpose; averaged: the same by the mean over several networks; posterior: by "
-        "one network; mpe: each row's most probable completion; "
-        "augmentation: the completion that scores best with its network; multiple: several tables "
-        "drawn from the posterior; mode: the most frequent states; or a method of 'compare'.  "
-        "[default: stacked; posterior with --network]",
-    )
-    network: str | None = option(
-        None, reads=True, metavar="NETWORK", help="Network to use in place of learning one."
-    )
-    train: str | None = option(
-        None, reads=True, metavar="TRAIN.csv", help="Table to learn from, if not from DATA itself."
-    )
-    draws: int = option(5, least=1, help="multiple: tables to draw.")
+    mode: str | None = option(None, choices=RegistryNames("imputation.methods", "METHODS", MODES))
+    network: str | None = option(None, reads=True, metavar="NETWORK")
+    train: str | None = option(None, reads=True, metavar="TRAIN.csv")
+    draws: int = option(5, least=1)
 
     @property
     def chosen_mode(self) -> str:
@@ -451,6 +441,35 @@ class Compare(Imputing, OnCluster):
     models are judged by rows that they were not learned from: log-likelihood per row, and with
     --class log-loss and accuracy of that variable, with paired differences from the best learner.
 
+    Parameters
+    ----------
+    learners
+        Compare learners, of {names}, by cross-validation.
+    folds
+        With --learners: parts that the rows are divided into.
+    jobs
+        Processes.
+    methods
+        Methods to compare, of {names}.  [default: branching,t-local,mode, with 60 seconds for
+        each and each table unless --time-limit says another limit]
+    truth
+        The table before cells were hidden.
+    network
+        Draw complete tables from a network.
+    rows
+        With --network: rows of each table.
+    hide
+        Hide cells of the tables, as 'simulate' does; repeatable.  [default with --network:
+        mnar:2]
+    repeat
+        With --hide or --network: tables, with the seeds that follow --seed.  [default: 20]
+    class_
+        With --hide or --network: hide cells of this variable only. With --learners: predict
+        this variable from the others.
+    reference
+        With --hide or --network: test whether accuracy and log-loss differ from this method's,
+        each row of a table being one unit.
+
     Examples
     --------
     exactlearn compare cancer-mcar-complete --learners exact,chow-liu --folds 3 --class Cancer
@@ -469,16 +488,12 @@ class Compare(Imputing, OnCluster):
     )
     more: tuple[str, ...] = argument("[MORE.csv]...", ())
     learners: tuple[str, ...] | None = names_option(
-        names=RegistryNames("evaluation.learners", "LEARNERS"),
-        help="Compare learners, of {names}, by cross-validation.",
+        names=RegistryNames("evaluation.learners", "LEARNERS")
     )
-    folds: int = option(10, least=2, help="With --learners: parts that the rows are divided into.")
-    jobs: int = option(1, least=1, help="Processes.")
+    folds: int = option(10, least=2)
+    jobs: int = option(1, least=1)
     methods: tuple[str, ...] | None = names_option(
-        names=RegistryNames("imputation.methods", "METHODS"),
-        help="Methods to compare, of {names}.  [default: "
-        f"{','.join(DEFAULT_METHODS)}, with {DEFAULT_SECONDS:g} seconds for each and each table "
-        "unless --time-limit says another limit]",
+        names=RegistryNames("imputation.methods", "METHODS")
     )
     truth: str | None = option(
         None,
@@ -486,35 +501,13 @@ class Compare(Imputing, OnCluster):
         in_run="truth",
         unless=("source", "network", "learners"),
         metavar="COMPLETE.csv",
-        help="The table before cells were hidden.",
     )
-    network: str | None = option(
-        None, reads=True, metavar="NETWORK", help="Draw complete tables from a network."
-    )
-    rows: int = option(100, least=1, help="With --network: rows of each table.")
-    hide: tuple[str, ...] = option(
-        (),
-        metavar="MECHANISM:AMOUNT",
-        help="Hide cells of the tables, as 'simulate' does; repeatable.  [default with --network: "
-        "mnar:2]",
-    )
-    repeat: int | None = option(
-        None,
-        least=1,
-        help="With --hide or --network: tables, with the seeds that follow --seed.  [default: 20]",
-    )
-    class_: str | None = option(
-        None,
-        metavar="NAME",
-        help="With --hide or --network: hide cells of this variable only. With --learners: "
-        "predict this variable from the others.",
-    )
-    reference: str | None = option(
-        None,
-        metavar="METHOD",
-        help="With --hide or --network: test whether accuracy and log-loss differ from this "
-        "method's, each row of a table being one unit.",
-    )
+    network: str | None = option(None, reads=True, metavar="NETWORK")
+    rows: int = option(100, least=1)
+    hide: tuple[str, ...] = option((), metavar="MECHANISM:AMOUNT")
+    repeat: int | None = option(None, least=1)
+    class_: str | None = option(None, metavar="NAME")
+    reference: str | None = option(None, metavar="METHOD")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -535,6 +528,53 @@ class Fit(Clustered, Random):
     that are large, are read in blocks, equal rows merged: memory is that of the distinct rows. A
     limit or Ctrl-C while reading leaves the parameters of the rows read so far.
 
+    Parameters
+    ----------
+    method
+        em: a model from all observed cells, by exact inference, the only method for a decision
+        graph or a naive Bayes model. The others estimate a network in closed form, and print
+        the rows that each family (a variable and its parents) used. complete, aca, d-mcar: in
+        the rows that observe the whole family (available cases); cca: in the rows without
+        missing cells; f-mcar: from all factorisations of the family, each factor in the rows
+        that observe it; these need that which cells are missing depends on nothing (MCAR).
+        d-mar, f-mar: the same as d-mcar and f-mcar in the rows that agree on all columns
+        without missing cells, weighted; they also allow that which cells are missing depends on
+        these columns (MAR). id-mar, if-mar: the same as d-mar and f-mar in the rows that agree
+        on the separators only.  [default: complete for a network and a table without missing
+        cells, else em]
+    separators
+        id-mar, if-mar: columns without missing cells on which it depends which cells are
+        missing.  [default: learned for each column with missing cells, by BIC]
+    aggregation
+        f-mcar, f-mar, if-mar: how the factorisations are combined.  [default: inverse-variance]
+    missingness
+        What the missing cells of each column depend on: a file, or the text itself as in
+        'income <- age, income; children <- missing(income)'. Without --method each family is
+        estimated by the formula that recovers it, if there is one; it is printed, and so is the
+        reason where there is none and the rows that observe the family are counted instead. em:
+        the network is fitted together with the probabilities that cells are missing. id-mar,
+        if-mar: the separators.
+    iterations
+        em: most iterations.  [default: 100 for a decision graph, 1000 for a network]
+    tolerance
+        em: least gain of the smoothed log-likelihood per row to go on.  [default: 1e-06]
+    smoothing
+        Pseudo-counts for each parameter: equal ones for a network, which is estimated from the
+        rows alone, and a naive Bayes model; rows of the graph as it was for a decision graph.
+        cv: the number under which held-out rows are most probable, by cross-validation over
+        five random folds; with missing cells, of the families (of a graph: variables) that rows
+        observe with all that they depend on.  [default: 0.25 for a network, cv for a decision
+        graph, 0.1 for a naive Bayes model]
+    starts
+        em: starts, of which that with the best objective is kept; the others than the first are
+        random.  [default: 1, or 5 where no row tells the states of a variable apart]
+    start
+        em: the first start of a network, a network in a file or the result of another method,
+        such as f-mar.  [default: the frequencies in the rows that observe a family]
+    time_limit
+        Seconds after which no other block of rows is read and, of em, no other iteration and no
+        other start begins.
+
     Examples
     --------
     exactlearn fit cancer cancer-mcar -o fitted.bif
@@ -549,85 +589,18 @@ class Fit(Clustered, Random):
 
     source: str = argument("MODEL", reads=True, in_run="network.bif")
     table: str = argument("DATA.csv", reads=True, in_run="file")
-    method: FitMethod | None = option(
-        None,
-        help="em: a model from all observed cells, by exact inference, the only method for a "
-        "decision graph or a naive Bayes model. "
-        "The others estimate a "
-        "network in closed form, and print the rows that each family (a variable and its parents) "
-        "used. complete, aca, d-mcar: in the rows that observe the whole family (available cases); "
-        "cca: in the rows without missing cells; f-mcar: from all factorisations of the family, "
-        "each factor in the rows that observe it; these need that which cells are missing depends "
-        "on nothing (MCAR). d-mar, f-mar: the same as d-mcar and f-mcar in the rows that agree on "
-        "all columns without missing cells, weighted; they also allow that which cells are missing "
-        "depends on these columns (MAR). id-mar, if-mar: the same as d-mar and f-mar in the rows "
-        "that agree on the separators only.  [default: complete for a network and a table without "
-        "missing cells, else em]",
-    )
-    separators: tuple[str, ...] | None = names_option(
-        help="id-mar, if-mar: columns without missing cells on which it depends which cells are "
-        "missing.  [default: learned for each column with missing cells, by BIC]",
-    )
-    aggregation: Aggregation | None = option(
-        None,
-        help="f-mcar, f-mar, if-mar: how the factorisations are combined.  "
-        "[default: inverse-variance]",
-    )
-    missingness: str | None = option(
-        None,
-        reads=True,
-        metavar="GRAPH",
-        help="What the missing cells of each column depend on: a file, or the text itself as in "
-        "'income <- age, income; children <- missing(income)'. Without --method each family is "
-        "estimated by the formula that recovers it, if there is one; it is printed, and so is the "
-        "reason where there is none and the rows that observe the family are counted instead. em: "
-        "the network is fitted together with the probabilities that cells are missing. id-mar, "
-        "if-mar: the separators.",
-    )
-    iterations: int | None = option(
-        None,
-        least=0,
-        help=f"em: most iterations.  [default: {GraphParameters.iterations} for a decision graph, "
-        f"{NETWORK_ITERATIONS} for a network]",
-    )
-    tolerance: float | None = option(
-        None,
-        least=0,
-        help="em: least gain of the smoothed log-likelihood per row to go on.  "
-        f"[default: {GraphParameters.tolerance:g}]",
-    )
+    method: FitMethod | None = option(None)
+    separators: tuple[str, ...] | None = names_option()
+    aggregation: Aggregation | None = option(None)
+    missingness: str | None = option(None, reads=True, metavar="GRAPH")
+    iterations: int | None = option(None, least=0)
+    tolerance: float | None = option(None, least=0)
     smoothing: float | Literal["cv"] | None = option(
-        None,
-        metavar="NUMBER|cv",
-        least=0,
-        most=MOST_SMOOTHING,
-        help="Pseudo-counts for each parameter: equal ones for a network, which is estimated from "
-        "the rows alone, and a naive Bayes model; rows of the graph as it was for a decision "
-        "graph. cv: the number under "
-        "which held-out rows are most probable, by cross-validation over five random folds; with "
-        "missing cells, of the families (of a graph: variables) that rows observe with all that "
-        f"they depend on.  [default: {NetworkParameters.smoothing:g} for a network, "
-        "cv for a decision graph, 0.1 for a naive Bayes model]",
+        None, metavar="NUMBER|cv", least=0, most=MOST_SMOOTHING
     )
-    starts: int | None = option(
-        None,
-        least=1,
-        help="em: starts, of which that with the best objective is kept; the others than the first "
-        "are random.  [default: 1, or 5 where no row tells the states of a variable apart]",
-    )
-    start: str | None = option(
-        None,
-        reads=True,
-        metavar="NETWORK|METHOD",
-        help="em: the first start of a network, a network in a file or the result of another "
-        "method, such as f-mar.  [default: the frequencies in the rows that observe a family]",
-    )
-    time_limit: float | None = option(
-        None,
-        least=0,
-        help="Seconds after which no other block of rows is read and, of em, no other iteration "
-        "and no other start begins.",
-    )
+    starts: int | None = option(None, least=1)
+    start: str | None = option(None, reads=True, metavar="NETWORK|METHOD")
+    time_limit: float | None = option(None, least=0)
 
     @property
     def output_in_run(self) -> str:
@@ -650,6 +623,27 @@ class Compile(Reading, Random):
     Kullback-Leibler divergence of the graph from the network in nats, or with --data the
     log-likelihood per row in nats.
 
+    Parameters
+    ----------
+    root
+        Variable that becomes a root; else many are tried.
+    time_limit
+        Seconds for all: the first graph is built whole, and what is too large to write in the
+        time that is left is not written.  [default: a short search that does not depend on the
+        machine]
+    max_size
+        Refuse graphs of more cells before merging, about 40 bytes each.
+    merge_budget
+        Merge nodes that are nearly alike, up to this divergence from the network in nats; with
+        --data, up to this loss of log-likelihood per row.
+    size_weight
+        With --data: merge while (1-lambda) loss < lambda cells saved, the loss that of the
+        log-likelihood of all rows.
+    data
+        Collapse the nodes that no row reaches, fit the others to the rows, and merge by them.
+    frontier
+        Write sizes and losses of the whole sequence of merges (.csv, .json, .svg, .png, .pdf).
+
     Examples
     --------
     exactlearn compile asia -o asia.pdg.json
@@ -663,46 +657,13 @@ class Compile(Reading, Random):
     }
 
     source: str = argument("NETWORK", reads=True, in_run="network.bif")
-    root: str | None = option(
-        None, metavar="NAME", help="Variable that becomes a root; else many are tried."
-    )
-    time_limit: float | None = option(
-        None,
-        least=0,
-        help="Seconds for all: the first graph is built whole, and what is too large to write in "
-        "the time that is left is not written.  "
-        "[default: a short search that does not depend on the machine]",
-    )
-    max_size: int = option(
-        MAX_SIZE, least=1, help="Refuse graphs of more cells before merging, about 40 bytes each."
-    )
-    merge_budget: float | None = option(
-        None,
-        least=0,
-        help="Merge nodes that are nearly alike, up to this divergence from the network in nats; "
-        "with --data, up to this loss of log-likelihood per row.",
-    )
-    size_weight: float | None = option(
-        None,
-        least=0,
-        most=1,
-        help="With --data: merge while (1-lambda) loss < lambda cells saved, the loss that of the "
-        "log-likelihood of all rows.",
-    )
-    data: str | None = option(
-        None,
-        reads=True,
-        metavar="DATA.csv",
-        help="Collapse the nodes that no row reaches, fit the others to the rows, and merge by "
-        "them.",
-    )
-    frontier: Path | None = option(
-        None,
-        writes=True,
-        metavar="FILE",
-        help="Write sizes and losses of the whole sequence of merges (.csv, .json, .svg, .png, "
-        ".pdf).",
-    )
+    root: str | None = option(None, metavar="NAME")
+    time_limit: float | None = option(None, least=0)
+    max_size: int = option(MAX_SIZE, least=1)
+    merge_budget: float | None = option(None, least=0)
+    size_weight: float | None = option(None, least=0, most=1)
+    data: str | None = option(None, reads=True, metavar="DATA.csv")
+    frontier: Path | None = option(None, writes=True, metavar="FILE")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -712,6 +673,37 @@ class LearnPdg(Reading, Random):
     The table is a file or the name of a bundled one. -o writes the graph (.pdg.json), the record
     (.json) or its figure (.svg, .dot). Ctrl-C ends the search with the best graph so
     far (exit status 130), and so does --time-limit (exit status 3).
+
+    Parameters
+    ----------
+    method
+        hybrid: learn a network, compile it and merge; direct: forests by tests, then splits,
+        merges and redirections, of a complete table; em: structural EM, with missing cells,
+        from a tree and from networks; available, complete: the same by available or complete
+        cases, from a tree.
+    network
+        Network whose graph the search starts from: direct beside its own starts, em and others
+        in place of them. 'learnt' learns one from the table, as hybrid does without this
+        option.
+    size_weights
+        Weight of the size in (1-lambda) log-likelihood - lambda size; repeatable with
+        --validation.  [default: for direct and hybrid with a complete table and without
+        --smoothing by cross-validation, else that of BIC]
+    validation
+        Write the model under which this table is most probable.
+    size
+        What size is: states x nodes x children, or free parameters.
+    significances
+        direct: level of the tests, a forest for each; repeatable.  [default: five levels]
+    tree
+        em: one tree of variables, not a forest.
+    smoothing
+        Pseudo-count of every parameter.  [default: parameters are shrunk to those of a learnt
+        network as far as cross-validation chooses; 1 with missing cells]
+    time_limit
+        Seconds for the search.
+    frontier
+        hybrid: write sizes and losses of all merges (.csv, .json, .svg, .png, .pdf).
 
     Examples
     --------
@@ -729,61 +721,16 @@ class LearnPdg(Reading, Random):
     }
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
-    method: GraphMethod = option(
-        "hybrid",
-        help="hybrid: learn a network, compile it and merge; direct: forests by tests, then "
-        "splits, merges and redirections, of a complete table; em: structural EM, with missing "
-        "cells, from a tree and from networks; available, complete: the same by available or "
-        "complete cases, from a tree.",
-    )
-    network: str | None = option(
-        None,
-        reads=True,
-        metavar="NETWORK|learnt",
-        help="Network whose graph the search starts from: direct beside its own starts, em and "
-        "others in place of them. 'learnt' learns one from the table, as hybrid does without this "
-        "option.",
-    )
-    size_weights: tuple[float, ...] = option(
-        (),
-        flags=("--size-weight",),
-        least=0,
-        most=1,
-        help="Weight of the size in (1-lambda) log-likelihood - lambda size; repeatable with "
-        "--validation.  [default: for direct and hybrid with a complete table and without "
-        "--smoothing by cross-validation, else that of BIC]",
-    )
-    validation: str | None = option(
-        None,
-        reads=True,
-        metavar="DATA.csv",
-        help="Write the model under which this table is most probable.",
-    )
-    size: SizeName = option(
-        "effective", help="What size is: states x nodes x children, or free parameters."
-    )
-    significances: tuple[float, ...] = option(
-        (),
-        flags=("--significance",),
-        least=0,
-        most=1,
-        help="direct: level of the tests, a forest for each; repeatable.  [default: five levels]",
-    )
-    tree: bool = option(False, help="em: one tree of variables, not a forest.")
-    smoothing: float | None = option(
-        None,
-        least=0,
-        most=MOST_SMOOTHING,
-        help="Pseudo-count of every parameter.  [default: parameters are shrunk to those of a "
-        "learnt network as far as cross-validation chooses; 1 with missing cells]",
-    )
-    time_limit: float | None = option(None, least=0, help="Seconds for the search.")
-    frontier: Path | None = option(
-        None,
-        writes=True,
-        metavar="FILE",
-        help="hybrid: write sizes and losses of all merges (.csv, .json, .svg, .png, .pdf).",
-    )
+    method: GraphMethod = option("hybrid")
+    network: str | None = option(None, reads=True, metavar="NETWORK|learnt")
+    size_weights: tuple[float, ...] = option((), flags=("--size-weight",), least=0, most=1)
+    validation: str | None = option(None, reads=True, metavar="DATA.csv")
+    size: SizeName = option("effective")
+    significances: tuple[float, ...] = option((), flags=("--significance",), least=0, most=1)
+    tree: bool = option(False)
+    smoothing: float | None = option(None, least=0, most=MOST_SMOOTHING)
+    time_limit: float | None = option(None, least=0)
+    frontier: Path | None = option(None, writes=True, metavar="FILE")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -797,6 +744,22 @@ class LearnNb(Reading, Random):
     The table is a file or the name of a bundled one. -o writes the model (.nb.json) or the record
     (.json). Ctrl-C ends the search with the best model so far (exit status 130), and so does
     --time-limit (exit status 3).
+
+    Parameters
+    ----------
+    components
+        Number of components.  [default: that of the best score]
+    most_components
+        Where growth ends.
+    size_weight
+        Weight of the size in (1-lambda) log-likelihood - lambda size.  [default: that of BIC]
+    validation
+        Write the model under which this table is most probable.
+    smoothing
+        Pseudo-count of every parameter. cv: the number of components found with 0.1, then the
+        pseudo-count under which held-out rows are most probable, by cross-validation.
+    time_limit
+        Seconds for the search.
 
     Examples
     --------
@@ -812,32 +775,14 @@ class LearnNb(Reading, Random):
     }
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
-    components: int | None = option(
-        None, least=1, help="Number of components.  [default: that of the best score]"
-    )
-    most_components: int = option(1000, least=1, help="Where growth ends.")
-    size_weight: float | None = option(
-        None,
-        least=0,
-        most=1,
-        help="Weight of the size in (1-lambda) log-likelihood - lambda size.  [default: that of "
-        "BIC]",
-    )
-    validation: str | None = option(
-        None,
-        reads=True,
-        metavar="DATA.csv",
-        help="Write the model under which this table is most probable.",
-    )
+    components: int | None = option(None, least=1)
+    most_components: int = option(1000, least=1)
+    size_weight: float | None = option(None, least=0, most=1)
+    validation: str | None = option(None, reads=True, metavar="DATA.csv")
     smoothing: float | Literal["cv"] = option(
-        0.1,
-        metavar="NUMBER|cv",
-        least=0,
-        most=MOST_SMOOTHING,
-        help="Pseudo-count of every parameter. cv: the number of components found with 0.1, then "
-        "the pseudo-count under which held-out rows are most probable, by cross-validation.",
+        0.1, metavar="NUMBER|cv", least=0, most=MOST_SMOOTHING
     )
-    time_limit: float | None = option(None, least=0, help="Seconds for the search.")
+    time_limit: float | None = option(None, least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -845,6 +790,25 @@ class Query(Reading, Random):
     """Answer the posterior of the targets given the evidence, exactly.
 
     -o writes the answer as .json. With --data every row is a case of its own, and all cores work.
+
+    Parameters
+    ----------
+    evidence
+        An observation; a number that is no state means the bin that holds it; repeatable.
+    soft
+        Soft evidence: the probability of what was seen in each state; an entry with a comma
+        stands in double quotes; repeatable.
+    targets
+        Variable whose posterior is wanted; repeatable.  [default: all without evidence]
+    best
+        The K most probable explanations.
+    independences
+        The independences that a decision graph states, also in contexts; with --target as a
+        table of its nodes, too.
+    data
+        Answer each row of a table, which may have missing cells; -o writes .csv, too.
+    class_
+        With --data: predict this variable.
 
     Examples
     --------
@@ -861,38 +825,14 @@ class Query(Reading, Random):
 
     source: str = argument("MODEL", reads=True, in_run="model.pdg.json")
     evidence: Mapping[str, str] = option(
-        {},
-        flags=("--evidence", "-e"),
-        metavar="NAME=STATE",
-        read=pairs,
-        help="An observation; a number that is no state means the bin that holds it; repeatable.",
+        {}, flags=("--evidence", "-e"), metavar="NAME=STATE", read=pairs
     )
-    soft: Mapping[str, str] = option(
-        {},
-        metavar="NAME=STATE:W,STATE:W",
-        read=pairs,
-        help="Soft evidence: the probability of what was seen in each state; an entry with a comma "
-        "stands in double quotes; repeatable.",
-    )
-    targets: tuple[str, ...] = option(
-        (),
-        flags=("--target", "-t"),
-        metavar="NAME",
-        help="Variable whose posterior is wanted; repeatable.  [default: all without evidence]",
-    )
-    best: int | None = option(None, least=1, metavar="K", help="The K most probable explanations.")
-    independences: bool = option(
-        False,
-        help="The independences that a decision graph states, also in contexts; with --target as a "
-        "table of its nodes, too.",
-    )
-    data: Path | None = option(
-        None,
-        reads=True,
-        metavar="TABLE",
-        help="Answer each row of a table, which may have missing cells; -o writes .csv, too.",
-    )
-    class_: str | None = option(None, metavar="NAME", help="With --data: predict this variable.")
+    soft: Mapping[str, str] = option({}, metavar="NAME=STATE:W,STATE:W", read=pairs)
+    targets: tuple[str, ...] = option((), flags=("--target", "-t"), metavar="NAME")
+    best: int | None = option(None, least=1, metavar="K")
+    independences: bool = option(False)
+    data: Path | None = option(None, reads=True, metavar="TABLE")
+    class_: str | None = option(None, metavar="NAME")
 
     @property
     def asks_more(self) -> bool:
@@ -906,6 +846,29 @@ class Simulate(Random):
 
     The same seed gives the same bytes.
 
+    Parameters
+    ----------
+    rows
+        Rows to draw.
+    hide
+        Hide cells: 'mcar:0.1' and 'mar:0.1' a share of them, 'mnar:2' that many of each
+        variable, all of one state; 'mnar-states:0.1' a share, each cell with a probability of
+        its state; 'mcar:0.7:0.3' that share of the cells of a share of the variables;
+        'random-mar:0.9:2:0.5:0.5' cells of a share of the variables, depending on 2 others
+        each, with probabilities drawn from a Beta distribution (all causes among 3 variables
+        with another ':3'); 'self-masking:NAME:0.1,0.8' cells of one variable, a probability for
+        each state.
+    missingness
+        Hide cells by a missingness graph instead, a file or its text as in 'income <- age,
+        income', with probabilities drawn from a Beta distribution.
+    beta
+        With --missingness: shape parameters of that distribution, of mean A / (A + B).
+        [default: 1,1]
+    missingness_output
+        Also write the missingness graph that cells were hidden by (.json, or text).
+    complete
+        Also write the table before cells were hidden.
+
     Examples
     --------
     exactlearn simulate asia --rows 50 --hide mcar:0.1 -o table.csv --complete truth.csv
@@ -916,43 +879,14 @@ class Simulate(Random):
     groups: ClassVar = {"Missing cells": "hide missingness beta missingness_output complete"}
 
     source: str = argument("MODEL", reads=True, in_run="network.bif")
-    rows: int = option(100, least=1, help="Rows to draw.")
-    hide: str | None = option(
-        None,
-        metavar="MECHANISM:AMOUNT",
-        help="Hide cells: 'mcar:0.1' and 'mar:0.1' a share of them, 'mnar:2' that many of each "
-        "variable, all of one state; 'mnar-states:0.1' a share, each cell with a probability of "
-        "its state; 'mcar:0.7:0.3' that share of the cells of a share of the variables; "
-        "'random-mar:0.9:2:0.5:0.5' cells of a share of the variables, depending on 2 others each, "
-        "with probabilities drawn from a Beta distribution (all causes among 3 variables with "
-        "another ':3'); 'self-masking:NAME:0.1,0.8' cells of one variable, a "
-        "probability for each state.",
-    )
-    missingness: str | None = option(
-        None,
-        reads=True,
-        metavar="GRAPH",
-        help="Hide cells by a missingness graph instead, a file or its text as in 'income <- age, "
-        "income', with probabilities drawn from a Beta distribution.",
-    )
+    rows: int = option(100, least=1)
+    hide: str | None = option(None, metavar="MECHANISM:AMOUNT")
+    missingness: str | None = option(None, reads=True, metavar="GRAPH")
     beta: tuple[float, ...] = option(
-        (1.0, 1.0),
-        above=0,
-        once=True,
-        metavar="A,B",
-        read=numbers_by_commas,
-        help="With --missingness: shape parameters of that distribution, of mean A / (A + B).  "
-        "[default: 1,1]",
+        (1.0, 1.0), above=0, once=True, metavar="A,B", read=numbers_by_commas
     )
-    missingness_output: Path | None = option(
-        None,
-        writes=True,
-        metavar="FILE",
-        help="Also write the missingness graph that cells were hidden by (.json, or text).",
-    )
-    complete: Path | None = option(
-        None, writes=True, help="Also write the table before cells were hidden."
-    )
+    missingness_output: Path | None = option(None, writes=True, metavar="FILE")
+    complete: Path | None = option(None, writes=True)
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
@@ -978,6 +912,12 @@ class Convert(CompleteLearning, Clustered):
     scores (.jkl, .scores); these as scores, or as an integer program for other solvers (.lp, .mps,
     .cip). '.gz' may follow a text's suffix.
 
+    Parameters
+    ----------
+    candidate_parents
+        Score only parents among the K variables with the highest mutual information, block by
+        block: for tables of any length, and of many variables.
+
     Examples
     --------
     exactlearn convert asia -o asia.dot
@@ -987,13 +927,7 @@ class Convert(CompleteLearning, Clustered):
     groups: ClassVar = {"Score": "candidate_parents"}
 
     source: str = argument("FILE", reads=True)
-    candidate_parents: int | None = option(
-        None,
-        least=1,
-        metavar="K",
-        help="Score only parents among the K variables with the highest mutual information, block "
-        "by block: for tables of any length, and of many variables.",
-    )
+    candidate_parents: int | None = option(None, least=1, metavar="K")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1052,6 +986,16 @@ class Evaluate(Clustered, Random):
 
     -o writes the record (.json).
 
+    Parameters
+    ----------
+    reference
+        Model to compare with, over the same variables.
+    class_
+        With DATA: predict this variable from the others.
+    samples
+        With --reference: rows to draw from it where the exact divergence is too costly; a 95 %
+        interval is given then.
+
     Examples
     --------
     exactlearn evaluate asia asia-mnar-complete --class lung
@@ -1060,18 +1004,9 @@ class Evaluate(Clustered, Random):
 
     source: str = argument("MODEL", reads=True, in_run="model.pdg.json")
     data: str | None = argument("[DATA.csv]", None, reads=True, in_run="test")
-    reference: str | None = option(
-        None, reads=True, metavar="MODEL", help="Model to compare with, over the same variables."
-    )
-    class_: str | None = option(
-        None, metavar="NAME", help="With DATA: predict this variable from the others."
-    )
-    samples: int = option(
-        10_000,
-        least=2,
-        help="With --reference: rows to draw from it where the exact divergence is too costly; a "
-        "95 % interval is given then.",
-    )
+    reference: str | None = option(None, reads=True, metavar="MODEL")
+    class_: str | None = option(None, metavar="NAME")
+    samples: int = option(10000, least=2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1088,6 +1023,25 @@ class Graph(Declared):
     -o writes the record (.json), which is a graph file, or draws it (.svg, .dot), undirected edges
     without heads.
 
+    Parameters
+    ----------
+    to
+        Show and write the CPDAG of the class, its pattern, in which only v-structures are
+        directed, or a DAG of it.  [default: the graph as it is]
+    variable
+        Parents, children and Markov blanket of a variable, in a DAG of the class.
+    separated
+        All variables d-separated from these, given those of --given.
+    given
+        With --separated: what is given.
+    independent
+        Whether A and B are d-separated given C and D, or the arcs of an active trail.
+    boundary
+        Count the classes in the inclusion boundary: one edge more, or less.
+    reference
+        Another graph over the same variables: structural Hamming distances, and precision,
+        recall and F1 of arcs and of edges, as in 'evaluate'.
+
     Examples
     --------
     exactlearn graph asia --variable lung
@@ -1096,35 +1050,13 @@ class Graph(Declared):
     """
 
     source: str = argument("NETWORK|RESULT.json|GRAPH", reads=True, in_run="network.bif")
-    to: KindName | None = option(
-        None,
-        help="Show and write the CPDAG of the class, its pattern, in which only v-structures are "
-        "directed, or a DAG of it.  [default: the graph as it is]",
-    )
-    variable: str | None = option(
-        None,
-        metavar="NAME",
-        help="Parents, children and Markov blanket of a variable, in a DAG of the class.",
-    )
-    separated: str | None = option(
-        None, metavar="A,B", help="All variables d-separated from these, given those of --given."
-    )
-    given: str | None = option(None, metavar="C,D", help="With --separated: what is given.")
-    independent: str | None = option(
-        None,
-        metavar="'A,B|C,D'",
-        help="Whether A and B are d-separated given C and D, or the arcs of an active trail.",
-    )
-    boundary: bool = option(
-        False, help="Count the classes in the inclusion boundary: one edge more, or less."
-    )
-    reference: str | None = option(
-        None,
-        reads=True,
-        metavar="GRAPH",
-        help="Another graph over the same variables: structural Hamming distances, and precision, "
-        "recall and F1 of arcs and of edges, as in 'evaluate'.",
-    )
+    to: KindName | None = option(None)
+    variable: str | None = option(None, metavar="NAME")
+    separated: str | None = option(None, metavar="A,B")
+    given: str | None = option(None, metavar="C,D")
+    independent: str | None = option(None, metavar="'A,B|C,D'")
+    boundary: bool = option(False)
+    reference: str | None = option(None, reads=True, metavar="GRAPH")
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
@@ -1151,6 +1083,21 @@ class Missingness(Reading, Random):
 
     -o draws the patterns (.svg, .png, .pdf) or writes the record (.json).
 
+    Parameters
+    ----------
+    missingness
+        What missing cells depend on, a file or its text as in 'income <- age, income'; tested,
+        and the base of the recommendation.
+    network
+        The network whose parameters are to be estimated: whether cells seem to be missing
+        because of their own value is judged by it, and EM is slow where its cliques are large.
+    patterns
+        Patterns to print and to draw.
+    significance
+        Adjusted p-value below which a dependence counts as found.
+    missingness_output
+        Write the learned graph (.json, or text).
+
     Examples
     --------
     exactlearn missingness asia-mnar
@@ -1158,27 +1105,11 @@ class Missingness(Reading, Random):
     """
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
-    missingness: str | None = option(
-        None,
-        reads=True,
-        metavar="GRAPH",
-        help="What missing cells depend on, a file or its text as in 'income <- age, income'; "
-        "tested, and the base of the recommendation.",
-    )
-    network: str | None = option(
-        None,
-        reads=True,
-        metavar="NETWORK",
-        help="The network whose parameters are to be estimated: whether cells seem to be missing "
-        "because of their own value is judged by it, and EM is slow where its cliques are large.",
-    )
-    patterns: int = option(10, least=1, help="Patterns to print and to draw.")
-    significance: float = option(
-        0.05, above=0, most=1, help="Adjusted p-value below which a dependence counts as found."
-    )
-    missingness_output: Path | None = option(
-        None, writes=True, metavar="FILE", help="Write the learned graph (.json, or text)."
-    )
+    missingness: str | None = option(None, reads=True, metavar="GRAPH")
+    network: str | None = option(None, reads=True, metavar="NETWORK")
+    patterns: int = option(10, least=1)
+    significance: float = option(0.05, above=0, most=1)
+    missingness_output: Path | None = option(None, writes=True, metavar="FILE")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1192,6 +1123,12 @@ class Rerun(Declared):
 
     Exit status: 0 when the answers are equal, 5 when they differ.
 
+    Parameters
+    ----------
+    data
+        A file that the command read, where it is now: in place of the one of the same content,
+        else of one that is gone, else of the first table; repeatable.
+
     Examples
     --------
     exactlearn solve asia-mnar-complete -o result.json
@@ -1199,13 +1136,7 @@ class Rerun(Declared):
     """
 
     record: Path = argument("RESULT.json|FOLDER", reads=True, path={"exists": True})
-    data: tuple[Path, ...] = option(
-        (),
-        metavar="FILE",
-        path={"exists": True},
-        help="A file that the command read, where it is now: in place of the one of the same "
-        "content, else of one that is gone, else of the first table; repeatable.",
-    )
+    data: tuple[Path, ...] = option((), metavar="FILE", path={"exists": True})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Options written once: a field of a dataclass is a key of a run file and an option of a command.
 
 A class of options derives from :class:`Declared`, its fields are made by :func:`option` and
-:func:`argument`. Their ``help`` documents both; the docstring of the class is the help of its
-command. Types, ranges and defaults of the fields are those of key and option.
+:func:`argument`. The docstring of the class is the help of its command, with that of each option
+among its parameters. Types, ranges and defaults of the fields are those of key and option.
 """
 
 import ast
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from importlib import import_module
-from inspect import get_annotations
+from inspect import get_annotations, getdoc
 from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,14 +19,14 @@ from typing import Any, ClassVar
 from exactlearn.errors import OptionError
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class About:
     """What a field says of its option beside type and default.
 
     Parameters
     ----------
     help
-        One sentence for people; ``{names}`` in it stands for ``names``.
+        The text of its parameter in the docstring; ``{names}`` in it stands for ``names``.
     flags
         Names on the command line, where they are not the field's with two dashes.
     metavar
@@ -120,6 +120,13 @@ class About:
         return f"more than {self.above}" if self.least is None else f"at least {self.least}"
 
 
+PARAMETERS = "\nParameters\n----------\n"
+EXAMPLES = "\nExamples\n--------\n"
+
+_ENTRY = re.compile(r"^(\w+)\n((?: .*\n?)+)", re.MULTILINE)
+"""A parameter in a docstring, and what is said of it."""
+
+
 class Declared:
     """Options, each a field; frozen dataclasses derive from this.
 
@@ -134,6 +141,14 @@ class Declared:
 
     groups: ClassVar[Mapping[str, str]] = {}
     written_in_run: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        """Let each option say what the docstring of the class says of the parameter."""
+        _, _, section = (getdoc(cls) or "").partition(PARAMETERS)
+        for name, text in _ENTRY.findall(section.partition(EXAMPLES)[0]):
+            vars(cls)[name].metadata["about"].help = " ".join(text.split()).replace(
+                " [default:", "  [default:"
+            )
 
     def __post_init__(self) -> None:
         """Refuse numbers out of range."""

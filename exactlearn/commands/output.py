@@ -30,24 +30,32 @@ PICTURES = (".svg", ".png", ".pdf")
 
 @dataclass(frozen=True, kw_only=True)
 class Output(Declared):
-    """What the user wants to get, and where."""
+    """What the user wants to get, and where.
+
+    Parameters
+    ----------
+    path
+        File or folder to write; the suffix decides the format.
+    as_json
+        Print exactly one JSON object.
+    quiet
+        Print results only.
+    verbose
+        Report every improvement.
+    debug
+        Show the traceback of an error.
+    log
+        Write a new log with the time of each message; with -v also every improvement.
+    """
 
     groups: ClassVar = {"Output": "*"}
 
-    path: Path | None = option(
-        None,
-        flags=("--output", "-o"),
-        help="File or folder to write; the suffix decides the format.",
-    )
-    as_json: bool = option(False, flags=("--json",), help="Print exactly one JSON object.")
-    quiet: bool = option(False, flags=("--quiet", "-q"), help="Print results only.")
-    verbose: bool = option(False, flags=("--verbose", "-v"), help="Report every improvement.")
-    debug: bool = option(False, help="Show the traceback of an error.")
-    log: Path | None = option(
-        None,
-        metavar="FILE",
-        help="Write a new log with the time of each message; with -v also every improvement.",
-    )
+    path: Path | None = option(None, flags=("--output", "-o"))
+    as_json: bool = option(False, flags=("--json",))
+    quiet: bool = option(False, flags=("--quiet", "-q"))
+    verbose: bool = option(False, flags=("--verbose", "-v"))
+    debug: bool = option(False)
+    log: Path | None = option(None, metavar="FILE")
 
     def answer(self, answer: Answer) -> int:
         """Print an answer, the record as JSON or its tables; return the exit status.

@@ -39,42 +39,63 @@ class Data(Reading):
     """Section ``[data]``: the table, and the tables to judge what is learned by.
 
     All are relative to the run file, or names of bundled tables.
+
+    Parameters
+    ----------
+    file
+        The table.
+    truth
+        The same table without missing cells, if known.
+    test
+        Rows that are not learned from, to report the log-likelihood of.
     """
 
-    file: str = option(reads=True, help="The table.")
-    truth: str | None = option(
-        None, reads=True, help="The same table without missing cells, if known."
-    )
-    test: str | None = option(
-        None, reads=True, help="Rows that are not learned from, to report the log-likelihood of."
-    )
+    file: str = option(reads=True)
+    truth: str | None = option(None, reads=True)
+    test: str | None = option(None, reads=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Queries(Declared):
-    """One entry of ``[[queries]]``: the posterior of the targets given the evidence."""
+    """One entry of ``[[queries]]``: the posterior of the targets given the evidence.
 
-    targets: tuple[str, ...] = option(
-        (), help="Variables whose posterior is wanted; all without evidence when empty."
-    )
-    evidence: Mapping[str, str] = option({}, help="Variable to state.")
+    Parameters
+    ----------
+    targets
+        Variables whose posterior is wanted; all without evidence when empty.
+    evidence
+        Variable to state.
+    """
+
+    targets: tuple[str, ...] = option(())
+    evidence: Mapping[str, str] = option({})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figures(Declared):
-    """Section ``[figures]``: the drawings of network and decision graph."""
+    """Section ``[figures]``: the drawings of network and decision graph.
 
-    formats: tuple[FigureFormat, ...] = option(("svg",), help="File formats; may be none.")
+    Parameters
+    ----------
+    formats
+        File formats; may be none.
+    """
+
+    formats: tuple[FigureFormat, ...] = option(("svg",))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run(Declared):
-    """A run file: a title for the report, and its sections."""
+    """A run file: a title for the report, and its sections.
+
+    Parameters
+    ----------
+    pipeline
+        Whether network and decision graph are learned; if not, only steps are taken.
+    """
 
     title: str = ""
-    pipeline: bool = option(
-        True, help="Whether network and decision graph are learned; if not, only steps are taken."
-    )
+    pipeline: bool = option(True)
     data: Data
     score: Criterion = field(default_factory=Criterion)
     search: Search = field(default_factory=Search)

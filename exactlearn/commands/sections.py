@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
 from exactlearn.commands.declare import Declared, RegistryNames, option, pairs, whole_numbers
-from exactlearn.data import MANY, MISSING_SYMBOLS
+from exactlearn.data import MISSING_SYMBOLS
 
 LearnerName = Literal["structural-em", "exact", "branching", "gadget", "t-local", "mode"]
 MissingnessName = Literal["ignored", "learned"]
@@ -36,53 +36,45 @@ def _tiers(text: str, flag: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading(Declared):
-    """How a table is read."""
+    """How a table is read.
+
+    Parameters
+    ----------
+    missing
+        Symbol of a missing cell; repeatable.  [default: '?', empty, 'NA']
+    header
+        The first line is a row, not the names.
+    names
+        Names of the columns, in place of X0, X1, ... with --no-header, else of the first
+        line's; one with a comma stands in double quotes.
+    separator
+        Separator of columns, if not found out.
+    drop
+        Leave a column out; repeatable.
+    discretise
+        Cut a numeric column into bins, as in 'age=frequency:5' or 'age=width:5'; '*' stands for
+        all numeric columns with more than 20 values; repeatable.
+    tidy
+        Leave out columns that are constant, missing, without a name or different in every row,
+        and cut numbers with more than 20 values into five bins.
+    states
+        Declare a column's states, for those that no row has; one with a comma stands in double
+        quotes; repeatable.
+    weights
+        Column with the weight of each row.
+    """
 
     groups: ClassVar = {"Table": "*"}
 
-    missing: tuple[str, ...] = option(
-        MISSING_SYMBOLS,
-        metavar="SYMBOL",
-        help="Symbol of a missing cell; repeatable.  [default: '?', empty, 'NA']",
-    )
-    header: bool = option(
-        True, flags=("--no-header",), help="The first line is a row, not the names."
-    )
-    names: tuple[str, ...] = option(
-        (),
-        metavar="A,B,C",
-        read=_names,
-        once=True,
-        help="Names of the columns, in place of X0, X1, ... with --no-header, else of the first "
-        "line's; one with a comma stands in double quotes.",
-    )
-    separator: str | None = option(
-        None,
-        metavar="TEXT",
-        read=lambda text, flag: text or None,
-        help="Separator of columns, if not found out.",
-    )
-    drop: tuple[str, ...] = option((), metavar="NAME", help="Leave a column out; repeatable.")
-    discretise: Mapping[str, str] = option(
-        {},
-        metavar="NAME=METHOD:BINS",
-        read=pairs,
-        help="Cut a numeric column into bins, as in 'age=frequency:5' or 'age=width:5'; '*' "
-        f"stands for all numeric columns with more than {MANY} values; repeatable.",
-    )
-    tidy: bool = option(
-        False,
-        help="Leave out columns that are constant, missing, without a name or different in every "
-        f"row, and cut numbers with more than {MANY} values into five bins.",
-    )
-    states: Mapping[str, tuple[str, ...]] = option(
-        {},
-        metavar="NAME=A,B,C",
-        read=_state_lists,
-        help="Declare a column's states, for those that no row has; one with a comma stands "
-        "in double quotes; repeatable.",
-    )
-    weights: str | None = option(None, metavar="NAME", help="Column with the weight of each row.")
+    missing: tuple[str, ...] = option(MISSING_SYMBOLS, metavar="SYMBOL")
+    header: bool = option(True, flags=("--no-header",))
+    names: tuple[str, ...] = option((), metavar="A,B,C", read=_names, once=True)
+    separator: str | None = option(None, metavar="TEXT", read=lambda text, flag: text or None)
+    drop: tuple[str, ...] = option((), metavar="NAME")
+    discretise: Mapping[str, str] = option({}, metavar="NAME=METHOD:BINS", read=pairs)
+    tidy: bool = option(False)
+    states: Mapping[str, tuple[str, ...]] = option({}, metavar="NAME=A,B,C", read=_state_lists)
+    weights: str | None = option(None, metavar="NAME")
 
     @property
     def keywords(self) -> dict[str, Any]:
@@ -93,17 +85,19 @@ class Reading(Declared):
 
 @dataclass(frozen=True, kw_only=True)
 class OnCluster(Declared):
-    """What may be computed on a cluster."""
+    """What may be computed on a cluster.
+
+    Parameters
+    ----------
+    cluster
+        Compute on a Dask cluster: 'local' starts a process for each core, 'local:2' two; or the
+        address of a scheduler, whose workers see the same files. Results do not depend on it.
+        Needs exactlearn[scale].
+    """
 
     groups: ClassVar = {"Limits and seed": "cluster"}
 
-    cluster: str | None = option(
-        None,
-        metavar="local|ADDRESS",
-        help="Compute on a Dask cluster: 'local' starts a process for each core, 'local:2' two; or "
-        "the address of a scheduler, whose workers see the same files. Results do not depend on "
-        "it. Needs exactlearn[scale].",
-    )
+    cluster: str | None = option(None, metavar="local|ADDRESS")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,28 +107,31 @@ class Clustered(Reading, OnCluster):
 
 @dataclass(frozen=True, kw_only=True)
 class Criterion(Declared):
-    """Section ``[score]``: what is maximised."""
+    """Section ``[score]``: what is maximised.
+
+    Parameters
+    ----------
+    criterion
+        Score to maximise.
+    ess
+        Equivalent sample size of bdeu. auto: the smallest whose networks predict held-out rows
+        as well as the best one's, up to one standard error, by cross-validation.
+    max_parents
+        Most parents of a variable, or 'none' for no limit.
+    size_weight
+        Trade-off of 'penalised', 0 to 1.
+    scoring_time
+        Search parent sets best first for so many seconds instead of scoring all: for many
+        variables. The result is optimal over those found, which depend on the machine.
+    """
 
     groups: ClassVar = {"Score": "*"}
 
-    criterion: str = option(
-        "bdeu", choices=RegistryNames("scoring.scores", "CRITERIA"), help="Score to maximise."
-    )
-    ess: float | Literal["auto"] = option(
-        1.0,
-        help="Equivalent sample size of bdeu. auto: the smallest whose networks predict held-out "
-        "rows as well as the best one's, up to one standard error, by cross-validation.",
-    )
-    max_parents: int | Literal["none"] = option(
-        3, least=0, help="Most parents of a variable, or 'none' for no limit."
-    )
-    size_weight: float | None = option(None, help="Trade-off of 'penalised', 0 to 1.")
-    scoring_time: float | None = option(
-        None,
-        above=0,
-        help="Search parent sets best first for so many seconds instead of scoring all: for "
-        "many variables. The result is optimal over those found, which depend on the machine.",
-    )
+    criterion: str = option("bdeu", choices=RegistryNames("scoring.scores", "CRITERIA"))
+    ess: float | Literal["auto"] = option(1.0)
+    max_parents: int | Literal["none"] = option(3, least=0)
+    size_weight: float | None = option(None)
+    scoring_time: float | None = option(None, above=0)
 
     @property
     def most_parents(self) -> int | None:
@@ -148,68 +145,84 @@ class Criterion(Declared):
 
 @dataclass(frozen=True, kw_only=True)
 class Random(Declared):
-    """What is random."""
+    """What is random.
+
+    Parameters
+    ----------
+    seed
+        Seed of everything random.
+    """
 
     groups: ClassVar = {"Limits and seed": "*"}
 
-    seed: int = option(0, least=0, help="Seed of everything random.")
+    seed: int = option(0, least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constrained(Declared):
-    """Constraints on the network: what a file of constraints holds."""
+    """Constraints on the network: what a file of constraints holds.
+
+    Parameters
+    ----------
+    required
+        Arc that must be there.
+    forbidden
+        Arc that must not.
+    required_adjacent
+        Variables with an arc between them, in either direction.
+    forbidden_adjacent
+        Variables with no arc between them.
+    required_ancestors
+        Variables with a directed path from the first to the second.
+    forbidden_ancestors
+        Variables with no such path.
+    tiers
+        Groups of variables: none has a parent in a later group.
+    max_parents_of
+        Most parents of one variable.
+    independent
+        Variables A and B that the network must separate, given C and D.
+    min_arcs
+        Fewest arcs of the network.
+    max_arcs
+        Most arcs of the network.
+    """
 
     groups: ClassVar = {"Constraints": "*"}
 
-    required: tuple[str, ...] = option(
-        (), flags=("--require",), metavar="'A->B'", help="Arc that must be there."
-    )
-    forbidden: tuple[str, ...] = option(
-        (), flags=("--forbid",), metavar="'A->B'", help="Arc that must not."
-    )
-    required_adjacent: tuple[str, ...] = option(
-        (),
-        flags=("--require-adjacent",),
-        metavar="'A-B'",
-        help="Variables with an arc between them, in either direction.",
-    )
-    forbidden_adjacent: tuple[str, ...] = option(
-        (),
-        flags=("--forbid-adjacent",),
-        metavar="'A-B'",
-        help="Variables with no arc between them.",
-    )
+    required: tuple[str, ...] = option((), flags=("--require",), metavar="'A->B'")
+    forbidden: tuple[str, ...] = option((), flags=("--forbid",), metavar="'A->B'")
+    required_adjacent: tuple[str, ...] = option((), flags=("--require-adjacent",), metavar="'A-B'")
+    forbidden_adjacent: tuple[str, ...] = option((), flags=("--forbid-adjacent",), metavar="'A-B'")
     required_ancestors: tuple[str, ...] = option(
-        (),
-        flags=("--require-ancestor",),
-        metavar="'A->B'",
-        help="Variables with a directed path from the first to the second.",
+        (), flags=("--require-ancestor",), metavar="'A->B'"
     )
     forbidden_ancestors: tuple[str, ...] = option(
-        (), flags=("--forbid-ancestor",), metavar="'A->B'", help="Variables with no such path."
+        (), flags=("--forbid-ancestor",), metavar="'A->B'"
     )
-    tiers: tuple[str, ...] = option(
-        (),
-        metavar="'A,B;C;D'",
-        read=_tiers,
-        once=True,
-        help="Groups of variables: none has a parent in a later group.",
-    )
-    max_parents_of: Mapping[str, int] = option(
-        {}, metavar="NAME=K", read=whole_numbers, least=0, help="Most parents of one variable."
-    )
-    independent: tuple[str, ...] = option(
-        (),
-        metavar="'A,B|C,D'",
-        help="Variables A and B that the network must separate, given C and D.",
-    )
-    min_arcs: int | None = option(None, least=0, help="Fewest arcs of the network.")
-    max_arcs: int | None = option(None, least=0, help="Most arcs of the network.")
+    tiers: tuple[str, ...] = option((), metavar="'A,B;C;D'", read=_tiers, once=True)
+    max_parents_of: Mapping[str, int] = option({}, metavar="NAME=K", read=whole_numbers, least=0)
+    independent: tuple[str, ...] = option((), metavar="'A,B|C,D'")
+    min_arcs: int | None = option(None, least=0)
+    max_arcs: int | None = option(None, least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selection(Constrained, Random):
-    """How parent sets are selected: solver, constraints, limit and seed."""
+    """How parent sets are selected: solver, constraints, limit and seed.
+
+    Parameters
+    ----------
+    solver
+        Solver of parent-set selection; of 'solve' also greedy and k-greedy search over
+        equivalence classes, ges and kes.
+    constraints
+        More constraints, in a TOML file: required, forbidden, required_adjacent,
+        forbidden_adjacent, required_ancestors, forbidden_ancestors, tiers, max_parents_of,
+        independent, min_arcs and max_arcs, as in the section [search] of a run file.
+    time_limit
+        Wall time in seconds.
+    """
 
     groups: ClassVar = {
         "Search": "solver",
@@ -220,34 +233,29 @@ class Selection(Constrained, Random):
     solver: str = option(
         "auto",
         choices=RegistryNames("solvers.strategy", "COMPONENT_SOLVERS", ("auto", *CLASS_SEARCHES)),
-        help="Solver of parent-set selection; of 'solve' also greedy and k-greedy search over "
-        "equivalence classes, ges and kes.",
     )
-    constraints: str | None = option(
-        None,
-        reads=True,
-        metavar="FILE.toml",
-        help="More constraints, in a TOML file: required, forbidden, required_adjacent, "
-        "forbidden_adjacent, required_ancestors, forbidden_ancestors, tiers, max_parents_of, "
-        "independent, min_arcs and max_arcs, as in the section [search] of a run file.",
-    )
-    time_limit: float | None = option(None, least=0, help="Wall time in seconds.")
+    constraints: str | None = option(None, reads=True, metavar="FILE.toml")
+    time_limit: float | None = option(None, least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Climbing(Selection):
-    """How network and completion are found, but for the method."""
+    """How network and completion are found, but for the method.
+
+    Parameters
+    ----------
+    t
+        t-local: cells that may change in one step.
+    starts
+        Starts. t-local: the most frequent states and then random ones, improved by hard EM
+        first. structural EM: deletion counts, the most frequent states, pairs, independence,
+        and then random ones.
+    """
 
     groups: ClassVar = {"Search": "*"}
 
-    t: int = option(1, least=1, help="t-local: cells that may change in one step.")
-    starts: int = option(
-        10,
-        least=1,
-        help="Starts. t-local: the most frequent states and then random ones, improved by hard EM "
-        "first. structural EM: deletion counts, the most frequent states, pairs, independence, "
-        "and then random ones.",
-    )
+    t: int = option(1, least=1)
+    starts: int = option(10, least=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,48 +263,54 @@ class Search(Climbing):
     """Section ``[search]``: how network and completion are found.
 
     Complete data are solved exactly whatever the method.
+
+    Parameters
+    ----------
+    method
+        How missing cells are completed.
     """
 
     groups: ClassVar = {"Search": "*"}
 
-    method: str = option(
-        "branching",
-        choices=RegistryNames("augmentation.augment", "METHODS"),
-        help="How missing cells are completed.",
-    )
+    method: str = option("branching", choices=RegistryNames("augmentation.augment", "METHODS"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkParameters(Declared):
-    """Section ``[network]``: parameters of a network, by EM where cells are missing."""
+    """Section ``[network]``: parameters of a network, by EM where cells are missing.
+
+    Parameters
+    ----------
+    smoothing
+        Pseudo-count of every cell of a table.
+    """
 
     groups: ClassVar = {"Parameters": "*"}
 
-    smoothing: float = option(
-        0.25,
-        least=0,
-        most=MOST_SMOOTHING,
-        help="Pseudo-count of every cell of a table.",
-    )
+    smoothing: float = option(0.25, least=0, most=MOST_SMOOTHING)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GraphParameters(Declared):
-    """Section ``[decision_graph]``: EM refinement of the compiled graph on the incomplete data."""
+    """Section ``[decision_graph]``: EM refinement of the compiled graph on the incomplete data.
+
+    Parameters
+    ----------
+    iterations
+        Largest number of EM iterations.
+    tolerance
+        EM ends when the smoothed log-likelihood gains less than this per row.
+    smoothing
+        Pseudo-counts for each parameter: together, rows of the graph that EM starts from. cv:
+        as many as predict held-out rows best, by cross-validation.
+    """
 
     groups: ClassVar = {"Parameters": "*"}
 
-    iterations: int = option(100, least=0, help="Largest number of EM iterations.")
-    tolerance: float = option(
-        1e-6, least=0, help="EM ends when the smoothed log-likelihood gains less than this per row."
-    )
+    iterations: int = option(100, least=0)
+    tolerance: float = option(1e-06, least=0)
     smoothing: float | Literal["cv"] = option(
-        "cv",
-        metavar="NUMBER|cv",
-        least=0,
-        most=MOST_SMOOTHING,
-        help="Pseudo-counts for each parameter: together, rows of the graph that EM starts from. "
-        "cv: as many as predict held-out rows best, by cross-validation.",
+        "cv", metavar="NUMBER|cv", least=0, most=MOST_SMOOTHING
     )
 
 
