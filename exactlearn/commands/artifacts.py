@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from exactlearn.formats.scores import write_scores
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import require_names, write_dataset
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.reporting.arc_support import write_support
 from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, network_drawing
 from exactlearn.reporting.plot import FIGURES, write_figure
 from exactlearn.reporting.trace import write_trace
@@ -129,8 +127,8 @@ def writable(output: Output, *, with_data: bool, completes: bool) -> None:
     require_suffix(output.path, list(writers(completes)))
     if not with_data and suffix_of(output.path) in NETWORKS:
         raise OptionError(
-            f"--output {output.path}: parameters need data, but only scores were given; "
-            "give the table, too (--data), or write .json, .dot or .svg"
+            f"--output {output.path}: parameters need data, but only scores were given; write "
+            ".json or .svg, and estimate the parameters with 'exactlearn fit RESULT.json DATA.csv'"
         )
 
 
@@ -190,42 +188,17 @@ def write_graph(graph: DecisionGraph, record: Mapping[str, Any], path: Path) -> 
         write_figure(decision_graph_drawing(graph), path)
 
 
-def write_records(write: Callable[[Path], object], path: Path | None, output: Output) -> None:
-    """Write records to the file that is wanted, a table or a figure as its suffix says."""
-    if path is not None:
-        write(path)
-        output.wrote(path)
-
-
-def write_records_in(write: Callable[[Path], object], name: str, output: Output) -> None:
-    """Write records into the output, if a folder: a table, and a figure where it can be drawn."""
+def traced(result: Any, output: Output) -> list[Callable[[], None]]:
+    """Return what writes the trace of a search into a folder: a table, and a figure if it can."""
     folder = output.folder
-    if folder is None:
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    write(folder / f"{name}.csv")
-    try:
-        write(folder / f"{name}.svg")
-    except MissingExtraError as error:
-        output.note(f"No figure {name}: {error}")
 
+    def write() -> None:
+        assert folder is not None
+        folder.mkdir(parents=True, exist_ok=True)
+        write_trace(result, folder / "trace.csv")
+        try:
+            write_trace(result, folder / "trace.svg")
+        except MissingExtraError as error:
+            output.note(f"No figure of the trace: {error}")
 
-def traced(result: Any, path: Path | None, output: Output) -> list[Callable[[], None]]:
-    """Return what writes the trace of a search: to a file if wanted, and into a folder."""
-    return _written(partial(write_trace, result), "trace", path, output)
-
-
-def supported(
-    records: Sequence[Mapping[str, Any]], names: Sequence[str], path: Path | None, output: Output
-) -> list[Callable[[], None]]:
-    """Return what writes the support of arcs: to a file if wanted, and into a folder."""
-    return _written(partial(write_support, records, names), "support", path, output)
-
-
-def _written(
-    write: Callable[[Path], object], name: str, path: Path | None, output: Output
-) -> list[Callable[[], None]]:
-    return [
-        partial(write_records, write, path, output),
-        partial(write_records_in, write, name, output),
-    ]
+    return [] if folder is None else [write]

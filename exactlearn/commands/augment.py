@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.table import Table
 
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.augmentation import gadget_problem
@@ -22,11 +21,11 @@ from exactlearn.commands.artifacts import (
     Artifacts,
     holds_scores,
     require_table_names,
+    traced,
     writable,
-    write_records,
 )
 from exactlearn.commands.declarations import Augment
-from exactlearn.commands.output import Output, require_records
+from exactlearn.commands.output import Output
 from exactlearn.commands.pipeline import (
     arc_constraints,
     directions,
@@ -44,27 +43,20 @@ from exactlearn.formats.scores import write_scores
 from exactlearn.graphs.dag import named_parents
 from exactlearn.reporting.report import (
     completion_record,
-    completion_table,
     learning_record,
     learning_tables,
-    number,
-    plain_table,
-    profile_table,
-    shown_cells,
     size_in_words,
 )
-from exactlearn.reporting.trace import Learned, write_trace
+from exactlearn.reporting.trace import Learned
 from exactlearn.scoring.scores import Score
 
 if TYPE_CHECKING:
-    from exactlearn.augmentation.profile import Profile
     from exactlearn.augmentation.ranking import Ranking
 
 
 def run(options: Augment, output: Output) -> Answer:
     """Run the command."""
     writable(output, with_data=True, completes=True)
-    require_records(options.trace, "--trace")
     data = load(options.source, options)
     require_table_names(output, data)
     output.detail(size_in_words(data))
@@ -110,18 +102,19 @@ def run(options: Augment, output: Output) -> Answer:
                 data, score_of(options), result.parents, result.values, fitted, output
             )
         more |= MEANINGS if certainty else {}
-        with output.progress_display("alternatives") as display:
-            more |= _alternatives_record(options, data, result, display)
+        if options.best is not None:
+            with output.progress_display("the best solutions") as display:
+                more |= _best_solutions(
+                    options, options.best, data, result, control.remaining, display
+                )
     return concluded(
         output,
         data.names,
         result,
         artifacts,
         tables=_tables,
-        also=[partial(write_records, partial(write_trace, result), options.trace, output)],
-        ended=worst(
-            result.status, *(str(more.get(f"{key}_status")) for key in ("profile", "best"))
-        ),
+        also=traced(result, output),
+        ended=worst(result.status, str(more.get("best_status"))),
     )
 
 
@@ -216,60 +209,22 @@ def _starting_values(
     return values
 
 
-def _alternatives_record(
-    wanted: Augment, data: Dataset, found: Augmentation, on_event: OnEvent
+def _best_solutions(
+    wanted: Augment,
+    k: int,
+    data: Dataset,
+    found: Augmentation,
+    time_limit: float | None,
+    on_event: OnEvent,
 ) -> dict[str, Any]:
-    """Search for what is wanted; return what it adds to the answer's record.
-
-    Ctrl-C, or SIGTERM, ends that: what is not found by then is left out.
-    """
-    options: dict[str, Any] = dict(incomplete_options(data, wanted))
-    del options["starts"]
-    options["on_event"] = on_event
-    record: dict[str, Any] = {}
-    k = wanted.best or wanted.best_completions
-    with SearchControl().running() as control:
-        if wanted.profile:
-            record |= _profiled(data, found, options)
-        if k is not None and not control.is_stopped:
-            del options["t"]
-            record |= _ranked(wanted, data, found, k, options)
-    return record
-
-
-def _profiled(data: Dataset, found: Augmentation, options: Mapping[str, Any]) -> dict[str, Any]:
-    from exactlearn.augmentation.profile import profile
-
-    known = profile(data, best=found, **options)
-    return {"profile": _profile_record(data, known), "profile_status": known.status}
-
-
-def _profile_record(data: Dataset, known: "Profile") -> list[dict[str, Any]]:
-    """Return the other values of each cell, those that lose least first."""
-    cells = completion_record(data, known.best.values.tolist())
-    for cell, own, loss, least in zip(
-        cells, known.best.values, known.loss, known.least_loss, strict=True
-    ):
-        names = data.states[data.names.index(cell["variable"])]
-        others = sorted((s for s in range(len(names)) if s != own), key=lambda s: loss[s])
-        cell["others"] = [
-            {"value": names[s], "loss": float(loss[s]), "at_least": float(least[s])} for s in others
-        ]
-    return cells
-
-
-def _ranked(
-    wanted: Augment, data: Dataset, found: Augmentation, k: int, options: Mapping[str, Any]
-) -> dict[str, Any]:
+    """List the best solutions in the time that is left; return what this adds to the record."""
     from exactlearn.augmentation.ranking import best_solutions
 
-    ranking = best_solutions(
-        data,
-        k=k,
-        distinct="solutions" if wanted.best else "completions",
-        best=found if found.status == "optimal" else None,
-        **options,
-    )
+    options: dict[str, Any] = dict(incomplete_options(data, wanted))
+    del options["starts"], options["t"]
+    options["time_limit"] = time_limit
+    best = found if found.status == "optimal" else None
+    ranking = best_solutions(data, k=k, best=best, on_event=on_event, **options)
     return {"best": _ranking_record(data, ranking), "best_status": ranking.status}
 
 
@@ -298,44 +253,4 @@ def _ranking_record(data: Dataset, ranking: "Ranking") -> list[dict[str, Any]]:
 
 
 def _tables(record: Mapping[str, Any]) -> list[Any]:
-    completion = record.get("completion", [])
-    if not completion:
-        return [*learning_tables(record), *_alternatives_tables(record)]
-    cells, left = shown_cells(completion)
-    completed = ["", completion_table(cells), *left]
-    return [*learning_tables(record), *completed, *_alternatives_tables(record)]
-
-
-def _alternatives_tables(record: Mapping[str, Any]) -> list[Any]:
-    """Return what is printed of the lists."""
-    tables: list[Any] = []
-    if "best" in record:
-        tables += ["", _ranking_table(record["best"])]
-    tables += _claim("the best solutions", record.get("best_status"))
-    if record.get("profile"):
-        cells, left = shown_cells(sorted(record["profile"], key=_next_loss))
-        tables += ["", profile_table(cells), *left]
-    return tables + _claim("the profile", record.get("profile_status"))
-
-
-def _ranking_table(pairs: Sequence[Mapping[str, Any]]) -> Table:
-    heads = ("rank", "score", "loss", "other values than the best")
-    rows = (
-        (str(rank), number(pair["score"]), number(pair["loss"]), _differences(pair["differs"]))
-        for rank, pair in enumerate(pairs, start=1)
-    )
-    return plain_table(heads, rows, right=heads[:3])
-
-
-def _claim(what: str, status: str | None) -> list[str]:
-    proven = status in (None, "optimal")
-    return [] if proven else [f"not proven: the search for {what} ended as '{status}'"]
-
-
-def _differences(cells: Sequence[Mapping[str, Any]]) -> str:
-    texts = [f"row {c['row'] + 1} {c['variable']} = {c['value']}" for c in cells[:3]]
-    return ", ".join(texts) + (f" and {len(cells) - 3} more" if len(cells) > 3 else "") or "-"
-
-
-def _next_loss(cell: Mapping[str, Any]) -> float:
-    return float(cell["others"][0]["loss"])
+    return learning_tables(record)

@@ -129,7 +129,8 @@ def parameters(declared: type[Declared]) -> list[click.Parameter]:
     def owner(one: Field[Any]) -> int:
         return max(k for k, c in enumerate(order) if one.name in get_annotations(c))
 
-    known = sorted(fields(declared), key=owner)  # type: ignore[arg-type]
+    known = [f for f in fields(declared) if not about_of(f).in_files]  # type: ignore[arg-type]
+    known.sort(key=owner)
     return [_parameter(one, _without_none(hints[one.name])) for one in known]
 
 
@@ -143,7 +144,7 @@ def declared_from(declared: type[D], values: Mapping[str, Any]) -> D:
     """
     found: dict[str, Any] = {}
     for one in fields(declared):  # type: ignore[arg-type]
-        value, about = values[one.name], about_of(one)
+        value, about = values.get(one.name), about_of(one)
         if one.default is True:
             found[one.name] = not value
         elif value is not None and value != ():

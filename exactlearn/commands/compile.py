@@ -15,7 +15,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.answer import Answer
 from exactlearn.commands.artifacts import write_graph
 from exactlearn.commands.declarations import Compile
-from exactlearn.commands.output import Output, require_records, require_suffix
+from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.data.dataset import Dataset
@@ -29,6 +29,7 @@ from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.independences import IndependenceLimits, independences
 from exactlearn.reporting.frontier import write_frontier
 from exactlearn.reporting.plot import FIGURES
+from exactlearn.reporting.records_file import RECORDS
 from exactlearn.reporting.report import compilation_record, compilation_table
 
 WRITE_TIME = 4e-7
@@ -42,7 +43,7 @@ def run(options: Compile, output: Output) -> Answer:
     """Run the command."""
     data, frontier = options.data, options.frontier
     require_suffix(output.path, (*GRAPHS, ".json", *FIGURES))
-    require_records(frontier, "--frontier")
+    require_suffix(frontier, RECORDS, "--frontier")
     merges = any(x is not None for x in (options.merge_budget, options.size_weight, data))
     if options.size_weight is not None and data is None:
         raise OptionError(

@@ -11,8 +11,8 @@ from typing import ClassVar, Literal
 from exactlearn.commands.declare import (
     Declared,
     RegistryNames,
-    about_of,
     argument,
+    flag_of,
     names_option,
     numbers_by_commas,
     option,
@@ -24,7 +24,6 @@ from exactlearn.commands.sections import (
     MOST_SMOOTHING,
     Clustered,
     CompleteLearning,
-    Criterion,
     IncompleteLearning,
     LearnerName,
     MissingnessName,
@@ -116,48 +115,42 @@ class Run(OnCluster):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Traced(Declared):
-    """A search whose score and bound over time can be written, and its state.
+class Kept(Declared):
+    """A search whose finished parts are kept.
 
     Parameters
     ----------
-    trace
-        Write score and bound over time (.csv, .json), or draw them (.svg, .png, .pdf).
     checkpoint
         Keep proven components and relaxations of the exact search in this folder; called again,
         the command goes on with them, also after a kill.
     """
 
-    groups: ClassVar = {"Output": "trace", "Limits and seed": "checkpoint"}
+    groups: ClassVar = {"Limits and seed": "*"}
 
-    trace: Path | None = option(None, writes=True, metavar="FILE")
     checkpoint: Path | None = option(None, writes=True, metavar="FOLDER")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
+class Solve(CompleteLearning, Kept, NetworkParameters, Clustered):
     """Learn the network that maximises the score of a table, with a proof or a bound.
 
     The input is a table, the name of a bundled one, or a file of local scores (.jkl,
-    .scores), with --data for parameters. -o writes the NETWORK, the record (.json), the scores
-    (.jkl, .scores), a figure (.svg, .dot), or all of them into a folder, with
-    the trace. With --best, --best-classes or --within more than one network is listed, with their
-    arcs.
+    .scores). -o writes the NETWORK, the record (.json), the scores
+    (.jkl, .scores), a figure (.svg), or all of them into a folder, with the trace of the search,
+    the support of arcs in several networks, and the averaged network of a bootstrap.
 
     Where cells are missing, the score is that of expected counts, under a network that structural
     EM learns first, or with --counts of counts which deletion estimates for each family in closed
     form; proof and bound are those for these counts, and no cell is completed.
 
     With --solver ges or kes Markov equivalence classes of a complete table are searched instead,
-    with any number of parents unless --max-parents says otherwise (else 3): nothing is proven.
+    and nothing is proven.
 
     Ctrl-C and SIGTERM end the search with the best network so far (exit status 130); so do the
     limits (3).
 
     Parameters
     ----------
-    data
-        With SCORES: the table from which the parameters of the network are estimated.
     start
         Begin with this network or graph, or with that of an earlier result.
     counts
@@ -168,39 +161,18 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
         maximise the penalised node-average likelihood.
     gap
         Stop at this relative gap, as in 0.001.
-    memory_limit
-        Most memory for the states of the order graph, as in 2GiB or 500MB; half of what is free
-        if not given.
     threads
         Most threads to take.
     certificate
         Write the proof, for 'exactlearn verify'.
     best
-        List the K best networks.
-    best_classes
-        List the K best Markov equivalence classes.
-    within
-        List all networks whose probability is at least the best one's divided by this; 1 lists
-        those that tie.
-    runner_up
-        Say what the best network that is not Markov equivalent to the best one loses: all
-        parent sets are then scored, also those that no best network has.
+        List the K best networks, with the support of their arcs.
+    classes
+        List Markov equivalence classes in place of networks: with 2, what the best network that is
+        not equivalent to the best one loses.
     bootstrap
         Learn from N bootstrap samples of the rows, too, and say in how many each arc is. Takes
         up to --time-limit again; into a folder, a later call goes on.
-    averaged
-        bootstrap: write the averaged network with parameters from the table (.bif, ...).
-    jobs
-        bootstrap: processes.
-    support
-        Write in how many of the listed networks, ends of kes or bootstrap samples each arc is
-        (.csv, .json), or draw it (.svg, .png, .pdf).
-    phases
-        ges: insert first and delete then (2), or the better at once (1).
-    greediness
-        kes: share of the better neighbouring classes whose best is taken.
-    restarts
-        kes: number of starts.
 
     Examples
     --------
@@ -212,114 +184,56 @@ class Solve(CompleteLearning, Traced, NetworkParameters, Clustered):
 
     written_in_run = "solved"
     groups: ClassVar = {
-        "Score": "data counts",
+        "Score": "counts",
         "Search": "start",
-        "Limits and seed": "gap memory_limit threads jobs",
-        "Certainty": "bootstrap averaged runner_up",
-        "Several networks": "best best_classes within support",
-        "Equivalence classes": "phases greediness restarts",
+        "Limits and seed": "gap threads",
+        "Several networks": "best classes bootstrap",
         "Output": "certificate",
     }
 
     source: str = argument("DATA.csv|SCORES.jkl", reads=True, in_run="file")
-    data: str | None = option(None, reads=True, metavar="DATA.csv")
     start: str | None = option(None, reads=True, metavar="NETWORK|RESULT.json|GRAPH")
     counts: CountsName = option("expected")
-    gap: float = option(0.0, least=0, metavar="REL")
-    memory_limit: str | None = option(None, metavar="SIZE")
+    gap: float = option(0.0, least=0, metavar="REL", excludes=("best",))
     threads: int | None = option(None, least=1)
-    certificate: Path | None = option(None, writes=True, metavar="FILE")
+    certificate: Path | None = option(None, writes=True, metavar="FILE", excludes=("best",))
     best: int | None = option(None, least=1, metavar="K")
-    best_classes: int | None = option(None, least=1, metavar="K")
-    within: float | None = option(None, least=1, metavar="FACTOR")
-    runner_up: bool = option(False)
+    classes: bool = option(False, only="best")
     bootstrap: int | None = option(None, least=1, metavar="N")
-    averaged: Path | None = option(None, writes=True, metavar="FILE")
-    jobs: int = option(1, least=1)
-    support: Path | None = option(None, writes=True, metavar="FILE")
-    phases: int = option(2, least=1, most=2)
-    greediness: float = option(0.8, least=0, most=1)
-    restarts: int = option(100, least=1)
-    max_parents: int | Literal["none"] = with_default(Criterion, "max_parents", None)
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
-        if self.max_parents is None:
-            most = "none" if self.solver in CLASS_SEARCHES else Criterion.max_parents
-            object.__setattr__(self, "max_parents", most)
+        """Refuse what a search over equivalence classes cannot honour."""
         super().__post_init__()
-        if self.best is not None and self.best_classes is not None:
-            raise OptionError("--best and --best-classes exclude each other; give one of them")
-        listed = not self.best is self.best_classes is self.within is None
-        if self.runner_up and listed:
-            raise OptionError(
-                "--runner-up is the second of --best-classes 2: leave it out, or the list"
-            )
-        of_several = listed or self.bootstrap is not None or self.solver == "kes"
-        if self.support is not None and not of_several:
-            raise OptionError(
-                "--support counts how many of several networks have an arc: say which with "
-                "--best K, --best-classes K, --within FACTOR, --bootstrap N or --solver kes"
-            )
-        for flag, is_given in (
-            ("--jobs", self.jobs > 1),
-            ("--averaged", self.averaged is not None),
-        ):
-            if is_given and self.bootstrap is None:
-                raise OptionError(f"{flag} is for --bootstrap N: give both, or leave it out")
-        for solver, keys in _CLASS_SEARCH_OPTIONS.items():
-            for key in keys:
-                if self.solver != solver and getattr(self, key) != getattr(Solve, key):
-                    raise OptionError(f"--{key} is for --solver {solver}, not {self.solver}")
         for one in fields(self) if self.solver in CLASS_SEARCHES else ():
-            if one.name in _NOT_OF_CLASSES and getattr(self, one.name) not in (one.default, {}):
-                flag = (*about_of(one).flags, f"--{one.name.replace('_', '-')}")[0]
+            if one.name in _NOT_OF_CLASSES and self.is_given(one.name):
                 raise OptionError(
-                    f"{flag} cannot be honoured by a search over equivalence classes; leave it "
-                    f"out, or --solver {self.solver}"
+                    f"{flag_of(one)} cannot be honoured by a search over equivalence classes; "
+                    f"leave it out, or --solver {self.solver}"
                 )
 
-    @property
-    def lists(self) -> bool:
-        """Whether more than the best network is wanted."""
-        return self.runner_up or not self.best is self.best_classes is self.within is None
-
-    @property
-    def classes(self) -> int | None:
-        """How many equivalence classes are listed, in place of networks."""
-        return 2 if self.runner_up else self.best_classes
-
-
-_CLASS_SEARCH_OPTIONS = {"ges": ("phases",), "kes": ("greediness", "restarts")}
 
 _NOT_OF_CLASSES = {
-    *("start", "counts", "gap", "memory_limit", "checkpoint", "certificate", "runner_up"),
-    *("best", "best_classes", "within", "scoring_time"),
+    *("start", "counts", "gap", "checkpoint", "certificate", "best", "scoring_time"),
     *(one.name for one in fields(Selection)),
 } - {"solver", "seed", "time_limit"}
 """Options of ``solve`` that have no meaning for equivalence classes."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Augment(IncompleteLearning, Search, Traced, OnCluster):
+class Augment(IncompleteLearning, Search, Kept, OnCluster):
     """Learn the network and the values of missing cells that maximise the score together.
 
     -o writes the completed table (.csv, .tsv), the NETWORK, the record (.json), a figure (.svg,
     .dot), the reduction to plain parent-set selection (.jkl, before the search), or
     all but the last into a folder.
 
-    Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
-    the others, and --scoring-time, are for complete tables ('exactlearn solve').
+    Of the constraints, arcs, forbidden adjacencies and tiers can be honoured while cells are
+    missing; the others, and --scoring-time, are for complete tables ('exactlearn solve').
 
     Parameters
     ----------
     best
         List the K best solutions (network and completion), proven by branching.
-    best_completions
-        List the K best completions, each with its best network.
-    profile
-        Report for each missing cell what the score loses by each other value. Each of these
-        lists takes up to --time-limit again.
     start
         The same table, completed: what the search begins with.
 
@@ -330,21 +244,13 @@ class Augment(IncompleteLearning, Search, Traced, OnCluster):
     """
 
     written_in_run = "augmented"
-    groups: ClassVar = {"Several networks": "best best_completions profile", "Search": "start"}
+    groups: ClassVar = {"Several networks": "best", "Search": "start"}
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
     best: int | None = option(None, least=1, metavar="K")
-    best_completions: int | None = option(None, least=1, metavar="K")
-    profile: bool = option(False)
     start: Path | None = option(
         None, reads=True, path={"exists": True, "dir_okay": False}, metavar="FILE"
     )
-
-    def __post_init__(self) -> None:
-        """Refuse both lists at once."""
-        super().__post_init__()
-        if self.best is not None and self.best_completions is not None:
-            raise OptionError("--best and --best-completions exclude each other; give one of them")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -383,8 +289,8 @@ class Impute(Imputing):
     Prints the probability of each value. -o writes the completed table (.csv, .tsv), the record
     (.json), the NETWORK, or all of them into a folder; several drawn tables need a folder.
 
-    Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
-    the others, and --scoring-time, are for complete tables ('exactlearn solve').
+    Of the constraints, arcs, forbidden adjacencies and tiers can be honoured while cells are
+    missing; the others, and --scoring-time, are for complete tables ('exactlearn solve').
 
     Parameters
     ----------

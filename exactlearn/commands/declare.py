@@ -54,6 +54,12 @@ class About:
         the run has written.
     unless
         Keys of a step in whose presence that does not hold.
+    only
+        The option that it goes with, or ``option=value|value`` with the values that it goes with.
+    excludes
+        Options that cannot be given beside it.
+    in_files
+        Whether only files have it as a key, and the command line has no option.
     """
 
     help: str = ""
@@ -73,6 +79,9 @@ class About:
     writes: bool = False
     in_run: str | None = None
     unless: tuple[str, ...] = ()
+    only: str = ""
+    excludes: tuple[str, ...] = ()
+    in_files: bool = False
 
     @property
     def bundled(self) -> tuple[str, ...]:
@@ -151,9 +160,25 @@ class Declared:
             )
 
     def __post_init__(self) -> None:
-        """Refuse numbers out of range."""
+        """Refuse numbers out of range, and options that do not go together."""
         for one in fields(self):  # type: ignore[arg-type]
-            about_of(one).check(one.name.rstrip("_"), getattr(self, one.name))
+            about, flag = about_of(one), flag_of(one)
+            about.check(one.name.rstrip("_"), getattr(self, one.name))
+            if not self.is_given(one.name):
+                continue
+            for other in filter(self.is_given, about.excludes):
+                raise OptionError(f"{flag} and --{_dashed(other)} exclude each other: give one")
+            key, _, values = about.only.partition("=")
+            found = str(getattr(self, key)) if key else ""
+            if key and (found not in values.split("|") if values else not self.is_given(key)):
+                needed = f"--{_dashed(key)} {values}".rstrip().replace("|", " or ")
+                raise OptionError(f"{flag} is for {needed}: give both, or leave it out")
+
+    def is_given(self, name: str) -> bool:
+        """Return whether an option has another value than its default."""
+        one = next(f for f in fields(self) if f.name == name)  # type: ignore[arg-type]
+        default = {} if one.default is MISSING else one.default
+        return bool(getattr(self, name) != default)
 
     @property
     def output_in_run(self) -> str:
@@ -189,6 +214,15 @@ def about_of(one: Field[Any]) -> About:
     """Return what is said of a field."""
     found: About = one.metadata.get("about", About())
     return found
+
+
+def flag_of(one: Field[Any]) -> str:
+    """Return the name of an option on the command line."""
+    return (*about_of(one).flags, f"--{_dashed(one.name)}")[0]
+
+
+def _dashed(name: str) -> str:
+    return name.rstrip("_").replace("_", "-")
 
 
 def group_of(declared: type[Declared], name: str) -> str:
@@ -245,21 +279,6 @@ def pairs(entries: tuple[str, ...], flag: str) -> dict[str, str]:
             raise OptionError(f"{flag} {entry!r}: {name!r} was given before; give it once")
         table[name] = value
     return table
-
-
-def whole_numbers(entries: tuple[str, ...], flag: str) -> dict[str, int]:
-    """Split ``NAME=NUMBER`` entries.
-
-    Raises
-    ------
-    OptionError
-        When an entry is none, or a name comes twice.
-    """
-    table = pairs(entries, flag)
-    for name, value in table.items():
-        if not value.strip().isdecimal():
-            raise OptionError(f"{flag} '{name}={value}': expected NAME=K with a whole number K")
-    return {name: int(value) for name, value in table.items()}
 
 
 def names_by_commas(text: str, flag: str) -> tuple[str, ...]:

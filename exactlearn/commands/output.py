@@ -24,10 +24,6 @@ LOG = logging.getLogger("exactlearn.commands")
 """What a command says on standard error, quiet or not."""
 
 
-PICTURES = (".svg", ".png", ".pdf")
-"""Suffixes of figures that Matplotlib draws."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Output(Declared):
     """What the user wants to get, and where.
@@ -143,18 +139,6 @@ def require_suffix(path: Path | None, known: Sequence[str], option: str = "--out
         f"{option} {path}: expected a file name ending in {', '.join(known)} "
         f"(.gz may follow), found '{suffix_of(path)}'"
     )
-
-
-def require_records(path: Path | None, option: str) -> None:
-    """Refuse, before any work is done, a file for records or their figure that cannot be."""
-    if path is None:
-        return
-    from exactlearn.reporting.plot import require_matplotlib
-    from exactlearn.reporting.records_file import RECORDS
-
-    require_suffix(path, RECORDS, option)
-    if suffix_of(path) in PICTURES:
-        require_matplotlib(f"'{option} FILE.csv'")
 
 
 def require_parent(path: Path, option: str = "--output") -> None:

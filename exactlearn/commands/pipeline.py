@@ -28,7 +28,7 @@ from exactlearn.graphs.orientation import known_directions
 from exactlearn.instances import locate
 from exactlearn.queries.evidence import Model
 from exactlearn.scoring.scores import Score, parse_score
-from exactlearn.solvers import Problem, Result, solve
+from exactlearn.solvers import Problem
 from exactlearn.solvers.constraints import Constraint
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.selection import Scored, Scoring, single_arcs
@@ -281,26 +281,9 @@ def search_equivalence_classes(
         dataset,
         score_of(options),
         method="ges" if options.solver == "ges" else "kes",
-        phases=options.phases,
-        greediness=options.greediness,
-        restarts=options.restarts,
         max_parents=options.most_parents,
         time_limit=options.time_limit,
         seed=options.seed,
-        **more,
-    )
-
-
-def learn_complete(
-    problem: Problem, search: Selection, on_event: OnEvent | None = None, **more: Any
-) -> Result:
-    """Solve parent-set selection as declared, with ``more`` options of :func:`solve`."""
-    return solve(
-        problem,
-        solver=search.solver,
-        time_limit=search.time_limit,
-        seed=search.seed,
-        on_event=on_event,
         **more,
     )
 

@@ -28,7 +28,6 @@ from exactlearn.commands.em_runs import em_record, fitted_network, refined
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.pipeline import (
     directions,
-    learn_complete,
     learn_incomplete,
     load,
     load_test,
@@ -63,6 +62,7 @@ from exactlearn.reporting.report import (
     size_in_words,
 )
 from exactlearn.reporting.trace import Learned, write_trace
+from exactlearn.structure.selection import select
 
 RESULTS = Path("results")
 
@@ -273,8 +273,8 @@ def _searched(learning: Augment, data: Dataset, output: Output, artifacts: Any) 
         scored, left = scored_problem(data, learning, cluster=learning.cluster)
 
         def solve(on_event: OnEvent) -> Learned:
-            found = learn_complete(scored.problem, left, scored.listener(on_event))
-            return scored.judged(found)
+            how: dict[str, Any] = {"solver": left.solver, "seed": left.seed}
+            return select(scored, time_limit=left.time_limit, on_event=on_event, **how)[0]
 
         return run_search(output, "solving", solve, artifacts)
 

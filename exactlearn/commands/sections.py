@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
-from exactlearn.commands.declare import Declared, RegistryNames, option, pairs, whole_numbers
+from exactlearn.commands.declare import Declared, RegistryNames, option, pairs
 from exactlearn.data import MISSING_SYMBOLS
 
 LearnerName = Literal["structural-em", "exact", "branching", "gadget", "t-local", "mode"]
@@ -165,23 +165,23 @@ class Constrained(Declared):
     Parameters
     ----------
     required
-        Arc that must be there.
+        Arc that must be there; repeatable.
     forbidden
-        Arc that must not.
+        Arc that must not; repeatable.
     required_adjacent
-        Variables with an arc between them, in either direction.
+        Variables with an arc between them, in either direction, as 'A - B'.
     forbidden_adjacent
-        Variables with no arc between them.
+        Variables with no arc between them, as 'A - B'.
     required_ancestors
-        Variables with a directed path from the first to the second.
+        Variables with a directed path from the first to the second, as 'A -> B'.
     forbidden_ancestors
-        Variables with no such path.
+        Variables with no such path, as 'A -> B'.
     tiers
         Groups of variables: none has a parent in a later group.
     max_parents_of
         Most parents of one variable.
     independent
-        Variables A and B that the network must separate, given C and D.
+        Variables A and B that the network must separate, given C and D, as 'A, B | C, D'.
     min_arcs
         Fewest arcs of the network.
     max_arcs
@@ -192,19 +192,15 @@ class Constrained(Declared):
 
     required: tuple[str, ...] = option((), flags=("--require",), metavar="'A->B'")
     forbidden: tuple[str, ...] = option((), flags=("--forbid",), metavar="'A->B'")
-    required_adjacent: tuple[str, ...] = option((), flags=("--require-adjacent",), metavar="'A-B'")
-    forbidden_adjacent: tuple[str, ...] = option((), flags=("--forbid-adjacent",), metavar="'A-B'")
-    required_ancestors: tuple[str, ...] = option(
-        (), flags=("--require-ancestor",), metavar="'A->B'"
-    )
-    forbidden_ancestors: tuple[str, ...] = option(
-        (), flags=("--forbid-ancestor",), metavar="'A->B'"
-    )
+    required_adjacent: tuple[str, ...] = option((), in_files=True)
+    forbidden_adjacent: tuple[str, ...] = option((), in_files=True)
+    required_ancestors: tuple[str, ...] = option((), in_files=True)
+    forbidden_ancestors: tuple[str, ...] = option((), in_files=True)
     tiers: tuple[str, ...] = option((), metavar="'A,B;C;D'", read=_tiers, once=True)
-    max_parents_of: Mapping[str, int] = option({}, metavar="NAME=K", read=whole_numbers, least=0)
-    independent: tuple[str, ...] = option((), metavar="'A,B|C,D'")
-    min_arcs: int | None = option(None, least=0)
-    max_arcs: int | None = option(None, least=0)
+    max_parents_of: Mapping[str, int] = option({}, in_files=True, least=0)
+    independent: tuple[str, ...] = option((), in_files=True)
+    min_arcs: int | None = option(None, in_files=True, least=0)
+    max_arcs: int | None = option(None, in_files=True, least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,9 +213,10 @@ class Selection(Constrained, Random):
         Solver of parent-set selection; of 'solve' also greedy and k-greedy search over
         equivalence classes, ges and kes.
     constraints
-        More constraints, in a TOML file: required, forbidden, required_adjacent,
-        forbidden_adjacent, required_ancestors, forbidden_ancestors, tiers, max_parents_of,
-        independent, min_arcs and max_arcs, as in the section [search] of a run file.
+        TOML file with these and more constraints: required, forbidden, tiers, and as lists
+        required_adjacent and forbidden_adjacent ('A - B'), required_ancestors and
+        forbidden_ancestors ('A -> B'), independent ('A, B | C, D'); as numbers min_arcs and
+        max_arcs, and max_parents_of for single variables.
     time_limit
         Wall time in seconds.
     """

@@ -45,7 +45,7 @@ from exactlearn.graphs.orientation import known_directions, reversible_arcs
 from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.properties import Domain, properties
 from exactlearn.scoring.scores import BDeu, Score, ScoreLike, as_score, parse_score
-from exactlearn.solvers import Result, solve
+from exactlearn.solvers import Result
 from exactlearn.solvers.constraints import (
     Constraint,
     Tiers,
@@ -54,7 +54,14 @@ from exactlearn.solvers.constraints import (
 )
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.ess_choice import ESSChoice, chosen_ess
-from exactlearn.structure.selection import Counts, Scored, Scoring, fitted_network, single_arcs
+from exactlearn.structure.selection import (
+    Counts,
+    Scored,
+    Scoring,
+    fitted_network,
+    select,
+    single_arcs,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -441,15 +448,8 @@ def _selected(
     scoring: Scoring, scored: Scored, solver: str, on_event: OnEvent | None, said: list[str]
 ) -> Result:
     """Select parent sets that were scored."""
-    result = scored.judged(
-        solve(
-            scored.problem,
-            solver=solver,
-            time_limit=scored.time_left,
-            seed=scoring.seed,
-            on_event=None if on_event is None else scored.listener(on_event),
-        )
-    )
+    limit, seed = scored.time_left, scoring.seed
+    result, _ = select(scored, solver=solver, time_limit=limit, seed=seed, on_event=on_event)
     said += scored.remarks
     if result.status == "optimal":
         most = scoring.max_parents

@@ -22,8 +22,13 @@ from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.deletion_enumeration import CountsMethod, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score
-from exactlearn.solvers import Problem, Result
+from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, MaxParents, Tiers
+from exactlearn.solvers.enumeration.networks import (
+    Enumeration,
+    enumerate_classes,
+    enumerate_networks,
+)
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import Status
 
@@ -242,6 +247,52 @@ class Scoring:
         )
         limited = "" if learned.status == "converged" else " that was cut short"
         return learned, learned.counts, about + limited
+
+
+def select(
+    scored: Scored,
+    *,
+    best: int | None = None,
+    classes: bool = False,
+    on_event: OnEvent | None = None,
+    certify: bool = False,
+    gap: float = 0.0,
+    scores: str | None = None,
+    **options: Any,
+) -> tuple[Result, Enumeration | None]:
+    """Select parent sets that were scored.
+
+    Parameters
+    ----------
+    scored
+        The problem.
+    best
+        How many networks to list; all parent sets must be scored then.
+    classes
+        List Markov equivalence classes in place of networks.
+    on_event
+        Called with the events of the search.
+    certify, gap, scores
+        As in :func:`exactlearn.solvers.solve`; for one network only.
+    options
+        Others of that function.
+
+    Returns
+    -------
+    result, listed
+        The best network, and the list where one is wanted.
+    """
+    if on_event is not None:
+        on_event = scored.listener(on_event)
+    if best is None:
+        one: dict[str, Any] = {"certify": certify, "gap": gap, "scores": scores}
+        return scored.judged(solve(scored.problem, on_event=on_event, **one, **options)), None
+    enumerate_best = enumerate_classes if classes else enumerate_networks
+    found = enumerate_best(scored.problem, k=best, on_event=on_event, **options)
+    result = scored.judged(found.best)
+    if scored.problem.stopped:
+        found = replace(found, best=result, status=result.status, bound=inf)
+    return result, found
 
 
 def single_arcs(
