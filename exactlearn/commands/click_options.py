@@ -34,8 +34,8 @@ from exactlearn.errors import ColumnWarning
 D = TypeVar("D", bound=Declared)
 
 GROUPS = (
-    *("Options", "Score", "Search", "Limits and seed", "Certainty", "Several networks"),
-    *("Equivalence classes", "Constraints", "Parameters", "Table", "Output"),
+    *("Options", "Score", "Search", "Several networks", "Constraints", "Parameters"),
+    *("Table", "Output"),
 )
 """Titles of the groups of options that come last in a help, in their order."""
 
@@ -109,10 +109,6 @@ def _run(
     body: Callable[[Any, Output], Answer], options: Declared, output: Output, words: Sequence[str]
 ) -> int:
     with ExitStack() as around:
-        if output.log is not None:
-            from exactlearn.commands.log_file import logged
-
-            around.enter_context(logged(output.log, words, verbose=output.verbose))
         around.enter_context(running(Provenance(words, options, output=output.path)))
         around.enter_context(warnings.catch_warnings())
         warnings.simplefilter("default", ColumnWarning)
@@ -200,6 +196,7 @@ def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
         required=required,
         type=None if flag else _click_type(kind, about),
         is_flag=flag,
+        hidden=about.hidden,
         multiple=several,
         default=False if flag else default,
         show_default=not flag and default is not None,

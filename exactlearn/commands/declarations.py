@@ -106,7 +106,7 @@ class Run(OnCluster):
     exactlearn run cancer --seed 1 -o cancer
     """
 
-    groups: ClassVar = {"Limits and seed": "seed time_limit jobs"}
+    groups: ClassVar = {"Search": "seed time_limit jobs"}
 
     source: str = argument("RUN.toml", reads=True)
     seed: int | None = option(None, least=0)
@@ -125,7 +125,7 @@ class Kept(Declared):
         the command goes on with them, also after a kill.
     """
 
-    groups: ClassVar = {"Limits and seed": "*"}
+    groups: ClassVar = {"Search": "*"}
 
     checkpoint: Path | None = option(None, writes=True, metavar="FOLDER")
 
@@ -185,8 +185,7 @@ class Solve(CompleteLearning, Kept, NetworkParameters, Clustered):
     written_in_run = "solved"
     groups: ClassVar = {
         "Score": "counts",
-        "Search": "start",
-        "Limits and seed": "gap threads",
+        "Search": "start gap threads",
         "Several networks": "best classes bootstrap",
         "Output": "certificate",
     }
@@ -195,7 +194,7 @@ class Solve(CompleteLearning, Kept, NetworkParameters, Clustered):
     start: str | None = option(None, reads=True, metavar="NETWORK|RESULT.json|GRAPH")
     counts: CountsName = option("expected")
     gap: float = option(0.0, least=0, metavar="REL", excludes=("best",))
-    threads: int | None = option(None, least=1)
+    threads: int | None = option(None, least=1, in_files=True)
     certificate: Path | None = option(None, writes=True, metavar="FILE", excludes=("best",))
     best: int | None = option(None, least=1, metavar="K")
     classes: bool = option(False, only="best")
@@ -386,7 +385,7 @@ class Compare(Imputing, OnCluster):
     groups: ClassVar = {
         "Methods": "methods truth network rows hide repeat class_ reference",
         "Learners": "learners folds",
-        "Limits and seed": "jobs",
+        "Search": "jobs",
     }
 
     source: str | None = argument(
@@ -490,7 +489,7 @@ class Fit(Clustered, Random):
     groups: ClassVar = {
         "EM": "iterations tolerance starts start",
         "Closed form": "separators aggregation",
-        "Limits and seed": "time_limit",
+        "Search": "time_limit",
     }
 
     source: str = argument("MODEL", reads=True, in_run="network.bif")
@@ -559,7 +558,7 @@ class Compile(Reading, Random):
     written_in_run = "compiled.pdg.json"
     groups: ClassVar = {
         "Merging": "merge_budget size_weight data frontier",
-        "Limits and seed": "time_limit max_size",
+        "Search": "time_limit max_size",
     }
 
     source: str = argument("NETWORK", reads=True, in_run="network.bif")
@@ -620,8 +619,7 @@ class LearnPdg(Reading, Random):
     written_in_run = "learnt.pdg.json"
     groups: ClassVar = {
         "Score": "size_weights validation size",
-        "Search": "significances tree",
-        "Limits and seed": "time_limit",
+        "Search": "significances tree time_limit",
         "Parameters": "smoothing",
         "Output": "frontier",
     }
@@ -676,7 +674,7 @@ class LearnNb(Reading, Random):
     written_in_run = "learnt.nb.json"
     groups: ClassVar = {
         "Score": "size_weight validation",
-        "Limits and seed": "most_components time_limit",
+        "Search": "most_components time_limit",
         "Parameters": "smoothing",
     }
 

@@ -60,6 +60,8 @@ class About:
         Options that cannot be given beside it.
     in_files
         Whether only files have it as a key, and the command line has no option.
+    hidden
+        Whether the help leaves it out.
     """
 
     help: str = ""
@@ -82,6 +84,7 @@ class About:
     only: str = ""
     excludes: tuple[str, ...] = ()
     in_files: bool = False
+    hidden: bool = False
 
     @property
     def bundled(self) -> tuple[str, ...]:

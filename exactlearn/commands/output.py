@@ -40,8 +40,6 @@ class Output(Declared):
         Report every improvement.
     debug
         Show the traceback of an error.
-    log
-        Write a new log with the time of each message; with -v also every improvement.
     """
 
     groups: ClassVar = {"Output": "*"}
@@ -50,8 +48,7 @@ class Output(Declared):
     as_json: bool = option(False, flags=("--json",))
     quiet: bool = option(False, flags=("--quiet", "-q"))
     verbose: bool = option(False, flags=("--verbose", "-v"))
-    debug: bool = option(False)
-    log: Path | None = option(None, metavar="FILE")
+    debug: bool = option(False, hidden=True)
 
     def answer(self, answer: Answer) -> int:
         """Print an answer, the record as JSON or its tables; return the exit status.

@@ -26,10 +26,6 @@ def _state_lists(entries: tuple[str, ...], flag: str) -> dict[str, tuple[str, ..
     return {name: tuple(next(csv.reader([text]))) for name, text in pairs(entries, flag).items()}
 
 
-def _names(text: str, flag: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), ()))
-
-
 def _tiers(text: str, flag: str) -> tuple[str, ...]:
     return tuple(text.split(";")) if text else ()
 
@@ -68,8 +64,8 @@ class Reading(Declared):
 
     missing: tuple[str, ...] = option(MISSING_SYMBOLS, metavar="SYMBOL")
     header: bool = option(True, flags=("--no-header",))
-    names: tuple[str, ...] = option((), metavar="A,B,C", read=_names, once=True)
-    separator: str | None = option(None, metavar="TEXT", read=lambda text, flag: text or None)
+    names: tuple[str, ...] = option((), in_files=True)
+    separator: str | None = option(None, in_files=True)
     drop: tuple[str, ...] = option((), metavar="NAME")
     discretise: Mapping[str, str] = option({}, metavar="NAME=METHOD:BINS", read=pairs)
     tidy: bool = option(False)
@@ -95,7 +91,7 @@ class OnCluster(Declared):
         Needs exactlearn[scale].
     """
 
-    groups: ClassVar = {"Limits and seed": "cluster"}
+    groups: ClassVar = {"Search": "cluster"}
 
     cluster: str | None = option(None, metavar="local|ADDRESS")
 
@@ -130,7 +126,7 @@ class Criterion(Declared):
     criterion: str = option("bdeu", choices=RegistryNames("scoring.scores", "CRITERIA"))
     ess: float | Literal["auto"] = option(1.0)
     max_parents: int | Literal["none"] = option(3, least=0)
-    size_weight: float | None = option(None)
+    size_weight: float | None = option(None, in_files=True)
     scoring_time: float | None = option(None, above=0)
 
     @property
@@ -153,7 +149,7 @@ class Random(Declared):
         Seed of everything random.
     """
 
-    groups: ClassVar = {"Limits and seed": "*"}
+    groups: ClassVar = {"Search": "*"}
 
     seed: int = option(0, least=0)
 
@@ -222,8 +218,7 @@ class Selection(Constrained, Random):
     """
 
     groups: ClassVar = {
-        "Search": "solver",
-        "Limits and seed": "time_limit",
+        "Search": "solver time_limit",
         "Constraints": "constraints",
     }
 
@@ -282,7 +277,7 @@ class NetworkParameters(Declared):
         Pseudo-count of every cell of a table.
     """
 
-    groups: ClassVar = {"Parameters": "*"}
+    groups: ClassVar = {"Search": "*"}
 
     smoothing: float = option(0.25, least=0, most=MOST_SMOOTHING)
 
@@ -302,7 +297,7 @@ class GraphParameters(Declared):
         as many as predict held-out rows best, by cross-validation.
     """
 
-    groups: ClassVar = {"Parameters": "*"}
+    groups: ClassVar = {"Search": "*"}
 
     iterations: int = option(100, least=0)
     tolerance: float = option(1e-06, least=0)

@@ -80,7 +80,10 @@ def run(options: Solve, output: Output) -> Answer:
     also = traced(result, output)
     if isinstance(result, Result) and options.certificate is not None:
         also.insert(0, partial(_write_certificate, result, options.certificate, output))
-    if options.bootstrap is not None and result.status in GOES_ON:
+    is_cut_short = options.certificate is not None and not getattr(result, "is_certified", True)
+    if options.bootstrap is not None and is_cut_short:
+        output.note("The certificate is unfinished: the bootstrap is left out")
+    elif options.bootstrap is not None and result.status in GOES_ON:
         assert task.artifacts.data is not None
         sampled |= bootstrap_record(options, task.artifacts.data, _learned_class, output)
     ends = [listed.status for listed in found] + [str(sampled.get("status", "done"))]

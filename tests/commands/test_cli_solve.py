@@ -18,10 +18,6 @@ from exactlearn.__main__ import main
 from exactlearn._runtime import files
 from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.em import fit_em
-from exactlearn.commands import pipeline, solve
-from exactlearn.commands.declarations import Solve
-from exactlearn.commands.output import require_records
-from exactlearn.errors import MissingExtraError, OptionError
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.models import read_network
 from exactlearn.formats.scores import read_scores
@@ -141,8 +137,8 @@ class TestStart:
             seen.update(options)
             return real(problem, **options)
 
-        real = pipeline.solve
-        monkeypatch.setattr(pipeline, "solve", solve)
+        real = selection.solve
+        monkeypatch.setattr(selection, "solve", solve)
         run("solve", scores, "--start", tmp_path / "net.bif", "--gap", 0.25)
         assert seen["start"] == ((1,), (), ())
         assert seen["gap"] == 0.25
@@ -181,30 +177,10 @@ class TestStart:
         assert "no/x.bif: no such file" in fails("solve", scores, "--start", "no/x.bif")
 
 
-class TestOptions:
-    def test_only_what_was_asked_for_goes_to_the_solver(self):
-        assert solve.solver_keywords(Solve(source="x"), "ab") == {"gap": 0.0}
-        options = Solve(source="x", memory_limit="10", threads=2, certificate="x.json")
-        asked = solve.solver_keywords(options, "ab")
-        assert asked == {"gap": 0.0, "memory_limit": 10, "threads": 2, "certify": True}
-
-    @pytest.mark.parametrize(
-        ("text", "found"),
-        [("2GiB", 2 << 30), ("500MB", 500_000_000), ("1.5k", 1500), ("64", 64), ("1 tib", 1 << 40)],
-    )
-    def test_sizes(self, text, found):
-        assert solve.size(text) == found
-
-    @pytest.mark.parametrize("text", ["", "GiB", "-1", "0", "2 parsecs", "0.1"])
-    def test_no_size(self, scores, text):
-        with pytest.raises(OptionError, match="is no size in memory"):
-            solve.size(text)
-        assert "is no size in memory" in fails("solve", scores, "--memory-limit", text)
-
-    def test_a_gap_is_enough(self, scores):
-        record = run_json("solve", scores, "--gap", 10)
-        assert record["status"] == "optimal"
-        assert "not in the range" in fails("solve", scores, "--gap", -1)
+def test_a_gap_is_enough(scores):
+    record = run_json("solve", scores, "--gap", 10)
+    assert record["status"] == "optimal"
+    assert "not in the range" in fails("solve", scores, "--gap", -1)
 
 
 class Proof:
@@ -221,13 +197,13 @@ def certified(monkeypatch):
     """Let the solver hand over a proof; return a function to choose which."""
     found = SimpleNamespace(certificate=Proof())
 
-    def learn(problem, search, on_event=None, **more):
-        assert more["certify"]
-        result = real(problem, search, on_event)
+    def solve(problem, **more):
+        assert more.pop("certify")
+        result = real(problem, **more)
         return Result(**{**vars(result), "certificate": found.certificate})
 
-    real = pipeline.learn_complete
-    monkeypatch.setattr("exactlearn.commands.solve.learn_complete", learn)
+    real = selection.solve
+    monkeypatch.setattr(selection, "solve", solve)
     return found
 
 
@@ -277,38 +253,20 @@ class TestCertificate:
         assert not (tmp_path / "proof.json").exists()
 
     def test_a_folder_is_refused_before_the_work(self, scores, tmp_path):
-        assert "not a folder" in fails("solve", scores, "--certificate", tmp_path)
+        assert "found a folder" in fails("solve", scores, "--certificate", tmp_path)
         printed = fails("solve", scores, "--certificate", tmp_path / "no" / "proof.json")
         assert "--certificate" in printed
         assert "make it first" in printed
 
 
-class TestTrace:
-    def test_tables_and_figures(self, scores, tmp_path):
-        for suffix in ("csv", "json", "svg"):
-            record = run_json("solve", scores, "--trace", tmp_path / f"t.{suffix}")
-        header, *rows = (tmp_path / "t.csv").read_text().splitlines()
-        assert header == "seconds,score,bound"
-        seconds, score, bound = map(float, rows[-1].split(","))
-        assert (score, bound) == (record["score"], record["bound"])
-        assert seconds >= 0
-        assert list(json.loads((tmp_path / "t.json").read_text())[-1]) == header.split(",")
-        assert ElementTree.parse(tmp_path / "t.svg").getroot().tag.endswith("svg")
-
-    def test_a_folder_gets_both(self, scores, tmp_path):
-        run("solve", scores, "-o", tmp_path / "all")
-        names = {p.name for p in (tmp_path / "all").iterdir()}
-        assert {"result.json", "trace.csv", "trace.svg", "network.svg"} <= names
-
-    def test_an_unknown_suffix_is_refused_before_the_work(self, scores):
-        printed = fails("solve", scores, "--trace", "t.xls")
-        assert "--trace t.xls: expected a file name ending in .csv, .json, .svg" in printed
-
-    def test_figures_need_matplotlib(self, tmp_path, monkeypatch):
-        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-        with pytest.raises(MissingExtraError, match=r"exactlearn\[plot\]"):
-            require_records(tmp_path / "t.svg", "--trace")
-        require_records(tmp_path / "t.csv", "--trace")
+def test_a_folder_gets_the_trace_and_its_figure(scores, tmp_path):
+    record = run_json("solve", scores, "-o", tmp_path / "all")
+    names = {p.name for p in (tmp_path / "all").iterdir()}
+    assert {"result.json", "trace.csv", "trace.svg", "network.svg"} <= names
+    header, *rows = (tmp_path / "all" / "trace.csv").read_text().splitlines()
+    assert header == "seconds,score,bound"
+    assert list(map(float, rows[-1].split(",")[1:])) == [record["score"], record["bound"]]
+    assert ElementTree.parse(tmp_path / "all" / "trace.svg").getroot().tag.endswith("svg")
 
 
 @pytest.mark.parametrize(
@@ -380,7 +338,7 @@ def full_disk(monkeypatch):
 
 class TestFullDisk:
     def test_the_answer_is_printed_and_the_error_reported(self, scores, tmp_path, full_disk):
-        words = ("solve", scores, "-o", tmp_path / "x.json", "--trace", tmp_path / "t.csv")
+        words = ("solve", scores, "-o", tmp_path / "x.json")
         done = command(*words, "--json")
         assert done.exit_code == 2
         assert json.loads(done.stdout)["parents"] == OPTIMUM
@@ -388,16 +346,16 @@ class TestFullDisk:
         assert "Error: cannot write" in done.stderr
         assert "No space left on device" in done.stderr
         assert list(tmp_path.iterdir()) == [scores]
-        assert full_disk.refused >= 3
+        assert full_disk.refused >= 2
 
     def test_it_is_tried_again_at_the_end(self, scores, tmp_path, full_disk, monkeypatch):
-        def learn(problem, search, on_event=None, **more):
-            result = real(problem, search, on_event, **more)
+        def solve(problem, **options):
+            result = real(problem, **options)
             full_disk.full = False
             return result
 
-        real = pipeline.learn_complete
-        monkeypatch.setattr("exactlearn.commands.solve.learn_complete", learn)
+        real = selection.solve
+        monkeypatch.setattr(selection, "solve", solve)
         done = command("solve", scores, "-o", tmp_path / "x.json")
         assert done.exit_code == 0
         assert "The best so far is not saved" in done.stderr
@@ -450,9 +408,11 @@ class TestScoringIsStopped:
         assert more or any(record["parents"].values())
         assert "Ctrl-C stopped the scoring" in done.stderr
 
-    def test_before_a_network_meets_the_constraints(self, monkeypatch):
+    def test_before_a_network_meets_the_constraints(self, monkeypatch, tmp_path):
+        (tmp_path / "c.toml").write_text("min_arcs = 3\n")
         monkeypatch.setattr(selection, "LEAST_SCORING", 0.0)
-        done = command("solve", self.TABLE, "--time-limit", 0, "--min-arcs", 3, "--json")
+        words = ("--time-limit", 0, "--constraints", tmp_path / "c.toml", "--json")
+        done = command("solve", self.TABLE, *words)
         assert done.exit_code == 3, done.output
         assert json.loads(done.stdout)["parents"] is None
         assert "No network was found" in done.stderr
@@ -509,9 +469,10 @@ def test_an_ess_chosen_where_cells_are_missing_is_told():
     assert found["score"] == pytest.approx(solve_problem(problem).score)
 
 
-def test_expected_counts_keep_constraints():
-    words = ("solve", "lucas-mcar", "--max-arcs", "3", "--require", "Allergy->Coughing")
-    found = run_json(*words, "--tiers", "Allergy;Coughing")["parents"]
+def test_expected_counts_keep_constraints(tmp_path):
+    (tmp_path / "c.toml").write_text("max_arcs = 3\n")
+    words = ("solve", "lucas-mcar", "--constraints", tmp_path / "c.toml")
+    found = run_json(*words, "--require", "Allergy->Coughing")["parents"]
     assert sum(map(len, found.values())) == 3
     assert "Allergy" in found["Coughing"]
 
@@ -552,31 +513,3 @@ def test_counts_of_missing_cells_are_estimated(tmp_path):
     expected = fit_deletion(data, network.parents, method="f-mar").model
     for table, other in zip(network.tables, expected.tables, strict=True):
         assert table == pytest.approx(other, abs=1e-9)
-
-
-def test_counts_are_for_tables(scores):
-    assert "--counts is for a table" in fails("solve", str(scores), "--counts", "d-mar")
-
-
-class TestScoresBesideTheirTable:
-    @pytest.mark.parametrize("name", ["asia-mnar-complete", "asia-mnar"])
-    def test_parameters_come_from_the_table(self, name, tmp_path):
-        scores, found, expected = (tmp_path / file for file in ("s.jkl", "a.bif", "b.bif"))
-        run("convert", "asia-mnar-complete", "--max-parents", 2, "-o", scores)
-        rows = tmp_path / "rows.csv"
-        read_dataset(name).to_frame().iloc[:, ::-1].to_csv(rows, index=False)
-        run("solve", scores, "--data", rows, "-o", found)
-        learned = read_network(found)
-        assert learned.names == read_dataset(name).names
-        if name == "asia-mnar-complete":
-            run("solve", name, "--max-parents", 2, "-o", expected)
-            assert learned == read_network(expected)
-
-    def test_a_table_needs_no_other(self, tmp_path):
-        assert "--data" in fails("solve", "asia-mnar-complete", "--data", "asia-mnar-complete")
-
-    def test_a_table_without_a_variable_of_the_scores_is_refused(self, tmp_path):
-        scores = tmp_path / "s.jkl"
-        run("convert", "asia-mnar-complete", "--max-parents", 1, "-o", scores)
-        message = fails("solve", scores, "--data", "cancer-mcar-complete", "-o", tmp_path / "n.bif")
-        assert "no column 'asia'" in message

@@ -35,7 +35,7 @@ CASES = [
     Case("solve scores.jkl --certificate proof", f"{LEARNED} certificate", "proof"),
     Case("solve part.csv --ess 1 --max-parents 1 -o out.json", LEARNED, "out.json"),
     Case("solve full.csv --solver ges", LEARNED),
-    Case("solve full.csv --solver kes --restarts 2", LEARNED),
+    Case("solve full.csv --solver kes", LEARNED),
     Case("solve full.csv --best 2 --max-parents 1", f"{LEARNED} networks"),
     Case("solve full.csv --bootstrap 2 --max-parents 1", f"{LEARNED} bootstrap"),
     Case("solve hard.jkl --time-limit 0.2 -o out.json", LEARNED, "out.json", 3),

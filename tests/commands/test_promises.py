@@ -158,15 +158,6 @@ def test_a_file_in_no_folder_is_refused(name):
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_log_tells_how_the_command_ended(name):
-    call(name, *QUICK[name], "--log", "a.log")
-    with open("a.log", encoding="utf-8") as log:
-        lines = log.read().splitlines()
-    assert name in lines[0]
-    assert "Done" in lines[-1]
-
-
-@pytest.mark.parametrize("name", QUICK)
 def test_options_that_are_promised_are_there(name):
     known = {one.name for one in fields(options_of(name))}
     assert ("seed" in known) == (name not in WITHOUT_SEED)

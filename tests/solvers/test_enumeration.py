@@ -6,9 +6,9 @@ from math import exp, inf
 
 import numpy as np
 import pytest
+from exactlearn.commands.k_best import k_best_record, k_best_tables
 
 from exactlearn.commands.declarations import Solve
-from exactlearn.commands.k_best import k_best_record, k_best_tables
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import cpdag

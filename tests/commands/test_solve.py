@@ -1,0 +1,324 @@
+"""``solve`` and ``augment``: constraints, lists of networks, bootstrap, searches over classes."""
+
+import json
+import os
+import re
+import signal
+from functools import partial
+
+import pytest
+from pyscipopt import Model
+
+import exactlearn as el
+from exactlearn.commands.declared_constraints import declared_constraints
+from exactlearn.commands.sections import Search
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import OptionError
+from exactlearn.evaluation.learners import learn_exact
+from exactlearn.formats.table import read_dataset, write_dataset
+from exactlearn.graphs.equivalence import cpdag
+from exactlearn.instances import locate
+from exactlearn.reporting.arc_support import arc_support, class_support, probabilities
+from exactlearn.solvers.constraints import (
+    ArcTotal,
+    ForbiddenAdjacency,
+    ForbiddenAncestor,
+    Independence,
+    MaxParents,
+    RequiredAdjacency,
+    RequiredAncestor,
+    Tiers,
+)
+from tests.command_line import PATIENCE, fails, run, run_json, started, wait_for
+
+TABLE, ASIA = "cancer-mcar-complete", "asia-mnar-complete"
+NAMES = ["a", "b", "x-ray", "a->b", "p,q", "u|v"]
+FORMS = {
+    "required_adjacent": (("a-b", "x-ray - a"), [RequiredAdjacency(0, 1), RequiredAdjacency(2, 0)]),
+    "forbidden_adjacent": (("b - p,q",), [ForbiddenAdjacency(1, 4)]),
+    "required_ancestors": (("a->b -> b",), [RequiredAncestor(3, 1)]),
+    "forbidden_ancestors": (("a->x-ray",), [ForbiddenAncestor(0, 2)]),
+    "tiers": (('a, "p,q"', "x-ray", " b "), [Tiers(((0, 4), (2,), (1,)))]),
+    "max_parents_of": ({"a": 0, "x-ray": 2}, [MaxParents(0, 0), MaxParents(2, 2)]),
+    "independent": (
+        ("a, b | x-ray", 'a,"p,q"', "a, u|v | b"),
+        [
+            Independence(frozenset({0}), frozenset({1}), frozenset({2})),
+            Independence(frozenset({0}), frozenset({4})),
+            Independence(frozenset({0}), frozenset({5}), frozenset({1})),
+        ],
+    ),
+    "min_arcs": (2, [ArcTotal(least=2)]),
+    "max_arcs": (0, [ArcTotal(most=0)]),
+}
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Return a folder with tables of CANCER, constraints and scores."""
+    made = tmp_path_factory.mktemp("tables")
+    run("simulate", "cancer", "--rows", 200, "--seed", 3, "-o", made / "table.csv")
+    run("convert", made / "table.csv", "-o", made / "scores.jkl")
+    run("simulate", "cancer", "--rows", 60, "--hide", "mcar:1", "--seed", 3,
+        "-o", made / "holes.csv", "--complete", made / "full.csv")  # fmt: skip
+    return made
+
+
+def constraints(folder, **keys):
+    """Return a file of constraints."""
+    path = folder / "constraints.toml"
+    lines = (f"{key} = {json.dumps(value)}" for key, value in keys.items())
+    path.write_text("\n".join(lines).replace("{", "{ ").replace('":', '" ='), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("key", FORMS)
+def test_constraints_are_read_by_name(key):
+    written, expected = FORMS[key]
+    assert declared_constraints(Search(**{key: written}), NAMES) == tuple(expected)
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ({"required_adjacent": ("a,b",)}, "expected 'A - B'"),
+        ({"required_adjacent": ("a-c",)}, "no variable 'c'"),
+        ({"required_ancestors": ("a->a",)}, "two different variables"),
+        ({"tiers": ("a", "xray")}, "tier 'xray': no variable 'xray'; did you mean 'x-ray'"),
+        ({"tiers": ("a", "b,a")}, "'a' stands in them twice"),
+        ({"max_parents_of": {"c": 1}}, "max_parents_of: no variable 'c'"),
+        ({"max_parents_of": {"a": -1}}, "max_parents_of.a: expected at least 0"),
+        ({"independent": ("a",)}, "expected 'A, B | C, D'"),
+        ({"independent": ("a,b,x-ray",)}, "expected two variables before"),
+        ({"independent": ("a,b|c",)}, "no variable 'c'"),
+        ({"independent": ("a,b|a",)}, "each variable once"),
+        ({"required_ancestors": ("a -> " * 30_000 + "b",)}, "expected one '->', found 30000"),
+        ({"independent": ("a,b" + "|" * 50_000,)}, "expected one '|', found 50000"),
+        ({"max_arcs": -1}, "max_arcs: expected at least 0"),
+    ],
+)
+def test_what_is_no_constraint_is_refused(declared, message):
+    with pytest.raises(OptionError, match=re.escape(message)):
+        declared_constraints(Search(**declared), NAMES)
+
+
+def test_constraints_hold(tables, tmp_path):
+    file = constraints(
+        tmp_path,
+        required_adjacent=["Pollution-Smoker"],
+        max_arcs=3,
+        max_parents_of={"Cancer": 1},
+        forbidden_adjacent=["Cancer-Xray"],
+        required_ancestors=["Smoker->Xray"],
+        independent=["Pollution,Dyspnoea"],
+    )
+    words = ("solve", tables / "table.csv", "--constraints", file)
+    answer = run_json(*words, "--tiers", "Smoker;Cancer,Xray")
+    parents = answer["parents"]
+    assert "Smoker" in parents["Pollution"] or "Pollution" in parents["Smoker"]
+    assert "Cancer" not in parents["Xray"]
+    assert len(parents["Cancer"]) <= 1
+    assert not set(parents["Smoker"]) & {"Cancer", "Xray"}
+    assert sum(map(len, parents.values())) <= 3
+    assert answer["status"] == "optimal"
+
+
+def test_a_conflict_is_explained(tables, tmp_path):
+    file = constraints(tmp_path, min_arcs=2, forbidden_ancestors=["Smoker->Cancer"])
+    words = ("--constraints", file, "--require", "Smoker->Cancer")
+    printed = fails("solve", tables / "table.csv", *words, status=4)
+    assert "required Smoker -> Cancer, forbidden ancestor Smoker of Cancer;" in printed
+
+
+def test_completing_honours_or_refuses_constraints(tables, tmp_path):
+    holes = tables / "holes.csv"
+    answer = run_json("augment", holes, "--tiers", "Xray,Dyspnoea;Cancer;Smoker,Pollution")
+    assert not answer["parents"]["Xray"] or set(answer["parents"]["Xray"]) == {"Dyspnoea"}
+    file = constraints(tmp_path, max_arcs=2)
+    printed = fails("augment", holes, "--constraints", file, status=2)
+    assert "'at most 2 arcs' cannot be honoured while missing cells are completed" in printed
+
+
+def test_rewritten_scores_honour_constraints(tables, tmp_path):
+    """A score file and an integer program hold no more candidates than the constraints allow."""
+    scores, kept, program = tables / "scores.jkl", tmp_path / "kept.jkl", tmp_path / "program.lp"
+    held = "--constraints", constraints(tmp_path, forbidden_adjacent=["Cancer-Xray"])
+    for file in (kept, program):
+        run("convert", scores, *held, "-o", file)
+    expected = run_json("solve", scores, *held)["score"]
+    assert expected < run_json("solve", scores)["score"] - 0.1
+    assert run_json("solve", kept)["score"] == pytest.approx(expected)
+    model = Model()
+    model.hideOutput()
+    model.readProblem(str(program))
+    model.optimize()
+    assert model.getObjVal() == pytest.approx(expected)
+
+
+def test_the_best_networks_and_their_arcs(tables, tmp_path):
+    answer = run_json("solve", tables / "table.csv", "--best", 4, "-o", tmp_path / "out")
+    scores = [network["score"] for network in answer["networks"]]
+    assert scores == sorted(scores, reverse=True)
+    assert len(scores) == 4
+    assert answer["complete"]
+    assert scores[0] == pytest.approx(answer["score"])
+    stored = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
+    assert stored["networks"] == answer["networks"]
+    listed = {(p, v) for n in answer["networks"] for v, ps in n["parents"].items() for p in ps}
+    assert {(arc["parent"], arc["child"]) for arc in answer["support"]} == listed
+
+
+@pytest.mark.parametrize("table", [TABLE, ASIA])
+def test_the_second_class_is_the_best_network_of_another_class(table):
+    record = run_json("solve", table, "--best", 2, "--classes")
+    networks = run_json("solve", table, "--best", 200)["networks"]
+    names = list(record["parents"])
+
+    def class_of(parents):
+        return el.cpdag([tuple(names.index(p) for p in parents[name]) for name in names])
+
+    first, second = record["networks"]
+    expected = next(n for n in networks if class_of(n["parents"]) != class_of(first["parents"]))
+    assert second["score"] == pytest.approx(expected["score"])
+    assert second["log_bayes_factor"] == pytest.approx(second["score"] - record["score"])
+    ties = [n for n in networks if class_of(n["parents"]) == class_of(first["parents"])]
+    assert len(ties) == first["size"]
+
+
+def test_bayes_factors_say_what_they_are(tables):
+    for criterion, said in (("bdeu", "marginal"), ("bic", "approximates"), ("aic", "no marginal")):
+        record = run_json("solve", TABLE, "--best", 3, "--criterion", criterion)
+        assert said in record["bayes_factor"]
+    record = run_json("solve", tables / "scores.jkl", "--best", 2)
+    assert "candidates of the file" in record["candidates"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--classes", "--classes is for --best"),
+        ("--best 2 --gap 0.1", "exclude each other"),
+        ("--best 2 --certificate c.json", "exclude each other"),
+        ("--best 2 --solver ordering", "proves nothing"),
+        ("--require Smokr->Cancer --ess auto", "no variable 'Smokr'; did you mean 'Smoker'?"),
+        ("--solver ges --best 2", "--best cannot be honoured"),
+        ("--solver kes --require Smoker->Cancer", "--require cannot be honoured"),
+        ("--solver ges --certificate c.json", "--certificate cannot be honoured"),
+        ("--solver ges -o x.jkl", "without a table of scores"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(tables, options, message):
+    assert message in fails("solve", tables / "table.csv", *options.split())
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--max-parents=1", "--ess=4", "--criterion=bic", "--bootstrap=2", "--counts=f-mar"],
+)
+def test_options_of_a_table_are_refused_beside_scores(tables, option):
+    said = fails("solve", tables / "scores.jkl", option)
+    assert "is for a table, but scores were given" in said
+
+
+def test_support_counts_and_weighs_arcs():
+    networks = ((((), (0,), (0, 1)), -1.0), (((1,), (), (0, 1)), -1.0), (((), (0,), (0,)), -1.5))
+    weights = probabilities([score for _, score in networks])
+    rows = {(row.parent, row.child): row for row in arc_support(networks)}
+    assert set(rows) == {(0, 1), (1, 0), (0, 2), (1, 2)}
+    assert rows[0, 2][2:] == pytest.approx((1, 1, 1, 1))
+    assert rows[0, 1].support == pytest.approx(2 / 3)
+    assert rows[0, 1].weight == pytest.approx(weights[0] + weights[2])
+    assert rows[0, 1].adjacency_weight == rows[1, 0].adjacency_weight == pytest.approx(1)
+    assert arc_support([]) == ()
+
+
+def test_support_of_classes_adds_up_arcs_and_edges():
+    chain, collider = cpdag([(), (0,), (1,)]), cpdag([(), (0, 2), ()])
+    rows = class_support([(chain, -1.0, 3), (collider, -1.0, 1)])
+    support = {(row.parent, row.child): row for row in rows}
+    assert support.keys() == {(0, 1), (1, 2), (2, 1)}
+    assert (support[0, 1].support, support[0, 1].adjacency_support) == (0.25, 1.0)
+    assert (support[2, 1].weight, support[2, 1].adjacency_weight) == (0.5, 1.0)
+
+
+def test_the_bootstrap_is_that_of_the_python_function():
+    record = run_json("solve", TABLE, "--bootstrap", 8, "--seed", 4)["bootstrap"]
+    found = el.bootstrap(read_dataset(locate(TABLE, ".csv")), 8, seed=4)
+    assert record == found.to_dict() | {"status": "done", "arcs": found.to_records()}
+
+
+def test_options_of_the_learner_count_for_the_bootstrap():
+    words = ("--criterion", "bic", "--max-parents", 1, "--seed", 1)
+    record = run_json("solve", TABLE, "--bootstrap", 5, *words)["bootstrap"]
+    learner = partial(learn_exact, score="bic", max_parents=1)
+    table = read_dataset(locate(TABLE, ".csv"))
+    assert record["arcs"] == el.bootstrap(table, 5, learner=learner, seed=1).to_records()
+    held = run_json("solve", TABLE, "--bootstrap", 5, "--forbid", "Cancer -> Xray")["bootstrap"]
+    strengths = {(row["parent"], row["child"]): row["strength"] for row in held["arcs"]}
+    assert strengths.get(("Cancer", "Xray"), 0.0) == 0.0
+
+
+def test_ctrl_c_keeps_the_samples_that_are_done_and_a_later_call_goes_on(tmp_path):
+    words = ("solve", TABLE, "-o", tmp_path, "--json", "--bootstrap")
+    kept = tmp_path / "bootstrap.json"
+    with started(*words, 5000, start_new_session=True) as process:
+        wait_for(kept.exists)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        answer, notes = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "Traceback" not in notes
+    record = json.loads(answer)
+    assert record["status"] == "optimal"
+    assert record["bootstrap"]["status"] == "interrupted"
+    assert 1 <= record["bootstrap"]["replicates"] < 5000
+    stored = json.loads((tmp_path / "result.json").read_text())
+    assert stored["bootstrap"] == record["bootstrap"]
+    before = json.loads(kept.read_text())["bootstrap"]
+    run(*words, 2)
+    done = json.loads(kept.read_text())["bootstrap"]
+    assert all(done[k] == before[k] for k in done.keys() & before.keys())
+
+
+def test_a_bootstrap_with_missing_cells_and_without_time():
+    assert run_json("solve", "cancer-mcar", "--bootstrap", 3)["bootstrap"]["replicates"] == 3
+    none = run_json("solve", TABLE, "--bootstrap", 3, "--time-limit", 0, status=3)
+    assert none["bootstrap"]["replicates"] < 3 or none["bootstrap"]["unfinished"]
+
+
+def test_searches_over_classes_are_those_of_the_library(tmp_path):
+    words = ("--solver", "ges", "--criterion", "bic", "--bootstrap", 3)
+    record = run_json("solve", TABLE, *words, "-o", tmp_path / "x")
+    data = read_dataset(locate(TABLE, ".csv"))
+    ours = el.equivalence_search(data, el.BIC())
+    assert (record["status"], record["score"], record["gap"]) == ("heuristic", ours.score, None)
+    assert len(record["classes"]) == 1
+    assert record["bootstrap"]["replicates"] == 3
+    assert el.read_network(tmp_path / "x" / "network.bif").n_variables == data.n_variables
+    record = run_json("solve", TABLE, "--solver", "kes", "--seed", 3)
+    assert sum(each["starts"] for each in record["classes"]) == len(record["scores"])
+    assert record["score"] == max(record["scores"]) == record["classes"][0]["score"]
+    assert "'exactlearn solve' without it" in fails("solve", "cancer-mcar", "--solver", "ges")
+    assert "exactlearn solve" in fails("augment", "cancer-mcar", "--solver", "kes")
+
+
+def test_the_best_solutions_begin_with_the_answer(tables, tmp_path):
+    record = run_json("augment", tables / "holes.csv", "--best", 4, "-o", tmp_path / "out")
+    assert record["best_status"] == "optimal"
+    scores = [solution["score"] for solution in record["best"]]
+    assert len(scores) == 4
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] == pytest.approx(record["score"])
+    assert record["best"][0]["differs"] == []
+    last = (tmp_path / "out" / "trace.csv").read_text().splitlines()[-1].split(",")
+    assert [float(last[1]), float(last[2])] == pytest.approx([record["score"]] * 2)
+
+
+def test_a_start_is_a_completed_table(tables, tmp_path):
+    holes, full = (read_dataset(tables / name) for name in ("holes.csv", "full.csv"))
+    words = ("augment", tables / "holes.csv", "--start")
+    assert run_json(*words, tables / "full.csv")["status"] == "optimal"
+    row, variable = holes.missing_cells[0]
+    place = f"row {row + 1} (line {row + 2}), column '{holes.names[variable]}'"
+    assert place in fails(*words, tables / "holes.csv")
+    write_dataset(Dataset(full.codes[:5], full.names, full.states), tmp_path / "short.csv")
+    assert "5 rows" in fails(*words, tmp_path / "short.csv")
