@@ -979,40 +979,26 @@ class Missingness(Reading, Random):
     Prints the share of missing cells of each variable, the most frequent patterns of missing cells,
     tests of whether cells are missing depending on other variables (adjusted for the false
     discovery rate), the missingness graph that is learned from the table, and which method of 'fit'
-    to use, why, and what would make it wrong. That a cell is missing because of its own value
-    cannot be tested.
+    to use and why. That a cell is missing because of its own value cannot be tested.
 
-    With --missingness the table is tested against what this graph implies: an indicator must be
-    independent of every variable given its causes.
-
-    -o draws the patterns (.svg, .png, .pdf) or writes the record (.json).
+    -o writes the record (.json).
 
     Parameters
     ----------
     missingness
-        What missing cells depend on, a file or its text as in 'income <- age, income'; tested,
-        and the base of the recommendation.
-    network
-        The network whose parameters are to be estimated: whether cells seem to be missing
-        because of their own value is judged by it, and EM is slow where its cliques are large.
-    patterns
-        Patterns to print and to draw.
-    significance
-        Adjusted p-value below which a dependence counts as found.
+        What missing cells depend on, a file or its text as in 'income <- age, income'. The
+        independences that it implies are tested, and the recommendation rests on it.
     missingness_output
         Write the learned graph (.json, or text).
 
     Examples
     --------
     exactlearn missingness asia-mnar
-    exactlearn missingness asia-mnar --missingness-output graph.txt -o patterns.svg
+    exactlearn missingness asia-mnar --missingness-output graph.txt -o patterns.json
     """
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
     missingness: str | None = option(None, reads=True, metavar="GRAPH")
-    network: str | None = option(None, reads=True, metavar="NETWORK")
-    patterns: int = option(10, least=1)
-    significance: float = option(0.05, above=0, most=1)
     missingness_output: Path | None = option(None, writes=True, metavar="FILE")
 
 
