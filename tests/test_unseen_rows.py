@@ -36,7 +36,7 @@ STAGES = {
     "solve with missing cells": ("solve missing.csv", NETWORK),
     "solve by BIC": ("solve whole.csv --criterion bic", NETWORK),
     "augment": ("augment missing.csv --method t-local", NETWORK),
-    "impute": ("impute missing.csv --mode posterior", NETWORK),
+    "impute": ("impute missing.csv --method posterior", NETWORK),
     "fit by EM": ("fit NAME missing.csv", NETWORK),
     "fit by counts": ("fit NAME whole.csv --method complete", NETWORK),
     "compile": ("compile solved.bif", GRAPH),

@@ -36,8 +36,8 @@ from exactlearn.commands.sections import (
 )
 from exactlearn.errors import OptionError
 
-MODES = ("stacked", "averaged", "posterior", "mpe", "multiple", "augmentation", "mode")
-"""Modes of an imputer, as in :mod:`exactlearn.imputation.imputer`."""
+METHODS = ("stacked", "averaged", "posterior", "mpe", "multiple", "augmentation", "mode")
+"""Methods of an imputer, as in :mod:`exactlearn.imputation.imputer`."""
 
 SizeName = Literal["effective", "representational"]
 FitMethod = Literal[
@@ -272,7 +272,7 @@ class Imputing(IncompleteLearning):
 
     groups: ClassVar = {"Search": "learner networks missingness"}
 
-    learner: LearnerName | None = option(None)
+    learner: LearnerName | None = option(None, in_files=True)
     networks: int = option(6, least=1)
     missingness: MissingnessName | None = option(None)
     ess: float | Literal["auto"] = with_default(IncompleteLearning, "ess", 10.0)
@@ -293,7 +293,7 @@ class Impute(Imputing):
 
     Parameters
     ----------
-    mode
+    method
         stacked: each cell's most probable state by averaged networks, logistic regressions, a
         forest and a mixture together, weighted by how well they predict cells hidden on
         purpose; averaged: the same by the mean over several networks; posterior: by one
@@ -311,21 +311,25 @@ class Impute(Imputing):
     Examples
     --------
     exactlearn impute asia-mnar -o completed.csv
-    exactlearn impute asia-mnar --network asia --mode multiple --draws 3 -o draws
+    exactlearn impute asia-mnar --network asia --method multiple --draws 3 -o draws
     """
 
     written_in_run = "imputed"
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
-    mode: str | None = option(None, choices=RegistryNames("imputation.methods", "METHODS", MODES))
-    network: str | None = option(None, reads=True, metavar="NETWORK")
-    train: str | None = option(None, reads=True, metavar="TRAIN.csv")
-    draws: int = option(5, least=1)
+    method: str | None = option(
+        None, choices=RegistryNames("imputation.methods", "METHODS", METHODS)
+    )
+    network: str | None = option(
+        None, reads=True, metavar="NETWORK", only="method=posterior|mpe|multiple|None"
+    )
+    train: str | None = option(None, reads=True, metavar="TRAIN.csv", excludes=("network",))
+    draws: int = option(5, least=1, only="method=multiple")
 
     @property
-    def chosen_mode(self) -> str:
-        """The mode, where none is named the default."""
-        return self.mode or ("stacked" if self.network is None else "posterior")
+    def chosen_method(self) -> str:
+        """The method, where none is named the default."""
+        return self.method or ("stacked" if self.network is None else "posterior")
 
 
 @dataclass(frozen=True, kw_only=True)

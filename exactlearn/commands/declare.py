@@ -174,7 +174,8 @@ class Declared:
             key, _, values = about.only.partition("=")
             found = str(getattr(self, key)) if key else ""
             if key and (found not in values.split("|") if values else not self.is_given(key)):
-                needed = f"--{_dashed(key)} {values}".rstrip().replace("|", " or ")
+                known = " or ".join(value for value in values.split("|") if value != "None")
+                needed = f"--{_dashed(key)} {known}".rstrip()
                 raise OptionError(f"{flag} is for {needed}: give both, or leave it out")
 
     def is_given(self, name: str) -> bool:

@@ -65,7 +65,7 @@ def test_posteriors_for_which_no_time_is_left_are_left_out(monkeypatch) -> None:
 
 
 def test_impute_gives_the_ratio_of_the_probabilities() -> None:
-    record = run_json("impute", "cancer-mcar", "--mode", "posterior", "--ess", 1)
+    record = run_json("impute", "cancer-mcar", "--method", "posterior", "--ess", 1)
     for cell in record["completion"]:
         p = cell["probability"]
         assert cell["next_best"] != cell["value"]

@@ -92,7 +92,7 @@ LEARNERS = [
     ("solve", "cancer-mcar-complete"),
     ("augment", "cancer-mcar", "--method", "t-local", "--starts", 2),
     ("augment", "cancer-mcar-complete"),
-    ("impute", "cancer-mcar", "--mode", "augmentation"),
+    ("impute", "cancer-mcar", "--method", "augmentation"),
 ]
 
 

@@ -160,7 +160,7 @@ USAGE = [
     "compare part.csv --methods none",
     "learn-pdg part.csv --method none",
     "missingness cancer.bif",
-    "impute part.csv --mode none",
+    "impute part.csv --method none",
     "graph hard.jkl",
     "report absent",
 ]

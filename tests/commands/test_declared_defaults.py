@@ -27,7 +27,7 @@ LEARNING = imputation.Learning()
 
 
 def test_names():
-    assert declarations.MODES == imputation.MODES
+    assert declarations.METHODS == imputation.MODES
     assert get_args(imputation.Learner) == get_args(sections.LearnerName)
     assert get_args(imputation.Missingness) == get_args(sections.MissingnessName)
     assert get_args(declarations.SizeName) == SIZES
@@ -47,7 +47,7 @@ def test_numbers():
 
 
 def test_defaults_of_impute():
-    assert Impute(source="x").chosen_mode == imputation.Imputer.mode
+    assert Impute(source="x").chosen_method == imputation.Imputer.mode
     assert Impute.draws == imputation.Imputer.draws
     assert Impute.missingness == LEARNING.missingness
     assert Impute.ess == ESS

@@ -17,7 +17,7 @@ QUICK = {
     "fit": ["cancer", "cancer-mcar"],
     "learn-nb": ["cancer-mcar", "--components", "2"],
     "augment": ["cancer-mcar", *T_LOCAL],
-    "impute": ["cancer-mcar", "--mode", "posterior"],
+    "impute": ["cancer-mcar", "--method", "posterior"],
     "missingness": ["cancer-mcar"],
     "compile": ["cancer"],
     "learn-pdg": ["cancer-mcar-complete", "--size-weight", "0.3"],

@@ -14,7 +14,7 @@ COMMANDS = [
     ("solve", "asia-mnar-complete", "--solver", "kes", "--restarts", 3, "--seed", 5),
     ("solve", "asia-mnar-complete", "--best", 3, "--max-parents", 2),
     ("augment", "cancer-mcar", "--method", "t-local", "--starts", 2, "--seed", 1),
-    ("impute", "cancer-mcar", "--mode", "multiple", "--draws", 2, "--seed", 1),
+    ("impute", "cancer-mcar", "--method", "multiple", "--draws", 2, "--seed", 1),
     ("compare", "cancer-mcar", "--methods", "mode,t-local", "--hide", "mcar:0.1", "--repeat", 2),
     ("fit", "cancer", "cancer-mcar", "--starts", 2, "--seed", 3),
     ("compile", "asia"),

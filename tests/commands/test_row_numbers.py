@@ -51,8 +51,8 @@ def test_a_row_without_a_line_has_its_index():
     [
         ("augment", "--method", "t-local"),
         ("augment", "--method", "t-local", "--profile"),
-        ("impute", "--mode", "mode"),
-        ("impute", "--mode", "posterior"),
+        ("impute", "--method", "mode"),
+        ("impute", "--method", "posterior"),
     ],
     ids=str,
 )

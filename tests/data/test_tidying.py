@@ -83,7 +83,7 @@ def test_a_file_is_read_as_the_frame_but_for_its_index(tmp_path):
     [
         ["solve", "{}", "--ess", "1"],
         ["solve", "{}", "--ess", "1", "--bootstrap", "2"],
-        ["impute", "{}", "--mode", "mode"],
+        ["impute", "{}", "--method", "mode"],
         ["augment", "{}", "--method", "t-local", "--starts", "1", "--max-parents", "1"],
     ],
 )
