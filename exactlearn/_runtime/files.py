@@ -70,9 +70,7 @@ def read_lines(path: Path) -> bytes:
     return _lines(path, read_bytes(path), 0)
 
 
-def line_blocks(
-    path: Path, size: int, start: int = 0, stop: int | None = None, line: int = 0
-) -> Iterator[tuple[int, bytes]]:
+def line_blocks(path: Path, size: int) -> Iterator[tuple[int, bytes]]:
     """Yield a text in blocks of whole lines, with the number of lines before each block.
 
     Parameters
@@ -81,54 +79,23 @@ def line_blocks(
         The file, in UTF-8, compressed by gzip or not, of any size.
     size
         Bytes of a block; a longer line is one block.
-    start, stop
-        Where the lines begin that are read, by their bytes in a file that is not compressed.
-    line
-        Number of lines before them.
 
     Raises
     ------
     OptionError, FormatError
         As :func:`read_lines`.
     """
+    line = 0
     with _readable(path), path.open("rb") as file:
         is_packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         content = gzip.GzipFile(fileobj=file) if is_packed else file
-        content.seek(max(0, start - 1))
-        if start:
-            content.readline()
-        while stop is None or content.tell() < stop:
-            data = content.read(size if stop is None else min(size, stop - content.tell()))
+        while data := content.read(size):
             if not data.endswith(b"\n"):
                 data += content.readline(_limit(_LARGEST_PLAIN))
-            if not data:
-                return
             data = _lines(path, data, line)
             yield line, data
             line += data.count(b"\n")
-
-
-def line_starts(path: Path, size: int) -> list[tuple[int, int | None, int]]:
-    """Return where to cut a text into parts of a size, as the last arguments of `line_blocks`.
-
-    A compressed file is one part.
-    """
-    import numpy as np  # most readers of text need none
-
-    with _readable(path), path.open("rb") as file:
-        if file.read(2) == b"\x1f\x8b":
-            return [(0, None, 0)]
-        file.seek(0)
-        starts, line = [], 0
-        while data := file.read(size) + file.readline():
-            starts.append((file.tell() - len(data), line))
-            # Comparing all bytes is ten times as fast as finding one line end after the other.
-            line += int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
-            if b"\r" in data:
-                line += data.count(b"\r") - data.count(b"\r\n")
-    stops = [*(start for start, _ in starts[1:]), None]
-    return [(start, stop, line) for (start, line), stop in zip(starts, stops, strict=True)]
 
 
 def place(source: str | os.PathLike[str], text: str, at: int) -> str:

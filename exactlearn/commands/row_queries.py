@@ -17,7 +17,6 @@ from exactlearn.commands.answer import Answer
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.pipeline import load
 from exactlearn.commands.sections import Reading
-from exactlearn.data.coding import generated_names
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
 from exactlearn.formats.table import read_table
@@ -41,8 +40,8 @@ def read_cases(source: Path, reading: Reading, model: Model, output: Output) -> 
         When the file cannot be read.
     """
     path = locate(source, ".csv")
-    text = read_table(path, header=reading.header, separator=reading.separator)
-    names = reading.names or text.names or generated_names(len(text.columns))
+    (text,) = read_table(path, reading.header, reading.separator)
+    names = reading.names or [column.name for column in text.columns]
     kept = set(names) - {*reading.drop, *reading.discretise, reading.weights}
     states = {
         name: own for name, own in zip(model.names, model.states, strict=True) if name in kept

@@ -7,13 +7,12 @@ memory is that of the distinct rows. Every function of this package takes such a
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import SearchControl
@@ -22,7 +21,7 @@ from exactlearn._runtime.row_table import WeightedRows
 from exactlearn.data.codes import LARGEST, MISSING, code_type
 from exactlearn.data.coding import check_known, code_columns, read_missing
 from exactlearn.data.dataset import Dataset, as_dataset
-from exactlearn.data.labels import Column, Place, drop_hint, ordered
+from exactlearn.data.labels import Column, LabelledRows, drop_hint, ordered
 from exactlearn.data.tidying import (
     Unusable,
     refusal_of,
@@ -58,31 +57,6 @@ _BINS = "'<=2.5' and '>2.5'"
 BLOCK_BYTES = 2**24
 """Bytes of a file that are in memory at once."""
 
-PART_BLOCKS = 4
-"""Blocks of a part of a file that one worker of a cluster reads."""
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledRows:
-    """A block of rows, not yet coded.
-
-    Parameters
-    ----------
-    columns
-        Columns of labels.
-    weights
-        Weight of each row, or ``None``.
-    place
-        Returns where a column, or one of its cells in the block, stands.
-    listed
-        States that the source itself declares of its columns.
-    """
-
-    columns: Sequence[Column]
-    weights: NDArray[np.float64] | None
-    place: Place
-    listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Blocks(Displayed, shown="sources variables states"):
@@ -91,11 +65,9 @@ class Blocks(Displayed, shown="sources variables states"):
     Parameters
     ----------
     read
-        Yields the blocks of a part of the source, given the arguments that name it.
+        Yields the blocks of a source, given the arguments that name it.
     sources
         The arguments of each source, such as a file.
-    split
-        Returns the arguments of smaller parts of the sources, for the workers of a cluster.
     states
         Declared states, by variable. The states of others are found in a first pass.
     missing
@@ -122,7 +94,6 @@ class Blocks(Displayed, shown="sources variables states"):
 
     read: Callable[..., Iterator[LabelledRows]]
     sources: tuple[tuple[Any, ...], ...]
-    split: Callable[[], Sequence[tuple[Any, ...]]]
     states: Mapping[str, Sequence[str]]
     missing: Sequence[str]
     variables: tuple[str, ...] | None = None
@@ -138,12 +109,12 @@ class Blocks(Displayed, shown="sources variables states"):
             yield from blocks.part(*map(clusters.computed, source))
 
     def part(self, *source: Any) -> Iterator[Dataset]:
-        """Yield the blocks of one source, or of a part of it, until the search is over."""
+        """Yield the blocks of one source, until the search is over."""
         control = SearchControl.within()
         for rows in self.read(*source):
             yield self._coded(rows)
             if self.on_rows is not None:
-                self.on_rows(len(rows.columns[0].codes))
+                self.on_rows(len(rows.lines))
             if control.is_over:
                 return
 
@@ -210,7 +181,7 @@ class _FoundStates:
 
     def add(self, rows: LabelledRows) -> None:
         """Add the labels of a block."""
-        self.rows += len(rows.columns[0].codes)
+        self.rows += len(rows.lines)
         names = [column.name for column in rows.columns]
         self.names = self.names or tuple(names)
         check_known(
@@ -335,7 +306,7 @@ def _found(blocks: Blocks, *source: Any) -> _FoundStates:
 
 
 def _results(blocks: Blocks, function: Callable[..., S], client: Any) -> Iterator[S]:
-    """Yield what a function of the blocks returns for each source, or each part on a cluster.
+    """Yield what a function of the blocks returns for each source.
 
     Parameters
     ----------
@@ -344,13 +315,13 @@ def _results(blocks: Blocks, function: Callable[..., S], client: Any) -> Iterato
     function
         Takes the blocks and the arguments of a source; a cluster imports it by its name.
     client
-        The client of a cluster, which merges results of several parts in a row; if any.
+        The client of a cluster, which merges results of several sources in a row; if any.
     """
     if client is None:
         yield from clusters.results(partial(function, blocks), blocks.sources, _merged)
         return
-    bare, parts = replace(blocks, on_rows=None, sources=()), blocks.split()
-    for result in clusters.results(partial(function, bare), parts, _merged, client):
+    bare = replace(blocks, on_rows=None, sources=())
+    for result in clusters.results(partial(function, bare), blocks.sources, _merged, client):
         if blocks.on_rows is not None:
             blocks.on_rows(result.rows)
         yield result

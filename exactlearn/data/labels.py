@@ -4,15 +4,16 @@ States are ordered as numbers or bins if all are such, else as text.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime import arguments
-from exactlearn.data.codes import MISSING, SMALL
+from exactlearn.data.codes import MISSING, SMALL, row_place
 from exactlearn.data.discretisation import interval, interval_start
 from exactlearn.errors import OptionError, as_written, did_you_mean
 
@@ -48,6 +49,45 @@ class Column:
     def first_row(self, label: str) -> int:
         """Return the first row that has a label."""
         return int(np.flatnonzero(self.codes == self.labels.index(label))[0])
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Rows of a file, or of a part of a frame, not yet coded.
+
+    Parameters
+    ----------
+    source
+        The file, for messages.
+    columns
+        Columns of labels, with their names.
+    lines
+        Where each row stands in the file, shape (rows,).
+    named
+        Whether the names are the file's own.
+    unit
+        What ``lines`` counts: lines from 1, or rows from 0.
+    listed
+        States that the file itself declares of its columns.
+    weights
+        Weight of each row, or ``None``.
+    """
+
+    source: Path
+    columns: Sequence[Column]
+    lines: NDArray[np.int64]
+    named: bool = True
+    unit: str = "line"
+    listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    weights: NDArray[np.float64] | None = None
+
+    def place(self, name: str, row: int | None) -> str:
+        """Return the place of a column, or of one of its cells, for messages."""
+        if row is None:
+            return f"{self.source}, column {name!r}"
+        line = int(self.lines[row])
+        where = f"line {line}" if self.unit == "line" else row_place(line)
+        return f"{self.source}, {where}, column {name!r}"
 
 
 def label_of(value: object) -> str:

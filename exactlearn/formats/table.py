@@ -1,8 +1,8 @@
 """Tables as text or Parquet: one row per case, one column per variable."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -20,33 +20,58 @@ from exactlearn._runtime.arguments import (
 )
 from exactlearn._runtime.files import suffix_of
 from exactlearn.data import MISSING_SYMBOLS
-from exactlearn.data.blocks import LabelledRows
 from exactlearn.data.codes import repeated
-from exactlearn.data.coding import by_name, check_known, code_columns, generated_names
+from exactlearn.data.coding import by_name, check_known, code_columns
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.data.labels import Column
+from exactlearn.data.labels import Column, LabelledRows
 from exactlearn.errors import DataError, FormatError, OptionError, as_written
-from exactlearn.formats.delimited import DELIMITED, SEPARATORS
-from exactlearn.formats.parquet import PARQUET
-from exactlearn.formats.raw_table import RawTable, TableFormat
+from exactlearn.formats.delimited import SEPARATORS, quoted, read_delimited, write_delimited
+from exactlearn.formats.parquet import read_parquet, write_parquet
 from exactlearn.instances import locate
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """A file format of tables.
+
+    Parameters
+    ----------
+    read
+        Yields the rows of a file, given whether its first line holds names, its separator
+        (``None``: to be found out), and the bytes of a block (``None``: all rows are one block);
+        a format without these ignores them.
+    write
+        Writes a table: the dataset, the names of its columns (the last one that of the weights,
+        if it has weights), the file, and the symbol of a missing cell.
+    require_label
+        Raises a `DataError` for a name or state that the format cannot keep.
+    """
+
+    read: Callable[[Path, bool, str | None, int | None], Iterator[LabelledRows]]
+    write: Callable[[Dataset, Sequence[str], Path, str], None]
+    require_label: Callable[[str], object] = str
+
+
+DELIMITED = TableFormat(read_delimited, write_delimited, quoted)
 
 FORMATS: dict[str, TableFormat] = {
     **dict.fromkeys(SEPARATORS, DELIMITED),
-    ".parquet": PARQUET,
+    ".parquet": TableFormat(read_parquet, write_parquet),
 }
 """Formats by the suffix of the file; a file of another suffix is read as delimited text."""
 
 
-def read_table(path: Path, *, header: bool = True, separator: str | None = None) -> RawTable:
-    """Return the cells of a table, not yet coded.
+def read_table(
+    path: Path, header: bool = True, separator: str | None = None, size: int | None = None
+) -> Iterator[LabelledRows]:
+    """Yield the cells of a table, not yet coded: all, or blocks of some bytes.
 
     Raises
     ------
     FormatError, OptionError, MissingExtraError
         As :func:`read_dataset`.
     """
-    return FORMATS.get(suffix_of(path), DELIMITED).read(path, header, separator)
+    yield from FORMATS.get(suffix_of(path), DELIMITED).read(path, header, separator, size)
 
 
 @checked_arguments(
@@ -128,7 +153,7 @@ def read_dataset(
     >>> el.read_dataset("asia-mnar", drop="xray").names
     ('asia', 'tub', 'smoke', 'lung', 'bronc', 'either', 'dysp')
     """
-    text = read_table(locate(path, ".csv"), header=header, separator=separator)
+    (text,) = read_table(locate(path, ".csv"), header, separator)
     rows = labelled_rows(text, names=names, drop=drop, weights=weights, missing=missing)
     known = [column.name for column in rows.columns]
     states, rules = by_name(states, "states", known), by_name(discretise, "discretise", known)
@@ -146,7 +171,7 @@ def read_dataset(
 
 
 def labelled_rows(
-    text: RawTable,
+    text: LabelledRows,
     *,
     names: Sequence[str] | None,
     drop: Iterable[str],
@@ -168,14 +193,22 @@ def labelled_rows(
     known = [column.name for column in columns]
     left_out = set(names_of(drop, "drop", known))
     check_known("the column to drop is", sorted(left_out), known)
-    columns = [column for column in columns if column.name not in left_out]
-    (weights,) = [None] if weights is None else names_of(weights, "weights", known)
-    columns, row_weights = _without_weights(text, columns, weights)
+    row_weights = None
+    if weights is not None:
+        (weights,) = names_of(weights, "weights", known)
+        check_known("weights are asked of", [weights], [n for n in known if n not in left_out])
+        row_weights = _weights(text, columns[known.index(weights)])
+    columns = [column for column in columns if column.name not in {*left_out, weights}]
     if not columns:
-        raise OptionError(f"{text.path}: no column is left of {', '.join(map(repr, known[:12]))}")
+        raise OptionError(f"{text.source}: no column is left of {', '.join(map(repr, known[:12]))}")
     # A column's own list of states goes by its name in the file.
-    listed = {} if names else _listed(text, columns, missing)
-    return LabelledRows(columns, row_weights, text.place, listed)
+    listed = {
+        column.name: [s for s in dict.fromkeys(text.listed[column.name]) if s not in missing]
+        for column in columns
+        if column.name in text.listed and not names
+    }
+    listed = {name: own for name, own in listed.items() if len(own) > 1}
+    return replace(text, columns=columns, weights=row_weights, listed=listed)
 
 
 @checked_arguments(missing=as_text, weights=as_text)
@@ -233,72 +266,43 @@ def write_dataset(
     FORMATS[suffix].write(dataset, header, Path(path), missing)
 
 
-def _listed(
-    text: RawTable, columns: Sequence[Column], missing: Sequence[str]
-) -> dict[str, list[str]]:
-    """Return the states that the file itself declares of the columns that are kept."""
-    listed = {
-        column.name: [s for s in dict.fromkeys(text.states[column.name]) if s not in missing]
-        for column in columns
-        if column.name in text.states
-    }
-    return {name: own for name, own in listed.items() if len(own) > 1}
-
-
-def _named(text: RawTable, given: Sequence[str] | None) -> list[Column]:
+def _named(text: LabelledRows, given: Sequence[str] | None) -> list[Column]:
     """Return the columns with their names, checked."""
-    count = len(text.columns)
-    names = given or text.names or generated_names(count)
+    count, source = len(text.columns), text.source
+    names = given or [column.name for column in text.columns]
     if len(names) != count:
-        raise OptionError(f"{text.path}: {len(names)} names for {count} columns; give one each")
+        raise OptionError(f"{source}: {len(names)} names for {count} columns; give one each")
     first = f"if the first line is a row, read with {as_written('header', False)}"
     # One column without a name is refused, or left out, with the others that are no variables.
     unnamed = [str(position) for position, name in enumerate(names, 1) if not name]
     if len(unnamed) > 1:
         raise FormatError(
-            f"{text.path}: columns {', '.join(unnamed)} of {count} have no name; name them; {first}"
+            f"{source}: columns {', '.join(unnamed)} of {count} have no name; name them; {first}"
         )
-    if given and text.names:
-        columns = zip(text.names, text.columns, strict=True)
-        if 2 * sum(head in column.labels for head, column in columns) > count:
-            raise FormatError(
-                f"{text.path}: the names would replace a row: most fields of the first "
-                f"line are also values below it; {first}"
-            )
-    if twice := repeated(names):
+    repeats = sum(column.name in column.labels for column in text.columns)
+    if given and text.named and 2 * repeats > count:
         raise FormatError(
-            f"{text.path}: {_times(twice, names)}; rename them"
-            f"{'; ' + first if text.names and given is None else ''}"
+            f"{source}: the names would replace a row: most fields of the first "
+            f"line are also values below it; {first}"
+        )
+    if twice := repeated(names):
+        places = [str(k) for k, name in enumerate(names, 1) if name == twice[0]]
+        more = f" (and {len(twice) - 1} more names)" if len(twice) > 1 else ""
+        raise FormatError(
+            f"{source}: {len(places)} columns, {', '.join(places[:12])}, are all named "
+            f"{twice[0]!r}{more}; rename them{'' if given else '; ' + first}"
         )
     return [replace(column, name=name) for column, name in zip(text.columns, names, strict=True)]
 
 
-def _times(twice: Sequence[str], names: Sequence[str]) -> str:
-    name = twice[0]
-    places = [str(k) for k, other in enumerate(names, 1) if other == name]
-    more = f" (and {len(twice) - 1} more names)" if len(twice) > 1 else ""
-    if len(places) > 12:
-        return f"{len(places)} columns, first {', '.join(places[:12])}, are named {name!r}{more}"
-    return f"columns {', '.join(places[:-1])} and {places[-1]} are all named {name!r}{more}"
-
-
-def _without_weights(
-    text: RawTable, columns: list[Column], name: str | None
-) -> tuple[list[Column], NDArray[np.float64] | None]:
-    """Take the column of weights out of the others."""
-    if name is None:
-        return columns, None
-    check_known("weights are asked of", [name], [column.name for column in columns])
-    column = next(column for column in columns if column.name == name)
+def _weights(text: LabelledRows, column: Column) -> NDArray[np.float64]:
     weights: NDArray[np.float64] = column.numbers()[column.codes]
-    bad = np.flatnonzero(~(weights >= 0))
-    if len(bad):
-        row = int(bad[0])
+    for row in np.flatnonzero(~(weights >= 0))[:1].tolist():
         raise DataError(
-            f"{text.place(name, row)}: "
+            f"{text.place(column.name, row)}: "
             f"{column.labels[column.codes[row]]!r} is no weight; expected a number, 0 or more"
         )
-    return [other for other in columns if other is not column], weights
+    return weights
 
 
 def require_names(dataset: Dataset, path: Path) -> None:

@@ -1,7 +1,7 @@
 """Tables of any length from files, folders of files or Dask frames, in blocks of rows."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from glob import glob, has_magic
 from pathlib import Path
@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 
 from exactlearn._runtime.arguments import as_labels, as_names, as_states, checked_arguments
-from exactlearn._runtime.files import suffix_of
 from exactlearn.data import MISSING_SYMBOLS
-from exactlearn.data.blocks import BLOCK_BYTES, PART_BLOCKS, Blocks, LabelledRows
+from exactlearn.data.blocks import BLOCK_BYTES, Blocks
 from exactlearn.data.coding import check_options, labelled_column
-from exactlearn.data.labels import label_of
+from exactlearn.data.labels import LabelledRows, label_of
 from exactlearn.errors import OptionError
-from exactlearn.formats.delimited import DELIMITED
-from exactlearn.formats.raw_table import WHOLE, RawTable
-from exactlearn.formats.table import FORMATS, labelled_rows
+from exactlearn.formats.table import labelled_rows, read_table
 
 
 @checked_arguments(
@@ -84,27 +81,18 @@ def read_blocks(
     if block_bytes < 1:
         raise OptionError(f"{block_bytes} bytes of a block: expected 1 or more")
     check_options(states or {}, missing, {})
-    options: dict[str, Any] = {
-        "names": names,
-        "drop": tuple(drop),
-        "weights": weights,
-        "missing": tuple(missing),
-    }
     sources: tuple[tuple[Any, ...], ...]
+    read: Callable[..., Iterator[LabelledRows]]
     if hasattr(source, "to_delayed"):
         if separator is not None or not header:
             raise OptionError("header, separator: a Dask frame has columns; leave them out")
-        sources = tuple(enumerate(source.to_delayed()))
-        read, split = partial(_frame_rows, **options), partial(tuple, sources)
+        sources, read = tuple(enumerate(source.to_delayed())), _frame_rows
     else:
-        files = table_files(source)
-        sources = tuple((file, WHOLE) for file in files)
-        read = partial(_file_rows, header, separator, block_bytes, **options)
-        split = partial(_parts, files, PART_BLOCKS * block_bytes)
+        sources = tuple((file, header, separator, block_bytes) for file in table_files(source))
+        read = read_table
     return Blocks(
-        read,
+        partial(_kept_rows, read, names=names, drop=tuple(drop), weights=weights, missing=missing),
         sources,
-        split,
         {str(name): own for name, own in (states or {}).items()},
         tuple(missing),
         None if variables is None else tuple(map(str, variables)),
@@ -142,35 +130,23 @@ def table_files(source: Any) -> list[Path]:
     return files
 
 
-def _parts(files: Sequence[Path], size: int) -> tuple[tuple[Any, ...], ...]:
-    """Return the parts of files for the workers of a cluster."""
-    return tuple(
-        (file, part)
-        for file in files
-        for part in FORMATS.get(suffix_of(file), DELIMITED).parts(file, size)
-    )
-
-
-def _file_rows(
-    header: bool, separator: str | None, size: int, path: Path, part: Any, **options: Any
+def _kept_rows(
+    read: Callable[..., Iterator[LabelledRows]], *source: Any, **options: Any
 ) -> Iterator[LabelledRows]:
-    """Yield the blocks of a part of a file."""
-    form = FORMATS.get(suffix_of(path), DELIMITED)
-    for raw in form.read_blocks(path, header, separator, size, part):
-        yield labelled_rows(raw, **options)
+    """Yield the columns that are kept of the blocks of a source."""
+    for rows in read(*source):
+        yield labelled_rows(rows, **options)
 
 
-def _frame_rows(number: int, frame: Any, **options: Any) -> Iterator[LabelledRows]:
+def _frame_rows(number: int, frame: Any) -> Iterator[LabelledRows]:
     """Yield the rows of a partition of a Dask frame."""
-    names = tuple(map(str, frame.columns))
-    series = {name: frame.iloc[:, j] for j, name in enumerate(names)}
-    columns = tuple(labelled_column(name, own) for name, own in series.items())
+    series = [(str(name), frame.iloc[:, j]) for j, name in enumerate(frame.columns)]
+    columns = [labelled_column(name, own) for name, own in series]
     listed = {
         name: [label_of(category) for category in own.cat.categories]
-        for name, own in series.items()
+        for name, own in series
         if hasattr(own, "cat")
     }
-    rows = np.arange(len(frame))
-    if len(rows):
-        where = Path(f"partition {number}")
-        yield labelled_rows(RawTable(where, names, columns, rows, "row", listed), **options)
+    if len(frame):
+        where, rows = Path(f"partition {number}"), np.arange(len(frame))
+        yield LabelledRows(where, columns, rows, unit="row", listed=listed)

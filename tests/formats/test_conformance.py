@@ -12,14 +12,13 @@ import pytest
 
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.labels import Column
+from exactlearn.data.labels import Column, LabelledRows
 from exactlearn.errors import ExactlearnError, OptionError
 from exactlearn.formats import Format, graph_file, models, scores, table, written_suffixes
 from exactlearn.formats.graph_file import read_graph, write_graph
 from exactlearn.formats.models import read_model, write_model
-from exactlearn.formats.raw_table import RawTable, TableFormat
 from exactlearn.formats.scores import read_scores, write_scores
-from exactlearn.formats.table import read_dataset, write_dataset
+from exactlearn.formats.table import TableFormat, read_dataset, write_dataset
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BDeu
@@ -209,10 +208,10 @@ def refuse(*_: object) -> None:
 
 
 def test_a_table_format_is_one_entry(tmp_path, monkeypatch):
-    def read(path, header, separator):
+    def read(path, header, separator, size):
         cells = np.array([line.split("/") for line in path.read_text().split()])
         columns = [Column(name, *np.unique(own, return_inverse=True)) for name, *own in cells.T]
-        return RawTable(path, tuple(cells[0]), tuple(columns), np.arange(1, len(cells)))
+        yield LabelledRows(path, columns, np.arange(1, len(cells)))
 
     def write(dataset, names, path, missing):
         rows = [[(*own, missing)[k] for own, k in zip(dataset.states, row, strict=True)]

@@ -71,7 +71,7 @@ def test_options_hold_for_parquet(read):
         (
             pa.Table.from_arrays([pa.array([1, 2]), pa.array([3, 4])], ["a", "a"]),
             FormatError,
-            "columns 1 and 2 are all named 'a'",
+            "2 columns, 1, 2, are all named 'a'",
         ),
         ({"a": ["x", "x"]}, DataError, "t.parquet, column 'a': constant"),
     ],

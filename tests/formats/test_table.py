@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from exactlearn._runtime.files import atomic_write
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, FormatError, OptionError
-from exactlearn.formats import delimited
-from exactlearn.formats.delimited import fields_per_line, plain_fields_per_line
+from exactlearn.formats.delimited import read_delimited
 from exactlearn.formats.table import read_dataset, write_dataset
 from tests.strategies import awkward_names, datasets
 
@@ -45,44 +44,30 @@ def test_round_trip_is_exact(suffix, tmp_path_factory, table, data):
     assert read_dataset(path, missing=[missing], states=declared(table)) == table
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.text(alphabet='ab,; \t\n"', max_size=40), st.booleans())
-def test_lines_are_counted_as_by_the_plain_definition(text, runs):
-    text = text.replace('"', "")
-    separator = " " if runs else ","
-    data = np.frombuffer(text.encode(), np.uint8)
-    lines = text.split("\n")
-    plain = [
-        0 if not line.strip(" \t") else len(line.split() if runs else line.split(separator))
-        for line in lines
-    ]
-    for count in (fields_per_line, fields_per_line.py_func):
-        assert count(data, ord(separator), runs).tolist() == plain
-    assert plain_fields_per_line(text, "whitespace" if runs else separator) == plain
-
-
-def cells_or_message(path, separator):
-    try:
-        raw = delimited.read_delimited(path, False, separator)
-    except FormatError as error:
-        return str(error)
-    texts = [[column.labels[code].strip() for code in column.codes] for column in raw.columns]
-    assert all(list(column.labels) == sorted(column.labels) for column in raw.columns)
-    return texts, raw.lines.tolist()
-
-
 @pytest.mark.parametrize("separator", [",", "\t", "whitespace"])
 @settings(deadline=None, max_examples=100)
-@given(rows=st.lists(st.text(alphabet='abé,,; \t\r"', max_size=8), max_size=5))
-def test_small_and_large_files_are_read_alike(separator, tmp_path_factory, rows):
-    path = tmp_path_factory.mktemp("sizes") / "d.csv"
-    path.write_text("\n".join(rows), newline="")
-    found = []
-    for small in (2**19, 0):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(delimited, "_SMALL", small)
-            found.append(cells_or_message(path, separator))
-    assert found[0] == found[1]
+@given(text=st.text(alphabet="abé,,; \t\r\n\n", max_size=40))
+def test_cells_are_those_of_the_plain_definition(separator, tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("plain") / "d.csv"
+    path.write_text(text, newline="")
+    runs = separator == "whitespace"
+    blanks = " \t".replace(separator, "")
+    lines = dict(enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1))
+    plain = {
+        number: [field.strip(" ") for field in line.split(None if runs else separator)]
+        for number, line in lines.items()
+        if line.strip(blanks)
+    }
+    first = next(iter(plain), 0)
+    odd = [number for number, row in plain.items() if len(row) != len(plain[first])]
+    if odd or not plain:
+        with pytest.raises(FormatError, match=f"line {odd[0]}:" if odd else "the file is empty"):
+            list(read_delimited(path, False, separator))
+        return
+    (rows,) = read_delimited(path, False, separator)
+    columns = [[column.labels[k].strip(" ") for k in column.codes] for column in rows.columns]
+    assert [list(row) for row in zip(*columns, strict=True)] == list(plain.values())
+    assert rows.lines.tolist() == list(plain)
 
 
 NAMES = ("smoke", "lung")
@@ -188,15 +173,6 @@ def test_star_spares_columns_with_few_values(read):
 NUMBERS = "id,x\n" + "".join(f"{k},{k % 2}\n" for k in range(30))
 
 
-def test_a_wide_table_is_read_as_a_narrow_one(read, monkeypatch):
-    text = "".join(",".join(f"{k % 3}{row}" for k in range(40)) + "\n" for row in "abxab")
-    narrow = read(text, header=False)
-    monkeypatch.setattr("exactlearn.formats.delimited._WIDE", 39)
-    wide = read(text, header=False)
-    assert wide.states == narrow.states
-    assert wide.codes.tolist() == narrow.codes.tolist()
-
-
 def test_weights_whose_scores_overflow_are_refused(read):
     with pytest.raises(DataError, match=r"row 1 \(index 0\): weight 1e.308, .*divide the weights"):
         read("a,w\n0,1e308\n1,1e308\n", weights="w")
@@ -226,12 +202,12 @@ REFUSALS = {
     "Excel": (b"PK\x03\x04\0\0", {}, FormatError, "a zip or Excel file"),
     "binary": (b"a,b\n1,\0\n", {}, FormatError, "line 2: a zero byte"),
     "damaged gzip": (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], {}, FormatError, "damaged gzip"),
-    "twice": ("a,b,a\n1,2,3\n", {}, FormatError, "columns 1 and 3 are all named 'a'"),
+    "twice": ("a,b,a\n1,2,3\n", {}, FormatError, "2 columns, 1, 3, are all named 'a'"),
     "twice and again": (
         ",".join("a" * 2000) + "\n" + ",".join("1" * 2000) + "\n",
         {},
         FormatError,
-        "2000 columns, first 1, 2, 3, .*, 12, are named 'a'",
+        "2000 columns, 1, 2, 3, .*, 12, are all named 'a'",
     ),
     "long rule": (
         "a\n1\n2\n",
