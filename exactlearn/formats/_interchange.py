@@ -1,4 +1,7 @@
-"""What formats of networks of other programs share: names as words, and tables of probabilities.
+r"""What formats of networks of other programs share: tokens, names as words, and declarations.
+
+A string stands in double quotes, in which a backslash guards the next character; a word is whatever
+else stands between blanks. Commas and bars count as blanks, ``//`` and ``/* */`` begin comments.
 
 A name that a format, or a program that reads it, cannot hold is written as a similar word, all
 words of a list different. The name itself stands in a property that other programs skip; in it
@@ -10,11 +13,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from urllib.parse import quote, unquote
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.files import place
 from exactlearn.bayesnet.network import ROW_TOLERANCE, BayesianNetwork
 from exactlearn.data.codes import repeated
 from exactlearn.errors import DataError, FormatError, OptionError, did_you_mean
@@ -29,6 +34,116 @@ ROUNDED = 1e-3
 """How far from one a row may sum that a program rounded to a few digits; it is rescaled."""
 
 _SPELT = str.maketrans({"<": "lt", ">": "gt", "=": "eq", "+": "plus"})
+_STRING = r'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"'
+_GUARDED = re.compile(r"\\([\s\S])")
+
+
+class Grammar:
+    """What the tokens of a format are.
+
+    Parameters
+    ----------
+    marks
+        Signs that are tokens of their own.
+    comment
+        Sign that begins a comment, if any, beside the two kinds of all formats.
+
+    Attributes
+    ----------
+    token, plain
+        Patterns of a token with the blanks before it, and of a word.
+    closed
+        Pattern of a text up to the first string or comment that never ends: looked for once, not
+        again at every token.
+    marks
+        What no name can be: a mark, the end, or the beginning of a string or comment never closed.
+    """
+
+    def __init__(self, marks: str, comment: str = "") -> None:
+        word = rf'(?:[^\s{re.escape(marks)},|"/{comment}]|/(?![/*]))+'
+        comments = r"//[^\n]*|/\*[\s\S]*?\*/" + (rf"|{comment}[^\n]*" if comment else "")
+        self.token = re.compile(rf"(?:[\s,|]|{comments})*+({_STRING}|{word}|[\s\S]|\Z)")
+        self.closed = re.compile(rf'(?:[^"/{comment}]++|{_STRING}|{comments}|/(?![/*]))*+')
+        self.plain = re.compile(word)
+        self.marks = frozenset(["", *marks, '"', "/"])
+
+
+def unquoted(token: str) -> str:
+    """Return the name that a token stands for."""
+    return _GUARDED.sub(r"\1", token[1:-1]) if token[:1] == '"' else token
+
+
+class Tokens:
+    """A text as tokens, read from the left.
+
+    Parameters
+    ----------
+    text
+        The text.
+    source
+        What errors call it, such as the path of its file.
+    grammar
+        What its words and comments are.
+
+    Attributes
+    ----------
+    words
+        The tokens; the last one is empty and marks the end.
+    at
+        Index of the token to be read next.
+    """
+
+    def __init__(self, text: str, source: object, grammar: Grammar) -> None:
+        self.text, self.source, self.grammar = text, source, grammar
+        closed = grammar.closed.match(text)
+        self._end = closed.end() if closed else 0
+        self.words: list[str] = grammar.token.findall(text, 0, self._end)
+        if self._end < len(text):
+            self.words[self.words.index("") :] = [text[self._end], ""]
+        self.at = 0
+
+    @property
+    def next(self) -> str:
+        """The token to be read next; empty at the end."""
+        return self.words[self.at]
+
+    def take(self, *words: str) -> None:
+        """Go past tokens that must be these words."""
+        for word in words:
+            if self.next != word:
+                raise self.expected(repr(word), self.at)
+            self.at += 1
+
+    def take_name(self, what: str) -> str:
+        """Go past a word or string and return the name it stands for."""
+        if self.next in self.grammar.marks:
+            raise self.expected(what, self.at)
+        self.at += 1
+        return unquoted(self.words[self.at - 1])
+
+    def take_until(self, end: str) -> list[str]:
+        """Go past the first token ``end`` and return the tokens before it."""
+        start = self.at
+        try:
+            self.at = self.words.index(end, start) + 1
+        except ValueError:
+            raise self.error(f"expected {end!r} somewhere from here on: add it", start) from None
+        return self.words[start : self.at - 1]
+
+    def expected(self, what: str, at: int, hint: str = "") -> FormatError:
+        """Return the error for a token that is not what it should be."""
+        token = self.words[at]
+        found = repr(token[:40]) if token else "the end of the text"
+        if token in ('"', "/"):
+            found += ", which begins a string or comment that never ends"
+        return self.error(f"expected {what}, found {found}{hint}", at)
+
+    def error(self, message: str, at: int | None = None) -> FormatError:
+        """Return an error at a token, or at the next one; its place is computed only now."""
+        at = self.at if at is None else at
+        starts = (m.start(1) for m in self.grammar.token.finditer(self.text, 0, self._end))
+        start = next(islice(starts, at, None), len(self.text))
+        return FormatError(f"{place(str(self.source), self.text, start)}: {message}")
 
 
 def spelt(name: str, kept: str = "A-Za-z0-9_") -> str:
@@ -42,39 +157,21 @@ def spelt(name: str, kept: str = "A-Za-z0-9_") -> str:
     return re.sub(f"[^{kept}]+", "_", name.translate(_SPELT))
 
 
-def distinct(
-    words: Sequence[str],
-    names: Sequence[str],
-    same: Callable[[str], str],
-    like: Callable[[str], str],
-) -> list[str]:
-    """Return the words, each that is empty or stands twice replaced by a new one like its name.
+@dataclass(frozen=True)
+class Written:
+    """A variable as a file has it.
 
     Parameters
     ----------
-    words
-        Each name that the format holds as it is, else an empty text.
-    names
-        The names.
-    same
-        Returns one text for words that count as equal.
-    like
-        Returns a word like a name.
+    name, states
+        Words for its name and the names of its states.
+    properties
+        The names themselves, encoded, by the key of the property that holds them.
     """
-    found: list[str] = []
-    taken = set(map(same, words))
-    kept: set[str] = set()
-    numbers: Counter[str] = Counter()
-    for word, name in zip(words, names, strict=True):
-        if not word or same(word) in kept:
-            word = base = like(name)
-            while same(word) in taken:
-                numbers[same(base)] += 1
-                word = f"{base}_{numbers[same(base)] + 1}"
-            taken.add(same(word))
-        kept.add(same(word))
-        found.append(word)
-    return found
+
+    name: str
+    states: list[str]
+    properties: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -97,14 +194,18 @@ class Words:
     same: Callable[[str], str] = str
     spelling: Callable[[str], str] = spelt
 
-    def of(self, network: BayesianNetwork) -> "list[Written]":
+    def of(self, network: BayesianNetwork) -> list[Written]:
         """Return each variable as the format writes it."""
         found = []
         words = self.of_variables(network.names)
         for word, name, names in zip(words, network.names, network.states, strict=True):
             states = self.of_states(names)
             pairs = (VARIABLE_KEY, [word], [name]), (STATES_KEY, states, list(names))
-            changed = {key: _encoded(true) for key, own, true in pairs if own != true}
+            changed = {
+                key: "|".join(quote(name, safe="", errors="surrogatepass") for name in true)
+                for key, own, true in pairs
+                if own != true
+            }
             found.append(Written(word, states, changed))
         return found
 
@@ -119,98 +220,126 @@ class Words:
     def _words(
         self, pattern: re.Pattern[str], names: Sequence[str], same: Callable[[str], str]
     ) -> list[str]:
-        def like(name: str) -> str:
-            near = self.spelling(name)
-            return near if pattern.fullmatch(near) else "_" + near
-
+        """Return the names that the format holds, and for the others new words like them."""
         plain = [name if pattern.fullmatch(name) else "" for name in names]
-        return distinct(plain, names, same, like)
+        found: list[str] = []
+        taken = set(map(same, plain))
+        kept: set[str] = set()
+        numbers: Counter[str] = Counter()
+        for word, name in zip(plain, names, strict=True):
+            if not word or same(word) in kept:
+                near = self.spelling(name)
+                word = base = near if pattern.fullmatch(near) else "_" + near
+                while same(word) in taken:
+                    numbers[same(base)] += 1
+                    word = f"{base}_{numbers[same(base)] + 1}"
+                taken.add(same(word))
+            kept.add(same(word))
+            found.append(word)
+        return found
 
 
-@dataclass(frozen=True)
-class Written:
-    """A variable as a file has it.
-
-    Parameters
-    ----------
-    name, states
-        Words for its name and the names of its states.
-    properties
-        The names themselves, encoded, by the key of the property that holds them.
-    """
-
-    name: str
-    states: list[str]
-    properties: dict[str, str]
-
-
-@dataclass(frozen=True)
-class Declared:
-    """A variable as a file declares it.
+class Declarations:
+    """The variables and probabilities that a file declares, in any order.
 
     Parameters
     ----------
-    states, parents
-        Words for its states, and for its parents in the order of its table.
-    numbers
-        Its probabilities, its own states counted through fastest and its first parent slowest.
-    properties
-        What was found by the keys of names.
+    source
+        What errors call the file.
+    fault
+        Returns the error for a message, at the place that is read; without it, one of the file.
+
+    Attributes
+    ----------
+    states, properties
+        Words for the states of each variable, and what was found by the keys of its names.
+    parents, numbers
+        Words for the parents of each variable, and its probabilities: its own states counted
+        through fastest and its first parent slowest.
     """
 
-    states: Sequence[str]
-    parents: Sequence[str]
-    numbers: Sequence[str]
-    properties: Mapping[str, str]
+    def __init__(self, source: object, fault: Callable[[str], FormatError] | None = None) -> None:
+        self.fault = fault or (lambda message: FormatError(f"{source}: {message}"))
+        self.source = source
+        self.states: dict[str, Sequence[str]] = {}
+        self.properties: dict[str, Mapping[str, str]] = {}
+        self.parents: dict[str, Sequence[str]] = {}
+        self.numbers: dict[str, Sequence[str] | NDArray[np.float64]] = {}
+
+    def add(self, name: str, states: Sequence[str], properties: Mapping[str, str]) -> None:
+        """Add a variable."""
+        self._require_new(name, self.states)
+        self.states[name], self.properties[name] = states, properties
+
+    def add_table(
+        self, name: str, parents: Sequence[str], numbers: Sequence[str] | NDArray[np.float64]
+    ) -> None:
+        """Add the probabilities of a variable."""
+        self._require_new(name, self.parents)
+        self.parents[name], self.numbers[name] = parents, numbers
+
+    def network(self) -> BayesianNetwork:
+        """Return the network.
+
+        Raises
+        ------
+        FormatError
+            When a variable is unknown, numbers are missing or no probabilities, names stand twice,
+            or arcs form a cycle.
+        """
+        try:
+            if not self.states:
+                raise DataError("expected at least one variable, found none")
+            index = {name: v for v, name in enumerate(self.states)}
+            for name, parents in self.parents.items():
+                if strange := [own for own in (name, *parents) if own not in index]:
+                    raise DataError(
+                        f"probabilities of {name!r}: variable {strange[0]!r} is not declared"
+                        f"{did_you_mean(strange[0], index)}"
+                    )
+                if twice := repeated((name, *parents)):
+                    raise DataError(
+                        f"{twice[0]!r} stands twice in the family of {name!r}: remove one"
+                    )
+            return BayesianNetwork(
+                tuple(
+                    _true_names(own, VARIABLE_KEY, [name])[0]
+                    for name, own in self.properties.items()
+                ),
+                tuple(
+                    _true_names(self.properties[name], STATES_KEY, own)
+                    for name, own in self.states.items()
+                ),
+                tuple(tuple(map(index.__getitem__, self.parents.get(v, ()))) for v in index),
+                tuple(map(self._table, index)),
+            )
+        except (DataError, OptionError) as error:
+            raise FormatError(f"{self.source}: {error}") from error
+
+    def _require_new(self, name: str, known: Mapping[str, object]) -> None:
+        if name in known:
+            raise self.fault(f"the variable {name!r} stands twice; rename or remove one")
+
+    def _table(self, name: str) -> NDArray[np.float64]:
+        """Return a table of probabilities; rows of rounded numbers, and no others, are rescaled."""
+        shape = [len(self.states[own]) for own in (*self.parents.get(name, ()), name)]
+        numbers = self.numbers.get(name, ())
+        if len(numbers) != math.prod(shape):
+            raise DataError(
+                f"variable {name!r}: expected {math.prod(shape)} probabilities, one for each state "
+                f"and combination of its parents' states, found {len(numbers)}"
+            )
+        try:
+            table = np.array(list(map(float, numbers))).reshape(shape)
+        except ValueError as error:
+            raise DataError(f"variable {name!r}: expected probabilities ({error})") from None
+        sums = table.sum(axis=-1, keepdims=True)
+        off = abs(sums - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where((off > ROW_TOLERANCE) & (off <= ROUNDED), table / sums, table)
 
 
-def network_of(source: object, variables: Mapping[str, Declared]) -> BayesianNetwork:
-    """Return the network of what a file declares; its errors name the file.
-
-    Raises
-    ------
-    FormatError
-        When a parent is unknown, numbers are missing or no probabilities, names stand twice, or
-        arcs form a cycle.
-    """
-    try:
-        if not variables:
-            raise DataError("expected at least one variable, found none")
-        index = {name: v for v, name in enumerate(variables)}
-        for name, own in variables.items():
-            if strange := [parent for parent in own.parents if parent not in index]:
-                raise DataError(
-                    f"variable {name!r} has the parent {strange[0]!r}, which is not declared"
-                    f"{did_you_mean(strange[0], index)}"
-                )
-        shapes = [
-            [len(variables[parent].states) for parent in own.parents] + [len(own.states)]
-            for own in variables.values()
-        ]
-        return BayesianNetwork(
-            tuple(true_names(own.properties, VARIABLE_KEY, [v])[0] for v, own in variables.items()),
-            tuple(true_names(own.properties, STATES_KEY, own.states) for own in variables.values()),
-            tuple(tuple(index[parent] for parent in own.parents) for own in variables.values()),
-            tuple(
-                _table(name, own.numbers, shape)
-                for (name, own), shape in zip(variables.items(), shapes, strict=True)
-            ),
-        )
-    except (DataError, OptionError) as error:
-        raise FormatError(f"{source}: {error}") from error
-
-
-def require_new(source: object, name: str, known: Mapping[str, object]) -> None:
-    """Raise a `FormatError` for a variable that the file has declared before."""
-    if name in known:
-        raise FormatError(f"{source}: the variable {name!r} stands twice; rename or remove one")
-
-
-def _encoded(names: Sequence[str]) -> str:
-    return "|".join(quote(name, safe="", errors="surrogatepass") for name in names)
-
-
-def true_names(properties: Mapping[str, str], key: str, words: Sequence[str]) -> tuple[str, ...]:
+def _true_names(properties: Mapping[str, str], key: str, words: Sequence[str]) -> tuple[str, ...]:
     """Return the names that a property holds, else the words.
 
     Raises
@@ -230,26 +359,3 @@ def true_names(properties: Mapping[str, str], key: str, words: Sequence[str]) ->
             f"found {properties[key][:60]!r}: correct or remove it"
         )
     return tuple(names)
-
-
-def _table(name: str, words: Sequence[str], shape: Sequence[int]) -> NDArray[np.float64]:
-    """Return a table of probabilities; rows of rounded numbers are rescaled."""
-    size = math.prod(shape)
-    if len(words) != size:
-        raise DataError(
-            f"variable {name!r}: expected {size} probabilities, one for each state and combination "
-            f"of its parents' states, found {len(words)}"
-        )
-    try:
-        table = np.array(list(map(float, words))).reshape(shape)
-    except ValueError as error:
-        raise DataError(f"variable {name!r}: expected probabilities ({error})") from None
-    return rescaled(table)
-
-
-def rescaled(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a table whose rows of rounded numbers, and no others, are divided by their sums."""
-    sums = table.sum(axis=-1, keepdims=True)
-    off = abs(sums - 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((off > ROW_TOLERANCE) & (off <= ROUNDED), table / sums, table)

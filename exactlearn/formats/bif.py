@@ -30,6 +30,7 @@ writing and reading again gives the same bits. A row that was rounded, and sums 
 only, is divided by its sum.
 """
 
+import math
 import os
 import re
 from collections.abc import Sequence
@@ -39,11 +40,21 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write, read_text
-from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike
-from exactlearn.errors import DataError
-from exactlearn.formats._bif_reader import NetworkReader
-from exactlearn.formats._interchange import Words, Written, spelt
+from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork, NetworkLike
+from exactlearn.errors import DataError, did_you_mean
+from exactlearn.formats._interchange import (
+    Declarations,
+    Grammar,
+    Tokens,
+    Words,
+    Written,
+    spelt,
+    unquoted,
+)
 from exactlearn.instances import locate
+
+GRAMMAR = Grammar("{}()[];")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 _KEYWORDS = "network|variable|probability|property|type|discrete|default|table"
 # What pgmpy takes for the beginning of a table, wherever it stands.
@@ -94,7 +105,176 @@ def parse_bif(text: str, source: str = "BIF text") -> BayesianNetwork:
     >>> parse_bif(text).states
     (('<5', '5+'),)
     """
-    return NetworkReader(text, source).read()
+    tokens = Tokens(text, source, GRAMMAR)
+    declared = Declarations(source, tokens.error)
+    pending: list[int] = []
+    while word := tokens.next:
+        tokens.at += 1
+        if word == "network":
+            if tokens.next != "{":
+                tokens.take_name("the network's name or '{'")
+            tokens.take("{")
+            _properties(tokens)
+            tokens.take("}")
+        elif word == "variable":
+            _read_variable(tokens, declared)
+        elif word == "probability":  # it may stand before the declaration of a parent
+            pending.append(tokens.at)
+            tokens.take_until("}")
+        elif word == "property":
+            tokens.take_until(";")
+        else:
+            expected = "'network', 'variable', 'probability' or 'property'"
+            raise tokens.expected(expected, tokens.at - 1)
+    for tokens.at in pending:
+        _read_probabilities(tokens, declared)
+    return declared.network()
+
+
+def _properties(tokens: Tokens) -> dict[str, str]:
+    """Go past all ``property key = value ;`` that come next; return the value of each key."""
+    found: dict[str, str] = {}
+    while tokens.next == "property":
+        tokens.at += 1
+        key, *value = map(unquoted, tokens.take_until(";") or [""])
+        found[key] = "".join(value).removeprefix("=")
+    return found
+
+
+def _read_variable(tokens: Tokens, declared: Declarations) -> None:
+    """Read ``name { type discrete [ count ] { states }; }``."""
+    name = tokens.take_name("a variable's name")
+    tokens.take("{")
+    properties = _properties(tokens)
+    tokens.take("type", "discrete", "[")
+    if not re.fullmatch("0*[1-9][0-9]{0,8}", count := tokens.next):
+        raise tokens.expected("the number of states", tokens.at)
+    tokens.take(count, "]", "{")
+    start, states = tokens.at, []
+    while tokens.next != "}":
+        states.append(tokens.take_name("a state's name or '}'"))
+    if len(states) != int(count):
+        raise tokens.error(
+            f"expected {int(count)} states of {name!r}, found {len(states)}: correct the number in "
+            "brackets, or put double quotes around names that hold blanks, commas or marks",
+            start,
+        )
+    tokens.take("}", ";")
+    declared.add(name, states, properties | _properties(tokens))
+    tokens.take("}")
+
+
+def _read_probabilities(tokens: Tokens, declared: Declarations) -> None:
+    """Read ``( variable | parents ) { table }``."""
+    tokens.take("(")
+    family: list[str] = []
+    while tokens.next != ")" or not family:
+        name = tokens.take_name("a variable's name" + (" or ')'" if family else ""))
+        if name not in declared.states:
+            hint = did_you_mean(name, declared.states)
+            raise tokens.error(f"variable {name!r} is not declared{hint}", tokens.at - 1)
+        family.append(name)
+    tokens.take(")", "{")
+    child, *parents = family
+    size = math.prod(len(declared.states[name]) for name in family)
+    size += sum(map(len, declared.numbers.values()))
+    if size > LARGEST_TABLE:
+        raise tokens.error(
+            f"with the table of {child!r}, of {len(parents)} parents, the network has {size} "
+            f"entries, expected at most {LARGEST_TABLE}: give it fewer parents"
+        )
+    names = (*parents, child)
+    table = _Table(tokens, names, [declared.states[name] for name in names]).read()
+    declared.add_table(child, parents, table.ravel())
+
+
+class _Table:
+    """What stands between the braces of a probability statement.
+
+    Parameters
+    ----------
+    tokens
+        Text, its next token just past the opening brace.
+    names, states
+        The family: parents in table order, then the variable itself.
+    """
+
+    def __init__(
+        self, tokens: Tokens, names: Sequence[str], states: Sequence[Sequence[str]]
+    ) -> None:
+        self.tokens, self.names, self.states = tokens, names, states
+        self.table = np.zeros([len(own) for own in states])
+        self.is_given = np.zeros(self.table.shape[:-1], np.bool_)
+
+    def read(self) -> NDArray[np.float64]:
+        """Return the table, parents' axes first, and leave the closing brace next."""
+        tokens, default = self.tokens, None
+        while (word := tokens.next) != "}":
+            tokens.at += 1
+            if word == "(":
+                where = self._row()
+                self._give(where, self._numbers(self.table.shape[-1]))
+            elif word == "table":  # the parents count fastest, the variable's own states slowest
+                own_first = np.moveaxis(self.table, -1, 0).shape
+                numbers = np.reshape(self._numbers(self.table.size), own_first)
+                self._give((), np.moveaxis(numbers, 0, -1))
+            elif word == "default":
+                default = self._numbers(self.table.shape[-1])
+            elif word == "property":
+                tokens.take_until(";")
+            else:
+                expected = "'table', 'default', 'property', '}' or a row '(states) probabilities'"
+                raise tokens.expected(expected, tokens.at - 1)
+        if default is not None:
+            self.table[~self.is_given] = default
+        elif not self.is_given.all():
+            first = zip(self.states, np.argwhere(~self.is_given)[0].tolist(), strict=False)
+            raise tokens.error(
+                f"the probabilities of {self.names[-1]!r} lack {np.sum(~self.is_given)} of "
+                f"{self.is_given.size} rows, first ({', '.join(own[k] for own, k in first)}): add "
+                "them, or a row 'default'"
+            )
+        return self.table
+
+    def _give(self, where: tuple[int, ...], numbers: NDArray[np.float64]) -> None:
+        if np.any(self.is_given[where]):
+            message = "rows are given twice: leave either this one or what stands before it"
+            raise self.tokens.error(message, self.tokens.at - 1)
+        self.table[where] = numbers
+        self.is_given[where] = True
+
+    def _row(self) -> tuple[int, ...]:
+        """Read ``states of the parents )``."""
+        start = self.tokens.at
+        row = [*map(unquoted, self.tokens.take_until(")"))]
+        if len(row) != len(self.names) - 1:
+            raise self.tokens.error(
+                f"expected one state of each of {len(self.names) - 1} parents in this row, found "
+                f"{len(row)}: give the states of {', '.join(self.names[:-1]) or 'none'}",
+                start,
+            )
+        for k, (state, states) in enumerate(zip(row, self.states, strict=False)):
+            if state not in states:
+                raise self.tokens.error(
+                    f"parent {self.names[k]!r} has no state {state!r}{did_you_mean(state, states)}",
+                    start + k,
+                )
+        return tuple(own.index(state) for state, own in zip(row, self.states, strict=False))
+
+    def _numbers(self, count: int) -> NDArray[np.float64]:
+        """Read this many probabilities and the semicolon."""
+        start = self.tokens.at
+        words = self.tokens.take_until(";")
+        for k, word in enumerate(words):
+            if not _NUMBER.fullmatch(word):
+                raise self.tokens.expected("a probability or ';'", start + k)
+        if len(words) != count:
+            raise self.tokens.error(
+                f"expected {count} probabilities of {self.names[-1]!r} here, found {len(words)}: "
+                "give one for each state",
+                start,
+            )
+        return np.array(list(map(float, words)))
 
 
 @checked_arguments()

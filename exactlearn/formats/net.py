@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.files import atomic_write, read_text
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.errors import FormatError
-from exactlearn.formats._interchange import Declared, Words, network_of, require_new
-from exactlearn.formats._tokens import Grammar, Tokens, unquoted
+from exactlearn.formats._interchange import Declarations, Grammar, Tokens, Words, unquoted
 
 _KEYWORDS = (
     "net|class|node|discrete|continuous|decision|utility|function|potential|data|normal|states|"
@@ -48,37 +46,23 @@ def read_net(path: Path) -> BayesianNetwork:
         When the file cannot be read.
     """
     tokens = Tokens(read_text(path), path, _GRAMMAR)
-    nodes: dict[str, dict[str, list[str]]] = {}
-    tables: dict[str, tuple[list[str], list[str]]] = {}
+    declared = Declarations(path, tokens.error)
     while word := tokens.next:
         tokens.at += 1
         if word == "net":
             _attributes(tokens)
         elif word == "node":
-            name = tokens.take_name("a name")
-            require_new(path, name, nodes)
-            nodes[name] = _attributes(tokens)
+            name, found = tokens.take_name("a name"), _attributes(tokens)
+            properties = {key: value[0] for key, value in found.items()}
+            declared.add(name, found.get("states", []), properties)
         elif word == "potential":
             tokens.take("(")
             name, *parents = _values(tokens, ")")
-            require_new(path, name, tables)
-            tables[name] = (parents, _attributes(tokens).get("data", []))
+            declared.add_table(name, parents, _attributes(tokens).get("data", []))
         elif word != "discrete":
             hint = "; only networks of discrete nodes are read"
             raise tokens.expected("'net', 'node' or 'potential'", tokens.at - 1, hint)
-    if strange := [name for name in tables if name not in nodes]:
-        raise FormatError(f"{path}: the potential of {strange[0]!r} has no node; add it")
-    return network_of(
-        path,
-        {
-            name: Declared(
-                own.get("states", []),
-                *tables.get(name, ([], [])),
-                {key: value[0] for key, value in own.items()},
-            )
-            for name, own in nodes.items()
-        },
-    )
+    return declared.network()
 
 
 def write_net(network: BayesianNetwork, path: Path) -> None:
@@ -116,8 +100,8 @@ def _attributes(tokens: Tokens) -> dict[str, list[str]]:
 
 def _values(tokens: Tokens, end: str) -> list[str]:
     """Go past the next mark that is the end; return the words before it."""
-    start, tokens.at = tokens.at, tokens.find(end, tokens.at) + 1
-    words = [unquoted(word) for word in tokens.words[start : tokens.at - 1] if word not in "()"]
+    start = tokens.at
+    words = [unquoted(word) for word in tokens.take_until(end) if word not in "()"]
     if not words:
         raise tokens.expected("a name", start)
     return words
