@@ -24,11 +24,10 @@ from exactlearn.commands.pipeline import (
 )
 from exactlearn.errors import OptionError
 from exactlearn.formats import written_suffixes
-from exactlearn.formats.integer_program import SUFFIXES as PROGRAMS
 from exactlearn.formats.models import FORMATS as MODELS
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
 from exactlearn.formats.scores import FORMATS as SCORES
-from exactlearn.formats.scores import is_score_file, read_scores, write_scores
+from exactlearn.formats.scores import PROGRAMS, is_score_file, read_scores, write_scores
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import write_dataset
 from exactlearn.instances import locate

@@ -8,7 +8,7 @@ from typing import Any
 
 from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import OnEvent, SearchControl
-from exactlearn._runtime.files import suffix_of
+from exactlearn._runtime.files import read_text, suffix_of
 from exactlearn.commands.answer import Answer, worst
 from exactlearn.commands.artifacts import Artifacts, traced, writable
 from exactlearn.commands.declarations import Solve
@@ -28,9 +28,9 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats import written_suffixes
 from exactlearn.formats.graph_file import read_graph
-from exactlearn.formats.score_table import writable_problem
+from exactlearn.formats.jkl import writable_problem
 from exactlearn.formats.scores import FORMATS as SCORES
-from exactlearn.formats.scores import is_score_file, read_scores, score_text
+from exactlearn.formats.scores import is_score_file, read_scores
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph
 from exactlearn.graphs.orientation import oriented_class
 from exactlearn.reporting.report import learning_record
@@ -124,7 +124,7 @@ class _Task:
 def _of_scores(path: Path, options: Solve, output: Output, stage: Callable[[str], None]) -> _Task:
     problem = read_scores(path)
     problem = replace(problem, **constraints(options, problem.names))
-    text = score_text(path) if options.certificate is not None else None
+    text = read_text(path) if options.certificate is not None else None
     return _selection(Scored(problem=problem), options, output, options.time_limit, scores=text)
 
 

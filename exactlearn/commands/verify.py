@@ -11,7 +11,6 @@ from exactlearn.commands.declarations import Verify
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.errors import CheckError, FormatError
 from exactlearn.formats.certificate_file import read_certificate
-from exactlearn.formats.scores import score_text
 from exactlearn.reporting.report import facts
 from exactlearn.solvers.certificates.certificate import Certificate
 from exactlearn.solvers.certificates.checker import Unproven, verify
@@ -21,7 +20,7 @@ def run(options: Verify, output: Output) -> Answer:
     """Run the command."""
     certificate, scores = options.certificate, options.scores
     require_suffix(output.path, (".json",))
-    claim, text = read_certificate(certificate), score_text(scores)
+    claim, text = read_certificate(certificate), read_text(scores)
     try:
         verify(read_text(certificate), text)
     except Unproven as error:

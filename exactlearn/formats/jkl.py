@@ -17,19 +17,18 @@ the first line is ``# names are percent-encoded``, and all names are, as in a UR
 import os
 import re
 import string
-from dataclasses import dataclass
-from itertools import repeat
-from math import inf
+from array import array
+from collections import defaultdict
+from io import BytesIO
+from math import isfinite, nan
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write, read_lines
-from exactlearn.errors import FormatError, OptionError
-from exactlearn.formats.score_table import Fault, ScoreTable, writable_problem
+from exactlearn.errors import FormatError, InfeasibleError, OptionError
 from exactlearn.solvers.certificates.checker import ENCODED, LONGEST, NUMBER
 from exactlearn.solvers.problem import Problem, offsets
 
@@ -39,7 +38,8 @@ LONGEST_COUNT = 9
 _KEPT = "".join(set(string.punctuation) - set("#%"))
 """Letters beside letters and digits that stay as they are where names are encoded."""
 
-_COMMENT = re.compile(rb"^[ \t]*#[^\n]*", re.MULTILINE)
+_SHOWN = 80
+"""Letters of a broken line that a message shows."""
 
 
 @checked_arguments()
@@ -141,234 +141,176 @@ def _is_plain(name: str) -> bool:
     return text.split() == [text] and not name.startswith("#") and "\0" not in name
 
 
-class _BrokenOffError(Exception):
-    """A header that ends the reading: where, and what is wrong with it."""
-
-    def __init__(self, line: int, field: int, message: str) -> None:
-        super().__init__(message)
-        self.line, self.field, self.message = line, field, message
-
-
-@dataclass
-class _Headers:
-    """The header lines in their order, as far as they can be made out.
-
-    Parameters
-    ----------
-    index
-        Variable names and their positions.
-    lines
-        Header line of each variable, among the lines that are not blank.
-    end
-        Line after the last candidate, among the lines that are not blank.
-    broken
-        What ended the reading before its time.
-    """
-
-    index: dict[bytes, int]
-    lines: list[int]
-    end: int = 1
-    broken: _BrokenOffError | None = None
-
-
 class _Reader:
-    """Reads a whole file: headers first, since parents may be declared later.
-
-    Fields are found by array operations; ``begins[k]`` is the first field of the ``k``-th line
-    that is not blank, and ``numbers[k]`` that line's number in the file.
-    """
+    """Reads a text line by line; names have codes in the order in which they are seen first."""
 
     def __init__(self, source: str, data: bytes) -> None:
         self.source = source
         self.is_encoded = data.split(b"\n", 1)[0] == ENCODED
-        self.data = _COMMENT.sub(b"", data) if b"#" in data else data
-        self.fields = self.data.split()
-        text = np.frombuffer(self.data, np.uint8)
-        # The white space of bytes.split.
-        ink = (text > 32) | (text < 9) | ((text > 13) & (text < 32))
-        self.starts = np.flatnonzero(ink & ~np.concatenate([[False], ink[:-1]]))
-        line_ends = np.flatnonzero(text == ord("\n"))
-        line = np.searchsorted(line_ends, self.starts)
-        begins = np.flatnonzero(np.diff(line, prepend=-1))
-        self.begins: NDArray[np.int64] = np.append(begins, len(line))
-        self.numbers = line[begins] + 1
-        self.last_line = len(line_ends) + 1
+        self.lines = enumerate(BytesIO(data), 1)
+        self.number, self.line = 0, b""
+        self.codes: defaultdict[bytes, int] = defaultdict()
+        self.codes.default_factory = self.codes.__len__
+        self.seen_at: list[tuple[int, bytes]] = []
+        self.scores, self.sizes, self.members = array("d"), array("q"), array("q")
 
     def problem(self) -> Problem:
-        """Return the problem that the file describes."""
-        if not self.fields:
-            raise FormatError(
-                f"{self.source}: expected the number of variables, found nothing; is it the file "
-                "you mean?"
+        """Return the problem that the text describes."""
+        n = self._count("the number of variables alone on a line", 0, self._next())
+        if n == 0:
+            raise self._fault("expected at least one variable")
+        variables: dict[int, int] = {}
+        counts = []
+        for variable in range(n):
+            fields = self._next()
+            which = f"the header 'name count' of variable {variable + 1} of {n}"
+            count = self._count(which, 1, fields)
+            name, (child,) = fields[0].decode(), self._codes(fields[:1])
+            if child in variables:
+                raise self._fault(f"variable {name!r} stands here twice; rename one")
+            if count == 0:
+                message = f"variable {name!r} has no candidates; expected at least one, such as the"
+                raise self._fault(
+                    f"{message} empty parent set (or the count above is too small)", 1
+                )
+            variables[child] = variable
+            counts.append(count)
+            self._read_candidates(name, child, count)
+        if self._next():
+            raise self._fault(f"expected the end after {n} variables; check the counts")
+        return self._assembled(variables, counts)
+
+    def _assembled(self, variables: dict[int, int], counts: list[int]) -> Problem:
+        index = np.array([variables.get(code, -1) for code in range(len(self.codes))])
+        names = list(self.codes)
+        for code in np.flatnonzero(index < 0)[:1].tolist():
+            self.number, self.line = self.seen_at[code]
+            raise self._fault(
+                f"parent {names[code].decode()!r} is not a variable here; expected a name of a "
+                "header",
+                self.line.split()[2:].index(names[code]) + 2,
             )
-        headers = self._headers()
-        table, lines, faults = self._candidates(headers)
-        if headers.broken is None or any(lines[f.row] < headers.broken.line for f in faults):
-            if faults:
-                fault = min(faults)
-                raise self._error(int(lines[fault.row]), fault.field, fault.message)
-            return table.problem()
-        broken = headers.broken
-        raise self._error(broken.line, broken.field, broken.message)
-
-    def _headers(self) -> _Headers:
-        headers = _Headers({}, [])
-        try:
-            n = self._whole(0, 0, 1, "the number of variables alone on a line")
-            if n == 0:
-                raise _BrokenOffError(0, 0, "expected at least one variable")
-            for variable in range(n):
-                self._read_header(headers, f"variable {variable + 1} of {n}")
-            if headers.end < len(self.numbers):
-                message = f"expected the end after {n} variables; check the counts"
-                raise _BrokenOffError(headers.end, 0, message)
-        except _BrokenOffError as broken:
-            headers.broken = broken
-        return headers
-
-    def _read_header(self, headers: _Headers, which: str) -> None:
-        """Take the header at the end of what was read, and skip its candidates."""
-        line, there = headers.end, len(self.numbers)
-        count = self._whole(line, 1, 2, f"the header 'name count' of {which}")
-        name = self.fields[self.begins[line]]
-        if name in headers.index:
-            message = f"variable {name.decode()!r} stands here twice; rename one"
-            raise _BrokenOffError(line, 0, message)
-        if count == 0:
-            message = (
-                f"variable {name.decode()!r} has no candidates; expected at least one, such as the "
-                "empty parent set (or the count above is too small)"
-            )
-            raise _BrokenOffError(line, 1, message)
-        headers.index[name] = len(headers.lines)
-        headers.lines.append(line)
-        headers.end = min(line + 1 + count, there)
-        if line + count >= there:
-            message = f"expected candidate {there - line} of {count} of variable {name.decode()!r}"
-            raise _BrokenOffError(there, 0, message)
-
-    def _whole(self, line: int, field: int, width: int, what: str) -> int:
-        """Return a field that must be a whole number, on a line of so many fields."""
-        if line >= len(self.numbers):
-            raise _BrokenOffError(line, 0, f"expected {what}")
-        fields = self.fields[self.begins[line] : self.begins[line + 1]]
-        if len(fields) != width:
-            raise _BrokenOffError(line, min(field, len(fields) - 1), f"expected {what}")
-        if not _is_count(fields[field]):
-            raise _BrokenOffError(line, field, f"expected {what}, a whole number")
-        return int(fields[field])
-
-    def _candidates(self, headers: _Headers) -> tuple[ScoreTable, NDArray[np.int64], list[Fault]]:
-        """Return the candidates below the headers, the line of each, and what is wrong."""
-        heads = np.array(headers.lines, np.int64)
-        counts = np.diff(heads, append=headers.end) - 1
-        lines = np.delete(np.arange(1, headers.end), heads - 1)
-        begins, widths = self.begins[lines], np.diff(self.begins)[lines]
-        fields = self.fields
-        score_texts = [fields[k] for k in begins.tolist()]
-        scores = _numbers(score_texts)
-        for k in np.flatnonzero(scores == 0.0).tolist():  # as exponents beyond all bounds make it
-            if not NUMBER.fullmatch(score_texts[k].decode()):
-                scores[k] = inf
-        seconds = begins + np.minimum(widths - 1, 1)
-        sizes = _counts([fields[k] for k in seconds.tolist()])
-        sizes[widths == 1] = -1
-        found = np.maximum(widths - 2, 0)
-        places = np.arange(found.sum()) - np.repeat(offsets(found)[:-1] - begins - 2, found)
-        texts = [fields[k] for k in places.tolist()]
-        parents = np.fromiter(map(headers.index.get, texts, repeat(-1)), np.int64, len(texts))
-        table = ScoreTable(
-            tuple(map(self._name, headers.index)),
-            np.repeat(np.arange(len(heads)), counts),
-            scores,
-            found,
-            parents,
+        own = [names[code].decode() for code in variables]
+        row = np.repeat(np.arange(len(self.sizes)), self.sizes) * len(own)
+        return Problem(
+            names=tuple(map(unquote, own) if self.is_encoded else own),
+            first=offsets(np.array(counts)),
+            scores=np.array(self.scores),
+            member_first=offsets(np.array(self.sizes)),
+            # Each candidate's parents in increasing order.
+            members=(np.sort(row + index[np.array(self.members)]) - row).astype(np.int32),
         )
-        faults = _line_faults(scores, sizes, found)
-        if headers.broken is None:
-            faults += _unknown(parents, found, texts) + table.faults()
-        return table, lines, faults
 
-    def _name(self, text: bytes) -> str:
-        return unquote(text.decode()) if self.is_encoded else text.decode()
+    def _next(self) -> list[bytes]:
+        """Go to the next line that holds anything; return its fields, none at the end."""
+        for number, line in self.lines:
+            if line.lstrip(b" \t")[:1] != b"#" and (fields := line.split()):
+                self.number, self.line = number, line
+                return fields
+            self.number = number
+        self.number, self.line = self.number + 1, b""
+        return []
 
-    def _error(self, line: int, field: int, message: str) -> FormatError:
-        """Return the error at a field of a line that is not blank, or at the end of the file."""
-        if line >= len(self.numbers):
+    def _codes(self, names: list[bytes]) -> list[int]:
+        found = [self.codes[name] for name in names]
+        while len(self.seen_at) < len(self.codes):
+            self.seen_at.append((self.number, self.line))
+        return found
+
+    def _count(self, what: str, at: int, fields: list[bytes]) -> int:
+        """Return the last of the fields of a line, which must be a whole number."""
+        if len(fields) != at + 1:
+            raise self._fault(f"expected {what}", min(at, max(0, len(fields) - 1)))
+        if not _is_count(fields[at]):
+            raise self._fault(f"expected {what}, a whole number", at)
+        return int(fields[at])
+
+    def _read_candidates(self, name: str, child: int, count: int) -> None:
+        """Read the candidates of a variable."""
+        seen: set[frozenset[int]] = set()
+        for k in range(count):
+            fields = self._next()
+            if not fields:
+                raise self._fault(f"expected candidate {k + 1} of {count} of variable {name!r}")
+            score = _number(fields[0])
+            if not isfinite(score):
+                raise self._fault("expected a finite score (or a count above is too large)")
+            found = len(fields) - 2
+            if found < 0 or not _is_count(fields[1]):
+                raise self._fault("expected the number of parents", min(1, found + 1))
+            if int(fields[1]) != found:
+                raise self._fault(
+                    f"expected {int(fields[1])} parents on this line, found {found}", 1
+                )
+            parents = self._codes(fields[2:])
+            family = frozenset(parents)
+            if child in family:
+                message = f"variable {name!r} is its own parent; drop this candidate"
+                raise self._fault(message, 2 + parents.index(child))
+            if len(family) < found:
+                raise self._fault("a parent stands here twice; name it once", 2)
+            if family in seen:
+                message = "this parent set stood before for this variable; keep one of the two"
+                raise self._fault(message, 2)
+            seen.add(family)
+            self.scores.append(score)
+            self.sizes.append(found)
+            self.members.extend(parents)
+
+    def _fault(self, message: str, field: int = 0) -> FormatError:
+        """Return the error at a field of the line, or at the end of the file."""
+        if not self.line:
             return FormatError(
-                f"{self.source}, line {self.last_line}, column 1: {message}, found the end of the "
+                f"{self.source}, line {self.number}, column 1: {message}, found the end of the "
                 "file; is it cut off, or a count too large?"
             )
-        at = int(self.starts[min(self.begins[line] + field, self.begins[line + 1] - 1)])
-        begin = self.data.rfind(b"\n", 0, at) + 1
-        end = self.data.find(b"\n", at)
-        text = self.data[begin : end if end >= 0 else None].decode().strip()
-        column = len(self.data[begin:at].decode()) + 1
+        starts = [found.start() for found in re.finditer(rb"\S+", self.line)]
+        column = len(self.line[: starts[min(field, len(starts) - 1)]].decode()) + 1
+        text = self.line.decode().strip()
         return FormatError(
-            f"{self.source}, line {self.numbers[line]}, column {column}: {message}; found "
+            f"{self.source}, line {self.number}, column {column}: {message}; found "
             f"{text[:_SHOWN]!r}{'...' if len(text) > _SHOWN else ''}"
         )
 
 
-_SHOWN = 80
-"""Letters of a broken line that a message shows."""
-
-
-def _numbers(texts: list[bytes]) -> NDArray[np.float64]:
-    """Return the numbers of many texts; infinity for one that is none."""
-    try:
-        return np.fromiter(map(_number, texts), np.float64, len(texts))
-    except ValueError:
-        return np.array([_number_or_infinity(text) for text in texts], np.float64)
-
-
 def _number(text: bytes) -> float:
-    if b"_" in text or len(text) > LONGEST:  # Python's numbers may have underscores
-        raise ValueError
-    return float(text)
-
-
-def _number_or_infinity(text: bytes) -> float:
-    try:
-        return _number(text)
-    except ValueError:
-        return inf
-
-
-def _counts(texts: list[bytes]) -> NDArray[np.int64]:
-    """Return the whole numbers of many texts; -1 for one that is none."""
-    known = {text: int(text) if _is_count(text) else -1 for text in set(texts)}
-    return np.fromiter(map(known.__getitem__, texts), np.int64, len(texts))
+    """Return the number that a text writes as the checker of certificates reads it, else NaN."""
+    is_one = len(text) <= LONGEST and NUMBER.fullmatch(text.decode())
+    return float(text) if is_one else nan
 
 
 def _is_count(text: bytes) -> bool:
     return text.isdigit() and len(text) <= LONGEST_COUNT
 
 
-def _line_faults(
-    scores: NDArray[np.float64], sizes: NDArray[np.int64], found: NDArray[np.int64]
-) -> list[Fault]:
-    """Return the first candidate of each kind whose line is broken in itself."""
-    faults = []
-    for row in np.flatnonzero(~np.isfinite(scores))[:1].tolist():
-        message = "expected a finite score (or a count above is too large)"
-        faults.append(Fault(row, 0, message))
-    for row in np.flatnonzero(sizes < 0)[:1].tolist():
-        faults.append(Fault(row, 1, "expected the number of parents"))
-    for row in np.flatnonzero((sizes >= 0) & (sizes != found))[:1].tolist():
-        message = f"expected {sizes[row]} parents on this line, found {found[row]}"
-        faults.append(Fault(row, 1, message))
-    return faults
+def writable_problem(problem: Problem) -> Problem:
+    """Return the candidates that the constraints allow, which is what a score file holds.
 
-
-def _unknown(
-    parents: NDArray[np.int64], found: NDArray[np.int64], texts: list[bytes]
-) -> list[Fault]:
-    """Return the first candidate with a parent that is no variable of the file."""
-    for at in np.flatnonzero(parents < 0)[:1].tolist():
-        row = int(np.searchsorted(offsets(found), at, side="right")) - 1
-        message = (
-            f"parent {texts[at].decode()!r} is not a variable here; expected a name of a header"
+    Raises
+    ------
+    OptionError
+        When the problem has choices, constraints on the whole network, or no variables.
+    InfeasibleError
+        When the constraints leave a variable without candidates, or had it none.
+    """
+    if len(problem.options):
+        raise OptionError(
+            f"a score file cannot hold the {len(problem.options)} choices of this problem; "
+            "write the problem of the gadget formulation, which has none"
         )
-        return [Fault(row, 2 + at - int(offsets(found)[row]), message)]
-    return []
+    for constraint in problem.overall_constraints[:1]:
+        raise OptionError(
+            f"a score file cannot hold the constraint '{constraint.describe(problem.names)}', "
+            "which concerns the whole network; write the scores without it, and give it "
+            "when solving"
+        )
+    if not problem.names:
+        raise OptionError("a score file needs a variable, but the problem has none")
+    kept = problem.select(problem.allowed)
+    bare = np.flatnonzero(np.diff(kept.first) == 0)
+    if len(bare):
+        raise InfeasibleError(
+            f"variable {problem.names[bare[0]]!r} has no candidate parent set that the constraints "
+            "allow; drop one of its constraints, or allow more parents"
+        )
+    return kept

@@ -78,7 +78,7 @@ def test_constraints_are_kept_by_writing_only_what_they_allow():
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("", "", "number of variables, found nothing"),
+        ("", "line 1", "number of variables alone on a line, found the end"),
         ("x\n", "line 1, column 1", "whole number"),
         ("2 2\n", "line 1, column 1", "alone on a line"),
         ("1\na 1 1\n0 0\n", "line 2, column 3", "name count"),
@@ -88,7 +88,7 @@ def test_constraints_are_kept_by_writing_only_what_they_allow():
         ("1\na 1\n-1 0\n-2 0\n", "line 4, column 1", "expected the end"),
         ("2\na 1\n-1 0\na 1\n-1 0\n", "line 4, column 1", "'a' stands here twice"),
         ("0\n", "line 1, column 1", "at least one variable"),
-        ("# only a comment\n", "", "found nothing"),
+        ("# only a comment\n", "line 2", "found the end of the file"),
         ("99999999999\n", "line 1, column 1", "whole number"),
         ("1\na -1\n", "line 2, column 3", "whole number"),
         ("1\na 0\n", "line 2, column 3", "'a' has no candidates"),
@@ -98,7 +98,7 @@ def test_constraints_are_kept_by_writing_only_what_they_allow():
         ("1\na 1\n1_0 0\n", "line 3, column 1", "finite score"),
         ("1\na 1\n-1 -1\n", "line 3, column 4", "number of parents"),
         ("\n1\n#\n\na 2\n# two\n  -1 0\n  x 0\n", "line 8, column 3", "finite score"),
-        ("2\na 1\n-1 1 z\nb 1\nx 0\n", "line 3, column 6", "'z' is not a variable"),
+        ("2\na 1\n-1 1 z\nb 1\nx 0\n", "line 5, column 1", "finite score"),
         ("2\na 1\nx 0\nb y\n", "line 3, column 1", "finite score"),
         ("1\na 1\nnan 0\n", "line 3, column 1", "finite score"),
         ("1\na 1\n-1\n", "line 3, column 1", "number of parents"),
