@@ -272,7 +272,7 @@ def test_a_folder_gets_the_trace_and_its_figure(scores, tmp_path):
 @pytest.mark.parametrize(
     ("text", "printed"),
     [
-        ("", "expected the number of variables, found nothing"),
+        ("", "expected the number of variables alone on a line, found the end"),
         ("0\n", "line 1, column 1: expected at least one variable"),
         ("1\na 1\nnan 0\n", "line 3, column 1: expected a finite score"),
         ("1\na 1\n-inf 0\n", "line 3, column 1: expected a finite score"),
