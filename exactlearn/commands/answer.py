@@ -1,4 +1,4 @@
-"""What a command returns: the record of its answer, its tables, and how it ended."""
+"""What a command returns: the record of its answer, and how it ended."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class Answer:
     ----------
     record
         What ``--json`` prints; empty where there is nothing to print.
-    tables
-        Texts and tables for people.
+    shown
+        What is described to people in place of the record: a part of it, or a text.
     status
         How the search ended.
     remarks
@@ -36,7 +36,7 @@ class Answer:
     """
 
     record: Mapping[str, Any]
-    tables: Sequence[Any] = ()
+    shown: Mapping[str, Any] | str | None = None
     status: str = "done"
     remarks: Sequence[str] = ()
     exit_status: int = -1

@@ -195,9 +195,8 @@ def traced(result: Any, output: Output) -> list[Callable[[], None]]:
     def write() -> None:
         assert folder is not None
         folder.mkdir(parents=True, exist_ok=True)
-        write_trace(result, folder / "trace.csv")
         try:
-            write_trace(result, folder / "trace.svg")
+            write_trace(result, folder)
         except MissingExtraError as error:
             output.note(f"No figure of the trace: {error}")
 

@@ -1,6 +1,6 @@
 """``exactlearn augment``: network and completion of incomplete data, learned together."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
@@ -41,12 +41,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
 from exactlearn.formats.scores import write_scores
 from exactlearn.graphs.dag import named_parents
-from exactlearn.reporting.report import (
-    completion_record,
-    learning_record,
-    learning_tables,
-    size_in_words,
-)
+from exactlearn.reporting.records import completion_record, learning_record, size_in_words
 from exactlearn.reporting.trace import Learned
 from exactlearn.scoring.scores import Score
 
@@ -112,7 +107,6 @@ def run(options: Augment, output: Output) -> Answer:
         data.names,
         result,
         artifacts,
-        tables=_tables,
         also=traced(result, output),
         ended=worst(result.status, str(more.get("best_status"))),
     )
@@ -250,7 +244,3 @@ def _ranking_record(data: Dataset, ranking: "Ranking") -> list[dict[str, Any]]:
         }
         for pair in ranking.solutions
     ]
-
-
-def _tables(record: Mapping[str, Any]) -> list[Any]:
-    return learning_tables(record)

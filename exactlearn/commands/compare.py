@@ -1,10 +1,8 @@
 """``exactlearn compare``: methods of completing missing cells, side by side."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from functools import partial
-from math import isfinite
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -35,7 +33,6 @@ from exactlearn.formats.models import read_network
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.scikit_learn import require_library
-from exactlearn.reporting.report import number, percent, plain_table
 
 REPETITIONS = 20
 """Tables in which cells are hidden."""
@@ -45,14 +42,6 @@ TEST_ROWS = 1000
 
 HIDDEN = "mnar:2"
 """What is hidden in rows of a network."""
-
-_HEAD = ("method", "status", "accuracy", "log-loss", "score", "bound", "gap", "seconds")
-_MEAN_HEAD = (
-    "data", "hidden", "method", "tables", "proven", "limited", "accuracy", "log-loss", "test",
-    "SHD", "score", "gap", "seconds",
-)  # fmt: skip
-_TEXTS = ("data", "hidden", "method", "status")
-_SAME = ("data", "hidden")
 
 
 def run(options: Compare, output: Output) -> Answer:
@@ -251,13 +240,11 @@ def _answer(
     if repeated:
         known = [(c, study.repetitions(runs.record, c)) for c in study.conditions]
         rows = [row for c, found in known if found for row in method_rows(c, found, reference)]
-        shown = [_mean_cells(row) for row in rows]
         limited = any(row["limited"] for row in rows)
         extent = f"the means are over {min(len(found) for _, found in known)} tables"
     else:
         done = [one for one in runs.found() if is_done(one)]
         rows = [{key: one[key] for key in _KEYS} for one in done]
-        shown = [_cells(row) for row in rows]
         limited = any(row["status"] == "feasible" for row in rows)
         extent = f"{len(rows)} of {len(runs.runs)} methods are done"
     interrupted = runs.record.control.is_stopped
@@ -265,86 +252,14 @@ def _answer(
         output.note(f"Interrupted: {extent}")
     if not rows and not failures:
         raise KeyboardInterrupt
-    head: Sequence[str] = _HEAD
-    if repeated:
-        head = (*_MEAN_HEAD, *(f"{name} against {reference}" for name in ("%", "log-loss")))
+    record = {"rows": rows, "failures": failures}
+    output.save(record, "compare.json")
     ended = "failed" if failures else "feasible" if limited else "done"
     return Answer(
-        record={"rows": rows, "failures": failures},
-        tables=[*_written({"rows": rows, "failures": failures}, head, shown, output), *failures],
+        record=record,
         status="interrupted" if interrupted else ended,
     )
 
 
 _KEYS = tuple(field.name for field in fields(Comparison))
 """What is recorded of the completion of a given table."""
-
-
-def _written(
-    record: Mapping[str, Any],
-    head: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    output: Output,
-) -> list[Any]:
-    """Write a record and return its table; columns are left out that say nothing.
-
-    These are empty ones, and names of tables and of hidden cells where all are the same.
-    """
-    output.save(record, "compare.json")
-    columns = [
-        c
-        for c, name in enumerate(head)
-        if (len({row[c] for row in rows}) > 1 or name not in _SAME) and any(row[c] for row in rows)
-    ]
-    shown = [[row[c] for c in columns] for row in rows]
-    names = [head[c] for c in columns]
-    table = plain_table(names, shown, right=[c for c in names if c not in _TEXTS])
-    return [table]
-
-
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return (
-        row["method"],
-        row["status"],
-        percent(row["accuracy"]),
-        number(row["log_loss"]),
-        number(row["score"]),
-        number(row["bound"]),
-        percent(row["gap"]),
-        number(row["seconds"], 2),
-    )
-
-
-def _mean_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    def with_error(key: str, text: Any) -> str:
-        error = text(row[f"{key}_error"])
-        return f"{text(row[key])} ± {error}" if error else text(row[key])
-
-    return (
-        row["table"],
-        row["hidden"],
-        row["method"],
-        str(row["tables"]),
-        str(row["proven"]),
-        str(row["limited"] or ""),
-        with_error("accuracy", percent),
-        with_error("log_loss", lambda x: number(x, 3)),
-        with_error("test_log_likelihood", lambda x: number(x, 3)),
-        with_error("cpdag_shd", lambda x: number(x, 1)),
-        with_error("score", lambda x: number(x, 2)),
-        with_error("gap", percent),
-        with_error("seconds", lambda x: number(x, 2)),
-        *(
-            _test_text(row, key, unit, digits) if "reference" in row else ""
-            for key, unit, digits in (("", 100, 2), ("loss_", 1, 3))
-        ),
-    )
-
-
-def _test_text(row: Mapping[str, Any], key: str, unit: int, digits: int) -> str:
-    """Return the difference from the reference, with a star where it is significant."""
-    p_value = row[f"{key}p_value"]
-    if row["method"] == row["reference"] or not isfinite(p_value):
-        return ""
-    star = "*" if row[f"{key}significant"] else " "
-    return f"{unit * row[f'{key}difference']:+.{digits}f} (p {p_value:.3f}){star}"

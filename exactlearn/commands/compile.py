@@ -27,10 +27,8 @@ from exactlearn.pdg.compile.compile import Compilation, compile_and_check, fits,
 from exactlearn.pdg.learn.hybrid import data_merges
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.independences import IndependenceLimits, independences
-from exactlearn.reporting.frontier import write_frontier
 from exactlearn.reporting.plot import FIGURES
-from exactlearn.reporting.records_file import RECORDS
-from exactlearn.reporting.report import compilation_record, compilation_table
+from exactlearn.reporting.records import compilation_record
 
 WRITE_TIME = 4e-7
 """Seconds that a graph takes to write for each of its cells: 14 million of munin1 took 5.5 s."""
@@ -41,9 +39,8 @@ MOST_NODES, CELLS = 10_000, 300_000
 
 def run(options: Compile, output: Output) -> Answer:
     """Run the command."""
-    data, frontier = options.data, options.frontier
+    data = options.data
     require_suffix(output.path, (*GRAPHS, ".json", *FIGURES))
-    require_suffix(frontier, RECORDS, "--frontier")
     merges = any(x is not None for x in (options.merge_budget, options.size_weight, data))
     if options.size_weight is not None and data is None:
         raise OptionError(
@@ -56,18 +53,13 @@ def run(options: Compile, output: Output) -> Answer:
     with control.running():
         compiled, has_written = _compiled(network, options, output)
     added: dict[str, Any] = {}
-    if merges or frontier:
+    if merges:
         sequence = _sequence(compiled.graph, rows)
         most, rate = _limits(options, rows)
         sequence.merge_until(loss=most, rate=rate)
-        if merges:
-            message = "\n".join([compiled.message, *_merge_lines(compiled.graph, sequence)])
-            compiled = _changed(compiled, network, sequence.merged(), options.seed, message)
-            added["loss"] = sequence.loss
-        if frontier is not None:
-            sequence.merge_until()
-            write_frontier(sequence.frontier, frontier)
-            output.wrote(frontier)
+        message = "\n".join([compiled.message, *_merge_lines(compiled.graph, sequence)])
+        compiled = _changed(compiled, network, sequence.merged(), options.seed, message)
+        added["loss"] = sequence.loss
     record = compilation_record(compiled)
     writing = _write_time(output.path) * compiled.effective_size
     left_out = not fits(writing, control)
@@ -75,8 +67,6 @@ def run(options: Compile, output: Output) -> Answer:
         with control.running():  # a large file takes seconds, in which Ctrl-C loses nothing
             write_graph(compiled.graph, record | added, output.path)
         output.wrote(output.path)
-    meaning = "KL divergence from the network" if data is None else "loss of log-likelihood per row"
-    loss = {meaning: f"{added['loss']:.6g} nats"} if "loss" in added else {}
     remarks = [compiled.message]
     if compiled.nodes <= MOST_NODES:
         remarks.append(_contexts_line(compiled.graph))
@@ -89,7 +79,6 @@ def run(options: Compile, output: Output) -> Answer:
     is_interrupted = control.is_stopped or not compiled.finished
     return Answer(
         record=record | added,
-        tables=[compilation_table(record, **loss)],
         status="interrupted" if is_interrupted else "feasible" if left_out else "done",
         remarks=remarks,
     )

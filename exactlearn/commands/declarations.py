@@ -222,9 +222,9 @@ _NOT_OF_CLASSES = {
 class Augment(IncompleteLearning, Search, Kept, OnCluster):
     """Learn the network and the values of missing cells that maximise the score together.
 
-    -o writes the completed table (.csv, .tsv), the NETWORK, the record (.json), a figure (.svg,
-    .dot), the reduction to plain parent-set selection (.jkl, before the search), or
-    all but the last into a folder.
+    -o writes the completed table (.csv, .tsv), the NETWORK, the record (.json), a figure (.svg),
+    the reduction to plain parent-set selection (.jkl, before the search), or all but the last into
+    a folder.
 
     Of the constraints, arcs, forbidden adjacencies and tiers can be honoured while cells are
     missing; the others, and --scoring-time, are for complete tables ('exactlearn solve').
@@ -522,7 +522,7 @@ class Fit(Clustered, Random):
 class Compile(Reading, Random):
     """Compile a network to the smallest decision graph found, and compare the two.
 
-    -o writes the graph (.pdg.json), its record (.json) or its figure (.svg, .dot).
+    -o writes the graph (.pdg.json), its record (.json) or its figure (.svg).
     Ctrl-C ends the search with the smallest graph so far (exit status 130), or with one of the
     first forests.
 
@@ -550,8 +550,6 @@ class Compile(Reading, Random):
         log-likelihood of all rows.
     data
         Collapse the nodes that no row reaches, fit the others to the rows, and merge by them.
-    frontier
-        Write sizes and losses of the whole sequence of merges (.csv, .json, .svg, .png, .pdf).
 
     Examples
     --------
@@ -561,7 +559,7 @@ class Compile(Reading, Random):
 
     written_in_run = "compiled.pdg.json"
     groups: ClassVar = {
-        "Merging": "merge_budget size_weight data frontier",
+        "Merging": "merge_budget size_weight data",
         "Search": "time_limit max_size",
     }
 
@@ -572,7 +570,6 @@ class Compile(Reading, Random):
     merge_budget: float | None = option(None, least=0)
     size_weight: float | None = option(None, least=0, most=1)
     data: str | None = option(None, reads=True, metavar="DATA.csv")
-    frontier: Path | None = option(None, writes=True, metavar="FILE")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -580,7 +577,7 @@ class LearnPdg(Reading, Random):
     """Learn a probabilistic decision graph from a table.
 
     The table is a file or the name of a bundled one. -o writes the graph (.pdg.json), the record
-    (.json) or its figure (.svg, .dot). Ctrl-C ends the search with the best graph so
+    (.json) or its figure (.svg). Ctrl-C ends the search with the best graph so
     far (exit status 130), and so does --time-limit (exit status 3).
 
     Parameters
@@ -611,8 +608,6 @@ class LearnPdg(Reading, Random):
         network as far as cross-validation chooses; 1 with missing cells]
     time_limit
         Seconds for the search.
-    frontier
-        hybrid: write sizes and losses of all merges (.csv, .json, .svg, .png, .pdf).
 
     Examples
     --------
@@ -625,7 +620,6 @@ class LearnPdg(Reading, Random):
         "Score": "size_weights validation size",
         "Search": "significances tree time_limit",
         "Parameters": "smoothing",
-        "Output": "frontier",
     }
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
@@ -638,7 +632,6 @@ class LearnPdg(Reading, Random):
     tree: bool = option(False)
     smoothing: float | None = option(None, least=0, most=MOST_SMOOTHING)
     time_limit: float | None = option(None, least=0)
-    frontier: Path | None = option(None, writes=True, metavar="FILE")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -814,11 +807,10 @@ class Simulate(Random):
 class Convert(CompleteLearning, Clustered):
     """Write a file in the format of the suffix of -o.
 
-    A NETWORK as a NETWORK, .pdg.json or a figure (.svg, .dot); a decision graph (.pdg.json) as
-    .pdg.json, as a network with auxiliary variables for its nodes, or as a figure, which as .dot
-    shows the forest of variables, too; a table (.csv, .tsv, .parquet) as a table or as its local
-    scores (.jkl, .scores); these as scores, or as an integer program for other solvers (.lp, .mps,
-    .cip). '.gz' may follow a text's suffix.
+    A NETWORK as a NETWORK, .pdg.json or a figure (.svg); a decision graph (.pdg.json) as
+    .pdg.json, as a network with auxiliary variables for its nodes, or as a figure; a table (.csv,
+    .tsv, .parquet) as a table or as its local scores (.jkl, .scores); these as scores, or as an
+    integer program for other solvers (.lp, .mps, .cip). '.gz' may follow a text's suffix.
 
     Parameters
     ----------
@@ -828,7 +820,7 @@ class Convert(CompleteLearning, Clustered):
 
     Examples
     --------
-    exactlearn convert asia -o asia.dot
+    exactlearn convert asia -o asia.svg
     exactlearn convert asia-mnar-complete --max-parents 2 -o scores.jkl
     """
 
@@ -928,7 +920,7 @@ class Graph(Declared):
     (v_structures) and, of a DAG, the covered arcs (covered); what else is asked for stands under
     blanket, separated, independence, inclusion_boundary and comparison.
 
-    -o writes the record (.json), which is a graph file, or draws it (.svg, .dot), undirected edges
+    -o writes the record (.json), which is a graph file, or draws it (.svg), undirected edges
     without heads.
 
     Parameters
@@ -953,7 +945,7 @@ class Graph(Declared):
     Examples
     --------
     exactlearn graph asia --variable lung
-    exactlearn graph asia --to cpdag -o cpdag.dot
+    exactlearn graph asia --to cpdag -o cpdag.svg
     exactlearn graph asia --independent 'asia,smoke|dysp'
     """
 

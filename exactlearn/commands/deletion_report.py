@@ -1,14 +1,9 @@
 """What ``fit`` says of an estimate in closed form: its JSON record, notes and a table."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from exactlearn.bayesnet.deletion import DeletionFit
 from exactlearn.commands.output import Output
-from exactlearn.reporting.report import plain_table
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 _LARGE_DEFECT = 0.1
 """Defect of the weights of a family that is worth a note."""
@@ -45,22 +40,6 @@ def deletion_record(fit: DeletionFit, *, is_complete: bool) -> dict[str, dict[st
 def _plain(weight: float) -> float:
     """Return a weight, as a whole number where it is one."""
     return int(weight) if weight.is_integer() else weight
-
-
-def rows_table(record: Mapping[str, Mapping[str, Any]]) -> "list[Table]":
-    """Return a table of the rows of each family from the record, none where these are all rows."""
-    used = record.get("rows_per_family", {})
-    if not used:
-        return []
-    columns: dict[str, Sequence[str]] = {"family of": [*used], "rows": [*map(str, used.values())]}
-    if separators := record.get("separators"):
-        columns["separators"] = [", ".join(separators.get(name, ())) for name in used]
-    if families := record.get("families"):
-        columns |= {key: [families[name][key] for name in used] for key in ("kind", "formula")}
-    if replaced := record.get("replaced"):
-        others = [replaced.get(name, {}) for name in used]
-        columns["replaced"] = [", ".join(f"{k}: {n}" for k, n in one.items()) for one in others]
-    return [plain_table([*columns], zip(*columns.values(), strict=True), right=("rows",))]
 
 
 def note_support(fit: DeletionFit, smoothing: float | None, output: Output) -> None:

@@ -24,7 +24,7 @@ from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
 from exactlearn.formats.models import write_model
 from exactlearn.pdg.learn.refine import refine
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.reporting.report import number
+from exactlearn.reporting.description import number
 
 M = TypeVar("M", BayesianNetwork, DecisionGraph, NaiveBayes)
 

@@ -32,7 +32,6 @@ from exactlearn.commands.declarations import Fit
 from exactlearn.commands.deletion_report import (
     deletion_record,
     note_support,
-    rows_table,
 )
 from exactlearn.commands.em_runs import (
     em_record,
@@ -52,7 +51,6 @@ from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model,
 from exactlearn.instances import locate
 from exactlearn.pdg.learn.smoothing import choose_graph_smoothing
 from exactlearn.queries.evidence import Model
-from exactlearn.reporting.report import facts, number
 
 MOST_CELLS = 3e9
 """Table cells, of about 6 ns each, that the log-likelihood of a closed-form estimate may take."""
@@ -116,13 +114,7 @@ def run(options: Fit, output: Output) -> Answer:
     if output.path is not None:
         write_model(fitted, output.path)
         output.wrote(output.path)
-    summary = facts(
-        log_likelihood=number(record["log_likelihood"]),
-        iterations=str(record["iterations"]),
-        seconds=number(record["seconds"], 2),
-        **({} if choice is None else {"smoothing": number(choice.smoothing, 4)}),
-    )
-    return Answer(record=record, tables=[summary, *rows_table(how)], status=ended)
+    return Answer(record=record, status=ended)
 
 
 def _model(options: Fit) -> Model:

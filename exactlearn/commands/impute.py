@@ -17,7 +17,7 @@ from exactlearn.graphs.dag import named_parents
 from exactlearn.imputation import MODES, Imputed, Imputer
 from exactlearn.imputation.imputer import AVERAGING
 from exactlearn.imputation.methods import METHODS
-from exactlearn.reporting.report import completion_record, size_in_words
+from exactlearn.reporting.records import completion_record, size_in_words
 
 
 def run(options: Impute, output: Output) -> Answer:

@@ -8,7 +8,6 @@ from exactlearn.commands.declarations import Instances
 from exactlearn.commands.output import Output
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.instances import bundled
-from exactlearn.reporting.report import plain_table
 
 KINDS = {".bif": "network", ".csv": "data set", ".toml": "run file"}
 
@@ -20,12 +19,11 @@ def run(options: Instances, output: Output) -> Answer:
         _copy(chosen, output)
     elif options.names and not output.as_json:
         texts = [path.read_text(encoding="utf-8").rstrip("\n") for path in chosen]
-        return Answer(record={}, tables=texts)
+        return Answer(record={}, shown="\n".join(texts))
     record = {
         "instances": [{"name": p.stem, "kind": KINDS[p.suffix], "file": str(p)} for p in chosen]
     }
-    rows = ((p.stem, KINDS[p.suffix], p.name) for p in chosen)
-    return Answer(record=record, tables=[plain_table(("name", "kind", "file"), rows)])
+    return Answer(record=record)
 
 
 def _matching(name: str) -> list[Path]:

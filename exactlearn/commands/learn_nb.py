@@ -15,7 +15,7 @@ from exactlearn.commands.pipeline import load, load_for
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.errors import OptionError
 from exactlearn.formats.models import NAIVE_BAYES, write_model
-from exactlearn.reporting.report import facts, number, plain_table
+from exactlearn.reporting.description import number
 
 
 def run(options: LearnNb, output: Output) -> Answer:
@@ -69,14 +69,4 @@ def run(options: LearnNb, output: Output) -> Answer:
     if output.path is not None:
         write(found.model, answer)
         output.wrote(output.path)
-    shown = {k: v for k, v in answer.items() if k not in ("models", "bound", "gap", "finished")}
-    texts = {k: number(v) if isinstance(v, float) else str(v) for k, v in shown.items()}
-    columns = tuple(models[0])
-    lines = (
-        tuple(number(v) if isinstance(v, float) else str(v) for v in m.values()) for m in models
-    )
-    return Answer(
-        record=answer,
-        tables=[facts(**texts), plain_table(columns, lines)],
-        status="done" if found.is_complete else control.status,
-    )
+    return Answer(record=answer, status="done" if found.is_complete else control.status)

@@ -1,6 +1,6 @@
 """``exactlearn learn-pdg``: a decision graph learnt from a table."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -21,10 +21,7 @@ from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.methods import Keep, Request, keep_first, learn_by
 from exactlearn.pdg.learn.network_starts import learnt_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.reporting.frontier import write_frontier
 from exactlearn.reporting.plot import FIGURES
-from exactlearn.reporting.records_file import RECORDS
-from exactlearn.reporting.report import facts, number, plain_table
 
 LEARNT = "learnt"
 """In place of a network's file."""
@@ -34,7 +31,6 @@ def run(options: LearnPdg, output: Output) -> Answer:
     """Run the command."""
     network, validation = options.network, options.validation
     require_suffix(output.path, (*GRAPHS, ".json", *FIGURES))
-    require_suffix(options.frontier, RECORDS, "--frontier")
     if len(options.size_weights) > 1 and validation is None:
         raise OptionError("several --size-weight need --validation, a table to choose the model by")
     begun = monotonic()
@@ -65,9 +61,6 @@ def run(options: LearnPdg, output: Output) -> Answer:
             display.show("network")
             request = replace(request, network=learnt_network(dataset, options.seed))
         found = learn_by(request, display.show, keep)
-    if options.frontier is not None and found.frontier is not None:
-        write_frontier(found.frontier, options.frontier)
-        output.wrote(options.frontier)
     rows = [model_row(x, graph, dataset, test) for x, graph in found.models]
     key = "log_likelihood" if test is None else "validation_log_likelihood"
     best = max(range(len(rows)), key=lambda k: rows[k][key])
@@ -82,7 +75,7 @@ def run(options: LearnPdg, output: Output) -> Answer:
         write_graph(found.models[best][1], record, output.path)
         output.wrote(output.path)
     status = "done" if found.finished else control.status
-    return Answer(record=record, tables=models_tables(record), status=status)
+    return Answer(record=record, status=status)
 
 
 def _keeping(
@@ -115,8 +108,6 @@ def _refuse_unused(method: str, options: LearnPdg) -> None:
         raise OptionError(f"--significance is for --method direct, not {method}")
     if options.tree and method in ("direct", "hybrid"):
         raise OptionError(f"--tree is for --method em, available and complete, not {method}")
-    if options.frontier is not None and method != "hybrid":
-        raise OptionError(f"--frontier is for --method hybrid, not {method}")
     if options.size != "effective" and method == "hybrid":
         raise OptionError("--method hybrid merges by effective size: leave out --size")
 
@@ -150,22 +141,3 @@ def model_row(
     if test is not None:
         row["validation_log_likelihood"] = log_likelihood(graph, test)
     return row
-
-
-def models_tables(record: Mapping[str, Any]) -> list[Any]:
-    """Return the chosen model's facts, and all models where there are several."""
-    texts = {
-        key: number(value)
-        if "likelihood" in key or key in ("size_weight", "seconds")
-        else str(value)
-        for key, value in record.items()
-        if key not in ("models", "finished")
-    }
-    models = record["models"]
-    if len(models) < 2:
-        return [facts(**texts)]
-    columns = tuple(models[0])
-    rows = (
-        tuple(number(v) if isinstance(v, float) else str(v) for v in m.values()) for m in models
-    )
-    return [facts(**texts), plain_table(columns, rows)]

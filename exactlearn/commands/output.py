@@ -1,4 +1,4 @@
-"""Where a command's answer goes: one JSON object or tables on standard output, notes beside it."""
+"""Where an answer goes: one JSON object or its description on standard output, notes beside it."""
 
 import json
 import logging
@@ -51,7 +51,7 @@ class Output(Declared):
     debug: bool = option(False, hidden=True)
 
     def answer(self, answer: Answer) -> int:
-        """Print an answer, the record as JSON or its tables; return the exit status.
+        """Print an answer, as JSON or described; return the exit status.
 
         Raises
         ------
@@ -60,19 +60,22 @@ class Output(Declared):
         """
         if self.as_json and answer.record:
             click.echo(_json(signed(answer.record)))
-        self.show(*answer.tables)
+        if not self.as_json:
+            self.show(answer.record if answer.shown is None else answer.shown)
         for remark in answer.remarks:
             self.note(remark)
         if answer.failure is not None:
             raise answer.failure
         return answer.exit_status
 
-    def show(self, *tables: Any) -> None:
-        """Print tables, texts or rich's, unless the answer is one JSON object."""
-        from exactlearn.reporting.report import console
+    def show(self, told: Mapping[str, Any] | str) -> None:
+        """Print a text, or the description of a record."""
+        if isinstance(told, str):
+            click.echo(told)
+        else:
+            from exactlearn.reporting.terminal import show
 
-        for table in () if self.as_json else tables:
-            console().print(table)
+            show(told)
 
     def note(self, text: str) -> None:
         """Print a line on standard error, unless quiet."""

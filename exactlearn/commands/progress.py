@@ -23,7 +23,7 @@ from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn._runtime.control import HEAD, Event
 from exactlearn.commands.output import LOG
 from exactlearn.errors import OptionError, TooLargeError
-from exactlearn.reporting.report import number, percent
+from exactlearn.reporting.description import number, percent
 
 WRITING_SHARE = 0.1
 """Share of the time that writing the incumbent may take."""

@@ -4,8 +4,6 @@ import csv
 from collections.abc import Iterator
 from typing import Any
 
-from rich.console import Group
-
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.answer import Answer
@@ -19,13 +17,6 @@ from exactlearn.queries.evidence import Evidence, Model
 from exactlearn.queries.explanations import Explanation, most_probable_explanations
 from exactlearn.queries.independences import independences
 from exactlearn.queries.posteriors import query
-from exactlearn.reporting.report import facts, plain_table, posterior_table
-
-MOST_NODES = 100
-"""Nodes whose contexts are printed."""
-
-Answered = tuple[str, Any, Any]
-"""Key and value in the record, and a table."""
 
 
 @ended_by_signal()
@@ -50,17 +41,14 @@ def run(options: Query, output: Output) -> Answer:
         return answer_rows(model, table, targets or None, output)
     known = _evidence(options)
     answer = query(model, known, targets or None)
-    found = list(_answers(model, known, options)) if options.asks_more else []
     record = {
         "posterior": answer.posterior,
         "probability_of_evidence": answer.probability_of_evidence,
-        **{key: value for key, value, _ in found},
+        **(dict(_answers(model, known, options)) if options.asks_more else {}),
     }
     output.save(record)
-    likelihood = facts(probability_of_evidence=f"{answer.probability_of_evidence:.6g}")
-    tables = [part for *_, table in found for part in (table, "")]
-    marginals = [] if found and not targets else [posterior_table(answer.posterior), ""]
-    return Answer(record=record, tables=[*marginals, *tables, likelihood])
+    hidden = ("posterior",) if options.asks_more and not targets else ()
+    return Answer(record=record, shown={k: v for k, v in record.items() if k not in hidden})
 
 
 def _evidence(options: Query) -> Evidence:
@@ -93,26 +81,16 @@ def _weights(name: str, text: str) -> dict[str, float]:
     return weights
 
 
-def _answers(model: Model, evidence: Evidence, options: Query) -> Iterator[Answered]:
+def _answers(model: Model, evidence: Evidence, options: Query) -> Iterator[tuple[str, Any]]:
     """Yield the answer to each question; a network is compiled once for all."""
     graph = compile_network(model) if isinstance(model, BayesianNetwork) else model
     if options.best is not None:
         found = most_probable_explanations(graph, evidence, options.best)
-        yield "explanations", [_explanation_record(e) for e in found], _explanation_table(found)
+        yield "explanations", [_explanation_record(e) for e in found]
     if options.independences:
-        yield _independences(graph, list(options.targets), evidence)
-
-
-def _independences(model: Model, targets: list[str], evidence: Evidence) -> Answered:
-    found = independences(model, evidence, targets or None)
-    shown: list[Any] = [one.describe(10 if targets else 3) for one in found]
-    if targets:
-        rows = [row for one in found for row in one.rows()]
-        columns = ("node", "distribution", "probabilities")
-        shown += ["", plain_table(columns, rows[:MOST_NODES])]
-        if len(rows) > MOST_NODES:
-            shown.append(f"and {len(rows) - MOST_NODES} more nodes: --json has all")
-    return "independences", [one.to_dict() for one in found], Group(*shown)
+        listed = independences(graph, evidence, list(options.targets) or None)
+        yield "statements", [one.describe(10 if options.targets else 3) for one in listed]
+        yield "independences", [one.to_dict() for one in listed]
 
 
 def _explanation_record(explanation: Explanation) -> dict[str, Any]:
@@ -121,9 +99,3 @@ def _explanation_record(explanation: Explanation) -> dict[str, Any]:
         "probability": explanation.probability,
         "log_probability": explanation.log_probability,
     }
-
-
-def _explanation_table(found: list[Explanation]) -> Any:
-    names = list(found[0].states)
-    rows = ([*e.states.values(), f"{e.probability:.6g}"] for e in found)
-    return plain_table([*names, "probability"], rows, right=("probability",))

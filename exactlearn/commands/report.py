@@ -22,8 +22,7 @@ from exactlearn.commands.sections import Reading
 from exactlearn.errors import ExactlearnError, FormatError, OptionError
 from exactlearn.formats.models import FORMATS, NETWORKS, read_model
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.reporting.page import page
-from exactlearn.reporting.page_content import PageContent
+from exactlearn.reporting.page import PageContent, page
 from exactlearn.structure.learning import LearnedNetwork
 
 PAGE = "report.html"
@@ -41,7 +40,7 @@ def run(options: Report, output: Output) -> Answer:
     found = page_content(source)
     atomic_write(path, page(found))
     output.wrote(path)
-    return Answer(record={"page": str(path), "notes": list(found.notes)}, tables=found.notes)
+    return Answer(record={"page": str(path), "notes": list(found.notes)})
 
 
 def report(

@@ -25,7 +25,6 @@ from exactlearn.commands.provenance import (
 from exactlearn.commands.steps import with_files
 from exactlearn.errors import ExitStatus, FormatError, OptionError
 from exactlearn.formats.run_file import from_table
-from exactlearn.reporting.report import plain_table
 
 CLOSE = 1e-9
 """Relative difference of numbers that are called equal: libraries of other versions add in other
@@ -73,7 +72,7 @@ def run(options: Rerun, output: Output) -> Answer:
         "record": record,
     }
     status = "failed" if differences else "done"
-    return Answer(record=answer, tables=_tables(answer), status=status)
+    return Answer(record=answer, status=status)
 
 
 def declared(made_by: Any, path: Path) -> tuple[str, Declared]:
@@ -219,13 +218,3 @@ def _is_equal(recorded: Any, now: Any, moved: Mapping[str, str]) -> bool:
         for place, was in moved.items():
             now = now.replace(place, was)
     return bool(recorded == now)
-
-
-def _tables(answer: Mapping[str, Any]) -> list[Any]:
-    differences, keys = answer["differences"], ", ".join(answer["compared"])
-    if not differences:
-        return [f"The same answer: {keys}"]
-    rows = [(d["key"], str(d["recorded"]), str(d["now"])) for d in differences[:MOST_SHOWN]]
-    left = len(differences) - len(rows)
-    table = plain_table(("key", "recorded", "now"), rows)
-    return [f"Another answer; compared: {keys}", table, *([f"... and {left} more"] if left else [])]

@@ -1,7 +1,7 @@
 """What ``exactlearn query --data`` does: posteriors for each row of a table, and a class."""
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from io import StringIO
 from math import isfinite
@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.table import Table
 
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands.answer import Answer
@@ -23,10 +22,6 @@ from exactlearn.formats.table import read_table
 from exactlearn.instances import locate
 from exactlearn.queries.evidence import Model
 from exactlearn.queries.table_queries import Classification, classify, query_rows
-from exactlearn.reporting.report import facts, number, percent, plain_table
-
-SHOWN = 20
-"""Rows that are printed; all go into the file or the JSON object."""
 
 
 def read_cases(source: Path, reading: Reading, model: Model, output: Output) -> Dataset:
@@ -76,9 +71,7 @@ def answer_rows(
         "rows": list(_records(found.names, found.states, found.posteriors, logs)),
     }
     _hand_over(head, rows, record, output)
-    shown = ([_short(x) for x in row] for row in values[:SHOWN].tolist())
-    total = facts(log_likelihood=number(record["log_likelihood"]))  # type: ignore[arg-type]
-    return Answer(record=record, tables=[_shown_rows(head, shown, table), _more(len(rows)), total])
+    return Answer(record=record)
 
 
 def answer_classes(model: Model, table: Dataset, name: str, output: Output) -> Answer:
@@ -91,22 +84,7 @@ def answer_classes(model: Model, table: Dataset, name: str, output: Output) -> A
     _note_impossible(found.predicted < 0, table, "cells without the class", output)
     record = _class_record(found, predicted)
     _hand_over(head, rows, record, output)
-    shown = zip(predicted[:SHOWN], shares[:SHOWN], strict=True)
-    first = _shown_rows(head, ([k, *map(_short, row)] for k, row in shown), table)
-    total = facts(
-        rows=str(len(rows)),
-        labelled=str(record["labelled"]),
-        accuracy=percent(found.accuracy),
-        log_loss=number(found.log_loss),
-    )
-    return Answer(record=record, tables=[first, _more(len(rows)), total])
-
-
-def _shown_rows(head: Sequence[str], rows: Iterable[Sequence[str]], table: Dataset) -> Table:
-    """Return the table of the first rows, each with its number from 1 and its line, if known."""
-    lines = () if table.lines is None else table.lines.tolist()
-    texts = [(str(k + 1), *map(str, lines[k : k + 1]), *row) for k, row in enumerate(rows)]
-    return plain_table(("row", *(["line"] if lines else []), *head), texts, right=("row", "line"))
+    return Answer(record=record)
 
 
 def _note_impossible(
@@ -182,11 +160,3 @@ def _columns(names: Sequence[str], states: Sequence[Sequence[str]]) -> list[str]
 def _digits(value: float) -> str:
     """Return a number that reads back exactly; nothing where there is none."""
     return repr(value) if isfinite(value) else ""
-
-
-def _short(value: float) -> str:
-    return f"{value:.6g}" if isfinite(value) else ""
-
-
-def _more(rows: int) -> str:
-    return f"... and {rows - SHOWN:,} more rows (-o FILE writes all)" if rows > SHOWN else ""

@@ -18,6 +18,7 @@ from exactlearn.commands.answer import ENDS, Answer
 from exactlearn.commands.artifacts import (
     Artifacts,
     require_table_names,
+    traced,
     write_artifacts,
     write_figures,
 )
@@ -52,16 +53,14 @@ from exactlearn.pdg.compile.compile import Compilation, compile_and_check
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import query
 from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
-from exactlearn.reporting.report import (
+from exactlearn.reporting.records import (
     compilation_record,
     completion_record,
     held_out_record,
     learning_record,
-    learning_tables,
-    run_tables,
     size_in_words,
 )
-from exactlearn.reporting.trace import Learned, write_trace
+from exactlearn.reporting.trace import Learned
 from exactlearn.structure.selection import select
 
 RESULTS = Path("results")
@@ -97,10 +96,7 @@ def do(run: Run, path: Path, output: Output) -> Answer:
             write_json(record, folder / "result.json")
             remark = f"The run ended early: the best so far lies in {folder}"
             status = record["status"]
-            return Answer(
-                record=record, tables=learning_tables(record), status=status, remarks=[remark]
-            )
-        output.show(*run_tables(record))
+            return Answer(record=record, status=status, remarks=[remark])
     else:
         store(run, folder)
     if run.steps:
@@ -109,7 +105,6 @@ def do(run: Run, path: Path, output: Output) -> Answer:
     ended: list[int] = [ENDS.get(record.get("status", ""), ExitStatus.DONE)]
     steps = () if ExitStatus.INTERRUPTED in ended else run.steps
     for found, answer in taken(steps, folder, output):
-        output.show(*answer.tables)
         for remark in answer.remarks:
             output.note(remark)
         record["steps"].append(found)
@@ -245,8 +240,9 @@ def _learn(
     found = artifacts(learned)
     write_artifacts(found, output)
     result: Any = learned
-    if output.path is not None and getattr(result, "trace", False):  # not all methods have one
-        write_trace(result, output.path / "trace.csv")
+    if getattr(result, "trace", False):  # not all methods have one
+        for write in traced(result, output):
+            write()
     return found.parents, dict(found.record), learning
 
 

@@ -1,7 +1,7 @@
 """A search: its progress displayed, its incumbents written, its answer and its exit status."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from exactlearn._runtime.control import Event, OnEvent
 from exactlearn.commands.answer import Answer
@@ -9,7 +9,7 @@ from exactlearn.commands.artifacts import Artifacts, write_artifacts, write_figu
 from exactlearn.commands.output import Output, is_folder
 from exactlearn.commands.progress import IncumbentWriter, ProgressDisplay
 from exactlearn.errors import ExactlearnError, InfeasibleError
-from exactlearn.reporting.report import learning_record, learning_tables
+from exactlearn.reporting.records import learning_record
 from exactlearn.reporting.trace import Learned
 from exactlearn.solvers.result import Result
 
@@ -67,7 +67,6 @@ def concluded(
     learned: Learned,
     artifacts: Callable[[Learned], Artifacts],
     *,
-    tables: Callable[[Mapping[str, Any]], list[Any]] = learning_tables,
     also: Sequence[Callable[[], None]] = (),
     ended: str | None = None,
 ) -> Answer:
@@ -83,8 +82,6 @@ def concluded(
         The answer.
     artifacts
         What is written of it.
-    tables
-        What is printed of the record.
     also
         Further files to write.
     ended
@@ -109,7 +106,6 @@ def concluded(
     failures = _failures(writing)
     return Answer(
         record=record,
-        tables=tables(record),
         status=ended or learned.status,
         remarks=remarks(learned, output),
         failure=failures[0] if failures else None,

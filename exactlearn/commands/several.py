@@ -14,7 +14,7 @@ from exactlearn.evaluation.learners import Learner
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.reporting.arc_support import arc_support, class_support, support_record
-from exactlearn.reporting.report import cpdag_record
+from exactlearn.reporting.records import cpdag_record
 from exactlearn.solvers.enumeration.networks import Enumeration
 from exactlearn.structure.equivalence_search import EquivalenceSearch
 

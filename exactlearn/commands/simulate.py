@@ -18,7 +18,6 @@ from exactlearn.formats.missingness_file import read_missingness, write_missingn
 from exactlearn.formats.models import read_model
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import write_dataset
-from exactlearn.reporting.report import facts
 
 
 @ended_by_signal()
@@ -57,8 +56,7 @@ def run(options: Simulate, output: Output) -> Answer:
         "variables": data.n_variables,
         "missing_cells": len(data.missing_cells),
     }
-    shown = facts(**{key: str(value) for key, value in record.items()})
     if found.graph.causes:
         record["missingness"] = found.graph.to_dict()
         record["probabilities"] = dict(found.tables)
-    return Answer(record=record, tables=[shown])
+    return Answer(record=record)

@@ -33,7 +33,7 @@ from exactlearn.formats.scores import FORMATS as SCORES
 from exactlearn.formats.scores import is_score_file, read_scores
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph
 from exactlearn.graphs.orientation import oriented_class
-from exactlearn.reporting.report import learning_record
+from exactlearn.reporting.records import learning_record
 from exactlearn.reporting.trace import Learned
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration.networks import Enumeration

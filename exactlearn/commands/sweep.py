@@ -7,9 +7,11 @@ that a later call does what is left.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from csv import DictWriter
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -24,8 +26,6 @@ from exactlearn.commands.run import do, store
 from exactlearn.commands.runs import Run, Varied, read_run
 from exactlearn.errors import ExitStatus
 from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
-from exactlearn.reporting.records_file import csv_text
-from exactlearn.reporting.report import number, plain_table
 
 SHOWN = ("status", "score", "gap", "imputation_accuracy", "log_likelihood_per_row", "seconds")
 """What the printed table has of each run, of the pipeline, its models and its steps."""
@@ -59,7 +59,11 @@ def sweep(
     found = {"varied": keys, "runs": rows, "failures": failures}
     write_json(found, folder / "sweep.json")
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    atomic_write(folder / "sweep.csv", csv_text(columns, [_in_cells(row) for row in rows]))
+    text = StringIO()
+    table = DictWriter(text, columns, lineterminator="\n")
+    table.writeheader()
+    table.writerows(map(_in_cells, rows))
+    atomic_write(folder / "sweep.csv", text.getvalue())
     remarks, ended = [f"Results lie in {folder.resolve()}"], ExitStatus.FAILED
     if record.control.is_over:
         done = sum(map(study.is_done, planned))
@@ -69,8 +73,9 @@ def sweep(
         ended = ExitStatus.INTERRUPTED
     elif not failures:
         ended = max(row["exit_status"] for row in rows)
-    tables = [_table(keys, rows), *failures]
-    return Answer(record=found, tables=tables, exit_status=ended, remarks=remarks)
+    shown = [{k: x for k, x in row.items() if k in keys or _last(k) in SHOWN} for row in rows]
+    told = {"runs": shown, "failures": failures}
+    return Answer(record=found, shown=told, exit_status=ended, remarks=remarks)
 
 
 def _names(varied: Sequence[Varied]) -> list[str]:
@@ -160,25 +165,11 @@ def _in_cells(row: Mapping[str, Any]) -> dict[str, Any]:
     return {k: json.dumps(v) if isinstance(v, list | bool) else v for k, v in row.items()}
 
 
+def _last(key: str) -> str:
+    return key.rpartition(".")[2]
+
+
 def _place(key: str) -> tuple[bool, int, str]:
     """Return where a value stands in a row: those of the pipeline first, and what matters most."""
-    last = key.rpartition(".")[2]
+    last = _last(key)
     return "." in key, SHOWN.index(last) if last in SHOWN else len(SHOWN), key
-
-
-def _table(keys: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Return the table of the values and of what matters most of each run."""
-    known = dict.fromkeys(key for row in rows for key in row)
-    shown = [key for key in known if key.rpartition(".")[2] in SHOWN and key not in keys]
-    cells = [
-        [
-            *(_text(row[key]) for key in keys),
-            *(
-                number(value) if isinstance(value, float) else str(value)
-                for value in (row.get(key, "") for key in shown)
-            ),
-        ]
-        for row in rows
-    ]
-    head = [*_short(keys), *(key.removesuffix(".log_likelihood_per_row") for key in shown)]
-    return plain_table(head, cells, right=[key for key in head if not key.endswith("status")])

@@ -11,7 +11,6 @@ from exactlearn.commands.declarations import Verify
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.errors import CheckError, FormatError
 from exactlearn.formats.certificate_file import read_certificate
-from exactlearn.reporting.report import facts
 from exactlearn.solvers.certificates.certificate import Certificate
 from exactlearn.solvers.certificates.checker import Unproven, verify
 
@@ -32,7 +31,7 @@ def run(options: Verify, output: Output) -> Answer:
         raise FormatError(f"{certificate} with {scores}: {error}") from error
     record = _record(claim)
     output.save(record)
-    return Answer(record=record, tables=[_verdict(claim, record), facts(**_numbers(record))])
+    return Answer(record=record)
 
 
 def _record(claim: Certificate) -> dict[str, Any]:
@@ -44,24 +43,6 @@ def _record(claim: Certificate) -> dict[str, Any]:
         "gap": float(claim.gap) or (0.0 if Fraction(claim.gap) == 0 else math.ulp(0.0)),
         "leaves": kinds["leaf"],
         "clusters": len(claim.clusters),
+        "proven": "the bound" if Fraction(claim.gap) else "no network scores more than the given",
         "restrictions": claim.described_restrictions(),
-    }
-
-
-def _verdict(claim: Certificate, record: dict[str, Any]) -> str:
-    optimal = Fraction(claim.gap) == 0
-    verdict = "no network scores more than the one given" if optimal else "the bound holds"
-    given = record["restrictions"]
-    among = f", among those with: {', '.join(given)}" if given else ""
-    return f"Proven: {verdict}{among}."
-
-
-def _numbers(record: dict[str, Any]) -> dict[str, str]:
-    """Return the numbers to print."""
-    return {
-        "score": f"{record['score']:.10g}",
-        "bound": f"{record['bound']:.10g}",
-        "gap": f"{record['gap']:.3g}",
-        "leaves": str(record["leaves"]),
-        "clusters": str(record["clusters"]),
     }

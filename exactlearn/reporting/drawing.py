@@ -1,4 +1,4 @@
-"""Drawings of networks and decision graphs before layout, and as Graphviz text."""
+"""Drawings of networks and decision graphs before layout."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,10 +10,7 @@ from exactlearn.graphs.equivalence import Arc
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.forest import forest_order
-from exactlearn.reporting.report import probability
-
-LARGEST, SMALLEST = 18.0, 5.0
-"""Points of the letters of a node that every row reaches, and of one that almost none reaches."""
+from exactlearn.reporting.description import probability
 
 SHADE, FULL = (0.6, 0.72, 0.88), 0.03
 """Colour of a node that every row reaches, and the reach that a network's boxes are shaded as;
@@ -175,45 +172,6 @@ def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
     )
 
 
-def to_dot(drawing: Drawing) -> str:
-    """Return the drawing in Graphviz's language.
-
-    A node's letters, and so its area, grow with the probability that a row comes to it; the nodes
-    of a variable stand on one level.
-    """
-    lines = ["digraph {", '  node [fontname="sans-serif"];']
-    if (beside := drawing.beside) is not None:
-        lines += [
-            '  edge [fontname="sans-serif", fontsize=10];',
-            "  subgraph cluster_forest {",
-            '    label="variables"; style=dotted; fontname="sans-serif";',
-            "    node [shape=plaintext];",
-            *[f"    v{k} [label={quoted(label)}];" for k, label in enumerate(beside.labels)],
-            *[f"    v{a} -> v{b};" for a, b in beside.arcs],
-            "  }",
-            "  node [margin=0.05, width=0, height=0];",
-        ]
-    lines.append("  node [shape=box, style=rounded];")
-    for k, label in enumerate(drawing.labels):
-        styles = [f"label={quoted(label)}"]
-        if drawing.reach:
-            points = max(SMALLEST, LARGEST * drawing.reach[k] ** 0.5)
-            tooltip = quoted(f"reached {drawing.reach[k]:.4g}")
-            styles = [f"fontsize={points:.1f}", *styles, f"tooltip={tooltip}"]
-        lines.append(f"  n{k} [{', '.join(styles)}];")
-    for (a, b), label in zip(drawing.arcs, drawing.arc_labels, strict=True):
-        styles = ["dir=none"] * ((a, b) in drawing.undirected)
-        styles += ["style=dashed"] * ((a, b) in drawing.reversible)
-        styles += [f"penwidth={drawing.width_of((a, b)):.2f}"] * ((a, b) in drawing.strengths)
-        styles += [f"label={quoted(label)}"] * bool(label)
-        attributes = f" [{', '.join(styles)}]" if styles else ""
-        lines.append(f"  n{a} -> n{b}{attributes};")
-    for level in sorted(set(drawing.levels)):
-        own = [f"n{k};" for k, other in enumerate(drawing.levels) if other == level]
-        lines.append(f"  {{ rank=same; {' '.join(own)} }}")
-    return "\n".join([*lines, "}", ""])
-
-
 def _reach(graph: DecisionGraph) -> NDArray[np.float64]:
     """Return the probability that a row reaches each node, shape (nodes,)."""
     reach = (graph.forest[graph.variable] < 0).astype(np.float64)
@@ -240,9 +198,3 @@ def _arc_label(graph: DecisionGraph, node: int, states: list[str]) -> str:
     v = int(graph.variable[node])
     row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
     return "" if len(states) == int((row > 0).sum()) > 1 else ", ".join(states)
-
-
-def quoted(text: str) -> str:
-    """Return a label as a quoted string of the DOT language."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

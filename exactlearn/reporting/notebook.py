@@ -1,14 +1,16 @@
 """Views of objects in notebooks: HTML that stands alone, and SVG of graphs.
 
 :class:`exactlearn._runtime.display.Displayed` calls :func:`html` and :func:`svg`. A view has the
-figures of the object's ``repr``, the picture of its graph and what :func:`_details` knows of its
-class; tables are those of the page. Colours are those of the notebook, mixed with grey, so that
-they fit light and dark themes.
+figures of the object's ``repr``, the picture of its graph and the description of what
+:func:`_record` returns of it. Colours are those of the notebook, mixed with grey, so that they fit
+light and dark themes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
+
+from markupsafe import Markup
 
 from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation.ranking import Ranking
@@ -17,11 +19,13 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.evaluation.bootstrap import ArcStrengths
+from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import Arc, PartiallyDirectedGraph
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.graphs.orientation import reversible_arcs
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import Answer
+from exactlearn.reporting.description import Table, describe
 from exactlearn.reporting.drawing import (
     Drawing,
     decision_graph_drawing,
@@ -29,30 +33,23 @@ from exactlearn.reporting.drawing import (
     structure_drawing,
     with_posteriors,
 )
-from exactlearn.reporting.markup import (
-    Markup,
-    asset,
-    folded,
-    posterior_table,
-    quiet,
-    table,
-    tag,
+from exactlearn.reporting.page import (
+    STRENGTHS,
+    conditional_table,
+    data_tables,
+    legend,
+    parts,
+    templates,
 )
-from exactlearn.reporting.page_data import variables_table
-from exactlearn.reporting.page_models import arcs_table, conditional_table, legend
-from exactlearn.reporting.page_results import networks_table
 from exactlearn.reporting.plot import placed
-from exactlearn.reporting.report import named_arcs
+from exactlearn.reporting.records import named_arcs
 from exactlearn.reporting.svg_picture import PIXELS, svg_file
 from exactlearn.solvers.certificates.certificate import Certificate
 from exactlearn.solvers.enumeration.networks import Enumeration
 from exactlearn.structure.learning import LearnedNetwork
 
-HEAD, MOST_VARIABLES = 5, 30
-"""Most rows and variables that the view of a table shows."""
-
-MOST_TABLES = 40
-"""Most variables of a network whose conditional tables are shown."""
+HEAD, MOST_VARIABLES, MOST_TABLES = 5, 30, 40
+"""Most rows and variables of a table, and conditional tables of a network, that are shown."""
 
 SMALLEST = 0.6
 """How far a picture shrinks on a narrow screen before it scrolls."""
@@ -68,17 +65,31 @@ def html(value: Displayed) -> str | None:
     >>> "&lt;1" in html(network), "<svg" in html(network)
     (True, True)
     """
-    parts = [*_picture(value), *_details(value)]
-    if not parts:
+    drawing = _drawing(value)
+    picture = None if drawing is None else _drawn(drawing)
+    record, details = _record(value), _details(value)
+    if drawing is not None and picture is None:
+        record = {**record, "arcs": _arcs_of(drawing)}
+    if not (drawing or record or details or _texts(value)):
         return None
-    figures = [
-        [tag("span", tag("i", name.replace("_", " ")), " ", text.strip("'")), " "]
+    figures = {
+        name.replace("_", " "): text.strip("'")
         for name, text in value._figures.items()
         if not text.startswith(("BayesianNetwork(", "Dataset("))
-    ]
-    head = tag("div", tag("b", type(value).__name__), " ", figures, class_="head")
-    style = tag("style", asset("tables.css"), asset("notebook.css"))
-    return tag("div", style, head, parts, class_="exactlearn")
+    }
+    return (
+        templates()
+        .get_template("notebook.html")
+        .render(
+            name=type(value).__name__,
+            figures=figures,
+            svg=picture,
+            legend="" if drawing is None else legend(drawing, STRENGTHS["edge_strength"]),
+            texts=_texts(value),
+            sections=describe(record, most=MOST_TABLES) if record else (),
+            details=details,
+        )
+    )
 
 
 def svg(value: Displayed) -> str | None:
@@ -143,77 +154,64 @@ def _marked_drawing(
     return network_drawing(names, parents, reversible, strengths)
 
 
-def _picture(value: Displayed) -> Iterable[Markup]:
-    """Yield the picture of an object's graph, or what stands for it where there is none."""
-    drawing = _drawing(value)
-    if drawing is None:
-        return
-    if (drawn := _drawn(drawing)) is None:
-        arcs = [(drawing.labels[a], drawing.labels[b]) for a, b in drawing.arcs]
-        yield quiet(f"no picture: {len(drawing.labels)} boxes, {len(arcs)} arcs are too many")
-        yield folded("The arcs", arcs_table(arcs))
-        return
-    yield tag("div", drawn, class_="wide picture")
-    yield quiet(legend(drawing, "edge_strength"))
+def _arcs_of(drawing: Drawing) -> list[list[str]]:
+    return [[drawing.labels[a], drawing.labels[b]] for a, b in drawing.arcs]
 
 
-def _details(value: Any) -> list[Any]:
-    """Return what is shown of an object beside figures and picture."""
+def _record(value: Any) -> dict[str, Any]:
+    """Return what is described of an object beside its figures and picture."""
+    match value:
+        case Certificate():
+            rules = list(value.described_restrictions())
+            checks = "not here: certificate.check(scores), or the command verify, does it"
+            return {"digest": value.digest, "restrictions": rules or None, "checked": checks}
+        case Ranking(solutions=found) | Enumeration(networks=found):
+            return {"networks": [_network_row(one) for one in found]}
+        case ArcStrengths():
+            return {"arcs": value.to_records()}
+        case Answer():
+            likelihood = value.probability_of_evidence
+            return {"probability_of_evidence": likelihood, "posterior": value.posterior}
+    return {}
+
+
+def _network_row(found: Any) -> dict[str, Any]:
+    return {
+        "score": found.score,
+        "parents": named_parents(_numbers(len(found.parents)), found.parents),
+    }
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the sentences and statements of an object."""
+    if isinstance(value, MissingnessGraph):
+        return list(value.statements)
+    if isinstance(value, LearnedNetwork):
+        return [value.reason, *(f"{name}: {why}" for name, why in value.left_out.items())]
+    said = getattr(value, "reason", "") or getattr(value, "message", "")
+    return [said] if said else []
+
+
+def _details(value: Any) -> list[tuple[str, Markup]]:
+    """Return tables and networks in an object, by their titles."""
     match value:
         case Dataset():
-            return [
-                variables_table(value, MOST_VARIABLES),
-                folded("First rows", _first_rows(value)),
-            ]
+            shown = data_tables(value, MOST_VARIABLES)
+            return [("", shown), ("First rows", parts().table(_first_rows(value)))]
         case BayesianNetwork():
-            tables = [conditional_table(value, name) for name in value.names[:MOST_TABLES]]
-            return [folded("Conditional probability tables", tables)]
-        case Certificate():
-            return _of_certificate(value)
-        case MissingnessGraph():
-            return [tag("p", tag("code", line)) for line in value.statements]
-        case Ranking(solutions=found) | Enumeration(networks=found):
-            return [networks_table([(one.score, _arcs(one.parents)) for one in found])]
-        case ArcStrengths():
-            support = {(one["parent"], one["child"]): one for one in value.to_records()}
-            return [folded("Strongest arcs", arcs_table(list(support), support))]
-        case Answer():
-            label = tag("i", "probability of the evidence")
-            likelihood = tag("p", label, f" {value.probability_of_evidence:.6g}")
-            is_drawn = isinstance(value.model, BayesianNetwork)
-            return [likelihood, posterior_table(value.posterior, is_drawn)]
+            own = [conditional_table(value, name) for name in value.names[:MOST_TABLES]]
+            tables = Markup("").join(map(parts().conditional, own))
+            return [("Conditional probability tables", tables)]
         case LearnedNetwork():
-            left = [f"{name}: {why}" for name, why in value.left_out.items()]
-            return [
-                *(tag("p", line) for line in (value.reason, *left)),
-                folded(repr(value.dataset), _details(value.dataset)),
-                *_details(value.network),
-            ]
-    if (network := _network_in(value)) is not None:
-        return _details(network)
-    said = getattr(value, "reason", "") or getattr(value, "message", "")
-    return [tag("p", said)] if said else []
+            return [(repr(value.dataset), _details(value.dataset)[0][1]), *_details(value.network)]
+    network = _network_in(value)
+    return [] if network is None or isinstance(value, Answer) else _details(network)
 
 
-def _arcs(parents: Sequence[Sequence[int]]) -> set[tuple[str, str]]:
-    return {(str(p), str(v)) for v, family in enumerate(parents) for p in family}
-
-
-def _of_certificate(value: Certificate) -> list[Markup]:
-    rules = ", ".join(value.described_restrictions())
-    checks = tag("code", "certificate.check(scores)"), ", or the command ", tag("code", "verify")
-    return [
-        tag("p", tag("i", "digest"), " ", tag("code", value.digest)),
-        *[tag("p", tag("i", "restrictions"), " ", rules)] * bool(rules),
-        tag("p", "not checked here: ", checks, class_="quiet"),
-    ]
-
-
-def _first_rows(value: Dataset) -> Markup:
-    gone = tag("td", "missing", class_="gone")
-    states = [(*own, gone) for own in value.states[:MOST_VARIABLES]]  # the code -1 is the last one
+def _first_rows(value: Dataset) -> Table:
+    states = [(*own, "missing") for own in value.states[:MOST_VARIABLES]]  # code -1 is the last
     rows = [
         [own[code] for own, code in zip(states, row, strict=False)]
         for row in value.codes[:HEAD].tolist()
     ]
-    return table(value.names[:MOST_VARIABLES], rows)
+    return Table(head=value.names[:MOST_VARIABLES], rows=rows)

@@ -1,46 +1,133 @@
-"""One HTML page on what was found: data, network, decision graph, search and how it was made.
+"""One HTML page on what was found: the description of a record, and pictures of what it tells.
 
 The page is one file: styles, script and pictures are in it, and it asks nothing of a network.
 Without its script everything is there but the conditional tables on hover, zoom and sorting.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from itertools import product
+from math import isfinite
+from shlex import join
+from types import SimpleNamespace
 from typing import Any
 
-from exactlearn.reporting.markup import asset, tag
-from exactlearn.reporting.page_content import PageContent
-from exactlearn.reporting.page_data import data_section
-from exactlearn.reporting.page_figures import figures_section
-from exactlearn.reporting.page_models import decision_graph_section, network_section
-from exactlearn.reporting.page_results import (
-    alternatives_section,
-    answers_section,
-    cells_section,
-    held_out_section,
-    made_section,
-    proof_section,
-    search_section,
-    summary_section,
+import numpy as np
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup
+
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.missingness_patterns import missingness_patterns
+from exactlearn.errors import TooLargeError
+from exactlearn.graphs.dag import named_parents
+from exactlearn.graphs.orientation import reversible_arcs
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.reporting.description import Section, Share, Table, describe, number, probability
+from exactlearn.reporting.drawing import (
+    Drawing,
+    decision_graph_drawing,
+    network_drawing,
+    with_posteriors,
+)
+from exactlearn.reporting.plot import placed
+from exactlearn.reporting.records import named_arcs
+from exactlearn.reporting.svg_picture import svg_element, svg_group
+from exactlearn.reporting.trace import shown_range
+
+MOST_ROWS = 500
+"""Most rows of a table of the page."""
+
+MOST_VARIABLES, MOST_STATES, MOST_PATTERNS, MOST_COLUMNS = 200, 6, 20, 40
+"""Most variables that are listed, states of one, missingness patterns, and their variables."""
+
+MOST_CONFIGURATIONS, WIDEST, MOST_PROBABILITIES = 48, 12, 25_000
+"""Most rows and columns of a conditional table, and most probabilities of all of them."""
+
+STRENGTHS = {
+    "edge_strength": "share of bootstrap samples with the edge",
+    "adjacency_weight": "weight of the listed networks with the edge",
+}
+"""Keys of an arc's support that its width may show, and what they are."""
+
+OF_GRAPHS = (
+    "Each box is a node: its variable and the probability of each state there. An arrow leads to "
+    "the node of the next variable, by the states written on it; without a label by every state. "
+    "The darker a box, the more rows reach it: hover for their share."
 )
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-"""The browser's own guard that the page loads nothing."""
 
-SECTIONS: dict[str, Callable[[PageContent], Any]] = {
-    "Summary": summary_section,
-    "Results": figures_section,
-    "Data": data_section,
-    "Network": network_section,
-    "Decision graph": decision_graph_section,
-    "Answers": answers_section,
-    "Completed cells": cells_section,
-    "Alternatives": alternatives_section,
-    "Search": search_section,
-    "Proof": proof_section,
-    "Rows not learned from": held_out_section,
-    "How it was made": made_section,
-}
-"""The sections of a page, in order, by title: elements, or nothing where there is none."""
+@dataclass(frozen=True)
+class PageContent:
+    """The content of a page; what is ``None`` or empty is left out.
+
+    Parameters
+    ----------
+    title
+        Heading of the page.
+    record
+        The JSON record of a command.
+    data
+        The table as it was read.
+    network, graph
+        The models.
+    trace
+        Seconds, score and bound at each improvement.
+    notes
+        What could not be read, and why.
+    """
+
+    title: str
+    record: Mapping[str, Any] = field(default_factory=dict)
+    data: Dataset | None = None
+    network: BayesianNetwork | None = None
+    graph: DecisionGraph | None = None
+    trace: Sequence[tuple[float, float, float]] = ()
+    notes: Sequence[str] = ()
+
+    @cached_property
+    def parents(self) -> dict[str, list[str]]:
+        """Parents of each variable by name: those of the record, or else of the network."""
+        own = self.record.get("parents")
+        if isinstance(own, dict) and own:
+            return own
+        network = self.network
+        return {} if network is None else named_parents(network.names, network.parents)
+
+    @cached_property
+    def reversible(self) -> list[tuple[str, str]]:
+        """The arcs that equivalent networks reverse: those of the record, or else all of them."""
+        names = list(self.parents)
+        known = self.record.get("reversible")
+        if known is None:
+            parents = [[names.index(p) for p in family] for family in self.parents.values()]
+            known = named_arcs(names, reversible_arcs(parents))
+        return [(a, b) for a, b in known]
+
+    @cached_property
+    def strengths(self) -> tuple[str, dict[tuple[str, str], float]]:
+        """What the width of arcs shows, and it for each arc; nothing where nothing is known."""
+        bootstrap = self.record.get("bootstrap")
+        known = bootstrap.get("arcs") if isinstance(bootstrap, dict) else None
+        known = known or self.record.get("support") or ()
+        key = next((key for key in STRENGTHS if known and key in known[0]), "")
+        if not key:
+            return "", {}
+        both = {(one["child"], one["parent"]): float(one[key]) for one in known}
+        return STRENGTHS[key], {**both, **{arc[::-1]: share for arc, share in both.items()}}
+
+
+@cache
+def templates() -> Environment:
+    """Return the templates of this package, which escape every text."""
+    return Environment(loader=PackageLoader("exactlearn.reporting", ""), autoescape=True)
+
+
+@cache
+def parts() -> Any:
+    """Return the macros of ``parts.html``: tables, facts, pictures."""
+    return templates().get_template("parts.html").module
 
 
 def page(found: PageContent) -> str:
@@ -52,27 +139,221 @@ def page(found: PageContent) -> str:
     >>> text.count("&lt;b&gt;"), "<b>" in text
     (3, False)
     """
-    made = [(title, own) for title, section in SECTIONS.items() if (own := section(found))]
-    ids = {title: title.lower().replace(" ", "-") for title, _ in made}
-    links = [tag("a", title, href=f"#{ids[title]}") for title, _ in made]
-    parts = [
-        tag("section", tag("h2", title), body, id=ids[title], tabindex=-1) for title, body in made
+    made = [(title, own) for title, own in _sections(found) if own]
+    ids = [f"{title.lower().replace(' ', '-')}" for title, _ in made]
+    ids = [f"{id_}-{k}" if id_ in ids[:k] else id_ for k, id_ in enumerate(ids)]
+    sections = [(id_, *one) for id_, one in zip(ids, made, strict=True)]
+    template = templates().get_template("page.html")
+    return template.render(title=found.title, notes=found.notes, sections=sections) + "\n"
+
+
+def _sections(found: PageContent) -> Iterator[tuple[str, Markup]]:
+    """Yield titles and contents: the described record, pictures where they belong."""
+    first, *others = describe(found.record, most=MOST_ROWS)
+    yield "Summary", parts().section(first) if found.record else Markup("")
+    if found.data is not None:
+        yield "Data", data_tables(found.data)
+    if found.parents:
+        yield "Network", _network(found, others)
+    asked = (found.record.get("made_by") or {}).get("options") or {}
+    if isinstance(found.record.get("posterior"), dict):
+        known = {**(asked.get("evidence") or {}), **(asked.get("soft") or {})}
+        yield "Posterior", _answer(found, known, found.record["posterior"], "posterior")
+    titles = [section.title for section in others]
+    if found.graph is not None and "Decision graph" not in titles:
+        others.append(Section(key="decision_graph", title="Decision graph"))
+    for k, section in enumerate(others):
+        if section.key == "network" and found.parents:
+            continue  # shown with the picture
+        content = parts().section(section)
+        if section.key == "decision_graph" and found.graph is not None:
+            drawing = decision_graph_drawing(found.graph)
+            content += _picture(drawing, "decision graph", OF_GRAPHS)
+        if section.key == "queries" and section.tables:
+            query = found.record["queries"][titles[:k].count(section.title)]
+            content = _answer(found, query["evidence"], section.record["posterior"], f"answer {k}")
+            content += parts().section(section)
+        yield section.title, content
+    if points := [p for p in found.trace if isfinite(p[1]) or isfinite(p[2])]:
+        yield "Search", _trace(points, float(found.record.get("seconds") or 0.0))
+    if made_by := found.record.get("made_by"):
+        command = Markup("<pre><code>{}</code></pre>").format(join(made_by.get("command", ())))
+        told = describe({k: v for k, v in made_by.items() if k != "command"}, most=MOST_ROWS)
+        yield "How it was made", command + Markup("").join(map(parts().section, told))
+
+
+def _network(found: PageContent, others: Sequence[Section]) -> Markup:
+    """Return the network's picture, its conditional tables, and how its parameters were found."""
+    tables = [] if found.network is None else list(_tables_of_boxes(found.network, found.parents))
+    drawing = _drawing(found)
+    text = f"Arrow: the parent points at the child. {legend(drawing, found.strengths[0])}"
+    text += " Hover, focus or tap a variable for its conditional probabilities." * bool(tables)
+    content = _picture(drawing, "network", text, tables)
+    own = [section for section in others if section.key == "network"]
+    return content + Markup("").join(map(parts().section, own))
+
+
+def _drawing(found: PageContent) -> Drawing:
+    """Return the drawing of the network, its arcs as wide as their support."""
+    place = {name: v for v, name in enumerate(found.parents)}
+    families = [[place[p] for p in family] for family in found.parents.values()]
+    shares = {(place[a], place[b]): share for (a, b), share in found.strengths[1].items()}
+    own = {(p, v): shares[p, v] for v, of in enumerate(families) for p in of if (p, v) in shares}
+    return network_drawing(list(place), families, found.reversible, own)
+
+
+def legend(drawing: Drawing, width: str = "") -> str:
+    """Return what dashes, widths and bars of a network's picture mean."""
+    lines = {
+        "Dashed: an equivalent network has the arc the other way.": drawing.reversible,
+        f"Width: {width}.": drawing.strengths,
+        "Bars: posterior probabilities.": drawing.shares,
+        "Yellow: observed.": drawing.observed,
+    }
+    return " ".join(line for line, there in lines.items() if there)
+
+
+def _answer(found: PageContent, known: Mapping[str, Any], posterior: Any, name: str) -> Markup:
+    """Return the posteriors in the picture of the network, where there is one."""
+    if not found.parents:
+        return Markup("")
+    observed = {variable: {str(state): 1.0} for variable, state in known.items()}
+    plain = network_drawing(list(found.parents), _families(found.parents))
+    drawing = with_posteriors(plain, posterior, observed)
+    return _picture(drawing, name, legend(drawing))
+
+
+def _families(parents: Mapping[str, Sequence[str]]) -> list[list[int]]:
+    place = {name: v for v, name in enumerate(parents)}
+    return [[place[p] for p in family] for family in parents.values()]
+
+
+def _picture(drawing: Drawing, name: str, text: str, tables: Sequence[Any] = ()) -> Markup:
+    """Return a picture with its controls and legend, and the tables of its boxes beside it."""
+    try:
+        drawn = placed(drawing)
+    except TooLargeError as error:
+        return Markup('<p class="note">No picture: {}.</p>').format(error)
+    svg = Markup(svg_element(drawn.size, f'role="group" aria-label="{name}"', svg_group(drawn)))
+    labels = dict.fromkeys(label.split("\n")[0] for label in drawing.labels)
+    picture: Markup = parts().picture(name, svg, text, list(labels), tables)
+    return picture
+
+
+def _tables_of_boxes(network: BayesianNetwork, names: Any) -> Iterator[tuple[int, Any]]:
+    """Yield the conditional table of each box, until there are too many probabilities."""
+    left = MOST_PROBABILITIES
+    for box, name in enumerate(names):
+        if name not in network.names:
+            continue
+        full = network.tables[network.index(name)]
+        left -= min(full.size, MOST_CONFIGURATIONS * full.shape[-1])
+        if left >= 0:
+            yield box, conditional_table(network, name)
+
+
+def conditional_table(network: BayesianNetwork, name: str) -> SimpleNamespace:
+    """Return title and table of the conditional probabilities of a variable; a large one is cut."""
+    v = network.index(name)
+    states, given = network.states[v], [network.names[p] for p in network.parents[v]]
+    full = np.asarray(network.tables[v]).reshape(-1, len(states))
+    shown = full[:MOST_CONFIGURATIONS, :WIDEST]
+    configurations = product(*(network.states[p] for p in network.parents[v]))
+    rows = [
+        [*configuration, *map(probability, row)]
+        for configuration, row in zip(configurations, shown.tolist(), strict=False)
     ]
-    notes = [tag("p", note, class_="note") for note in found.notes]
-    head = [
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        tag("link", rel="icon", href="data:,"),
-        tag("title", f"{found.title} - exactlearn"),
-        tag("style", asset("tables.css"), asset("page.css")),
+    (k, r), (n, m) = shown.shape, full.shape
+    return SimpleNamespace(
+        title=f"P({name} | {', '.join(given)})" if given else f"P({name})",
+        table=Table(head=[*given, *states[:WIDEST]], rows=rows, shaded=True),
+        more=f"First {k} of {n} rows, {r} of {m} states." if (k, r) != (n, m) else "",
+    )
+
+
+def data_tables(data: Dataset, most: int = MOST_VARIABLES) -> Markup:
+    """Return types, states, rare states and missing cells of a table, of its first variables."""
+    rows = [_variable_row(data, v) for v in range(min(data.n_variables, most))]
+    head = ("variable", "type", "states", "shares", "rarest", "missing")
+    table = Table(head=head, rows=rows, right=frozenset({"states"}), total=data.n_variables)
+    is_whole = data.complete_rows.all()
+    size = {"rows": str(data.n_rows), "variables": str(data.n_variables)}
+    if not is_whole:
+        size["missing cells"] = str(len(data.missing_cells))
+    patterns = Markup("") if is_whole else parts().patterns(_patterns(data))
+    content: Markup = parts().facts(size) + parts().table(table) + patterns
+    return content
+
+
+def _variable_row(data: Dataset, v: int) -> list[str]:
+    states = data.states[v]
+    weights = np.bincount(data.codes[:, v] + 1, data.row_weights, len(states) + 1)
+    counts = weights[1:]  # code -1 is missing
+    missing = float(weights[0] / max(weights.sum(), 1e-300))
+    shares = (counts / max(counts.sum(), 1e-300))[:MOST_STATES].tolist()
+    listed = [f"{state} {p:.3g}" for state, p in zip(states, shares, strict=False)]
+    listed += [f"{len(states) - MOST_STATES} more"] * (len(states) > MOST_STATES)
+    least = int(np.argmin(counts))
+    kind = "bins of a number" if data.names[v] in data.edges else "states"
+    return [
+        data.names[v],
+        "constant" if len(states) < 2 else kind,
+        str(len(states)),
+        ", ".join(listed),
+        f"{states[least]}: {counts[least]:.6g}",
+        Share(f"{100 * missing:.3g} %", missing) if missing else "none",
     ]
-    content = [
-        tag("a", "Skip to the results", href="#main", class_="skip"),
-        tag("header", tag("h1", found.title), notes),
-        tag("nav", links, aria_label="Sections"),
-        tag("main", parts, id="main"),
-        tag("script", asset("page.js")),
+
+
+def _patterns(data: Dataset) -> SimpleNamespace:
+    """Return the most frequent patterns of missing cells."""
+    found = missingness_patterns(data)
+    shown = np.sort(np.argsort(-found.rates, kind="stable")[:MOST_COLUMNS])
+    missing, weights = found.missing[:MOST_PATTERNS][:, shown], found.weights[:MOST_PATTERNS]
+    rows = [
+        (row, Share(f"{weight:.6g} ({100 * weight / found.total:.3g} %)", weight / found.total))
+        for row, weight in zip(missing.tolist(), weights.tolist(), strict=True)
     ]
-    body = tag("body", content, class_="exactlearn")
-    return f'<!doctype html>\n<html lang="en">{tag("head", head)}\n{body}</html>\n'
+    text = (
+        f"{len(found.weights)} patterns of missing cells; {found.complete:.6g} of "
+        f"{found.total:.6g} rows are complete. Filled: missing."
+    )
+    if len(found.weights) > len(rows) or len(found.names) > len(shown):
+        text += f" Shown: the {len(rows)} most frequent, {len(shown)} variables."
+    return SimpleNamespace(text=text, names=[found.names[v] for v in shown], rows=rows)
+
+
+def _trace(points: Sequence[tuple[float, float, float]], seconds: float) -> Markup:
+    """Return score and bound over time as a step line each.
+
+    The first bounds, which are far from what follows, are drawn at the upper edge.
+    """
+    end = max(points[-1][0], seconds)
+    drawn = [*points, (end, *points[-1][1:])]
+    low, high = shown_range(drawn)
+
+    def line(k: int) -> str:
+        steps = [
+            f"H{10 + 620 * p[0] / (end or 1.0):.1f}"
+            f"V{220 - 204 * (min(p[k], high) - low) / (high - low or 1.0):.1f}"
+            for p in drawn
+            if isfinite(p[k])
+        ]
+        return "".join(steps).replace("H", "M", 1).replace("V", ",", 1)
+
+    bounds = [bound for _, _, bound in drawn if isfinite(bound)]
+    texts = [
+        (10, 12, "start", f"{high:.6g}"),
+        (10, 236, "start", "0 s"),
+        (630, 236, "end", f"{end:.3g} s"),
+        (10, 216, "start", f"{low:.6g}"),
+    ]
+    if bounds and bounds[0] > high:
+        texts.append((630, 12, "end", f"the bound begins at {bounds[0]:.6g}"))
+    head = ("seconds", "score", "bound")
+    rows = [[number(t, 2), number(score), number(bound)] for t, score, bound in points[:MOST_ROWS]]
+    table = Table(head=head, rows=rows, right=frozenset(head), total=len(points))
+    picture: Markup = parts().trace(
+        SimpleNamespace(end=f"{end:.3g}", score=line(1), bound=line(2), texts=texts, table=table)
+    )
+    return picture

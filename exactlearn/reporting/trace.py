@@ -1,13 +1,15 @@
 """The trace of a search: score and bound over time, as a table and as a figure."""
 
+import csv
 from collections.abc import Sequence
+from io import StringIO
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
+from exactlearn._runtime.files import atomic_write
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.reporting.plot import painted
-from exactlearn.reporting.records_file import write_records
 from exactlearn.solvers.result import Result
 from exactlearn.structure.equivalence_search import EquivalenceSearch
 
@@ -17,66 +19,49 @@ HEADROOM = 1.5
 COLUMNS = ("seconds", "score", "bound")
 """Columns of the table: one row for each improvement."""
 
-
 Learned = Result | Augmentation | EquivalenceSearch
 """The result of a search."""
 
 
-def write_trace(result: Learned, path: Path) -> None:
-    """Write the trace of a search in the format of the suffix, in one step.
-
-    Parameters
-    ----------
-    result
-        The result of the search.
-    path
-        A table (``.csv``), a list of records (``.json``), or a figure (``.svg``, ``.png``,
-        ``.pdf``).
+def write_trace(result: Learned, folder: Path) -> None:
+    """Write the trace of a search into a folder: the table ``trace.csv``, then ``trace.svg``.
 
     Raises
     ------
     OptionError
-        When the suffix is another, or the file cannot be written.
+        When a file cannot be written.
     MissingExtraError
-        When a figure is wanted and Matplotlib is not installed.
+        When Matplotlib is not installed, once the table is written.
     """
-    records = [dict(zip(COLUMNS, point, strict=True)) for point in result.trace]
-    write_records(path, COLUMNS, records, lambda suffix: trace_figure(result, suffix))
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerows([COLUMNS, *result.trace])
+    atomic_write(folder / "trace.csv", text.getvalue())
+    atomic_write(folder / "trace.svg", _figure(result))
 
 
-def trace_figure(result: Learned, suffix: str) -> bytes:
-    """Draw score and bound against time, the gap between them shaded.
-
-    Parameters
-    ----------
-    result
-        The result of a search.
-    suffix
-        One of ``.svg``, ``.png`` and ``.pdf``.
-
-    Raises
-    ------
-    MissingExtraError
-        When Matplotlib is not installed.
-    """
+def _figure(result: Learned) -> bytes:
+    """Draw score and bound against time, the gap between them shaded."""
     seconds, scores, bounds = _lines(result)
+    low, high = shown_range(result.trace)
+    title = (
+        f"{result.status}, gap {100 * result.gap:.3g} %" if result.trace else "nothing was found"
+    )
 
     def paint(figure: Any) -> None:
         axes = figure.add_subplot()
         axes.fill_between(seconds, scores, bounds, step="post", color="#eef3fa", label="gap")
         axes.step(seconds, bounds, where="post", color="#7a3b12", linewidth=1.4, label="bound")
         axes.step(seconds, scores, where="post", color="#33507a", linewidth=1.4, label="score")
-        axes.set(xlabel="seconds", ylabel="score", title=_title(result))
+        axes.set(xlabel="seconds", ylabel="score", title=title)
         # Scores are large numbers that differ little: print them whole.
         axes.ticklabel_format(axis="y", style="plain", useOffset=False)
         axes.margins(x=0.01)
-        low, high = shown_range(result.trace)
         if high > low:
             axes.set_ylim(low - 0.04 * (high - low), high + 0.04 * (high - low))
         if seconds:
             axes.legend(loc="best", frameon=False)
 
-    return painted((7.0, 4.2), paint, suffix, instead="'.csv'")
+    return painted((7.0, 4.2), paint)
 
 
 def shown_range(points: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
@@ -102,9 +87,3 @@ def _lines(result: Learned) -> list[list[float]]:
     if points and result.seconds > points[-1][0]:
         points.append((result.seconds, result.score, result.bound))
     return [[p[k] if isfinite(p[k]) else nan for p in points] for k in range(len(COLUMNS))]
-
-
-def _title(result: Learned) -> str:
-    if not result.trace:
-        return "nothing was found"
-    return f"{result.status}, gap {100 * result.gap:.3g} %"

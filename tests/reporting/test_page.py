@@ -13,9 +13,7 @@ import pytest
 import exactlearn as el
 from exactlearn import BayesianNetwork, Dataset
 from exactlearn.errors import FormatError, OptionError
-from exactlearn.reporting.markup import Markup, table, tag
-from exactlearn.reporting.page import SECTIONS, page
-from exactlearn.reporting.page_content import PageContent
+from exactlearn.reporting.page import PageContent, page
 from tests.command_line import run, run_json
 
 EVIL = "<script>alert('1')</script>\"&"
@@ -60,7 +58,7 @@ def folders(tmp_path_factory):
     at = tmp_path_factory.mktemp("results")
     run("run", "cancer", "-o", at / "run")
     run("solve", "asia-mnar-complete", "--best", 4, "-o", at / "solve")
-    run("augment", "cancer-mcar", "--profile", "--best", 2, "-o", at / "augment")
+    run("augment", "cancer-mcar", "--best", 2, "-o", at / "augment")
     run("impute", "cancer-mcar", "-o", at / "impute")
     for name in ("solve", "augment", "impute"):
         run("report", at / name)
@@ -70,32 +68,32 @@ def folders(tmp_path_factory):
 def test_a_run_writes_its_page_with_every_section_it_has(folders):
     text = (folders / "run" / "report.html").read_text(encoding="utf-8")
     assert outline(text).titles == [
-        *("Summary", "Data", "Network", "Decision graph", "Answers", "Completed cells"),
-        *("Search", "Proof", "How it was made"),
+        *("Summary", "Data", "Network", "Completed cells", "Decision graph", "Refinement"),
+        *("Posterior given Xray = positive", "Search", "How it was made"),
     ]
     record = json.loads((folders / "run" / "result.json").read_text())
     for told in (record["made_by"]["data"][0]["sha256"], "exactlearn run cancer", "300 rows"):
         assert told in text
-    rows = re.findall(r"<tr><td class=\"n\">(\d+)</td>(.*?)</tr>", text)
-    for cell, (row, more) in zip(record["completion"], rows, strict=True):
-        assert row == str(cell["row"] + 1)
-        assert re.findall(">([^<>]+)</td>", more) == [
-            *(str(cell["line"]), cell["variable"], cell["value"]),
-            *(f"{cell['posterior']:.4f}", cell["next_best"], f"{cell['loss_of_next_best']:.4f}"),
+    cells = text[text.index('id="completed-cells"') :]
+    rows = re.findall(r"<tr>(<td.*?)</tr>", cells, re.DOTALL)
+    for cell, row in zip(record["completion"], rows, strict=False):
+        assert re.findall(">([^<>]+)</td>", row) == [
+            *(str(cell["row"] + 1), str(cell["line"]), cell["variable"], cell["value"]),
+            *(f"{cell['posterior']:.6g}", cell["next_best"], f"{cell['loss_of_next_best']:.4f}"),
         ]
 
 
 @pytest.mark.parametrize(
     ("name", "there", "lacking"),
     [
-        ("solve", {"Data", "Network", "Alternatives", "Search"}, {"Completed cells", "Answers"}),
-        ("augment", {"Data", "Network", "Alternatives", "Completed cells"}, {"Decision graph"}),
-        ("impute", {"Data", "Completed cells"}, {"Network", "Proof", "Search"}),
+        ("solve", {"Data", "Network", "Best networks", "Search"}, {"Completed cells"}),
+        ("augment", {"Data", "Network", "Best solutions", "Completed cells"}, {"Decision graph"}),
+        ("impute", {"Data", "Completed cells"}, {"Network", "Search"}),
     ],
 )
 def test_sections_are_those_of_the_folder(folders, name, there, lacking):
     titles = set(outline((folders / name / "report.html").read_text(encoding="utf-8")).titles)
-    assert there <= titles <= set(SECTIONS)
+    assert there <= titles
     assert not lacking & titles
 
 
@@ -103,48 +101,33 @@ def test_the_support_of_arcs_is_in_picture_and_table(folders):
     text = (folders / "solve" / "report.html").read_text(encoding="utf-8")
     record = json.loads((folders / "solve" / "result.json").read_text())
     assert "Width: weight of the listed networks with the edge." in text
-    assert f"{record['support'][0]['adjacency_weight']:.3f}" in text
+    assert f"{record['support'][0]['adjacency_weight']:.6g}" in text
     assert "strength 1.00</title>" in text
 
 
-def test_the_averaged_network_and_what_the_proof_is_of(tmp_path):
+def test_strengths_of_a_bootstrap_are_widths(tmp_path):
     run("solve", "cancer-mcar", "--ess", 1, "--bootstrap", 5, "-o", tmp_path / "own")
     record = json.loads((tmp_path / "own" / "result.json").read_text())
     text = (tmp_path / run_json("report", tmp_path / "own")["page"]).read_text(encoding="utf-8")
-    fewer = [
-        f"{p} → {v}"
-        for v, family in record["parents"].items()
-        for p in family
-        if p not in record["bootstrap"]["averaged"][v]
-    ]
-    assert "Averaged network of 5 bootstrap samples (edges of strength above" in text
-    assert f"arcs fewer: {', '.join(sorted(fewer)) or 'none'}." in text
-    assert "Cells are missing: score and bound are those of expected counts." in text
-    drawn = text[text.index("<h3>Averaged network</h3>") :]
-    shares = {frozenset((e["parent"], e["child"])): e["edge_strength"] for e in record["support"]}
-    for v, family in record["bootstrap"]["averaged"].items():
+    assert {"Bootstrap", "Averaged network"} <= set(outline(text).titles)
+    assert "Width: share of bootstrap samples with the edge." in text
+    shares = {
+        frozenset((arc["parent"], arc["child"])): arc["edge_strength"]
+        for arc in record["bootstrap"]["arcs"]
+    }
+    for v, family in record["parents"].items():
         for p in family:
-            assert f"<title>{p} → {v}, strength {shares[frozenset((p, v))]:.2f}" in drawn
+            if (share := shares.get(frozenset((p, v)))) is not None:
+                assert f"<title>{p} → {v}, strength {share:.2f}" in text
 
 
 def test_a_posterior_is_drawn_in_the_network_that_was_asked(tmp_path):
     (tmp_path / "own.json").write_text(run("query", "asia", "--evidence", "smoke=yes", "--json"))
     text = Path(run_json("report", tmp_path / "own.json")["page"]).read_text(encoding="utf-8")
-    answers = text[text.index("<h3>Given smoke = yes</h3>") :]
+    answers = text[text.index('id="posterior"') :]
     posterior = el.query(el.read_network("asia"), {"smoke": "yes"}).posterior
     assert answers.count('class="share" x=') == 1 + sum(map(len, posterior.values()))
     assert "Yellow: observed." in answers
-
-
-def test_losses_and_posteriors_of_completed_cells(folders):
-    augment = (folders / "augment" / "report.html").read_text(encoding="utf-8")
-    cell = json.loads((folders / "augment" / "result.json").read_text())["profile"][0]
-    other = cell["others"][0]
-    row = [other["value"], f"{other['loss']:.4f}", f"{other['at_least']:.4f}"]
-    assert re.search("</td><td[^>]*>".join(map(re.escape, row)), augment)
-    impute = (folders / "impute" / "report.html").read_text(encoding="utf-8")
-    cell = json.loads((folders / "impute" / "result.json").read_text())["completion"][0]
-    assert f"{cell['probability']:.4f}" in impute
 
 
 def test_a_lone_record_and_models_give_what_they_hold(folders, tmp_path):
@@ -156,7 +139,7 @@ def test_a_lone_record_and_models_give_what_they_hold(folders, tmp_path):
         path = run_json("report", tmp_path / name)["page"]
         found[name] = outline(Path(path).read_text(encoding="utf-8")).titles
     assert found["model.pdg.json"] == ["Decision graph"]
-    assert found["network.bif"] == ["Summary", "Network"]
+    assert found["network.bif"] == ["Network"]
     network = (tmp_path / "network.html").read_text(encoding="utf-8")
     reversible = json.loads((folders / "run" / "result.json").read_text())["reversible"]
     assert len(reversible) > 0
@@ -164,23 +147,27 @@ def test_a_lone_record_and_models_give_what_they_hold(folders, tmp_path):
     assert found["own.json"][:3] == ["Summary", "Data", "Network"]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("solve", "cancer-mcar-complete", "--solver", "ges"),
-        ("query", "asia", "--evidence", "smoke=yes"),
-        ("graph", "asia"),
-        ("compile", "asia"),
-        ("evaluate", "asia", "asia-mnar-complete"),
-        ("compare", "cancer-mcar", "--methods", "mode,t-local"),
-        ("missingness", "cancer-mcar"),
-    ],
-)
+COMMANDS = {
+    "solve cancer-mcar-complete --solver ges": ("Classes", "Cancer - Dyspnoea"),
+    "query asia --evidence smoke=yes": ("probability of evidence", "bronc"),
+    "query asia --best 2": ("Explanations",),
+    "compile asia": ("effective size", "clique tree size"),
+    "compare cancer-mcar --learners chow-liu,independent --folds 2": ("chow-liu", "independent"),
+    "compare cancer-mcar --methods mode --hide mcar:2": ("accuracy", "mode", " ± "),
+    "evaluate cancer cancer-mcar": ("log likelihood per row",),
+    "missingness cancer-mcar": ("Recommendation", "Verdict", "p value"),
+    "graph cancer": ("v structures", "class size", "Smoker → Cancer"),
+}
+
+
+@pytest.mark.parametrize("words", COMMANDS)
 def test_records_of_all_kinds_are_told(words, tmp_path):
     record = tmp_path / "own.json"
-    record.write_text(run(*words, "--json"))
-    found = outline((tmp_path / run_json("report", record)["page"]).read_text(encoding="utf-8"))
-    assert "How it was made" in found.titles
+    record.write_text(run(*words.split(), "--json"))
+    text = (tmp_path / run_json("report", record)["page"]).read_text(encoding="utf-8")
+    assert "How it was made" in outline(text).titles
+    for told in COMMANDS[words]:
+        assert told in text
 
 
 def test_a_table_that_has_changed_is_not_shown(tmp_path):
@@ -211,15 +198,6 @@ def test_a_learned_network_has_a_page(tmp_path):
     assert titles[:3] == ["Summary", "Data", "Network"]
 
 
-@pytest.mark.parametrize(("command", "is_named"), [("solve", True), ("augment", False)])
-def test_a_certificate_is_named_only_where_the_command_writes_one(command, is_named):
-    record = {"status": "optimal", "score": -1.0, "bound": -1.0, "parents": {"a": []}}
-    made_by = {"command": ["exactlearn", command, "table.csv"], "version": "1"}
-    text = page(PageContent("a", record | {"made_by": made_by}, None, None, None, [], []))
-    assert "Proof" in outline(text).titles
-    assert ("solve --certificate" in text) == is_named
-
-
 def evil_content():
     """Every text that comes from outside is hostile."""
     names, states = (EVIL, "b"), ((EVIL, "x"), ("y", EVIL))
@@ -246,10 +224,9 @@ def evil_content():
 def test_names_and_states_are_escaped_everywhere():
     text = page(evil_content())
     found = outline(text)
-    assert set(found.titles) == set(SECTIONS) - {"Results"}
     assert "<script>alert" not in text
     compared = page(PageContent("x", {EVIL: EVIL, "rows": [{EVIL: EVIL}], "each": {EVIL: 1}}))
-    assert "Results" in outline(compared).titles
+    assert {"Rows", "Each"} <= set(outline(compared).titles)
     assert "<script>alert" not in compared
     assert found.tags.count("script") == 1  # the page's own
     assert sum(EVIL in part for part in found.text) > 20
@@ -286,16 +263,6 @@ def test_first_bounds_do_not_flatten_the_picture_of_a_search(bounds, top, is_cut
     assert ("the bound begins at -10<" in text) == is_cut
     heights = [float(y) for y in re.findall(r"V([\d.]+)", text)]
     assert min(heights) >= 16.0
-
-
-def test_markup_is_the_only_way_past_escaping():
-    assert (
-        tag("p", Markup("<b>x</b>"), "<i>", title='"', lang=None)
-        == '<p title="&quot;"><b>x</b>&lt;i&gt;</p>'
-    )
-    assert tag("td", tabindex=0) == '<td tabindex="0"></td>'
-    assert tag("input", hidden=True, class_=None) == "<input hidden>"
-    assert "First 1 of 3." in table(("a",), [["x"]], total=3)
 
 
 @pytest.fixture(scope="module")
