@@ -54,7 +54,7 @@ def body_of(name: str) -> Callable[[Any, Any], Any]:
 
 _OVERVIEW = {
     "Learn": {
-        "run": "Run a declared pipeline: data, network, decision graph, queries.",
+        "run": "Run a declared pipeline, or repeat the command that made a record.",
         "solve": "Learn the optimal network of a table or of given scores.",
         "fit": "Estimate the parameters of a model by a table.",
         "learn-nb": "Learn a naive Bayes model with a latent component from a table.",
@@ -81,7 +81,6 @@ _OVERVIEW = {
     "Files": {
         "simulate": "Draw rows from a model and hide cells.",
         "convert": "Convert a model, a table or scores to another format.",
-        "rerun": "Repeat the command that made a record, and compare the answers.",
         "instances": "List, show or copy the bundled instances.",
     },
 }

@@ -32,6 +32,7 @@ from exactlearn.commands.pipeline import (
     incomplete_options,
     learn_incomplete,
     load,
+    load_truth,
     score_of,
     with_chosen_ess,
 )
@@ -39,6 +40,7 @@ from exactlearn.commands.search import concluded, run_search
 from exactlearn.commands.sections import Reading
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
+from exactlearn.evaluation.metrics import imputation_accuracy
 from exactlearn.formats.scores import write_scores
 from exactlearn.graphs.dag import named_parents
 from exactlearn.reporting.records import completion_record, learning_record, size_in_words
@@ -53,6 +55,7 @@ def run(options: Augment, output: Output) -> Answer:
     """Run the command."""
     writable(output, with_data=True, completes=True)
     data = load(options.source, options)
+    truth = None if options.truth is None else load_truth(options.truth, options)
     require_table_names(output, data)
     output.detail(size_in_words(data))
     _note_few_cells(output, data, options)
@@ -75,6 +78,8 @@ def run(options: Augment, output: Output) -> Answer:
         known = directions(options, data.names)
         record = {**learning_record(data.names, learned, known), **more}
         record["completion"] = completion_record(data, learned.values, **certainty)
+        if truth is not None:
+            record["imputation_accuracy"] = imputation_accuracy(data, learned.values, truth)
         completed = data.complete(learned.values)
         return Artifacts(
             data.names, learned.parents, record, completed, reduction, options.smoothing

@@ -76,42 +76,50 @@ NETWORK_ITERATIONS = 1000
 class Run(OnCluster):
     """Run a run file, or a bundled one by its name, and write everything into a folder.
 
-    The pipeline: read the table; learn the network (and the values of missing cells); fit its
-    parameters to the table as it was read, by EM where cells are missing; compile it to a decision
-    graph; refine that by EM; report the log-likelihood of rows not learned from, if 'test' names
-    some; answer the queries. Then come the steps: sections with the names of other commands and
-    their options as keys ([impute], [compare], ...). The folder is results/NAME unless -o names
-    another; result.json there holds what --json prints, run.toml the run with all its defaults, and
-    data/, truth/, test/ and inputs/ its tables, so that the folder can be moved and 'exactlearn run
-    FOLDER/run.toml' repeats it.
+    The pipeline: learn the network (and the values of missing cells); fit its parameters to the
+    table as it was read, by EM where cells are missing; compile it to a decision graph; refine that
+    by EM; report the log-likelihood of rows not learned from, if 'test' names some; answer the
+    queries. Then come the steps: sections with the names of other commands and their options as
+    keys ([impute], [compare], ...). The folder is results/NAME unless -o names another; result.json
+    there holds what --json prints, run.toml the run, and data/, truth/, test/ and inputs/ its
+    tables, so that the folder can be moved and 'exactlearn run FOLDER/run.toml' repeats it.
 
     A list in place of one value, as in 'ess = [1, 4]', or of lists in place of a list, is a sweep:
     a run for each combination of values, each in a folder of its own; sweep.json and sweep.csv have
     a row for each. A later call does the runs that are left. --cluster then does runs at once, and
     else the parts of the one run.
 
+    With RESULT.json, a record that -o or --json of any command gave, or the folder of one, the
+    command that made it is run again and the answers are compared: exit status 0 when they are
+    equal, 5 when they differ. A file or a version that differs is named. Times are not compared,
+    numbers with a relative tolerance of 1e-9; nothing is written unless -o names where.
+
     Parameters
     ----------
     seed
         Seed, in place of the run file's.
     time_limit
-        Seconds for the search of the network; EM and compilation come after it, without a
-        limit.
+        Seconds for the whole run, or for each of a sweep.
     jobs
         Processes that do the runs of a sweep.
+    data
+        A file that a recorded command read, where it is now: in place of the one of the same
+        content, else of one that is gone, else of the first table; repeatable.
 
     Examples
     --------
     exactlearn run asia
     exactlearn run cancer --seed 1 -o cancer
+    exactlearn run cancer/result.json
     """
 
     groups: ClassVar = {"Search": "seed time_limit jobs"}
 
-    source: str = argument("RUN.toml", reads=True)
+    source: str = argument("RUN.toml|RESULT.json", reads=True)
     seed: int | None = option(None, least=0)
     time_limit: float | None = option(None, least=0)
     jobs: int = option(1, least=1)
+    data: tuple[Path, ...] = option((), metavar="FILE", path={"exists": True})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,6 +243,8 @@ class Augment(IncompleteLearning, Search, Kept, OnCluster):
         List the K best solutions (network and completion), proven by branching.
     start
         The same table, completed: what the search begins with.
+    truth
+        The same table without missing cells: how many are completed rightly.
 
     Examples
     --------
@@ -243,13 +253,14 @@ class Augment(IncompleteLearning, Search, Kept, OnCluster):
     """
 
     written_in_run = "augmented"
-    groups: ClassVar = {"Several networks": "best", "Search": "start"}
+    groups: ClassVar = {"Several networks": "best", "Search": "start", "Output": "truth"}
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
     best: int | None = option(None, least=1, metavar="K")
     start: Path | None = option(
         None, reads=True, path={"exists": True, "dir_okay": False}, metavar="FILE"
     )
+    truth: str | None = option(None, reads=True, metavar="COMPLETE.csv")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -996,33 +1007,6 @@ class Missingness(Reading, Random):
     source: str = argument("DATA.csv", reads=True, in_run="file")
     missingness: str | None = option(None, reads=True, metavar="GRAPH")
     missingness_output: Path | None = option(None, writes=True, metavar="FILE")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rerun(Declared):
-    """Repeat the command that made a record, and compare the new answer with the recorded one.
-
-    RESULT.json is a record that -o or --json gave, or a folder that a command wrote. Its key
-    'made_by' holds the command, the options and the hashes of the files that were read; a file or a
-    version that differs is named. Times are not compared, numbers with a relative tolerance of
-    1e-9. -o names a file or folder for what the command writes; without it nothing is written.
-
-    Exit status: 0 when the answers are equal, 5 when they differ.
-
-    Parameters
-    ----------
-    data
-        A file that the command read, where it is now: in place of the one of the same content,
-        else of one that is gone, else of the first table; repeatable.
-
-    Examples
-    --------
-    exactlearn solve asia-mnar-complete -o result.json
-    exactlearn rerun result.json
-    """
-
-    record: Path = argument("RESULT.json|FOLDER", reads=True, path={"exists": True})
-    data: tuple[Path, ...] = option((), metavar="FILE", path={"exists": True})
 
 
 @dataclass(frozen=True, kw_only=True)

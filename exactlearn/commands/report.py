@@ -16,9 +16,9 @@ from exactlearn.commands.declarations import Report
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import load
 from exactlearn.commands.provenance import files_read, record_in, sha256
-from exactlearn.commands.rerun import declared
-from exactlearn.commands.runs import read_run
+from exactlearn.commands.repeat import made_with
 from exactlearn.commands.sections import Reading
+from exactlearn.commands.steps import declared, read_runs
 from exactlearn.errors import ExactlearnError, FormatError, OptionError
 from exactlearn.formats.models import FORMATS, NETWORKS, read_model
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -127,7 +127,8 @@ def _of_folder(folder: Path) -> PageContent:
 
 def _with_run(found: PageContent, path: Path) -> PageContent:
     """Add the title and the table of a run, of which the folder has a copy."""
-    run = read_run(path)  # raises for that of a sweep
+    ((_, table),) = read_runs(path)
+    run = declared(table)
     found = replace(found, title=run.title or found.title)
     return _trying(found, _with_table, Path(run.data.file), run.data) if run.pipeline else found
 
@@ -147,7 +148,7 @@ def _of_record(path: Path) -> PageContent:
 def _with_files(found: PageContent, path: Path) -> PageContent:
     """Add the table that was read, or the model that answered."""
     made_by = found.record["made_by"]
-    options = declared(made_by, path)[1]
+    options = made_with(made_by, path)[1]
     answers = isinstance(found.record.get("posterior"), dict)
     for one in made_by["inputs" if answers else "data"]:
         if one.get("option") not in ("data", "source"):

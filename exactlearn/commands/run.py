@@ -1,357 +1,352 @@
-"""``exactlearn run``: the declared pipeline, from a table with missing cells to answers."""
+"""``exactlearn run``: the steps of a run file, a run for each value of a sweep, or a record again.
 
+Each run of a sweep has a folder of its own, with its ``run.toml``; what is done is kept in
+``runs.json``, so that a later call does what is left.
+"""
+
+import csv
+import json
+import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from io import StringIO
 from pathlib import Path
+from time import monotonic
 from typing import Any
+from zlib import crc32
 
-import numpy as np
-
-from exactlearn._runtime.control import OnEvent
-from exactlearn._runtime.files import atomic_write
-from exactlearn.bayesnet.complete_data import fit_complete
-from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.commands import declarations
-from exactlearn.commands.answer import ENDS, Answer
-from exactlearn.commands.artifacts import (
-    Artifacts,
-    require_table_names,
-    traced,
-    write_artifacts,
-    write_figures,
-)
-from exactlearn.commands.augment import MEANINGS, cell_certainty
-from exactlearn.commands.declarations import Augment
+from exactlearn import __version__
+from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.files import atomic_write, suffix_of
+from exactlearn.commands import body_of, declarations, options_of, provenance, repeat
+from exactlearn.commands.answer import Answer
+from exactlearn.commands.artifacts import write_figures
 from exactlearn.commands.declare import About
-from exactlearn.commands.em_runs import em_record, fitted_network, refined
 from exactlearn.commands.output import Output, write_json
-from exactlearn.commands.pipeline import (
-    directions,
-    learn_incomplete,
-    load,
-    load_test,
-    load_truth,
-    score_of,
-    scored_problem,
-    with_chosen_ess,
-)
-from exactlearn.commands.progress import Checkpoint
-from exactlearn.commands.provenance import current
+from exactlearn.commands.pipeline import load
 from exactlearn.commands.report import write_page
-from exactlearn.commands.runs import Queries, Run, read_runs
-from exactlearn.commands.search import remarks, run_search
-from exactlearn.commands.steps import taken, with_files
+from exactlearn.commands.steps import (
+    WRITTEN,
+    RunFile,
+    Step,
+    Table,
+    Varied,
+    bundled_table,
+    declared,
+    is_step,
+    pipeline,
+    placed,
+    read_runs,
+    steps,
+    with_files,
+)
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import state_index, variable_index
-from exactlearn.errors import ExitStatus, InfeasibleError, OptionError
-from exactlearn.evaluation.metrics import imputation_accuracy
-from exactlearn.formats.models import write_model
+from exactlearn.errors import ExitStatus, OptionError
+from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
+from exactlearn.formats.models import read_model
+from exactlearn.formats.run_file import to_toml
 from exactlearn.instances import locate
-from exactlearn.pdg.compile.compile import Compilation, compile_and_check
-from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.posteriors import query
-from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
-from exactlearn.reporting.records import (
-    compilation_record,
-    completion_record,
-    held_out_record,
-    learning_record,
-    size_in_words,
-)
-from exactlearn.reporting.trace import Learned
-from exactlearn.structure.selection import select
+from exactlearn.queries.evidence import as_graph
+from exactlearn.reporting.drawing import decision_graph_drawing
+from exactlearn.reporting.records import size_in_words
 
 RESULTS = Path("results")
 
-Parents = tuple[tuple[int, ...], ...]
-"""Parents of each variable."""
+SHOWN = ("status", "score", "gap", "imputation_accuracy", "log_likelihood_per_row", "seconds")
+"""What is printed of each run of a sweep, of the pipeline, its models and its steps."""
+
+SECTIONS = ("held_out", "decision_graph", "refinement")
+"""Parts of a run's record whose numbers are in the table of a sweep, too."""
+
+LONGEST = 80
+"""Letters of a folder's name."""
 
 
 def run(options: declarations.Run, output: Output) -> Answer:
     """Run the command."""
+    source = Path(options.source)
+    if suffix_of(source) == ".json" or source.is_dir():
+        return repeat.run(source, options, output)
     path = locate(options.source, ".toml")
     folder = output.path or RESULTS / path.stem
-    runs = [(varied, _overridden(run, options)) for varied, run in read_runs(path)]
+    runs = [(varied, _overridden(table, options)) for varied, table in read_runs(path)]
     if runs[0][0]:
-        from exactlearn.commands.sweep import sweep  # which does runs by this module
-
-        return sweep(runs, folder, options, output)
+        return _sweep(runs, folder, options, output)
     if options.jobs > 1:
         raise OptionError("--jobs: the run file has no list of values to vary, so there is one run")
-    run = runs[0][1]
-    if made_by := current():
-        made_by.seed = run.search.seed
-    return do(run, path, replace(output, path=folder))
+    stored, _ = _stored(runs[0][1], folder)
+    if made_by := provenance.current():
+        made_by.seed = declared(stored).search.seed
+    return _done(stored, path, replace(output, path=folder), options.time_limit, options.cluster)
 
 
-def do(run: Run, path: Path, output: Output) -> Answer:
-    """Do a run of a file into the folder of the output; its tables are shown on the way."""
-    assert output.path is not None
-    folder, record = output.path, dict[str, Any]()
-    if run.pipeline:
-        record = _pipeline(run, path, folder, output)
-        if not _is_whole(record):
-            write_json(record, folder / "result.json")
-            remark = f"The run ended early: the best so far lies in {folder}"
-            status = record["status"]
-            return Answer(record=record, status=status, remarks=[remark])
-    else:
-        store(run, folder)
-    if run.steps:
-        record["steps"] = []
-    write_json(record, folder / "result.json")
-    ended: list[int] = [ENDS.get(record.get("status", ""), ExitStatus.DONE)]
-    steps = () if ExitStatus.INTERRUPTED in ended else run.steps
-    for found, answer in taken(steps, folder, output):
-        for remark in answer.remarks:
-            output.note(remark)
-        record["steps"].append(found)
-        ended.append(answer.exit_status)
-        write_json(record, folder / "result.json")
-        if answer.exit_status == ExitStatus.INTERRUPTED:
-            break
-    write_page(folder, output)
-    remark = f"Results lie in {folder.resolve()}"
-    return Answer(record=record, exit_status=max(ended), remarks=[remark])
+def _overridden(table: Table, options: declarations.Run) -> Table:
+    """Return a run with the seed of the command line in it and in all its steps."""
+    if options.seed is not None:
+        table.setdefault("search", {})["seed"] = options.seed
+        for command in filter(is_step, table):
+            entries = table[command] if isinstance(table[command], list) else [table[command]]
+            for entry in entries if hasattr(options_of(command), "seed") else ():
+                entry["seed"] = options.seed
+    return table
 
 
-def _is_whole(record: Mapping[str, Any]) -> bool:
-    """Return whether a pipeline came to its end."""
-    return "queries" in record
-
-
-def _pipeline(run: Run, path: Path, folder: Path, output: Output) -> dict[str, Any]:
-    """Learn the network and the decision graph, and answer the queries; return the record."""
-    data = load(run.data.file, run.data)
-    truth = load_truth(run.data.truth, run.data) if run.data.truth else None
-    test = load_test(run.data.test, run.data, data) if run.data.test else None
-    for queries in run.queries:
-        _check_names(queries, data)
-    store(run, folder)
-    require_table_names(output, data)
-    output.note(run.title or f"Run {path}")
-    output.note(size_in_words(data))
-    parents, record, learning = _learn(run, data, truth, output)
-    if record["status"] == "interrupted" or record["parents"] is None:
-        return record
-    network = _network(run, data, parents, record, output)
-    _add_certainty(record, data, parents, learning, network, output)
-    if record["status"] == "interrupted":
-        return record
-    graph = _decision_graph(run, network, data, test, record, output)
-    write_model(graph, folder / "model.pdg.json")
-    record["queries"] = [_answer(graph, queries) for queries in run.queries]
-    _draw(run, network, graph, record, folder, output)
-    return record
-
-
-def _overridden(run: Run, options: declarations.Run) -> Run:
-    chosen = {"seed": options.seed, "time_limit": options.time_limit, "cluster": options.cluster}
-    given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
-
-    def overridden(options: Any) -> Any:
-        return replace(options, **{k: v for k, v in given.items() if hasattr(options, k)})
-
-    steps = tuple(replace(step, options=overridden(step.options)) for step in run.steps)
-    return replace(run, search=overridden(run.search), steps=steps, cluster=options.cluster)
-
-
-def store(run: Run, folder: Path) -> None:
-    """Make the folder of a run, and store the run in it with all that it reads."""
+def _stored(table: Table, folder: Path) -> tuple[Table, list[Path]]:
+    """Store a run in its folder with all that it reads; return it as stored, and the files."""
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"--output {folder}: expected a folder, found a file")
     folder.mkdir(parents=True, exist_ok=True)
-    atomic_write(folder / "run.toml", _with_files(run, folder).to_toml())
-
-
-def _with_files(run: Run, folder: Path) -> Run:
-    """Copy what is read into a folder; return the run that reads it there, wherever it is moved."""
+    data = {key: bundled_table(x) for key in PLACES if (x := table["data"].get(key)) is not None}
+    table = {**table, "data": {**table["data"], **data}}
+    places = {name: PLACES[key] for key, name in data.items()}
     copies: dict[str, str] = {}
-    places = {
-        run.data.file: "data",
-        run.data.truth: "truth",
-        run.data.test: "test",
-        run.search.constraints: "constraints",
-    }
 
     def copied(name: str, about: About) -> str:
-        if not about.reads or not Path(name).is_absolute():
+        source = Path(name)
+        if not source.is_absolute() or not source.exists() or source.is_dir():
             return name
         if name not in copies:
-            copies[name] = _copied(name, folder, places.get(name, f"inputs/{len(copies)}"))
+            into = places.get(name, f"inputs/{len(copies)}")
+            copies[name] = f"{into}/{source.name}"
+            copy = folder / copies[name]
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(shutil.SameFileError):  # a stored run that is run again in its folder
+                shutil.copyfile(source, copy)
         return copies[name]
 
-    data, search = with_files(run.data, copied), with_files(run.search, copied)
-    steps = tuple(step.with_files(copied) for step in run.steps)
-    return replace(run, data=data, search=search, steps=steps)
+    stored = with_files(table, copied)
+    atomic_write(folder / "run.toml", to_toml(stored))
+    return stored, [folder / name for name in copies.values()]
 
 
-def _copied(file: str, folder: Path, into: str) -> str:
-    """Copy a file into a part of the run's folder; return its path from there."""
-    source, copy = Path(file), folder / into / Path(file).name
-    if not source.is_file():  # a pipe, whose rows are gone
-        return file
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(shutil.SameFileError):  # a stored run that is run again in its folder
-        shutil.copyfile(source, copy)
-    return f"{into}/{copy.name}"
+PLACES = {"file": "data", "truth": "truth", "test": "test"}
+"""Folders of a run's own tables, in its folder."""
 
 
-def _check_names(queries: Queries, data: Dataset) -> None:
+def _done(
+    table: Table, path: Path, output: Output, time_limit: float | None, cluster: str | None
+) -> Answer:
+    """Do a stored run in the folder of the output: its pipeline, then its steps."""
+    folder, begun = output.path, monotonic()
+    assert folder is not None
+    run, record, ended = declared(table), dict[str, Any](), [ExitStatus.DONE]
+    plan = steps(table)
+    if run.pipeline:
+        data = load(str(folder / run.data.file), run.data)
+        _check_names(run, data)
+        output.note(run.title or f"Run {path}")
+        output.note(size_in_words(data))
+        plan = [*pipeline(table, is_complete=data.is_complete), *plan]
+    if any(step.part == "steps" for step in plan):
+        record["steps"] = []
+    written, remarks = set(WRITTEN), [f"Results lie in {folder.resolve()}"]
+    for number, step in enumerate(plan):
+        left = None if time_limit is None else time_limit - (monotonic() - begun)
+        if left is not None and left <= 0 and number:
+            names = ", ".join(one.command for one in plan[number:])
+            remarks.insert(0, f"Time limit reached, left out: {names}")
+            ended.append(ExitStatus.LIMITED)
+            break
+        found, answer = _taken(step, folder, written, output, left, cluster)
+        for remark in answer.remarks:
+            output.note(remark)
+        _add(record, step.part, found)
+        ended.append(ExitStatus(answer.exit_status))
+        written |= step.written
+        if answer.exit_status == ExitStatus.INTERRUPTED and step.part != "steps":
+            record["status"] = "interrupted"
+        write_json(record, folder / "result.json")
+        if answer.failure is not None:
+            raise answer.failure
+        has_none = step.part == "" and record["parents"] is None
+        if answer.exit_status == ExitStatus.INTERRUPTED or has_none:
+            remarks.insert(0, f"The run ended early: the best so far lies in {folder}")
+            break
+    if run.pipeline:
+        record.setdefault("queries", [])
+    write_json(record, folder / "result.json")
+    if (folder / "model.pdg.json").is_file():
+        drawing = decision_graph_drawing(as_graph(read_model(folder / "model.pdg.json")))
+        write_figures(drawing, [folder / "model.svg"], output)
+    write_page(folder, output)
+    return Answer(record=record, exit_status=max(ended), remarks=remarks)
+
+
+def _taken(
+    step: Step,
+    folder: Path,
+    written: set[str],
+    output: Output,
+    time_limit: float | None,
+    cluster: str | None,
+) -> tuple[dict[str, Any], Answer]:
+    """Take a step within a time; return its record and its answer."""
+    output.note(f"Step {step.command}")
+    path = folder / step.output if step.output else None
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    options: Any = placed(step, folder, written)
+    more: dict[str, Any] = {"cluster": cluster} if cluster and hasattr(options, "cluster") else {}
+    if time_limit is not None and hasattr(options, "time_limit"):
+        own = options.time_limit
+        more["time_limit"] = max(0.0, time_limit if own is None else min(own, time_limit))
+    of_run = provenance.current()
+    words = () if of_run is None else of_run.words
+    made_by = provenance.Provenance(words, replace(options, **more), step.command, output=path)
+    with provenance.running(made_by):
+        answer: Answer = body_of(step.command)(made_by.options, replace(output, path=path))
+    found = {**step.said, **answer.record}
+    if step.part == "steps":
+        found = {"command": step.command, "output": step.output or None, **found}
+        found["made_by"] = made_by.to_dict()
+    return found, answer
+
+
+def _add(record: dict[str, Any], part: str, found: dict[str, Any]) -> None:
+    """Add the record of a step to that of the run."""
+    if part in ("steps", "queries"):
+        record.setdefault(part, []).append(found)
+    elif part:
+        place, _, last = part.rpartition(".")
+        (record.setdefault(place, {}) if place else record)[last] = found
+    else:
+        record |= found
+
+
+def _check_names(run: RunFile, data: Dataset) -> None:
     """Refuse a query about unknown things before anything is computed."""
     index = {name: i for i, name in enumerate(data.names)}
     try:
-        for name in queries.targets:
-            variable_index(name, index)
-        for name, state in queries.evidence.items():
-            state_index(state, data.states[variable_index(name, index)], name)
+        for queries in run.queries:
+            for name in queries.targets:
+                variable_index(name, index)
+            for name, state in queries.evidence.items():
+                state_index(state, data.states[variable_index(name, index)], name)
     except OptionError as error:
         raise OptionError(f"queries: {error}") from None
 
 
-def _learn(
-    run: Run, data: Dataset, truth: Dataset | None, output: Output
-) -> tuple[Parents, dict[str, Any], Augment]:
-    """Learn the network, write it with the completed table; return DAG, record and options."""
-    smoothing = run.network.smoothing
-    learning, choice = with_chosen_ess(data, run.learning, output.note)
-
-    def artifacts(learned: Learned) -> Artifacts:
-        assert learned.parents is not None
-        known = directions(run.learning, data.names)
-        record = {**learning_record(data.names, learned, known), **choice}
-        completed = data.complete(list(learned.values)) if not data.is_complete else data
-        if not data.is_complete:
-            record["completion"] = completion_record(data, learned.values)
-        if truth is not None:
-            record["imputation_accuracy"] = imputation_accuracy(data, learned.values, truth)
-        return Artifacts(data.names, learned.parents, record, completed, None, smoothing)
-
-    learned = _searched(learning, data, output, artifacts)
-    if learned.status == "infeasible":
-        raise InfeasibleError(learned.message)
-    if learned.parents is None:
-        output.note("No network was found within the limit.")
-        return (), learning_record(data.names, learned), learning
-    for remark in remarks(learned, output):
-        output.note(remark)
-    found = artifacts(learned)
-    write_artifacts(found, output)
-    result: Any = learned
-    if getattr(result, "trace", False):  # not all methods have one
-        for write in traced(result, output):
-            write()
-    return found.parents, dict(found.record), learning
-
-
-def _add_certainty(
-    record: dict[str, Any],
-    data: Dataset,
-    parents: Parents,
-    learning: Augment,
-    network: BayesianNetwork,
-    output: Output,
-) -> None:
-    """Add to the record how certain completed cells are."""
-    if data.is_complete:
-        return
-    cells = zip(data.missing_cells[:, 1].tolist(), record["completion"], strict=True)
-    values = np.array([data.states[v].index(cell["value"]) for v, cell in cells])
-    found = cell_certainty(data, score_of(learning), parents, values, lambda: network, output)
-    record["completion"] = completion_record(data, values.tolist(), **found)
-    record |= MEANINGS if found else {}
-
-
-def _searched(learning: Augment, data: Dataset, output: Output, artifacts: Any) -> Learned:
-    if data.is_complete:
-        scored, left = scored_problem(data, learning, cluster=learning.cluster)
-
-        def solve(on_event: OnEvent) -> Learned:
-            how: dict[str, Any] = {"solver": left.solver, "seed": left.seed}
-            return select(scored, time_limit=left.time_limit, on_event=on_event, **how)[0]
-
-        return run_search(output, "solving", solve, artifacts)
-
-    def augment(on_event: OnEvent) -> Learned:
-        return learn_incomplete(data, learning, on_event)
-
-    return run_search(output, learning.method, augment, artifacts)
-
-
-def _network(
-    run: Run, data: Dataset, parents: Parents, record: dict[str, Any], output: Output
-) -> BayesianNetwork:
-    """Fit the network's parameters to the table as it was read, write it, and record how."""
-    assert output.path is not None
-    path, smoothing = output.path / "network.bif", run.network.smoothing
-    if data.is_complete:
-        network = fit_complete(data, parents, smoothing=smoothing)
-    else:
-        result, ended = fitted_network(data, parents, output, path, smoothing=smoothing)
-        if ended == "interrupted":
-            record["status"] = ended
-        record["network"], network = em_record(result), result.model
-    write_model(network, path)
-    return network
-
-
-def _decision_graph(
-    run: Run,
-    network: BayesianNetwork,
-    data: Dataset,
-    test: Dataset | None,
-    record: dict[str, Any],
-    output: Output,
-) -> DecisionGraph:
-    """Compile and refine, and add both to the record, with the log-likelihood of held-out rows."""
-    assert output.path is not None
-    path, options = output.path / "model.pdg.json", run.decision_graph
-    checkpoint = Checkpoint(output.note)
-
-    def keep(size: int, compiled: Callable[[], Compilation]) -> None:
-        checkpoint.keep(-size, lambda: write_model(compiled().graph, path))
-
-    compiled = compile_and_check(network, on_graph=keep)
-    if not compiled.finished:
-        output.note("Interrupted: the decision graph is not refined")
-        options = replace(options, iterations=0)
-    record["decision_graph"] = compilation_record(compiled)
-    result, ended = refined(compiled.graph, data, options, output, path)
-    if ended == "interrupted" or not compiled.finished:
-        record["status"] = "interrupted"
-    record["refinement"] = em_record(result)
-    if test is not None:
-        # the compiled graph is the network, and knows what to do with missing cells
-        models = {"network": compiled.graph, "decision_graph": result.model}
-        record["held_out"] = {
-            name: held_out_record(g.log_likelihood_rows(test), test) for name, g in models.items()
-        }
-    return result.model
-
-
-def _answer(graph: DecisionGraph, queries: Queries) -> Mapping[str, Any]:
-    answer = query(graph, queries.evidence, queries.targets or None)
-    return {
-        "evidence": dict(queries.evidence),
-        "posterior": answer.posterior,
-        "probability_of_evidence": answer.probability_of_evidence,
-    }
-
-
-def _draw(
-    run: Run,
-    network: BayesianNetwork,
-    graph: DecisionGraph,
-    record: Mapping[str, Any],
+def _sweep(
+    runs: Sequence[tuple[Varied, Table]],
     folder: Path,
+    options: declarations.Run,
     output: Output,
-) -> None:
-    drawings = {
-        "network": network_drawing(network.names, network.parents, record["reversible"]),
-        "model": decision_graph_drawing(graph),
-    }
-    formats: Sequence[str] = run.figures.formats
-    for name, drawing in drawings.items():
-        write_figures(drawing, [folder / f"{name}.{suffix}" for suffix in formats], output)
+) -> Answer:
+    """Do the runs of a sweep that are left, and write the table of all."""
+    names = _names([varied for varied, _ in runs])
+    planned = []
+    record = Record.open(folder / "runs.json", output.note, SearchControl())
+    for name, (_, table) in zip(names, runs, strict=True):
+        place = folder / name
+        _, files = _stored(table, place)
+        if not (place / "result.json").exists():
+            record.done.get("sweep", {}).pop(name, None)
+        work = partial(_run_alone, place.resolve(), options.time_limit)
+        hashes = [str(provenance.sha256([file])) for file in (place / "run.toml", *files)]
+        known = sha256("\n".join([__version__, *hashes]).encode()).hexdigest()[:16]
+        planned.append(PlannedRun("sweep", name, "run", work, known))
+    study = Study(planned, record, options.jobs, cluster=options.cluster)
+    study.run()
+    rows = list(_rows(study, runs, names))
+    failures = [f"{planned.repetition}: {error}" for planned, error in study.failures()]
+    keys = list(runs[0][0])
+    found = {"varied": keys, "runs": rows, "failures": failures}
+    write_json(found, folder / "sweep.json")
+    text = StringIO()
+    table_ = csv.DictWriter(text, list(dict.fromkeys(k for row in rows for k in row)))
+    table_.writeheader()
+    table_.writerows(
+        {k: json.dumps(v) if isinstance(v, list | bool) else v for k, v in row.items()}
+        for row in rows
+    )
+    atomic_write(folder / "sweep.csv", text.getvalue())
+    remarks, ended = [f"Results lie in {folder.resolve()}"], int(ExitStatus.FAILED)
+    if record.control.is_over:
+        done = sum(map(study.is_done, planned))
+        remarks.append(
+            f"Interrupted: {done} of {len(runs)} runs are done; call again for the others"
+        )
+        ended = ExitStatus.INTERRUPTED
+    elif not failures:
+        ended = max(row["exit_status"] for row in rows)
+    shown = [{k: x for k, x in row.items() if k in keys or _last(k) in SHOWN} for row in rows]
+    told = {"runs": shown, "failures": failures}
+    return Answer(record=found, shown=told, exit_status=ended, remarks=remarks)
+
+
+def _names(varied: Sequence[Varied]) -> list[str]:
+    """Return the names of folders for some values of the same keys, which say the values."""
+    keys = list(varied[0])
+    last = [_last(key) for key in keys]
+    short = [own if last.count(own) == 1 else key for key, own in zip(keys, last, strict=True)]
+    names = []
+    for one in varied:
+        words = (f"{key}={_text(value)}" for key, value in zip(short, one.values(), strict=True))
+        names.append(re.sub(r"[^\w.,=+-]", "_", ",".join(words)))
+    return [
+        name
+        if len(name) <= LONGEST and names.count(name) == 1
+        else f"{name[:LONGEST]}-{crc32(repr(one).encode()):08x}"
+        for name, one in zip(names, varied, strict=True)
+    ]
+
+
+def _text(value: Any) -> str:
+    """Return a value in a word."""
+    if isinstance(value, list):
+        return "+".join(map(_text, value)) or "none"
+    return Path(value).name if isinstance(value, str) else json.dumps(value)
+
+
+def _last(key: str) -> str:
+    return key.rpartition(".")[2]
+
+
+def _run_alone(folder: Path, time_limit: float | None) -> Found:
+    """Do the run that is stored in a folder; return its exit status, and numbers of its record."""
+    path = folder / "run.toml"
+    ((_, table),) = read_runs(path)
+    words = ("run", str(path), "--output", str(folder))
+    seed, options = declared(table).search.seed, declarations.Run(source=str(path))
+    made_by = provenance.Provenance(words, options, seed=seed, output=folder)
+    with provenance.running(made_by):
+        stored, _ = _stored(table, folder)
+        output = Output(path=folder, as_json=True, quiet=True)
+        answer = _done(stored, path, output, time_limit, None)
+    found = dict(_flat(answer.record, ""))
+    taken = answer.record.get("steps", ())
+    for number, step in enumerate(taken, 1):
+        name = step["command"]
+        twice = sum(other["command"] == name for other in taken) > 1
+        found |= _flat(step, f"{name}{number if twice else ''}.")
+    return {"exit_status": int(answer.exit_status), **found}
+
+
+def _flat(record: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
+    """Yield the single values of a record, and those of some of its parts."""
+    for key, value in record.items():
+        if isinstance(value, dict) and f"{before}{key}".startswith(SECTIONS):
+            yield from _flat(value, f"{before}{key}.")
+        elif isinstance(value, str | int | float) and key not in ("command", "output"):
+            yield before + key, value
+
+
+def _rows(
+    study: Study, runs: Sequence[tuple[Varied, Table]], names: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the runs that are done, or were cut short."""
+
+    def place(key: str) -> tuple[bool, int, str]:
+        last = _last(key)
+        return "." in key, SHOWN.index(last) if last in SHOWN else len(SHOWN), key
+
+    for planned, (varied, _), name in zip(study.runs, runs, names, strict=True):
+        found = study.record.known(planned)
+        if found is not None and "error" not in found:
+            own = sorted((key for key in found if key != "learning"), key=place)
+            yield {"run": name, **varied, **{key: found[key] for key in own}}

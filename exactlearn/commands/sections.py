@@ -13,7 +13,6 @@ from exactlearn.data import MISSING_SYMBOLS
 
 LearnerName = Literal["structural-em", "exact", "branching", "gadget", "t-local", "mode"]
 MissingnessName = Literal["ignored", "learned"]
-FigureFormat = Literal["svg", "dot"]
 
 CLASS_SEARCHES = ("ges", "kes")
 """Solvers that search equivalence classes instead of selecting parent sets: of ``solve`` only."""

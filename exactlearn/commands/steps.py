@@ -1,37 +1,111 @@
 """Steps of a run file: commands, each a section with the command's name and its options as keys.
 
-What a step does not say is what ``[data]``, ``[score]``, ``[search]`` and ``[network]`` say; only
-then do the command's own defaults hold. A file is one that the run or an earlier step writes, else
-one beside the run file, else a bundled one.
+The pipeline stands for the steps that :func:`pipeline` yields. What a step does not say is what
+``[data]``, ``[score]``, ``[search]`` and ``[network]`` say; only then do the command's own defaults
+hold. A file is one that the run or an earlier step writes, else one beside the run file, else a
+bundled one.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from copy import deepcopy
+from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
 
 from exactlearn._runtime.files import suffix_of
-from exactlearn.commands import COMMANDS, body_of, options_of
-from exactlearn.commands.answer import Answer
-from exactlearn.commands.declare import About, Declared, about_of
-from exactlearn.commands.output import Output
-from exactlearn.commands.provenance import Provenance, current, running
-from exactlearn.commands.sections import Criterion, NetworkParameters, Reading, Search
-from exactlearn.errors import OptionError
-from exactlearn.formats.run_file import from_table
+from exactlearn.commands import COMMANDS, options_of
+from exactlearn.commands.declare import About, Declared, about_of, option
+from exactlearn.commands.sections import (
+    Criterion,
+    GraphParameters,
+    NetworkParameters,
+    Reading,
+    Search,
+)
+from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.formats.run_file import from_table, read_declared, swept
+from exactlearn.instances import bundled
 
 D = TypeVar("D", bound=Declared)
+Table = dict[str, Any]
+"""A parsed run file, or a part of one."""
 
 WRITTEN = frozenset({"network.bif", "model.pdg.json", "completed.csv", "result.json", "run.toml"})
 """Files that the run itself writes."""
 
-_SECTIONS: Mapping[str, type[Declared]] = {
+NO_STEPS = ("run", "instances")
+"""Commands that are no steps of a run."""
+
+MOST_RUNS = 10_000
+"""Most runs of a sweep."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data(Reading):
+    """Section ``[data]``: the table, and the tables to judge what is learned by.
+
+    All are relative to the run file, or names of bundled tables.
+
+    Parameters
+    ----------
+    file
+        The table.
+    truth
+        The same table without missing cells, if known.
+    test
+        Rows that are not learned from, to report the log-likelihood of.
+    """
+
+    file: str = option(reads=True)
+    truth: str | None = option(None, reads=True)
+    test: str | None = option(None, reads=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queries(Declared):
+    """One entry of ``[[queries]]``: the posterior of the targets given the evidence.
+
+    Parameters
+    ----------
+    targets
+        Variables whose posterior is wanted; all without evidence when empty.
+    evidence
+        Variable to state.
+    """
+
+    targets: tuple[str, ...] = option(())
+    evidence: Mapping[str, str] = option({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFile(Declared):
+    """A run file without its steps: a title for the report, and sections.
+
+    Parameters
+    ----------
+    pipeline
+        Whether network and decision graph are learned; if not, only steps are taken.
+    """
+
+    title: str = ""
+    pipeline: bool = option(True)
+    data: Data
+    score: Criterion = field(default_factory=Criterion)
+    search: Search = field(default_factory=Search)
+    network: NetworkParameters = field(default_factory=NetworkParameters)
+    decision_graph: GraphParameters = field(default_factory=GraphParameters)
+    queries: tuple[Queries, ...] = ()
+
+
+SHARED: Mapping[str, type[Declared]] = {
     "data": Reading,
     "score": Criterion,
     "search": Search,
     "network": NetworkParameters,
 }
-"""What holds for all steps that have such options."""
+"""Sections that hold for all steps which have such options."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +120,17 @@ class Step:
         An instance of the class of its options.
     output
         File or folder to write, in the folder of the run; empty for the record alone.
+    part
+        Key of the run's record that its record stands below; empty for the run's own keys.
+    said
+        What the record says beside the command's.
     """
 
     command: str
     options: Declared
     output: str = ""
+    part: str = "steps"
+    said: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def written(self) -> set[str]:
@@ -58,13 +138,66 @@ class Step:
         files = {str(value) for _, value, about in _files(self.options) if about.writes}
         return files | ({self.output} if self.output else set())
 
-    def with_files(self, name: Callable[[str, About], str]) -> "Step":
-        """Return the step with other names of files, given those that it has."""
-        return replace(self, options=with_files(self.options, name))
+
+Varied = dict[str, Any]
+"""The keys of a run file that a sweep varies, with their values in one run."""
 
 
-NO_STEPS = ("run", "rerun", "instances")
-"""Commands that are no steps of a run."""
+def read_runs(path: Path) -> list[tuple[Varied, Table]]:
+    """Read the runs of a run file: one, or one for each combination of values in a sweep.
+
+    Files that lie beside it become absolute paths.
+
+    Raises
+    ------
+    FormatError
+        When the file is not TOML.
+    OptionError
+        When a key is unknown, missing, of the wrong type or out of range, a list of values is
+        empty, or there are too many runs.
+    """
+    beside = path.resolve().parent
+    return read_declared(
+        path, lambda table: [(varied, checked(one, beside)) for varied, one in _grid(table)]
+    )
+
+
+def checked(table: Mapping[str, Any], beside: Path) -> Table:
+    """Return the table of a run whose files in a folder have their paths, once all is checked."""
+    sections = [one.name for one in fields(RunFile)]
+    for key in table:
+        if not is_step(key) and key not in sections:
+            known = [*sections, *filter(is_step, COMMANDS)]
+            raise OptionError(f"unknown key '{key}'{did_you_mean(key, known)}")
+    run = declared(table)
+    if run.queries and not run.pipeline:
+        raise OptionError("queries: the pipeline answers them; with pipeline = false use [query]")
+    written = WRITTEN.union(*(step.written for step in steps(table)))
+
+    def placed(name: str, about: About) -> str:
+        own = beside / name
+        is_there = "<-" not in name and not is_written(name, written) and own.is_file()
+        return str(own) if is_there else name
+
+    return with_files(table, placed)
+
+
+def declared(table: Mapping[str, Any]) -> RunFile:
+    """Return the sections of a run file."""
+    return from_table({k: v for k, v in table.items() if not is_step(k)}, RunFile)
+
+
+def with_files(table: Mapping[str, Any], name: Callable[[str, About], str]) -> Table:
+    """Return the table of a run with other names of the files that it reads."""
+    kinds: dict[str, type[Declared]] = {"data": Data, "search": Search}
+    found = deepcopy(dict(table))
+    for key, entries in found.items():
+        kind = kinds.get(key) or (options_of(key) if is_step(key) else Declared)
+        for entry in entries if isinstance(entries, list) else [entries]:
+            for one, about in _known(kind).items() if isinstance(entry, dict) else ():
+                if about.reads and isinstance(entry.get(one), str):
+                    entry[one] = name(entry[one], about)
+    return found
 
 
 def is_step(name: str) -> bool:
@@ -72,63 +205,73 @@ def is_step(name: str) -> bool:
     return name in COMMANDS and name not in NO_STEPS
 
 
-def read_steps(table: Mapping[str, Any], beside: Path) -> tuple[Step, ...]:
-    """Return the steps of a run file in the order of their sections.
-
-    Parameters
-    ----------
-    table
-        The parsed file.
-    beside
-        The folder of the file: what lies there gets an absolute path.
+def steps(table: Mapping[str, Any]) -> list[Step]:
+    """Return the declared steps of a run, in the order of their sections.
 
     Raises
     ------
     OptionError
         When a key is unknown, or two steps write the same file.
     """
-    steps: list[Step] = []
+    found: list[Step] = []
     written = set(WRITTEN)
-    for command, found in table.items():
-        if not is_step(command):
-            continue
-        for entry in found if isinstance(found, list) else [found]:
+    for command, entries in table.items():
+        for entry in entries if isinstance(entries, list) else [entries]:
+            if not is_step(command):
+                continue
             step = _step(command, entry, table, written)
             if twice := sorted(step.written & written):
                 raise OptionError(
                     f"{command}: '{twice[0]}' is written before; name another file with 'output'"
                 )
-            steps.append(step.with_files(_beside(beside, frozenset(written))))
+            found.append(step)
             written |= step.written
-    return tuple(steps)
+    return found
 
 
-def taken(
-    steps: Collection[Step], folder: Path, output: Output
-) -> Iterator[tuple[dict[str, Any], Answer]]:
-    """Take the steps one after the other; yield the record and the answer of each."""
-    written = set(WRITTEN)
+def pipeline(table: Mapping[str, Any], *, is_complete: bool) -> Iterator[Step]:
+    """Yield the steps of the pipeline of a run, from the network to the answers.
 
-    def placed(name: str, about: About) -> str:
-        return str(folder / name) if about.writes or is_written(name, written) else name
+    Parameters
+    ----------
+    table
+        The run.
+    is_complete
+        Whether the table of data has no missing cells, so that the network is solved for.
+    """
+    run, network, graph = declared(table), "network.bif", "model.pdg.json"
+    truth = {} if is_complete or run.data.truth is None else {"truth": run.data.truth}
+    plan: list[tuple[str, str, Table]] = [
+        ("", "solve" if is_complete else "augment", {"output": ".", **truth}),
+        ("network", "fit", {"source": network, "output": network, **asdict(run.network)}),
+        ("decision_graph", "compile", {"source": network, "output": graph}),
+        ("refinement", "fit", {"source": graph, "output": graph, **asdict(run.decision_graph)}),
+    ]
+    if run.data.test is not None:
+        for name, model in (("network", network), ("decision_graph", graph)):
+            plan.append((f"held_out.{name}", "evaluate", {"source": model}))
+    for part, command, entry in plan:
+        yield replace(_step(command, entry, table, WRITTEN), part=part)
+    for asked in run.queries:
+        entry = {"targets": list(asked.targets), "evidence": dict(asked.evidence)}
+        step = _step("query", {"source": graph, **entry}, table, WRITTEN)
+        yield replace(step, part="queries", said={"evidence": entry["evidence"]})
 
-    for step in steps:
-        output.note(f"Step {step.command}")
-        path = folder / step.output if step.output else None
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        options = step.with_files(placed).options
-        of_run = current()
-        made_by = Provenance(
-            () if of_run is None else of_run.words, options, step.command, output=path
-        )
-        with running(made_by):
-            answer: Answer = body_of(step.command)(options, replace(output, path=path))
-        written |= step.written
-        said = {"command": step.command, "output": step.output or None, **answer.record}
-        yield {**said, "made_by": made_by.to_dict()}, answer
-        if answer.failure is not None:
-            raise answer.failure
+
+def placed(step: Step, folder: Path, written: Collection[str]) -> Declared:
+    """Return the options of a step with files where they lie, those of the run in its folder."""
+
+    def place(name: str, about: About) -> str:
+        is_own = about.writes or is_written(name, written) or (folder / name).is_file()
+        return str(folder / name) if is_own and "<-" not in name else name
+
+    return moved(step.options, place)
+
+
+def moved(options: D, name: Callable[[str, About], str]) -> D:
+    """Return options with other names of files, given those that they have."""
+    changed = {key: type(value)(name(str(value), about)) for key, value, about in _files(options)}
+    return replace(options, **changed)  # type: ignore[type-var]
 
 
 def is_written(name: str, written: Collection[str]) -> bool:
@@ -136,10 +279,66 @@ def is_written(name: str, written: Collection[str]) -> bool:
     return any(str(place) in written for place in (Path(name), *Path(name).parents))
 
 
-def with_files(options: D, name: Callable[[str, About], str]) -> D:
-    """Return options with other names of files, given those that they have."""
-    changed = {key: type(value)(name(str(value), about)) for key, value, about in _files(options)}
-    return replace(options, **changed)  # type: ignore[type-var]
+def _grid(table: Mapping[str, Any]) -> Iterator[tuple[Varied, Mapping[str, Any]]]:
+    """Yield the tables of a sweep, the last key varied fastest."""
+    lists = list(swept(table, RunFile))
+    for command in filter(is_step, table):
+        entries = table[command] if isinstance(table[command], list) else [table[command]]
+        for number, entry in enumerate(entries):
+            at: tuple[str, ...] = (command, str(number)) if len(entries) > 1 else (command,)
+            if isinstance(entry, dict):
+                lists += swept(entry, options_of(command), at)
+    for path, values in lists:
+        if not values:
+            raise OptionError(f"key '{'.'.join(path)}': expected a value, or several, found none")
+    if (runs := prod(len(values) for _, values in lists)) > MOST_RUNS:
+        raise OptionError(
+            f"a sweep over {', '.join('.'.join(path) for path, _ in lists)} has {runs:,} runs, "
+            f"more than {MOST_RUNS:,}; list fewer values"
+        )
+    for chosen in product(*(values for _, values in lists)):
+        one = deepcopy(dict(table))
+        for (path, _), value in zip(lists, chosen, strict=True):
+            place: Any = one
+            for part in path[:-1]:
+                place = place[int(part) if isinstance(place, list) else part]
+            place[path[-1]] = value
+        yield {".".join(path): v for (path, _), v in zip(lists, chosen, strict=True)}, one
+
+
+def _step(command: str, entry: Any, table: Mapping[str, Any], written: Collection[str]) -> Step:
+    """Return a step; what it does not say is what the run file says for all."""
+    if not isinstance(entry, Mapping):
+        raise OptionError(f"key '{command}': expected a table, found {entry!r}")
+    kind = options_of(command)
+    known, data = _known(kind), table.get("data", {})
+    said: Table = {}
+    for key, about in known.items():
+        if about.in_run is not None and not any(other in entry for other in about.unless):
+            name = about.in_run if "." in about.in_run else data.get(about.in_run)
+            said |= {} if name is None else {key: name}
+    said |= entry
+    tables = [said.get(key) for key, about in known.items() if about.in_run in ("file", "test")]
+    as_it_is = {
+        "data": any(is_written(str(name), written) for name in tables),
+        "score": any(suffix_of(Path(name)) in (".jkl", ".scores") for name in tables if name),
+    }
+    for section, shared in SHARED.items():
+        if as_it_is.get(section):
+            continue  # a table that the run has written is read as it was written; so are scores
+        alike = {key for key, about in _known(shared).items() if known.get(key) is about}
+        said = {**{k: v for k, v in table.get(section, {}).items() if k in alike}, **said}
+    output = said.pop("output", None)
+    options = from_table(said, kind, command)
+    output = options.output_in_run if output is None else output
+    if not isinstance(output, str):
+        raise OptionError(f"key '{command}.output': expected a text, found the value {output!r}")
+    return Step(command=command, options=options, output=output)
+
+
+def _known(kind: type[Declared]) -> dict[str, About]:
+    known = fields(kind) if kind is not Declared else ()  # type: ignore[arg-type]
+    return {one.name.rstrip("_"): about_of(one) for one in known}
 
 
 def _files(options: Declared) -> Iterator[tuple[str, Any, About]]:
@@ -150,55 +349,7 @@ def _files(options: Declared) -> Iterator[tuple[str, Any, About]]:
             yield one.name, value, about
 
 
-def _beside(beside: Path, written: Collection[str]) -> Callable[[str, About], str]:
-    """Return what gives files that lie in a folder, and are not written by the run, their path."""
-
-    def place(name: str, about: About) -> str:
-        is_file = "<-" not in name  # the text of a missingness graph
-        is_file = is_file and about.reads and not is_written(name, written)
-        is_there = is_file and (beside / name).is_file()
-        return str(beside / name) if is_there else name
-
-    return place
-
-
-def _step(command: str, entry: Any, table: Mapping[str, Any], written: Collection[str]) -> Step:
-    """Return a step; what it does not say is what the run file says for all."""
-    if not isinstance(entry, Mapping):
-        raise OptionError(f"key '{command}': expected a table, found {entry!r}")
-    declared = options_of(command)
-    known = _known(declared)
-    said = {**_files_in_run(known, entry, table.get("data", {})), **entry}
-    tables = [said.get(key) for key, about in known.items() if about.in_run in ("file", "test")]
-    as_it_is = {
-        "data": any(is_written(str(name), written) for name in tables),
-        "score": any(suffix_of(Path(name)) in (".jkl", ".scores") for name in tables if name),
-    }
-    for section, shared in _SECTIONS.items():
-        if as_it_is.get(section):
-            continue  # a table that the run has written is read as it was written; so are scores
-        alike = {key for key, about in _known(shared).items() if known.get(key) is about}
-        said = {**{k: v for k, v in table.get(section, {}).items() if k in alike}, **said}
-    output = said.pop("output", None)
-    options = from_table(said, declared, command)
-    if output is None:
-        output = options.output_in_run
-    if not isinstance(output, str):
-        raise OptionError(f"key '{command}.output': expected a text, found the value {output!r}")
-    return Step(command=command, options=options, output=output)
-
-
-def _known(declared: type[Declared]) -> dict[str, About]:
-    return {one.name.rstrip("_"): about_of(one) for one in fields(declared)}  # type: ignore[arg-type]
-
-
-def _files_in_run(
-    known: Mapping[str, About], entry: Mapping[str, Any], data: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return what the files are that a step does not name."""
-    found: dict[str, Any] = {}
-    for key, about in known.items():
-        if about.in_run is not None and not any(other in entry for other in about.unless):
-            name = about.in_run if "." in about.in_run else data.get(about.in_run)
-            found |= {} if name is None else {key: name}
-    return found
+def bundled_table(name: str) -> str:
+    """Return the path of a bundled table of a name, else the name."""
+    known = (p for p in bundled() if p.suffix == ".csv" and name in (p.stem, p.name))
+    return str(next(known, name))

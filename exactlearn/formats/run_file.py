@@ -58,10 +58,9 @@ def read_declared(path: Path, build: Callable[[Mapping[str, Any]], T]) -> T:
 def from_table(table: Mapping[str, Any], into: type[T], at: str = "") -> T:
     """Build a dataclass from a parsed table; ``at`` is the table's own path, for messages.
 
-    Fields with the metadata ``apart`` are no keys; ``choices`` there returns the words that a text
-    may be.
+    The metadata ``choices`` of a field returns the words that a text may be.
     """
-    known = {_key(f): f for f in fields(into) if not f.metadata.get("apart")}  # type: ignore[arg-type]
+    known = {_key(f): f for f in fields(into)}  # type: ignore[arg-type]
     types = get_type_hints(into)
     for key in table:
         if key not in known:
@@ -95,14 +94,14 @@ def swept(table: Mapping[str, Any], into: type[Any], at: tuple[str, ...] = ()) -
 
     Examples
     --------
-    >>> from exactlearn.commands.runs import Run
-    >>> list(swept({"data": {"drop": ["a"]}, "score": {"ess": [1, 4]}}, Run))
+    >>> from exactlearn.commands.steps import RunFile
+    >>> list(swept({"data": {"drop": ["a"]}, "score": {"ess": [1, 4]}}, RunFile))
     [(('score', 'ess'), [1, 4])]
     """
     types = get_type_hints(into)
     for field in fields(into):
         key = _key(field)
-        if key in table and not field.metadata.get("apart"):
+        if key in table:
             yield from _swept(table[key], types[field.name], (*at, key))
 
 
@@ -125,21 +124,31 @@ def _swept(
         yield at, found
 
 
-def to_toml(declared: object, at: str = "") -> str:
-    """Write a dataclass as TOML, every default filled in; ``at`` is the table's own path.
-
-    A value that is not set stands as a comment.
+def to_toml(table: Mapping[str, Any], at: str = "") -> str:
+    """Write a table of texts, numbers, lists and tables as TOML; ``at`` is its own path.
 
     Examples
     --------
-    >>> from exactlearn.commands.runs import Queries
-    >>> print(to_toml(Queries(targets=("lung",))))
-    targets = ["lung"]
+    >>> print(to_toml({"title": "x", "data": {"file": "a.csv"}, "queries": [{"targets": ["b"]}]}))
+    title = "x"
     <BLANKLINE>
-    [evidence]
+    [data]
+    file = "a.csv"
+    <BLANKLINE>
+    [[queries]]
+    targets = ["b"]
     <BLANKLINE>
     """
-    return "\n".join(_lines(declared, at)).lstrip("\n") + "\n"
+    plain, nested = [], []
+    for key, value in table.items():
+        place = _join(at, _quoted(key))
+        if isinstance(value, Mapping):
+            nested.append(f"\n[{place}]\n{to_toml(value, place)}")
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            nested += [f"\n[[{place}]]\n{to_toml(one, place)}" for one in value]
+        else:
+            plain.append(f"{_quoted(key)} = {literal(value)}\n")
+    return "".join(plain + nested)
 
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:
@@ -227,28 +236,6 @@ def _shown(found: Any) -> str:
     return kind if isinstance(found, dict) else f"{kind} {found!r}"
 
 
-def _lines(declared: Any, at: str) -> list[str]:
-    """Return plain keys first, then the sub-tables, as TOML demands."""
-    plain, nested = [], []
-    known = [field for field in fields(declared) if not field.metadata.get("apart")]
-    for field in sorted(known, key=lambda f: not _is_required(f)):
-        key, value = _key(field), getattr(declared, field.name)
-        place = _join(at, _quoted(key))
-        if is_dataclass(value):
-            nested += ["", f"[{place}]", *_lines(value, place)]
-        elif isinstance(value, Mapping):
-            nested += ["", f"[{place}]"]
-            nested += [f"{_quoted(k)} = {literal(v)}" for k, v in value.items()]
-        elif isinstance(value, tuple) and value and is_dataclass(value[0]):
-            for entry in value:
-                nested += ["", f"[[{place}]]", *_lines(entry, place)]
-        elif value is None:
-            plain.append(f"# {key} is not set")
-        else:
-            plain.append(f"{_quoted(key)} = {literal(value)}")
-    return plain + nested
-
-
 def _quoted(key: str) -> str:
     bare = key.isascii() and key.replace("-", "").replace("_", "").isalnum()
     return key if bare else literal(key)
@@ -260,6 +247,6 @@ def literal(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str | Path):
         return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return f"[{', '.join(literal(v) for v in value)}]"
     return repr(value)

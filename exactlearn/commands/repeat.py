@@ -1,4 +1,4 @@
-"""``exactlearn rerun``: repeat the command that made a record, and compare the answers."""
+"""``exactlearn run RESULT.json``: the command that made a record again, its answer compared."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
@@ -9,20 +9,11 @@ from typing import Any
 
 from exactlearn import __version__
 from exactlearn._runtime.json_file import read_json, strict
-from exactlearn.commands import COMMANDS, body_of, options_of
+from exactlearn.commands import COMMANDS, body_of, declarations, options_of, provenance
 from exactlearn.commands.answer import Answer
-from exactlearn.commands.declarations import Rerun
 from exactlearn.commands.declare import About, Declared
 from exactlearn.commands.output import Output
-from exactlearn.commands.provenance import (
-    Provenance,
-    current,
-    files_read,
-    record_in,
-    running,
-    sha256,
-)
-from exactlearn.commands.steps import with_files
+from exactlearn.commands.steps import moved
 from exactlearn.errors import ExitStatus, FormatError, OptionError
 from exactlearn.formats.run_file import from_table
 
@@ -30,52 +21,43 @@ CLOSE = 1e-9
 """Relative difference of numbers that are called equal: libraries of other versions add in other
 orders."""
 
-MOST_SHOWN = 20
 
-
-def run(options: Rerun, output: Output) -> Answer:
-    """Run the command."""
-    path = record_in(options.record) if options.record.is_dir() else options.record
+def run(source: Path, options: declarations.Run, output: Output) -> Answer:
+    """Repeat what made a record, or the record in a folder, and compare the answers."""
+    path = provenance.record_in(source) if source.is_dir() else source
     recorded = read_json(path)
     made_by: Any = recorded.get("made_by") if isinstance(recorded, dict) else None
-    name, options_then = declared(made_by, path)
+    name, options_then = made_with(made_by, path)
     again = _with_tables(options_then, made_by, options.data)
     with TemporaryDirectory() as scratch:
-        again, place, moved = _elsewhere(again, made_by, output.path, Path(scratch))
-        words = () if (own := current()) is None else own.words
-        provenance = Provenance(words, again, name, output=place)
-        known = _changes(made_by, provenance.to_dict())  # another file may end the command
-        for text in known:
-            output.note(text)
-        kind = Output if output.path is not None else _Unwritten
-        aside = kind(**{**vars(output), "path": place, "as_json": True})
-        with running(provenance):
+        again, place, places = _elsewhere(again, made_by, output.path, Path(scratch))
+        words = () if (own := provenance.current()) is None else own.words
+        now = provenance.Provenance(words, again, name, output=place)
+        aside = replace(output, path=place, as_json=True, quiet=output.path is None)
+        with provenance.running(now):
             repeated: Answer = body_of(name)(again, aside)
-        record = dict(repeated.record)
         if repeated.exit_status == ExitStatus.INTERRUPTED:
             return Answer(record={}, status="interrupted")
+        record = dict(repeated.record)
         if place is not None and place.suffix == ".json":
             record = {**read_json(place), **record}
-        shared = {key: value for key, value in recorded.items() if key in record}
-        if not _compared(shared):
-            raise FormatError(f"{path}: no key of it is in the answer of 'exactlearn {name}'")
-        differences = list(_differences(shared, strict(record), moved))
-    changes = _changes(made_by, provenance.to_dict())
-    for text in changes:
-        if text not in known:
-            output.note(text)
+    shared = {key: value for key, value in recorded.items() if key in record}
+    compared = [key for key in shared if not _is_volatile(key)]
+    if not compared:
+        raise FormatError(f"{path}: no key of it is in the answer of 'exactlearn {name}'")
+    differences = list(_differences(shared, strict(record), places))
+    changes = list(_changes(made_by, now.to_dict()))
     answer = {
         "equal": not differences,
-        "compared": _compared(shared),
+        "compared": compared,
         "differences": differences,
         "changes": changes,
         "record": record,
     }
-    status = "failed" if differences else "done"
-    return Answer(record=answer, status=status)
+    return Answer(record=answer, status="failed" if differences else "done", remarks=changes)
 
 
-def declared(made_by: Any, path: Path) -> tuple[str, Declared]:
+def made_with(made_by: Any, path: Path) -> tuple[str, Declared]:
     """Return the command that made a record, and its options."""
     found = made_by if isinstance(made_by, dict) else {}
     words, options = found.get("command"), found.get("options")
@@ -85,7 +67,7 @@ def declared(made_by: Any, path: Path) -> tuple[str, Declared]:
             "'-o result.json' and --json give it"
         )
     name = found.get("step") or words[1]
-    if name not in COMMANDS or name == "rerun":
+    if name not in COMMANDS:
         raise FormatError(f"{path}: made by {name!r}, which is no command that can be run again")
     try:
         return name, from_table(options, options_of(name), "made_by.options")
@@ -106,14 +88,14 @@ def _with_tables(options: Declared, made_by: Mapping[str, Any], given: Sequence[
     """
     recorded = {one["option"]: one for one in _files(made_by) if "option" in one}
     for file in given:
-        found = files_read(options)
-        alike = [key for key, one in recorded.items() if one["sha256"] == sha256([file])]
+        found = provenance.files_read(options)
+        alike = [k for k, one in recorded.items() if one["sha256"] == provenance.sha256([file])]
         gone = [key for key in recorded if key not in found]
         if not (keys := [*alike, *gone, *recorded]):
             raise OptionError(f"--data {file}: the options of the record name no file")
         (own,) = (f.name for f in fields(options) if f.name.rstrip("_") == keys[0])  # type: ignore[arg-type]
         options = replace(options, **{own: type(getattr(options, own))(file)})  # type: ignore[type-var]
-    for key in recorded.keys() - files_read(options).keys():
+    for key in recorded.keys() - provenance.files_read(options).keys():
         raise OptionError(
             f"{recorded[key]['name']}: the file of the option {key!r} is not there; say where it "
             "is now with --data FILE"
@@ -126,60 +108,43 @@ def _elsewhere(
 ) -> tuple[Declared, Path | None, dict[str, str]]:
     """Return options and output that overwrite no file of the record.
 
-    What is not asked for is written into the scratch folder.
-
-    Returns
-    -------
-    options, output
-        What the command gets.
-    moved
-        For each path that is another one its path in the record.
+    What is not asked for is written into the scratch folder. For each path that is another one, its
+    path in the record is returned, too.
     """
-    moved: dict[str, str] = {}
+    places: dict[str, str] = {}
 
     def place(was: str) -> Path:
-        found = scratch / str(len(moved)) / Path(was).name
+        found = scratch / str(len(places)) / Path(was).name
         found.parent.mkdir()
-        moved[str(found)] = was
+        places[str(found)] = was
         return found
 
     was = made_by.get("output") or ("results" if made_by["command"][1] == "run" else None)
     if output is None:
         output = None if was is None else place(was)
     elif was is not None:
-        moved[str(output)] = was
+        places[str(output)] = was
 
     def placed(name: str, about: About) -> str:
         return str(place(name)) if about.writes else name
 
-    return with_files(options, placed), output, moved
+    return moved(options, placed), output, places
 
 
-class _Unwritten(Output):
-    """Does not name the files that are dropped."""
-
-    def wrote(self, path: Path) -> None:
-        """Say nothing."""
-
-
-def _changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return in what version and files the repetition differs."""
-    texts = []
+def _changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Yield in what version and files the repetition differs."""
     if recorded.get("version") != now["version"]:
-        texts.append(
-            f"version: {recorded.get('version')} made the record, this is {now['version']}"
-        )
+        yield f"version: {recorded.get('version')} made the record, this is {now['version']}"
     before = {one["name"]: one for one in _files(recorded)}
     by_option = {one["option"]: one for one in before.values() if "option" in one}
     for one in _files(now):
         was = by_option.get(one.get("option")) or before.get(one["name"])
         if was is None:
-            texts.append(f"{one['name']}: the record was made without this file")
+            yield f"{one['name']}: the record was made without this file"
         elif None in (was["sha256"], one["sha256"]):
-            texts.append(f"{one['name']}: not known to be the file of the record; it has no hash")
+            yield f"{one['name']}: not known to be the file of the record; it has no hash"
         elif was["sha256"] != one["sha256"]:
-            texts.append(f"{one['name']}: the file differs from the one that the record is of")
-    return texts
+            yield f"{one['name']}: the file differs from the one that the record is of"
 
 
 def _files(made_by: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -191,30 +156,26 @@ def _is_volatile(key: str) -> bool:
     return key == "made_by" or "seconds" in key or key == "time"
 
 
-def _compared(record: Mapping[str, Any]) -> list[str]:
-    return [key for key in record if not _is_volatile(key)]
-
-
 def _differences(
-    recorded: Any, now: Any, moved: Mapping[str, str], at: str = ""
+    recorded: Any, now: Any, places: Mapping[str, str], at: str = ""
 ) -> Iterator[dict[str, Any]]:
     """Yield what differs between two values of a record, each with its place."""
     if isinstance(recorded, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*recorded, *now] if at else recorded):
             if not _is_volatile(key):
                 place = f"{at}.{key}" if at else key
-                yield from _differences(recorded.get(key), now.get(key), moved, place)
+                yield from _differences(recorded.get(key), now.get(key), places, place)
     elif isinstance(recorded, list) and isinstance(now, list) and len(recorded) == len(now):
         for k, (one, other) in enumerate(zip(recorded, now, strict=True)):
-            yield from _differences(one, other, moved, f"{at}[{k}]")
-    elif not _is_equal(recorded, now, moved):
+            yield from _differences(one, other, places, f"{at}[{k}]")
+    elif not _is_equal(recorded, now, places):
         yield {"key": at, "recorded": recorded, "now": now}
 
 
-def _is_equal(recorded: Any, now: Any, moved: Mapping[str, str]) -> bool:
+def _is_equal(recorded: Any, now: Any, places: Mapping[str, str]) -> bool:
     if isinstance(recorded, float) and isinstance(now, float | int):
         return isclose(recorded, now, rel_tol=CLOSE, abs_tol=CLOSE)
     if isinstance(now, str):
-        for place, was in moved.items():
+        for place, was in places.items():
             now = now.replace(place, was)
     return bool(recorded == now)
