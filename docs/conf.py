@@ -6,10 +6,14 @@ of all commands, one of all public names in a line each, and one for each packag
 
 import inspect
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 
 import click
+
+sys.path.append(str(Path(__file__).parent))
+import run_file_page
 
 import exactlearn
 import exactlearn.sklearn
@@ -72,6 +76,7 @@ def write_reference(app: object) -> None:
     contents += ["\n".join(["```{toctree}", ":hidden:", "", *pages, "```", ""])]
     _write(folder / "index.md", "\n\n".join(contents))
     _write(folder / "commands.md", "\n\n".join(_commands()))
+    _write(folder / "run-file.md", run_file_page.page())
 
 
 def _commands() -> list[str]:

@@ -33,6 +33,9 @@ def run(source: Path, options: declarations.Run, output: Output) -> Answer:
         again, place, places = _elsewhere(again, made_by, output.path, Path(scratch))
         words = () if (own := provenance.current()) is None else own.words
         now = provenance.Provenance(words, again, name, output=place)
+        known = list(_changes(made_by, now.to_dict()))  # another file may end the command
+        for text in known:
+            output.note(text)
         aside = replace(output, path=place, as_json=True, quiet=output.path is None)
         with provenance.running(now):
             repeated: Answer = body_of(name)(again, aside)
@@ -54,7 +57,9 @@ def run(source: Path, options: declarations.Run, output: Output) -> Answer:
         "changes": changes,
         "record": record,
     }
-    return Answer(record=answer, status="failed" if differences else "done", remarks=changes)
+    return Answer(
+        record=answer, status="failed" if differences else "done", remarks=changes[len(known) :]
+    )
 
 
 def made_with(made_by: Any, path: Path) -> tuple[str, Declared]:

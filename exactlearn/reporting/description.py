@@ -41,6 +41,9 @@ LABELS = {
 HIDDEN = {"made_by", "cpdag", "of_folds", "probabilities", "independences", "record"}
 """Keys that other parts tell, or that are for programs."""
 
+SPREAD = {"families", "weights", "held_out"}
+"""Keys of such objects whose entries are several columns."""
+
 SEVERAL = {"starts", "models", "networks", "best"}
 """Keys of lists whose only entry says what stands above it."""
 
@@ -236,8 +239,6 @@ def text_of(key: str, value: Any) -> str:
         more = [f"{len(value) - MOST_LISTED} more"] * (len(value) > MOST_LISTED)
         return ("; " if is_nested else ", ").join(shown + more)
     if isinstance(value, Mapping):
-        if value.keys() == {"changes", "of"}:
-            return f"{value['changes']} of {value['of']} moves"
         return ", ".join(f"{name} {text_of(name, one)}" for name, one in value.items())
     return STATUS.get(value, value) if key == "status" else "" if value is None else str(value)
 
@@ -251,7 +252,7 @@ def number_of(key: str, value: float) -> str:
     ('-12.3000', '-inf', '')
     """
     if not isfinite(value):
-        return "" if value != value else str(value)
+        return "" if value != value or key in ("bound", "gap") else str(value)
     if any(key.endswith(one) or key.startswith(one) for one in PERCENTAGES):
         return percent(value)
     if key.endswith("seconds"):
@@ -287,7 +288,7 @@ def probability(p: float) -> Share:
 def _is_plain(value: Any) -> bool:
     """Return whether a value is a fact: a list of texts or numbers, or of pairs of them."""
     if isinstance(value, Mapping):
-        return not value or value.keys() == {"changes", "of"}
+        return not value
     return all(
         not isinstance(one, Mapping)
         and not (isinstance(one, list) and any(isinstance(x, list | Mapping) for x in one))
@@ -335,16 +336,16 @@ def _joined(record: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """
     found: dict[str, list[dict[str, Any]]] = {}
     bases: dict[str, Mapping[str, Any]] = {}
-    for key, value in record.items():
-        if key not in BY_NAME or not isinstance(value, Mapping) or not value:
-            continue
+    known = [(k, x) for k, x in record.items() if k in BY_NAME and isinstance(x, Mapping) and x]
+    for key, value in sorted(known, key=lambda one: -len(one[1])):
         base = next((k for k, other in bases.items() if value.keys() <= other.keys()), key)
         if base == key:
             bases[key] = value
             found[key] = [{"name": name} for name in value]
         for row in found[base]:
             entry = value.get(row["name"])
-            row |= entry if isinstance(entry, Mapping) else {} if entry is None else {key: entry}
+            spread = isinstance(entry, Mapping) and key in SPREAD
+            row |= entry if spread else {} if entry is None else {key: entry}
         found.setdefault(key, [])
     return found
 

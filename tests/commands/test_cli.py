@@ -105,7 +105,7 @@ class TestOverview:
     @pytest.mark.parametrize("name", COMMANDS)
     def test_every_command_has_help_and_the_common_options(self, name):
         printed = run(name, "--help")
-        for option in ("--output", "--json", "--quiet", "--verbose", "--debug"):
+        for option in ("--output", "--json", "--quiet", "--verbose"):
             assert option in printed
 
     def test_a_mistyped_command_gets_a_suggestion(self):
@@ -164,7 +164,7 @@ class TestSolve:
         assert "parameters need data" in fails("solve", tmp_path / "s.jkl", "-o", "net.bif")
 
     def test_the_suffix_decides_the_format(self, tables, tmp_path):
-        for suffix in ("bif", "json", "jkl", "dot"):
+        for suffix in ("bif", "json", "jkl", "svg"):
             run("solve", tables / "full.csv", "-o", tmp_path / f"x.{suffix}")
         network = read_bif(tmp_path / "x.bif")
         record = json.loads((tmp_path / "x.json").read_text())
@@ -173,7 +173,7 @@ class TestSolve:
             for n, f in zip(network.names, network.parents, strict=True)
         }
         assert found == record["parents"]
-        assert (tmp_path / "x.dot").read_text().startswith("digraph")
+        assert "<svg" in (tmp_path / "x.svg").read_text()
         assert read_jkl(tmp_path / "x.jkl").n_candidates > 5
 
     def test_an_unknown_suffix_is_refused_before_the_work(self, tables):
@@ -252,7 +252,8 @@ class TestAugment:
         assert list(left) == ["changes", "of", "dag", "gain"]
         assert 0 <= left["changes"] <= left["of"]
         printed = run(*words, status=3)
-        assert f"{left['changes']} of {left['of']} moves" in printed
+        assert "Unproven" in printed
+        assert f"changes  {left['changes']}" in printed
 
     def test_a_few_variables_are_solved_without_any_time(self, tables):
         words = ("augment", tables / "holes.csv", "--method", "mode", "--time-limit", 0)
@@ -353,7 +354,7 @@ def test_fit_complete_counts_each_family_in_the_rows_that_observe_it(tmp_path):
     assert record["log_likelihood"] == pytest.approx(expected)
     done = CliRunner().invoke(main, [str(word) for word in words])
     assert "No row observes the family of 'c' (c, b): " in done.stderr
-    assert "family of  rows" in done.stdout
+    assert "rows per family" in done.stdout
     assert run_json(*words, "--smoothing", 0)["log_likelihood"] == pytest.approx(
         np.log([3 / 5 * 2 / 3, 3 / 5 / 3, 1 / 5, 1 / 5, 3 / 5 * 2 / 3]).sum()
     )
@@ -417,7 +418,6 @@ def test_fit_by_informed_deletion(wind):
         assert record["separators"] == {"v": ["h"]}
         assert read_bif(wind / "out.bif").tables[0] @ [1, 2, 3, 4, 5] == pytest.approx(68 / 22)
     assert run_json(*words, "--method", "id-mar")["separators"] == {"v": []}  # too few rows for BIC
-    assert "separators" in run(*words, "--method", "id-mar")
     assert "did you mean 'h'" in fails(*words, "--method", "id-mar", "--separators", "hh")
     assert "--separators: method 'em' takes none" in fails(*words, "--separators", "h")
     assert "method 'd-mar' takes none" in fails(
@@ -448,7 +448,7 @@ def test_fit_by_a_missingness_graph(wind):
     graph.write_text("v <- v\n")
     done = CliRunner().invoke(main, [str(w) for w in (*words, "--missingness", graph)])
     assert "P(v): not recoverable, because v masks itself (v -> R_v)" in done.stderr
-    assert "aca: 11" in done.stdout
+    assert "aca 11" in done.stdout
     informed = run_json(*words, "--missingness", "v <- h", "--method", "id-mar")
     assert informed["separators"] == {"v": ["h"], "h": ["h"]}
     done = CliRunner().invoke(
@@ -472,7 +472,7 @@ def test_fit_by_deletion_shows_what_other_estimators_did(wind):
     assert run_json(*words)["replaced"] == {"v": {"d-mcar": 4}}
     done = CliRunner().invoke(main, [str(word) for word in words])
     assert "1 of 2 families have rows that d-mar has no estimate for" in done.stderr
-    assert "d-mcar: 4" in done.stdout
+    assert "d-mcar 4" in done.stdout
     assert "only 'em' iterates" in fails(*words, "--iterations", 3)
 
 
@@ -702,15 +702,15 @@ def test_simulate_writes_the_graph_that_cells_were_hidden_by(tmp_path):
 
 def test_convert_draws_and_compiles(tmp_path):
     run("convert", "cancer", "-o", tmp_path / "c.pdg.json")
-    run("convert", tmp_path / "c.pdg.json", "-o", tmp_path / "c.dot")
-    assert (tmp_path / "c.dot").read_text().count("label") >= 5
+    run("convert", tmp_path / "c.pdg.json", "-o", tmp_path / "c.svg")
+    assert (tmp_path / "c.svg").read_text().count("box") >= 5
     run("convert", folder() / "asia-mnar.csv", "-o", tmp_path / "a.tsv.gz")
     assert len(read_dataset(tmp_path / "a.tsv.gz").missing_cells) == 16
     run("convert", "asia-mnar", "-o", tmp_path / "b.tsv.gz")
     assert (tmp_path / "b.tsv.gz").read_bytes() == (tmp_path / "a.tsv.gz").read_bytes()
     run("convert", tmp_path / "c.pdg.json", "-o", tmp_path / "c.pdg.json.gz")
-    run("convert", tmp_path / "c.pdg.json.gz", "-o", tmp_path / "again.dot")
-    assert (tmp_path / "again.dot").read_bytes() == (tmp_path / "c.dot").read_bytes()
+    run("convert", tmp_path / "c.pdg.json.gz", "-o", tmp_path / "again.svg")
+    assert (tmp_path / "again.svg").read_bytes() == (tmp_path / "c.svg").read_bytes()
 
 
 def test_a_column_that_is_cut_badly_is_told_in_a_line(tmp_path):
@@ -808,7 +808,7 @@ class TestRun:
 
     def test_complete_data_are_solved(self, tables, tmp_path):
         file = tmp_path / "full.toml"
-        file.write_text(f'[data]\nfile = "{tables / "full.csv"}"\n[figures]\nformats = []\n')
+        file.write_text(f'[data]\nfile = "{tables / "full.csv"}"\n')
         record = run_json("run", file, "-o", tmp_path / "out")
         assert "completion" not in record
         assert record["status"] == "optimal"
@@ -823,7 +823,7 @@ class TestRun:
 
         monkeypatch.setattr(ForestSearch, "_anneal", interrupt)
         file, out = tmp_path / "full.toml", tmp_path / "out"
-        file.write_text(f'[data]\nfile = "{tables / "full.csv"}"\n[figures]\nformats = []\n')
+        file.write_text(f'[data]\nfile = "{tables / "full.csv"}"\n')
         record = run_json("run", file, "-o", out, status=130)
         assert record["status"] == "interrupted"
         size = record["decision_graph"]["effective_size"]
@@ -835,7 +835,7 @@ class TestRun:
         file = tmp_path / "judged.toml"
         file.write_text(
             f'[data]\nfile = "{tables / "holes.csv"}"\ntest = "fresh.csv"\n'
-            '[search]\nmethod = "mode"\n[figures]\nformats = []\n'
+            '[search]\nmethod = "mode"\n'
         )
         record = run_json("run", file, "-o", tmp_path / "out")
         network, graph = record["held_out"]["network"], record["held_out"]["decision_graph"]
@@ -857,7 +857,7 @@ class TestRun:
         file.write_text(file.read_text() + "[decision_graph]\nsmoothing = 0\n")
         printed = run("run", file, "-o", tmp_path / "out")
         assert (tmp_path / "out" / "test" / "fresh.csv").is_file()
-        assert re.search(r"decision graph +2000 +-inf +\d+: \d+ \(line \d+\), ", printed)
+        assert re.search(r"decision_graph +2000 +-inf +\d+, ", printed)
 
     def test_queries_are_checked_before_the_work(self, tables, tmp_path):
         file = tmp_path / "x.toml"

@@ -11,26 +11,21 @@ from exactlearn.commands import COMMANDS, Command, options_of
 from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Impute
 from exactlearn.commands.declare import Declared, argument, option
-from exactlearn.commands.runs import read_run, run_from
-from exactlearn.commands.steps import NO_STEPS, is_step
+from exactlearn.commands.steps import NO_STEPS, checked, declared, is_step, pipeline, read_runs
+from exactlearn.commands.steps import steps as declared_steps
 from exactlearn.errors import OptionError
 from tests.command_line import fails, run, run_json
-from tests.run_file_keys import PAGE, page
 
 DATA = "[data]\nfile = 'a.csv'\n"
 
 
 def steps(text, folder):
-    return run_from(tomllib.loads(DATA + text), folder).steps
+    return declared_steps(checked(tomllib.loads(DATA + text), folder))
 
 
 def test_every_command_that_computes_is_a_step():
     apart = [name for name in COMMANDS if not is_step(name)]
     assert sorted(apart) == sorted(NO_STEPS)
-
-
-def test_the_page_of_the_keys_is_that_of_the_classes():
-    assert PAGE.read_text(encoding="utf-8") == page()
 
 
 def test_a_step_says_what_the_sections_do_not(tmp_path):
@@ -44,12 +39,19 @@ def test_a_step_says_what_the_sections_do_not(tmp_path):
         smoothing = 0.5
         [impute]
         draws = 3
+        method = "multiple"
         seed = 8
         [learn-pdg]
         """
     impute, learn = (step.options for step in steps(text, tmp_path))
     assert impute == Impute(
-        source="a.csv", draws=3, seed=8, max_parents=4, smoothing=0.5, missing=("-",)
+        source="a.csv",
+        method="multiple",
+        draws=3,
+        seed=8,
+        max_parents=4,
+        smoothing=0.5,
+        missing=("-",),
     )
     assert (learn.seed, learn.missing) == (7, ("-",))
     assert learn.method == "hybrid"  # which is another thing than that of [search]
@@ -81,6 +83,20 @@ def test_files_are_those_of_the_run_then_those_beside_it_then_bundled_ones(tmp_p
     assert not second.options.discretise  # it is read as it was written
 
 
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_the_pipeline_is_steps(is_complete, tmp_path):
+    table = tomllib.loads(DATA + "test = 'b.csv'\n[network]\nsmoothing = 0.5\n[[queries]]\n")
+    plan = list(pipeline(checked(table, tmp_path), is_complete=is_complete))
+    assert [(step.part, step.command) for step in plan] == [
+        ("", "solve" if is_complete else "augment"),
+        *(("network", "fit"), ("decision_graph", "compile"), ("refinement", "fit")),
+        *(("held_out.network", "evaluate"), ("held_out.decision_graph", "evaluate")),
+        ("queries", "query"),
+    ]
+    assert (plan[0].options.smoothing, plan[1].options.smoothing) == (0.5, 0.5)
+    assert [step.options.smoothing for step in plan if step.part == "refinement"] == ["cv"]
+
+
 def test_a_table_is_compared_with_its_truth(tmp_path):
     text = """truth = "t.csv"
         [[compare]]
@@ -99,14 +115,14 @@ def test_a_table_is_compared_with_its_truth(tmp_path):
     ("text", "message"),
     [
         ("[imput]", "unknown key 'imput'; did you mean 'impute'"),
-        ("[impute]\nmodes = 'mpe'", "unknown key 'impute.modes'; did you mean 'mode'"),
-        ("[impute]\nmode = 'mp'", "key 'impute.mode': expected one of 'stacked'"),
+        ("[impute]\nmethods = 'mpe'", "unknown key 'impute.methods'; did you mean 'method'"),
+        ("[impute]\nmethod = 'mp'", "key 'impute.method': expected one of 'stacked'"),
         ("[impute]\ndraws = 0", "draws: expected at least 1, found 0"),
         ("[impute]\noutput = 3", "key 'impute.output': expected a text, found the value 3"),
         ("[[impute]]\n[[impute]]", "impute: 'imputed' is written before; name another file"),
         ("[impute]\noutput = 'result.json'", "'result.json' is written before"),
         ("[convert]", "key 'convert.source' is missing"),
-        ("[solve]\nbest = 2\nbest_classes = 2", "exclude each other"),
+        ("[solve]\nclasses = true", "--classes is for --best"),
     ],
 )
 def test_what_is_refused(tmp_path, text, message):
@@ -116,12 +132,12 @@ def test_what_is_refused(tmp_path, text, message):
 
 def test_a_step_is_a_table(tmp_path):
     with pytest.raises(OptionError, match="key 'impute': expected a table, found 3"):
-        run_from({"data": {"file": "a.csv"}, "impute": 3}, tmp_path)
+        checked({"data": {"file": "a.csv"}, "impute": 3}, tmp_path)
 
 
 def test_queries_need_the_pipeline(tmp_path):
     with pytest.raises(OptionError, match=r"use \[query\]"):
-        run_from({"pipeline": False, "data": {"file": "a.csv"}, "queries": [{}]}, tmp_path)
+        checked({"pipeline": False, "data": {"file": "a.csv"}, "queries": [{}]}, tmp_path)
 
 
 ALL = """
@@ -132,7 +148,7 @@ truth = "sub/full.csv"
 [score]
 max_parents = 2
 [impute]
-mode = "mode"
+method = "mode"
 [compare]
 methods = ["mode", "t-local"]
 starts = 1
@@ -142,7 +158,6 @@ output = "scores.jkl"
 [solve]
 source = "scores.jkl"
 certificate = "proof.json"
-trace = "trace.csv"
 output = "solved.json"
 [verify]
 certificate = "proof.json"
@@ -169,6 +184,11 @@ method = "available"
 source = "cancer"
 rows = 5
 """
+
+
+def stored(folder):
+    ((_, table),) = read_runs(folder / "run.toml")
+    return table
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +226,7 @@ def test_each_step_s_record_is_that_of_its_command(folder):
 
 def test_all_files_lie_in_the_folder_of_the_run(folder):
     for name in (
-        "imputed/completed.csv", "solved.json", "proof.json", "trace.csv", "scores.jkl",
+        "imputed/completed.csv", "solved.json", "proof.json", "scores.jkl",
         "fitted.bif", "compiled.pdg.json", "answers/rows.csv", "augmented/completed.csv",
         "learnt.pdg.json", "simulated.csv", "data/holes.csv", "truth/full.csv",
     ):  # fmt: skip
@@ -224,15 +244,15 @@ def test_the_stored_run_repeats_it_elsewhere(folder, tmp_path):
     for one, other in zip(before["steps"], again["steps"], strict=True):
         machine = {"seconds": 0, "rows": 0, "certificate": "", "file": "", "made_by": ""}
         assert {**one, **machine} == {**other, **machine}
-    first, second = read_run(folder / "run.toml"), read_run(tmp_path / "again" / "run.toml")
-    assert [s.command for s in first.steps] == [s.command for s in second.steps]
+    assert list(stored(folder)) == list(stored(tmp_path / "again"))
 
 
 def test_a_seed_stands_for_that_of_every_step(folder, tmp_path):
     run("run", folder / "run.toml", "-o", tmp_path / "again", "--seed", 5, "-q")
-    again = read_run(tmp_path / "again" / "run.toml")
-    assert {step.options.seed for step in again.steps if hasattr(step.options, "seed")} == {5}
-    assert again.search.seed == 5
+    again = stored(tmp_path / "again")
+    taken = [step.options for step in declared_steps(again)]
+    assert {options.seed for options in taken if hasattr(options, "seed")} == {5}
+    assert declared(again).search.seed == 5
 
 
 def test_a_step_that_fails_keeps_the_records_before(tmp_path):

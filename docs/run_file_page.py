@@ -1,25 +1,21 @@
-"""The keys of run files as a page of tables: ``python -m tests.run_file_keys`` writes it anew."""
+"""The keys of run files as a page of tables, which is written when the guide is built."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
-from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from exactlearn.commands import COMMANDS, options_of
 from exactlearn.commands.declare import about_of
-from exactlearn.commands.runs import Data, Figures, Queries
 from exactlearn.commands.sections import Criterion, GraphParameters, NetworkParameters, Search
-from exactlearn.commands.steps import is_step
+from exactlearn.commands.steps import Data, Queries, is_step
 from exactlearn.formats.run_file import literal
 
-PAGE = Path(__file__).parents[1] / "docs" / "run-file.md"
 HEAD = """# Run files
 
 Every key of every section, made from the classes that the options of the command line are made
-from (`python -m tests.run_file_keys` writes this page, a test compares it). At the top stand
-`title`, a text, and `pipeline`: with `false` only the steps are taken. Files are looked for beside
-the run file.
+from. At the top stand `title`, a text, and `pipeline`: with `false` only the steps are taken. Files
+are looked for beside the run file.
 
 A list where the table says one value, as in `ess = [1, 4, 16]`, is a **sweep**; where the table
 says a list, a list of lists is one. Each combination of the values is a run. `exactlearn run
@@ -43,7 +39,6 @@ SECTIONS = {
     "[network]": NetworkParameters,
     "[decision_graph]": GraphParameters,
     "[[queries]]": Queries,
-    "[figures]": Figures,
 }
 
 
@@ -86,16 +81,6 @@ def _is_alike(one: Field[Any], other: Field[Any]) -> bool:
     return about_of(one) is about_of(other) and one.default == other.default
 
 
-def _meaning(one: Field[Any]) -> str:
-    text = about_of(one).text.split("  [")[0]
-    return f"`false`: {text}" if one.default is True else text
-
-
-def _words(one: Field[Any]) -> str:
-    choices = about_of(one).choices
-    return ", ".join(f"`{literal(word)}`" for word in choices()) if choices else ""
-
-
 def _key(one: Field[Any]) -> str:
     return one.name.rstrip("_")
 
@@ -125,7 +110,3 @@ def _kind(hint: Any) -> str:
 
 def _words(words: Iterable[str]) -> str:
     return ", ".join(f"`{literal(word)}`" for word in words)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

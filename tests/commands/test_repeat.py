@@ -11,7 +11,7 @@ from tests.command_line import fails, run, run_json, signed_json
 
 COMMANDS = [
     ("solve", "asia-mnar-complete"),
-    ("solve", "asia-mnar-complete", "--solver", "kes", "--restarts", 3, "--seed", 5),
+    ("solve", "asia-mnar-complete", "--solver", "kes", "--seed", 5),
     ("solve", "asia-mnar-complete", "--best", 3, "--max-parents", 2),
     ("augment", "cancer-mcar", "--method", "t-local", "--starts", 2, "--seed", 1),
     ("impute", "cancer-mcar", "--method", "multiple", "--draws", 2, "--seed", 1),
@@ -40,7 +40,7 @@ def folder(tmp_path, monkeypatch):
 def test_a_command_that_is_repeated_gives_the_same_answer(folder, words):
     (folder / "record.json").write_text(run(*words, "--json"))
     before = sorted(folder.rglob("*"))
-    again = run_json("rerun", "record.json")
+    again = run_json("run", "record.json")
     assert again["equal"]
     assert again["compared"]
     assert again["differences"] == again["changes"] == []
@@ -49,12 +49,12 @@ def test_a_command_that_is_repeated_gives_the_same_answer(folder, words):
 
 def test_files_of_a_command_are_not_written_again(folder):
     record = folder / "out" / "result.json"
-    words = ("--trace", "trace.csv", "--certificate", "certificate.json")
+    words = ("--certificate", "certificate.json")
     run("solve", "asia-mnar-complete", "--max-parents", 1, "-o", "out", *words)
     before = {file: file.stat().st_mtime_ns for file in folder.rglob("*")}
-    assert "certificate" in run("rerun", "out")
+    assert "certificate" in run("run", "out")
     assert {file: file.stat().st_mtime_ns for file in folder.rglob("*")} == before
-    run("rerun", record, "-o", "again")
+    run("run", record, "-o", "again")
     assert (folder / "again" / "network.bif").read_bytes() == (
         folder / "out" / "network.bif"
     ).read_bytes()
@@ -68,7 +68,7 @@ def test_folders_of_studies_are_repeated_and_have_a_page(folder, name):
         "sweep": ("run", "sweep.toml"),
     }
     run(*words[name], "-o", "study")
-    assert run_json("rerun", "study")["equal"]
+    assert run_json("run", "study")["equal"]
     run("report", "study")
     assert "<table" in (folder / "study" / "report.html").read_text()
 
@@ -76,16 +76,16 @@ def test_folders_of_studies_are_repeated_and_have_a_page(folder, name):
 def test_a_run_with_steps_is_repeated(folder):
     (folder / "two.toml").write_text(
         f'[data]\nfile = "{path("cancer-mcar.csv")}"\n[search]\nmethod = "t-local"\nstarts = 2\n'
-        "[figures]\nformats = []\n[impute]\nmode = 'mode'\n"
+        "[impute]\nmethod = 'mode'\n"
     )
     run("run", "two.toml", "-o", "out")
-    again = run_json("rerun", "out")
+    again = run_json("run", "out")
     assert again["equal"]
     assert "steps" in again["compared"]
     # the record of a step is repeated as the command that it is
-    assert run_json("rerun", "out/imputed")["equal"]
-    assert run_json("rerun", "out/imputed", "-o", "again")["equal"]
-    assert run_json("rerun", "again")["equal"]
+    assert run_json("run", "out/imputed")["equal"]
+    assert run_json("run", "out/imputed", "-o", "again")["equal"]
+    assert run_json("run", "again")["equal"]
 
 
 def test_what_differs_is_named(folder):
@@ -94,11 +94,11 @@ def test_what_differs_is_named(folder):
     record["parents"]["asia"] = ["dysp"]
     record["made_by"]["version"] = "0.0.1"
     (folder / "record.json").write_text(json.dumps(record))
-    again = run_json("rerun", "record.json", status=5)
+    again = run_json("run", "record.json", status=5)
     assert not again["equal"]
     assert {one["key"] for one in again["differences"]} >= {"score", "parents.asia"}
     assert any("0.0.1" in text for text in again["changes"])
-    shown = run("rerun", "record.json", status=5)
+    shown = run("run", "record.json", status=5)
     assert "score" in shown
     assert "parents.asia" in shown
 
@@ -106,20 +106,20 @@ def test_what_differs_is_named(folder):
 def test_a_table_that_differs_is_named(folder):
     run("simulate", "cancer", "--rows", 200, "-o", "table.csv")
     run("solve", "table.csv", "-o", "record.json")
-    assert run_json("rerun", "record.json")["changes"] == []
+    assert run_json("run", "record.json")["changes"] == []
     run("simulate", "cancer", "--rows", 200, "--seed", 1, "-o", "table.csv")
-    again = run_json("rerun", "record.json", status=5)
+    again = run_json("run", "record.json", status=5)
     assert [text for text in again["changes"] if "table.csv: the file differs" in text]
     (folder / "table.csv").write_text("Cancer\nTrue\nTrue\n")
-    assert "table.csv: the file differs" in fails("rerun", "record.json")
+    assert "table.csv: the file differs" in fails("run", "record.json")
 
 
 def test_a_table_that_was_moved_is_named_by_data(folder):
     run("simulate", "cancer", "--rows", 200, "-o", "table.csv")
     run("solve", "table.csv", "-o", "record.json")
     shutil.move("table.csv", "elsewhere.csv")
-    assert "--data" in fails("rerun", "record.json")
-    again = run_json("rerun", "record.json", "--data", "elsewhere.csv")
+    assert "--data" in fails("run", "record.json")
+    again = run_json("run", "record.json", "--data", "elsewhere.csv")
     assert again["equal"]
     assert again["changes"] == []
 
@@ -129,7 +129,7 @@ def test_files_are_told_apart_by_their_content(folder):
     run("evaluate", "cancer", "table.csv", "-o", "record.json")
     shutil.copy(path("cancer.bif"), "mine.bif")
     shutil.move("table.csv", "elsewhere.csv")
-    again = run_json("rerun", "record.json", "--data", "mine.bif", "--data", "elsewhere.csv")
+    again = run_json("run", "record.json", "--data", "mine.bif", "--data", "elsewhere.csv")
     assert again["equal"]
     made = again["record"]
     assert made["log_likelihood_per_row"] < 0
@@ -147,7 +147,7 @@ def test_files_are_told_apart_by_their_content(folder):
 )  # fmt: skip
 def test_a_file_that_is_no_record_is_refused(folder, text):
     (folder / "record.json").write_text(text)
-    assert "record.json" in fails("rerun", "record.json")
+    assert "record.json" in fails("run", "record.json")
 
 
 @pytest.mark.parametrize("words", [w for w in COMMANDS if w[0] in ("solve", "impute", "compile")])
@@ -170,4 +170,4 @@ def test_steps_of_a_run_keep_their_own_records(tmp_path, monkeypatch):
     (tmp_path / "run.toml").write_text(f'pipeline = false\n[data]\nfile = "asia-mnar.csv"\n{steps}')
     run_json("instances", "asia-mnar.csv", "-o", tmp_path)
     run_json("run", "run.toml", "-o", "out")
-    assert run_json("rerun", "out")["differences"] == []
+    assert run_json("run", "out")["differences"] == []
