@@ -1,8 +1,9 @@
 """``exactlearn compare``: methods of completing missing cells, side by side."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -257,9 +258,17 @@ def _answer(
     ended = "failed" if failures else "feasible" if limited else "done"
     return Answer(
         record=record,
+        shown=record | {"rows": [_shown(row, rows) for row in rows]},
         status="interrupted" if interrupted else ended,
     )
 
 
 _KEYS = tuple(field.name for field in fields(Comparison))
 """What is recorded of the completion of a given table."""
+
+
+def _shown(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a row without what is for programs, and what is the same in all rows."""
+    same = [key for key in ("table", "hidden") if len({str(one.get(key)) for one in rows}) == 1]
+    hidden = {"cells", "cpu_seconds", "cpu_seconds_error", "reference", *same}
+    return {key: value for key, value in row.items() if key not in hidden}

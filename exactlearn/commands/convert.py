@@ -61,7 +61,7 @@ def run(options: Convert, output: Output) -> Answer:
     if isinstance(written, Problem) and written.stopped:
         remark = f"Time limit reached: {written.stopped}, and no others were written"
         return Answer(record=record, status="feasible", remarks=[remark])
-    return Answer(record=record)
+    return Answer(record=record, shown="")
 
 
 Writer = Callable[[Path, Path], object]

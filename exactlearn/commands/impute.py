@@ -19,6 +19,8 @@ from exactlearn.imputation.imputer import AVERAGING
 from exactlearn.imputation.methods import METHODS
 from exactlearn.reporting.records import completion_record, size_in_words
 
+LOG_RATIO = "logarithm of the ratio of the probabilities of the value and the next best one, nats"
+
 
 def run(options: Impute, output: Output) -> Answer:
     """Run the command."""
@@ -80,6 +82,7 @@ def _record(method: str, data: Dataset, found: Imputed) -> dict[str, Any]:
         "status": found.status,
         "score": found.score,
         "parents": found.parents and named_parents(data.names, found.parents),
+        **({} if found.losses is None else {"loss_of_next_best": LOG_RATIO}),
         "completion": completion_record(
             data,
             found.values.tolist(),

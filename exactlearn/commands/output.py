@@ -71,7 +71,7 @@ class Output(Declared):
     def show(self, told: Mapping[str, Any] | str) -> None:
         """Print a text, or the description of a record."""
         if isinstance(told, str):
-            click.echo(told)
+            click.echo(told, nl=bool(told))
         else:
             from exactlearn.reporting.terminal import show
 

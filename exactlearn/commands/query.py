@@ -91,6 +91,10 @@ def _answers(model: Model, evidence: Evidence, options: Query) -> Iterator[tuple
         listed = independences(graph, evidence, list(options.targets) or None)
         yield "statements", [one.describe(10 if options.targets else 3) for one in listed]
         yield "independences", [one.to_dict() for one in listed]
+        if options.targets:
+            names = ("node", "distribution", "probabilities")
+            rows = [row for one in listed for row in one.rows()]
+            yield "nodes", [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _explanation_record(explanation: Explanation) -> dict[str, Any]:

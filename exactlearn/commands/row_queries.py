@@ -68,7 +68,7 @@ def answer_rows(
     _note_impossible(np.isneginf(logs), table, "observed cells", output)
     record = {
         "log_likelihood": float(logs.sum()),
-        "rows": list(_records(found.names, found.states, found.posteriors, logs)),
+        "rows": list(_records(table, found.names, found.states, found.posteriors, logs)),
     }
     _hand_over(head, rows, record, output)
     return Answer(record=record)
@@ -82,7 +82,7 @@ def answer_classes(model: Model, table: Dataset, name: str, output: Output) -> A
     shares = found.posterior.tolist()
     rows = [[k, *map(_digits, row)] for k, row in zip(predicted, shares, strict=True)]
     _note_impossible(found.predicted < 0, table, "cells without the class", output)
-    record = _class_record(found, predicted)
+    record = _class_record(table, found, predicted)
     _hand_over(head, rows, record, output)
     return Answer(record=record)
 
@@ -101,20 +101,29 @@ def _note_impossible(
         )
 
 
-def _class_record(found: Classification, predicted: list[str]) -> dict[str, Any]:
+def _class_record(table: Dataset, found: Classification, predicted: list[str]) -> dict[str, Any]:
     return {
         "class": found.name,
         "labelled": int((found.labels >= 0).sum()),
         "accuracy": found.accuracy,
         "log_loss": found.log_loss,
         "rows": [
-            {"predicted": k or None, "posterior": dict(zip(found.states, row, strict=True))}
-            for k, row in zip(predicted, found.posterior.tolist(), strict=True)
+            {
+                **_place(table, i),
+                "predicted": predicted[i] or None,
+                "posterior": dict(zip(found.states, row, strict=True)),
+            }
+            for i, row in enumerate(found.posterior.tolist())
         ],
     }
 
 
+def _place(table: Dataset, row: int) -> dict[str, int]:
+    return {"row": row, **({} if table.lines is None else {"line": int(table.lines[row])})}
+
+
 def _records(
+    table: Dataset,
     names: Sequence[str],
     states: Sequence[Sequence[str]],
     posteriors: Sequence[NDArray[np.float64]],
@@ -122,6 +131,7 @@ def _records(
 ) -> Iterator[dict[str, Any]]:
     for i, log in enumerate(logs.tolist()):
         yield {
+            **_place(table, i),
             "posterior": {
                 name: dict(zip(own, posterior[i].tolist(), strict=True))
                 for name, own, posterior in zip(names, states, posteriors, strict=True)

@@ -30,12 +30,12 @@ from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.pipeline import load
 from exactlearn.commands.report import write_page
 from exactlearn.commands.steps import (
+    PLACES,
     WRITTEN,
     RunFile,
     Step,
     Table,
     Varied,
-    bundled_table,
     declared,
     is_step,
     pipeline,
@@ -50,7 +50,7 @@ from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
 from exactlearn.formats.models import read_model
 from exactlearn.formats.run_file import to_toml
-from exactlearn.instances import locate
+from exactlearn.instances import bundled, locate
 from exactlearn.queries.evidence import as_graph
 from exactlearn.reporting.drawing import decision_graph_drawing
 from exactlearn.reporting.records import size_in_words
@@ -69,8 +69,8 @@ LONGEST = 80
 
 def run(options: declarations.Run, output: Output) -> Answer:
     """Run the command."""
-    source = Path(options.source)
-    if suffix_of(source) == ".json" or source.is_dir():
+    source, is_name = Path(options.source), options.source in {path.stem for path in bundled()}
+    if suffix_of(source) == ".json" or (source.is_dir() and not is_name):
         return repeat.run(source, options, output)
     path = locate(options.source, ".toml")
     folder = output.path or RESULTS / path.stem
@@ -101,9 +101,7 @@ def _stored(table: Table, folder: Path) -> tuple[Table, list[Path]]:
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"--output {folder}: expected a folder, found a file")
     folder.mkdir(parents=True, exist_ok=True)
-    data = {key: bundled_table(x) for key in PLACES if (x := table["data"].get(key)) is not None}
-    table = {**table, "data": {**table["data"], **data}}
-    places = {name: PLACES[key] for key, name in data.items()}
+    places = {table["data"].get(key): folder for key, folder in PLACES.items()}
     copies: dict[str, str] = {}
 
     def copied(name: str, about: About) -> str:
@@ -122,10 +120,6 @@ def _stored(table: Table, folder: Path) -> tuple[Table, list[Path]]:
     stored = with_files(table, copied)
     atomic_write(folder / "run.toml", to_toml(stored))
     return stored, [folder / name for name in copies.values()]
-
-
-PLACES = {"file": "data", "truth": "truth", "test": "test"}
-"""Folders of a run's own tables, in its folder."""
 
 
 def _done(

@@ -35,6 +35,9 @@ Table = dict[str, Any]
 WRITTEN = frozenset({"network.bif", "model.pdg.json", "completed.csv", "result.json", "run.toml"})
 """Files that the run itself writes."""
 
+PLACES = {"file": "data", "truth": "truth", "test": "test"}
+"""Keys of a run's own tables, and the folders in its folder that these are copied into."""
+
 NO_STEPS = ("run", "instances")
 """Commands that are no steps of a run."""
 
@@ -179,7 +182,13 @@ def checked(table: Mapping[str, Any], beside: Path) -> Table:
         is_there = "<-" not in name and not is_written(name, written) and own.is_file()
         return str(own) if is_there else name
 
-    return with_files(table, placed)
+    found = with_files(table, placed)
+    for key in filter(found["data"].get, PLACES):
+        name = found["data"][key]
+        own = beside / name
+        known = (p for p in bundled() if p.suffix == ".csv" and name in (p.stem, p.name))
+        found["data"][key] = str(own if own.exists() else next(known, own))
+    return found
 
 
 def declared(table: Mapping[str, Any]) -> RunFile:
@@ -347,9 +356,3 @@ def _files(options: Declared) -> Iterator[tuple[str, Any, About]]:
         about, value = about_of(one), getattr(options, one.name)
         if (about.reads or about.writes) and value is not None:
             yield one.name, value, about
-
-
-def bundled_table(name: str) -> str:
-    """Return the path of a bundled table of a name, else the name."""
-    known = (p for p in bundled() if p.suffix == ".csv" and name in (p.stem, p.name))
-    return str(next(known, name))

@@ -26,12 +26,12 @@ def run(options: Verify, output: Output) -> Answer:
         failed = CheckError(f"{certificate} proves nothing about {scores}: {error}")
         found = {"valid": False, "bound": None, "reason": str(error)}
         output.save(found)
-        return Answer(record=found, failure=failed)
+        return Answer(record=found, shown="", failure=failed)
     except ValueError as error:
         raise FormatError(f"{certificate} with {scores}: {error}") from error
     record = _record(claim)
     output.save(record)
-    return Answer(record=record)
+    return Answer(record=record, shown=_shown(claim, record))
 
 
 def _record(claim: Certificate) -> dict[str, Any]:
@@ -43,6 +43,15 @@ def _record(claim: Certificate) -> dict[str, Any]:
         "gap": float(claim.gap) or (0.0 if Fraction(claim.gap) == 0 else math.ulp(0.0)),
         "leaves": kinds["leaf"],
         "clusters": len(claim.clusters),
-        "proven": "the bound" if Fraction(claim.gap) else "no network scores more than the given",
         "restrictions": claim.described_restrictions(),
     }
+
+
+def _shown(claim: Certificate, record: dict[str, Any]) -> dict[str, Any]:
+    optimal = Fraction(claim.gap) == 0
+    verdict = "no network scores more than the one given" if optimal else "the bound holds"
+    given = record["restrictions"]
+    among = f", among those with: {', '.join(given)}" if given else ""
+    numbers = {key: f"{record[key]:.10g}" for key in ("score", "bound", "gap")}
+    shown = {key: record[key] for key in ("leaves", "clusters")}
+    return {"statements": [f"Proven: {verdict}{among}."], **numbers, **shown}

@@ -6,7 +6,7 @@ names of variables, is a table; any other object is a section of its own.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import floor, isfinite, log10
 from typing import Any
 
 STATUS = {
@@ -253,7 +253,7 @@ def number_of(key: str, value: float) -> str:
     """
     if not isfinite(value):
         return "" if value != value or key in ("bound", "gap") else str(value)
-    if any(key.endswith(one) or key.startswith(one) for one in PERCENTAGES):
+    if key.endswith(PERCENTAGES) or key.startswith(PERCENTAGES):
         return percent(value)
     if key.endswith("seconds"):
         return f"{value:.2f}"
@@ -382,9 +382,17 @@ def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         elif isinstance(value, Mapping) and key in ("posterior", "states"):
             yield from _states(value)
         elif isinstance(error := row.get(f"{key}_error"), float) and isfinite(error):
-            yield key, f"{text_of(key, value)} ± {text_of(key, error)}"
+            yield key, _with_error(key, value, error)
         else:
             yield key, text_of(key, value)
+
+
+def _with_error(key: str, value: float, error: float) -> str:
+    """Return a mean with its standard error, to two digits of that."""
+    is_share = key.startswith(PERCENTAGES) or key.endswith(PERCENTAGES)
+    unit, sign = (100, " %") if is_share else (1, "")
+    digits = min(4, max(0, 1 - floor(log10(unit * error)))) if error > 0 else 4
+    return f"{unit * value:.{digits}f} ± {unit * error:.{digits}f}{sign}"
 
 
 def _states(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:

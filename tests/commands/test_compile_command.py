@@ -2,7 +2,6 @@ import json
 import signal
 from contextlib import contextmanager
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -18,20 +17,13 @@ from exactlearn.pdg.compile.forest_search import ForestSearch
 from tests.command_line import fails, run, run_json
 
 
-def test_a_merge_budget_gives_a_smaller_graph_and_the_frontier(tmp_path):
+def test_a_merge_budget_gives_a_smaller_graph(tmp_path):
     whole = run_json("compile", "asia")
-    graph, table = tmp_path / "small.pdg.json", tmp_path / "frontier.csv"
-    record = run_json("compile", "asia", "--merge-budget", "0.01", "--frontier", table, "-o", graph)
+    graph = tmp_path / "small.pdg.json"
+    record = run_json("compile", "asia", "--merge-budget", "0.01", "-o", graph)
     assert 0 < record["loss"] <= 0.01
     assert record["effective_size"] < whole["effective_size"]
     assert read_pdg(graph).effective_size == record["effective_size"]
-    lines = [line.split(",") for line in table.read_text().splitlines()]
-    assert lines[0] == ["effective_size", "nodes", "loss"]
-    sizes, losses = (np.array([float(line[k]) for line in lines[1:]]) for k in (0, 2))
-    assert sizes[0] == whole["effective_size"]
-    assert (np.diff(sizes) < 0).all()
-    assert (np.diff(losses) >= 0).all()
-    assert losses[sizes == record["effective_size"]] == pytest.approx(record["loss"])
 
 
 def test_words_and_figures_of_merging_agree():
@@ -43,7 +35,7 @@ def test_words_and_figures_of_merging_agree():
     assert "5 merges of nodes that are nearly alike: 36 -> 31 nodes" in done.stderr
     assert "effective size 80 -> 70 cells" in done.stderr
     assert "largest relative error of the probability of a row  6" in done.stdout
-    assert "KL divergence from the network                      0.00762956 nats" in done.stdout
+    assert "loss                                                0.0076" in done.stdout
     done = CliRunner().invoke(main, ["compile", "lucas", "--merge-budget", "1e-9"])
     assert "no merge of nodes that are nearly alike: the cheapest merge would lose" in done.stderr
 
@@ -66,7 +58,6 @@ def test_a_time_limit_and_a_root():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--frontier", "x.txt"), "expected a file name ending in .csv"),
         (("--size-weight", "2"), "2.0 is not in the range"),
         (("--size-weight", "0.5"), "give these by --data"),
     ],

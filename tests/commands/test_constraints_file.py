@@ -124,7 +124,7 @@ def test_a_run_keeps_its_constraints_and_hands_them_to_its_steps(tmp_path):
     written(tmp_path, 'required = ["Dyspnoea->Pollution"]\n')
     (tmp_path / "a.toml").write_text(
         f'[data]\nfile = "{path("cancer-mcar-complete.csv")}"\n'
-        '[search]\nconstraints = "rules.toml"\n[figures]\nformats = []\n[solve]\n'
+        '[search]\nconstraints = "rules.toml"\n[solve]\n'
     )
     record = run_json("run", tmp_path / "a.toml", "-o", tmp_path / "out")
     for found in (record, *record["steps"]):
@@ -132,7 +132,7 @@ def test_a_run_keeps_its_constraints_and_hands_them_to_its_steps(tmp_path):
     (tmp_path / "rules.toml").unlink()
     again = run_json("run", tmp_path / "out" / "run.toml", "-o", tmp_path / "again")
     assert again["parents"] == record["parents"]
-    assert (tmp_path / "again" / "constraints" / "rules.toml").is_file()
+    assert list((tmp_path / "again" / "inputs").rglob("rules.toml"))
 
 
 def test_scores_take_the_file(tmp_path):

@@ -79,7 +79,7 @@ CASES = [
         "out.json",
     ),
     Case("query cancer --best 2 --independences", "explanations independences"),
-    Case("graph cancer --variable Cancer --to cpdag -o out.dot", "arcs edges blanket", "out.dot"),
+    Case("graph cancer --variable Cancer --to cpdag -o out.svg", "arcs edges blanket", "out.svg"),
     Case(
         "simulate cancer --rows 9 --hide mnar:2 -o out.csv --complete all.csv",
         "rows missing_cells",
@@ -110,6 +110,7 @@ def inputs(tmp_path_factory):
         for words in (
             "simulate cancer --rows 100 --hide mcar:0.02 --seed 3 -o part.csv --complete full.csv",
             "simulate lucas --rows 300 --hide mcar:0.1 --seed 1 -o wide.csv",
+            f"simulate {folder / 'dense.bif'} --rows 3000 -o dense.csv",
             "convert full.csv -o scores.jkl",
             "solve scores.jkl --certificate proof.json",
             "convert cancer -o cancer.bif",
@@ -183,7 +184,7 @@ INTERRUPTED = [
     "augment wide.csv -o out.json",
     "fit lucas wide.csv --starts 1000 -o out.bif",
     "compile dense.bif --time-limit 600 -o out.pdg.json",
-    "learn-pdg wide.csv -o out.pdg.json",
+    "learn-pdg dense.csv --tidy --method direct -o out.pdg.json",
 ]
 
 

@@ -76,7 +76,7 @@ def test_the_reason_is_printed_for_each_table_compared(tables, tmp_path):
 
 
 def test_a_run_records_the_choice_and_keeps_the_word(tables, tmp_path):
-    text = '[data]\nfile = "full.csv"\n[score]\ness = "auto"\n[figures]\nformats = []\n'
+    text = '[data]\nfile = "full.csv"\n[score]\ness = "auto"\n'
     (tmp_path / "run.toml").write_text(text)
     run("run", tmp_path / "run.toml", "-o", tmp_path / "out")
     record = json.loads((tmp_path / "out" / "result.json").read_text())
@@ -87,7 +87,7 @@ def test_a_run_records_the_choice_and_keeps_the_word(tables, tmp_path):
 @pytest.mark.parametrize("ess", ['[score]\ness = "auto"\n', "[score]\ness = 4\n", ""])
 def test_a_step_chooses_where_the_run_says_so(ess, tables, tmp_path):
     text = f'[data]\nfile = "full.csv"\n{ess}[solve]\nsource = "holed.csv"\n'
-    (tmp_path / "run.toml").write_text(text + "[figures]\nformats = []\n")
+    (tmp_path / "run.toml").write_text(text + "")
     run("run", tmp_path / "run.toml", "-o", tmp_path / "out")
     record = json.loads((tmp_path / "out" / "solved" / "result.json").read_text())
     assert ("ess" in record) == ("auto" in ess)

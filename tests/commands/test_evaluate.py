@@ -79,8 +79,6 @@ def test_divergence_and_distances_agree_with_the_full_joints(folder, model, refe
         assert (found["shd"], found["cpdag_shd"]) == (1, 2)
         assert (found["arc_precision"], found["arc_recall"], found["arc_f1"]) == (0.5, 0.5, 0.5)
         assert (found["edge_precision"], found["edge_recall"], found["edge_f1"]) == (1, 1, 1)
-        text = run("evaluate", folder / model, "--reference", folder / reference)
-        assert "precision 0.500, recall 0.500, F1 0.500" in text
     else:
         assert not {"shd", "cpdag_shd", "arc_precision"} & found.keys()
 
@@ -106,7 +104,6 @@ def test_a_divergence_that_is_too_costly_is_sampled(folder, monkeypatch):
     assert low < (p * np.log(p / q)).sum() < high
     assert low < found["kl_divergence"] < high < low + 0.1
     assert found == run_json(*words, "--samples", 20_000, "--seed", 3)
-    assert "at 95 %" in run(*words, "--samples", 100)
 
 
 def test_an_infinite_divergence_is_reported(folder, tmp_path):
@@ -122,7 +119,6 @@ def test_an_infinite_divergence_is_reported(folder, tmp_path):
     assert found["log_likelihood_per_row"] is None
     assert found["kl_divergence"] is None
     assert read_record(tmp_path / "out.json") == found
-    assert "infinite" in run(*words, *reference)
 
 
 def test_classes_are_judged_by_weight(folder):

@@ -109,7 +109,7 @@ def test_helps_name_every_format_of_models_by_the_registries():
         ("solve", registries[:1]),
     ):
         assert all(", ".join(one) in texts[name] for one in known)
-    assert "NETWORK" not in run("rerun", "--help")
+    assert "NETWORK" not in run("verify", "--help")
 
 
 def test_a_bundled_network_completes_every_word_for_one():

@@ -69,13 +69,6 @@ def test_validation_chooses_among_size_weights(tables):
     assert "validation" in run("learn-pdg", tables / "full.csv", *words[:4])
 
 
-def test_hybrid_writes_its_frontier(tables, tmp_path):
-    file = tmp_path / "frontier.csv"
-    record = run_json("learn-pdg", tables / "full.csv", "--method", "hybrid", "--frontier", file)
-    assert file.read_text().startswith("effective_size,nodes,loss")
-    assert record["method"] == "hybrid"
-
-
 @pytest.mark.parametrize("method", ["em", "available", "complete"])
 def test_missing_cells(tables, method):
     record = run_json("learn-pdg", tables / "holes.csv", "--tree", "--method", method)
@@ -164,7 +157,6 @@ def test_each_better_model_is_kept(tables):
         (("--size-weight", "0.1", "--size-weight", "0.2"), "--validation"),
         (("--method", "em", "--significance", "0.1"), "--significance is for"),
         (("--tree",), "--tree is for"),
-        (("--method", "em", "--frontier", "f.csv"), "--frontier is for"),
         (("--method", "hybrid", "--size", "representational"), "leave out --size"),
         (("-o", "model.txt"), "model.txt"),
     ],

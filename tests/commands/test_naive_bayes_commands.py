@@ -138,7 +138,6 @@ def test_a_model_is_judged_drawn_from_and_converted(folder, tmp_path):
         record["accuracy"]
         == run_json("query", model, "--data", folder / "test.csv", "--class", "X0")["accuracy"]
     )
-    assert "naive Bayes" in run("evaluate", model, folder / "test.csv")
     for name in ("network.bif", "graph.pdg.json"):
         run("convert", model, "-o", tmp_path / name)
         answer = run_json("query", tmp_path / name, "-e", "X0=a", "--target", "X2")

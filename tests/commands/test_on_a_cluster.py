@@ -64,7 +64,7 @@ def steady(record):
     [
         ("solve", COMPLETE),
         ("solve", INCOMPLETE, "--counts", "f-mar"),
-        ("solve", COMPLETE, "--solver", "kes", "--restarts", "7", "--seed", "2"),
+        ("solve", COMPLETE, "--solver", "kes", "--seed", "2"),
         ("augment", INCOMPLETE, "--method", "t-local", "--starts", "4", "--ess", "1"),
     ],
 )

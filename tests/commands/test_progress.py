@@ -17,7 +17,7 @@ from exactlearn._runtime.json_file import strict
 from exactlearn.commands import output, progress
 from exactlearn.commands.progress import IncumbentWriter, ProgressDisplay
 from exactlearn.errors import OptionError
-from exactlearn.reporting.report import number, percent
+from exactlearn.reporting.description import number, percent
 
 NOTHING = Event(0.0, -inf, 5.0, 0, None)
 

@@ -27,8 +27,7 @@ QUICK = {
     "evaluate": ["cancer", "cancer-mcar", "--reference", "asia-like.bif"],
     "verify": ["proof.json", "scores.jkl"],
     "simulate": ["cancer", "--hide", "mcar:0.1", "-o", "rows.csv"],
-    "convert": ["cancer", "-o", "cancer.dot"],
-    "rerun": ["record.json"],
+    "convert": ["cancer", "-o", "cancer.svg"],
     "instances": [],
     "report": ["record.json", "-o", "page.html"],
 }
@@ -36,7 +35,6 @@ QUICK = {
 
 WRONG = {
     "verify": ["quick.toml", "scores.jkl"],
-    "rerun": ["proof.json"],
     "instances": ["none"],
 }
 """Words that are a mistake, where a source that does not exist is none."""
@@ -44,14 +42,13 @@ WRONG = {
 WITHOUT_SEED = {
     "graph",
     "verify",
-    "rerun",
     "report",
     "instances",
 }
 """Commands without anything random."""
 
 WITHOUT_LIMIT = {
-    *("missingness", "query", "graph", "evaluate", "verify", "simulate", "rerun", "instances"),
+    *("missingness", "query", "graph", "evaluate", "verify", "simulate", "instances"),
     "report",
 }
 """Commands without ``--time-limit``: they end soon, or repeat one with its own limit."""

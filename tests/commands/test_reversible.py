@@ -40,12 +40,12 @@ def test_constraints_take_arcs_out_of_the_reversible_ones_not_out_of_the_class()
 
 def test_reversible_arcs_are_marked_in_the_table_and_dashed_in_the_picture(tmp_path) -> None:
     record = run_json("solve", TABLE)
-    printed = run("solve", TABLE, "-o", tmp_path / "network.dot")
+    printed = run("solve", TABLE, "-o", tmp_path / "network.svg")
     assert printed.count("(reversible)") == len(record["reversible"]) > 0
     parent, child = record["reversible"][0]
     (line,) = [line for line in printed.splitlines() if line.startswith(child)]
     assert f"{parent} (reversible)" in line
-    dot = (tmp_path / "network.dot").read_text()
-    assert dot.count("style=dashed") == len(record["reversible"])
+    drawn = (tmp_path / "network.svg").read_text()
+    assert drawn.count("stroke-dasharray") == len(record["reversible"])
     run("solve", TABLE, "-o", tmp_path / "network.json")
     assert json.loads((tmp_path / "network.json").read_text())["reversible"]

@@ -45,7 +45,7 @@ def test_a_step_says_what_the_sections_do_not(tmp_path):
         """
     impute, learn = (step.options for step in steps(text, tmp_path))
     assert impute == Impute(
-        source="a.csv",
+        source=str(tmp_path / "a.csv"),
         method="multiple",
         draws=3,
         seed=8,
@@ -106,7 +106,7 @@ def test_a_table_is_compared_with_its_truth(tmp_path):
         network = "asia"
         """
     first, second, third = (step.options for step in steps(text, tmp_path))
-    assert (first.source, first.truth) == ("a.csv", "t.csv")
+    assert (first.source, first.truth) == (str(tmp_path / "a.csv"), str(tmp_path / "t.csv"))
     assert (second.source, second.truth) == ("b.csv", None)
     assert (third.source, third.truth, third.network) == (None, None, "asia")
 
