@@ -12,7 +12,7 @@ updating in causal probabilistic networks by local computations").
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
+from exactlearn._runtime.kernel import in_place_kernel, overwrite
 from exactlearn.bayesnet.buckets import (
     PRUNED,
     Buckets,
@@ -128,71 +128,6 @@ def fill_cells(
                 else _drawn(space.cells, start, layout.cardinality[v], uniform[i, v])
             )
     return -1
-
-
-@kernel
-def list_completions(
-    layout: Buckets,
-    tables: NDArray[np.float64],
-    codes: NDArray[np.int16],
-    space: Space,
-    source: NDArray[np.int64],
-    completed: NDArray[np.int16],
-    probability: NDArray[np.float64],
-) -> int:
-    """List all completions of positive posterior probability of each row.
-
-    Parameters
-    ----------
-    layout, tables, codes, space
-        As for `expect_families`.
-    source, completed, probability
-        Receive the row that each completion is of, the completed row, and its posterior
-        probability; long enough for all completions of all rows.
-
-    Returns
-    -------
-    How many were listed, or, if some row is impossible, -1 less that row.
-    """
-    n = 0
-    chosen = np.empty(len(layout.order) + 1, np.int64)
-    prefix = np.ones(len(layout.order) + 1)
-    for i in range(len(codes)):
-        m, log = collect(layout, tables, codes[i], False, space)
-        if log == -np.inf:
-            return -1 - i
-        overwrite(completed[n], codes[i])
-        # Depth-first over the buckets, last eliminated first; chosen[b] is the next state to try.
-        b = m - 1
-        chosen[b] = 0
-        prefix[m] = 1.0
-        while b < m:
-            if b < 0:
-                source[n], probability[n] = i, prefix[0]
-                n += 1
-                b = 0
-                if n < len(completed):
-                    overwrite(completed[n], completed[n - 1])
-                if m == 0:
-                    break
-                continue
-            v = space.missing[b]
-            if chosen[b] == layout.cardinality[v]:
-                b += 1
-                continue
-            h = chosen[b]
-            chosen[b] += 1
-            start = _place(layout, b, completed[n], space)
-            total = 0.0
-            for k in range(layout.cardinality[v]):
-                total += space.cells[start + k]
-            if space.cells[start + h] > 0.0:
-                completed[n, v] = h
-                prefix[b] = prefix[b + 1] * space.cells[start + h] / total
-                b -= 1
-                if b >= 0:
-                    chosen[b] = 0
-    return n
 
 
 @in_place_kernel

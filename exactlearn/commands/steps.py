@@ -186,8 +186,8 @@ def checked(table: Mapping[str, Any], beside: Path) -> Table:
     for key in filter(found["data"].get, PLACES):
         name = found["data"][key]
         own = beside / name
-        known = (p for p in bundled() if p.suffix == ".csv" and name in (p.stem, p.name))
-        found["data"][key] = str(own if own.exists() else next(known, own))
+        same = [p for p in bundled() if p.suffix == ".csv" and name in (p.stem, p.name)]
+        found["data"][key] = str(own if own.exists() else [*same, own][0])
     return found
 
 

@@ -38,19 +38,14 @@ class Sum(Protocol):
 
     rows: int
 
+    def add(self, rows: Any, /) -> object:
+        """Add a block of rows."""
+
     def merge(self, other: Self, /) -> object:
         """Add the sum over the rows of another part of the table."""
 
 
-class SumOfBlocks(Sum, Protocol):
-    """A sum to which blocks of rows are added."""
-
-    def add(self, block: Dataset, /) -> object:
-        """Add the rows of a block."""
-
-
 S = TypeVar("S", bound=Sum)
-B = TypeVar("B", bound=SumOfBlocks)
 
 _BINS = "'<=2.5' and '>2.5'"
 
@@ -190,13 +185,11 @@ class _FoundStates:
         for column in rows.columns:
             if column.name not in self.names:
                 continue
-            declared = self.declared.get(column.name)
-            known = declared or rows.listed.get(column.name)
+            known = self.declared.get(column.name) or rows.listed.get(column.name)
             column = read_missing(column, self.missing)
-            texts = texts_of_missing(column, known)
-            if texts:
+            if texts := texts_of_missing(column, known):
                 self.texts.setdefault(column.name, Counter()).update(texts)
-            if declared is None:
+            if column.name not in self.declared:
                 self._add_column(column, rows)
 
     def _add_column(self, column: Column, rows: LabelledRows) -> None:
@@ -289,12 +282,11 @@ class _FoundStates:
         def place(name: str, row: int | None) -> str:
             return self.columns[name] if row is None else places[row]
 
-        codes = np.arange(len(labels))
-        column = Column(
-            name, labels, np.append(codes, MISSING) if name in self.incomplete else codes
-        )
         if name in self.listed:
             return labels
+        codes = np.arange(len(labels))
+        codes = np.append(codes, MISSING) if name in self.incomplete else codes
+        column = Column(name, labels, codes)
         return unusable(column, place, self.observed[name]) or tuple(ordered(labels))
 
 
@@ -336,7 +328,7 @@ def _merged(parts: Iterable[S]) -> S:
     return total
 
 
-def summed(blocks: Iterable[Dataset], empty: Callable[[], B], client: Any = None) -> B:
+def summed(blocks: Iterable[Dataset], empty: Callable[[], S], client: Any = None) -> S:
     """Return a sum over all rows, or over those read when the search is over.
 
     Parameters
@@ -362,7 +354,7 @@ def summed(blocks: Iterable[Dataset], empty: Callable[[], B], client: Any = None
     return total
 
 
-def _sum_of_part(empty: Callable[[], B], blocks: Blocks, *source: Any) -> B:
+def _sum_of_part(empty: Callable[[], S], blocks: Blocks, *source: Any) -> S:
     return summed(blocks.part(*source), empty)
 
 

@@ -57,11 +57,10 @@ def _in_pandas(value: Any) -> Any:
 
 
 def _as_frame(value: Any, name: str) -> Any:
-    value = _in_pandas(value)
-    if _is_frame(value):
-        return value
-    instead = "code an array with Dataset.from_array(array)"
-    raise refusal(name, "a pandas DataFrame", value, instead)
+    if not _is_frame(value := _in_pandas(value)):
+        instead = "code an array with Dataset.from_array(array)"
+        raise refusal(name, "a pandas DataFrame", value, instead)
+    return value
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -344,8 +344,10 @@ def _joined(record: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
             found[key] = [{"name": name} for name in value]
         for row in found[base]:
             entry = value.get(row["name"])
-            spread = isinstance(entry, Mapping) and key in SPREAD
-            row |= entry if spread else {} if entry is None else {key: entry}
+            if isinstance(entry, Mapping) and key in SPREAD:
+                row |= entry
+            elif entry is not None:
+                row[key] = entry
         found.setdefault(key, [])
     return found
 

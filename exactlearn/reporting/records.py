@@ -107,26 +107,6 @@ def completion_record(
     return cells
 
 
-def held_out_record(rows: NDArray[np.float64], dataset: "Dataset") -> dict[str, Any]:
-    """Return the JSON record of a model's log-likelihood of rows that it was not learned from.
-
-    Rows of probability zero are listed, and make the log-likelihood minus infinity.
-
-    Parameters
-    ----------
-    rows
-        Log-likelihood of each row of the table, natural logarithm, shape (rows,).
-    """
-    impossible = np.flatnonzero(np.isneginf(rows))
-    lines = dataset.lines if len(impossible) else None
-    return {
-        "rows": len(rows),
-        "log_likelihood_per_row": dataset.total(rows) / float(dataset.row_weights.sum()),
-        "impossible_rows": impossible.tolist(),
-        **({} if lines is None else {"impossible_lines": lines[impossible].tolist()}),
-    }
-
-
 def compilation_record(compiled: "Compilation") -> dict[str, Any]:
     """Return the JSON record of a compiled network."""
     return {key: getattr(compiled, key) for key in (*SIZES, "max_error")}

@@ -67,23 +67,11 @@ EquivalenceMethod = Literal["ges", "kes"]
 EquivalenceStatus = Literal["heuristic", "feasible", "interrupted"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class EquivalenceSearchParameters:
-    """Constants of the search.
+LEAST_GAIN = 1e-6
+"""What a move has to gain, in nats, so that rounding makes no moves."""
 
-    Parameters
-    ----------
-    least_gain
-        What a move has to gain, in nats, so that rounding makes no moves.
-    steps
-        Steps between two looks at the clock.
-    block
-        Rows counted between two looks at the clock, about.
-    """
-
-    least_gain: float = 1e-6
-    steps: int = 32
-    block: int = 2**26
+STEPS_TO_LOOK, ROWS_TO_LOOK = 32, 2**26
+"""Steps, and about how many rows counted, between two looks at the clock."""
 
 
 class LocalOptimum(NamedTuple):
@@ -200,7 +188,6 @@ def equivalence_search(
     threads: int | None = None,
     cluster: Any = None,
     on_event: OnEvent | None = None,
-    parameters: EquivalenceSearchParameters | None = None,
 ) -> EquivalenceSearch:
     """Search for the best Markov equivalence class by moves in the inclusion boundary.
 
@@ -231,8 +218,6 @@ def equivalence_search(
         :func:`~exactlearn.candidate_parent_sets`.
     on_event
         Called with each improvement and at a steady rate.
-    parameters
-        Constants of the search.
 
     Returns
     -------
@@ -261,19 +246,24 @@ def equivalence_search(
         "`augment`, `structural_em` and `candidate_parent_sets` with `counts` learn from missing "
         "cells",
     )
-    _require_options(method, phases, greediness, restarts, max_parents, seed)
+    least = min(restarts - 1, seed, 0 if max_parents is None else max_parents)
+    if phases not in (1, 2) or not 0 <= greediness <= 1 or least < 0:
+        raise OptionError(
+            "expected 1 or 2 phases, a greediness of 0 to 1, restarts of at least 1, a seed and a "
+            f"max_parents of at least 0; found phases {phases}, greediness {greediness}, restarts "
+            f"{restarts}, seed {seed}, max_parents {max_parents}"
+        )
     if not is_equivalent(score, Domain.of(dataset.cardinalities, dataset.row_weights)):
         raise OptionError(
             f"score {score.name!r} tells Markov equivalent networks apart, so that a class has no "
             "score; use 'bdeu', 'bic', 'aic' or 'penalised', or search networks with solve()"
         )
-    parameters = parameters or EquivalenceSearchParameters()
     rules = Rules(
         EITHER,
         1.0 if method == "ges" else float(greediness),
         dataset.n_variables if max_parents is None else int(max_parents),
-        parameters.least_gain,
-        parameters.steps,
+        LEAST_GAIN,
+        STEPS_TO_LOOK,
     )
     phased = method == "ges" and phases == 2
     search = _Search(
@@ -281,7 +271,7 @@ def equivalence_search(
         [rules._replace(kinds=kinds) for kinds in ((INSERT, DELETE) if phased else (EITHER,))],
         total_score(dataset, ((),) * dataset.n_variables, score),
         seed,
-        max(64, parameters.block // max(1, dataset.n_rows)),
+        max(64, ROWS_TO_LOOK // max(1, dataset.n_rows)),
         SearchControl(time_limit, on_event),
     )
     starts = 1 if method == "ges" else restarts
@@ -291,26 +281,6 @@ def equivalence_search(
         )
     found.check(dataset, score)
     return found
-
-
-def _require_options(
-    method: str,
-    phases: int,
-    greediness: float,
-    restarts: int,
-    max_parents: int | None,
-    seed: int,
-) -> None:
-    if method not in ("ges", "kes"):
-        raise OptionError(f"there is no method {method!r}; expected 'ges' or 'kes'")
-    if phases not in (1, 2) or not 0 <= greediness <= 1 or restarts < 1 or seed < 0:
-        raise OptionError(
-            "expected 1 or 2 phases, a greediness of 0 to 1, restarts of at least 1 and a seed of "
-            f"at least 0; found phases {phases}, greediness {greediness}, restarts {restarts}, "
-            f"seed {seed}"
-        )
-    if max_parents is not None and max_parents < 0:
-        raise OptionError(f"max_parents must be at least 0, found {max_parents}")
 
 
 @dataclass

@@ -190,15 +190,8 @@ class LearnedNetwork(
         return self.network.to_frame()
 
 
-def _anything(value: Any, name: str) -> Any:
-    return value
-
-
 @checked_arguments(
-    score=_anything,
-    required=_anything,
-    forbidden=_anything,
-    tiers=_anything,
+    **dict.fromkeys(("score", "required", "forbidden", "tiers"), lambda value, name: value),
     discretise=as_rules,
     drop=as_labels,
 )
@@ -322,24 +315,20 @@ def learn(
         dataset, left_out, columns = usable_columns(
             data, tidy=tidy, discretise=discretise, drop=drop
         )
-        limits: dict[str, Any] = {
-            "required": required,
-            "forbidden": forbidden,
-            "tiers": tiers,
-            "constraints": constraints,
-        }
         if left_out:  # an index counts these columns, too
-            limits = limits_by_name(limits, columns)
+            given = (("required", required), ("forbidden", forbidden), ("tiers", tiers))
+            limits = limits_by_name({**dict(given), "constraints": constraints}, columns)
+            required, forbidden, tiers, constraints = limits.values()
         search = control if dataset.is_complete else control.part(STRUCTURE_SHARE)
         scoring = Scoring(
             dataset=dataset,
             score=BDeu() if isinstance(score, str) else as_score(score),
             max_parents=max_parents,
-            required=frozenset(arcs_by_index(limits["required"], "required", dataset.names)),
-            forbidden=frozenset(arcs_by_index(limits["forbidden"], "forbidden", dataset.names)),
+            required=frozenset(arcs_by_index(required, "required", dataset.names)),
+            forbidden=frozenset(arcs_by_index(forbidden, "forbidden", dataset.names)),
             constraints=(
-                *constraints_by_index(limits["constraints"], "constraints", dataset.names),
-                *([tiers_by_index(limits["tiers"], dataset.names)] if limits["tiers"] else []),
+                *constraints_by_index(constraints, "constraints", dataset.names),
+                *([tiers_by_index(tiers, dataset.names)] if tiers else []),
             ),
             counts=None if missing == "augment" else missing,
             scoring_time=scoring_time,

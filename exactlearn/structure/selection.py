@@ -97,12 +97,6 @@ class Scored:
             message="; ".join(said),
         )
 
-    def listener(self, on_event: OnEvent) -> OnEvent:
-        """Return the listener to events of the problem, as those of the data."""
-        if not self.problem.stopped:
-            return on_event
-        return lambda event: on_event(event._replace(bound=inf))
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scoring:
@@ -282,8 +276,9 @@ def select(
     result, listed
         The best network, and the list where one is wanted.
     """
-    if on_event is not None:
-        on_event = scored.listener(on_event)
+    if on_event is not None and scored.problem.stopped:
+        told = on_event
+        on_event = lambda event: told(event._replace(bound=inf))  # noqa: E731
     if best is None:
         one: dict[str, Any] = {"certify": certify, "gap": gap, "scores": scores}
         return scored.judged(solve(scored.problem, on_event=on_event, **one, **options)), None

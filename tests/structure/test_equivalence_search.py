@@ -17,6 +17,7 @@ from exactlearn.graphs.inclusion_boundary import inclusion_boundary, inclusion_b
 from exactlearn.scoring.properties import Domain, is_equivalent
 from exactlearn.scoring.scores import score_family
 from exactlearn.scoring.set_values import SetValues
+from exactlearn.structure import equivalence_search as equivalence
 from exactlearn.structure.class_moves import (
     ASKED,
     EITHER,
@@ -27,10 +28,7 @@ from exactlearn.structure.class_moves import (
     new_state,
     take,
 )
-from exactlearn.structure.equivalence_search import (
-    EquivalenceSearchParameters,
-    equivalence_search,
-)
+from exactlearn.structure.equivalence_search import equivalence_search
 from tests.brute_force import is_acyclic
 from tests.interrupts import press_ctrl_c
 from tests.own_scores import K2
@@ -263,8 +261,8 @@ def test_an_interrupt_keeps_the_best_so_far():
 def test_a_long_start_reports_the_network_it_has_reached(monkeypatch):
     monkeypatch.setattr(control, "STEADY", 0.0)
     data, events = dependent_data(2, n=6), []
-    parameters = EquivalenceSearchParameters(steps=1)
-    found = equivalence_search(data, el.BIC(), on_event=events.append, parameters=parameters)
+    monkeypatch.setattr(equivalence, "STEPS_TO_LOOK", 1)
+    found = equivalence_search(data, el.BIC(), on_event=events.append)
     assert [event.score for event in events] == sorted(event.score for event in events)
     assert len({event.score for event in events}) == found.steps[0] + 1
     for event in events:

@@ -152,25 +152,6 @@ def choose_graph_smoothing(
     return maximised(score.at, n_folds, parameters)
 
 
-def validation_curve(
-    graph: DecisionGraph, dataset: Dataset, smoothings: NDArray[np.float64], *, seed: int = 0
-) -> NDArray[np.float64]:
-    """Return what `choose_graph_smoothing` maximises at some pseudo-counts (THESIS, Algorithm 4.1).
-
-    Parameters
-    ----------
-    graph, dataset, seed
-        As for `choose_graph_smoothing`.
-    smoothings
-        Positive pseudo-counts.
-
-    Returns
-    -------
-    For each the log-likelihood of all rows, each under the parameters of the other folds, in nats.
-    """
-    return _validation(graph, dataset, "uniform", seed, DEFAULTS)[0].at(smoothings)
-
-
 def estimated(
     graph: DecisionGraph, dataset: Dataset, strength: float | None, seed: int = 0
 ) -> DecisionGraph:
