@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from exactlearn._runtime.ascent import EMResult
     from exactlearn.augmentation.augment import augment, gadget_problem
     from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
-    from exactlearn.augmentation.profile import Profile, profile
     from exactlearn.augmentation.ranking import Ranking, best_solutions
     from exactlearn.augmentation.result import Augmentation
     from exactlearn.bayesnet.complete_data import fit_complete
@@ -134,7 +133,6 @@ _HOME = {
     "PartiallyDirectedGraph": "exactlearn.graphs.equivalence",
     "PenalisedLikelihood": "exactlearn.scoring.scores",
     "Problem": "exactlearn.solvers",
-    "Profile": "exactlearn.augmentation.profile",
     "Ranking": "exactlearn.augmentation.ranking",
     "Result": "exactlearn.solvers",
     "Score": "exactlearn.scoring.scores",
@@ -197,7 +195,6 @@ _HOME = {
     "mutual_information": "exactlearn.queries.information",
     "pattern": "exactlearn.graphs.equivalence",
     "posterior_cells": "exactlearn.bayesnet.row_completion",
-    "profile": "exactlearn.augmentation.profile",
     "query": "exactlearn.queries.posteriors",
     "query_rows": "exactlearn.queries.table_queries",
     "random_queries": "exactlearn.evaluation.random_queries",
@@ -269,7 +266,6 @@ __all__ = [
     "PartiallyDirectedGraph",
     "PenalisedLikelihood",
     "Problem",
-    "Profile",
     "Ranking",
     "Result",
     "Score",
@@ -332,7 +328,6 @@ __all__ = [
     "mutual_information",
     "pattern",
     "posterior_cells",
-    "profile",
     "query",
     "query_rows",
     "random_queries",

@@ -37,7 +37,6 @@ def public_objects():
         el.MissingnessGraph.parse("lung <- smoke; dysp <- missing(lung)"),
         network.structure,
         el.cpdag(network.parents),
-        el.profile(small, "bdeu", augmentation, max_parents=1),
         el.best_solutions(small, "bdeu", 2, max_parents=1),
         el.choose_smoothing(complete, network.parents),
         el.structural_em(table, "bdeu", max_parents=2),

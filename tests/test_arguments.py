@@ -146,12 +146,6 @@ def test_arguments_of_the_wrong_kind_are_refused_with_what_to_pass(call, message
     assert isinstance(caught.value, ExactlearnError)
 
 
-def test_a_profile_belongs_to_its_table():
-    best = el.augment(FRAME, "bdeu", max_parents=1)
-    with pytest.raises(OptionError, match="fills 2 cells, but 0 are missing"):
-        el.profile(COMPLETE, "bdeu", best, max_parents=1)
-
-
 def test_a_family_has_known_indices():
     with pytest.raises(OptionError, match="an index from 0 to 1"):
         el.score_family(COMPLETE, 1, [2], "bdeu")

@@ -100,7 +100,6 @@ TABLES = {
     "learned_counts": lambda t: el.learned_counts(t(True)),
     "most_probable_completion": lambda t: el.most_probable_completion(NETWORK, t(True)),
     "posterior_cells": lambda t: el.posterior_cells(NETWORK, t(True)),
-    "profile": lambda t: el.profile(t(True), "bdeu", BEST, **FEW),
     "query_rows": lambda t: el.query_rows(NETWORK, t(True), "X2"),
     "random_queries": lambda t: (
         el.random_queries(t(False), 3, query_variables=1, evidence_variables=1).evidence
@@ -163,7 +162,6 @@ VARIABLES = {
     "most_probable_states": lambda v: el.most_probable_states(NETWORK, None, [v(2)]),
     "mutual_information": lambda v: el.mutual_information(NETWORK, [v(0)], v(2), [v(1)]),
     "pattern": lambda v: el.pattern(NETWORK),
-    "profile": lambda v: el.profile(HOLED, "bdeu", BEST, forbidden=[(v(0), v(1))], **FEW),
     "query": lambda v: el.query(NETWORK, {v(0): "1"}, [v(2)]),
     "query_rows": lambda v: el.query_rows(NETWORK, WHOLE, [v(2)]),
     "recoverability": lambda v: el.recoverability([(), (v(0),), ()], NAMES, "X1 <- X0; X2 <-"),

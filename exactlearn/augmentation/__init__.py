@@ -31,8 +31,7 @@ move           a cell with a new state: row, variable, state            (moves, 
 
 The methods: :mod:`.exact` runs the exact ones (:mod:`.enumeration` lists the completions of each
 family, :mod:`.branch_and_bound` bounds families instead), :mod:`.local_search` climbs over
-completions, :mod:`.ranking` lists the k best solutions, and :mod:`.profile` says how much each
-other state of a missing cell would lose.
+completions, and :mod:`.ranking` lists the k best solutions.
 """
 
 from exactlearn.augmentation.augment import METHODS, augment, check, gadget_problem

@@ -247,11 +247,12 @@ def equivalence_search(
         "cells",
     )
     least = min(restarts - 1, seed, 0 if max_parents is None else max_parents)
-    if phases not in (1, 2) or not 0 <= greediness <= 1 or least < 0:
+    known = method in ("ges", "kes") and phases in (1, 2)
+    if not known or not 0 <= greediness <= 1 or least < 0:
         raise OptionError(
-            "expected 1 or 2 phases, a greediness of 0 to 1, restarts of at least 1, a seed and a "
-            f"max_parents of at least 0; found phases {phases}, greediness {greediness}, restarts "
-            f"{restarts}, seed {seed}, max_parents {max_parents}"
+            "expected the method 'ges' or 'kes', 1 or 2 phases, a greediness of 0 to 1, restarts of "
+            "at least 1, a seed and a max_parents of at least 0; found "
+            f"{method!r}, {phases}, {greediness}, {restarts}, {seed} and {max_parents}"
         )
     if not is_equivalent(score, Domain.of(dataset.cardinalities, dataset.row_weights)):
         raise OptionError(

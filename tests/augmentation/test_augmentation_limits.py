@@ -10,7 +10,6 @@ from exactlearn.augmentation.exact import bounds_by_complete_rows, bounds_withou
 from exactlearn.augmentation.incumbent import GRACE, Incumbent
 from exactlearn.augmentation.local_search import family_store
 from exactlearn.augmentation.local_search.family_store import FamilyStore
-from exactlearn.augmentation.profile import profile
 from exactlearn.augmentation.ranking import best_solutions
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
@@ -130,20 +129,6 @@ def test_a_ranking_interrupted_at_any_look_has_true_scores(distinct, interrupt_a
         assert found.status in ("interrupted", "optimal")
         if found.status == "optimal":
             np.testing.assert_allclose(own, scores)
-
-
-def test_a_profile_interrupted_at_any_look_has_valid_bounds(interrupt_at):
-    data, score, rules = table_of(1), BDeu(1.0), FamilyRules.of(2)
-    known = best_per_completion(data, score, rules)
-    best = augment(data, score, max_parents=2)
-    cells = data.missing_cells
-    for last in LOOKS:
-        interrupt_at(last)
-        found = profile(data, score, best, max_parents=2)
-        for cell, state in np.argwhere(~np.isnan(found.scores)):
-            assert state < data.cardinalities[cells[cell, 1]]
-            most = max(s for values, s in known.items() if values[cell] == state)
-            assert found.scores[cell, state] <= most + 1e-9 <= found.bounds[cell, state] + 2e-9
 
 
 def test_a_stopped_search_keeps_required_arcs_or_says_why_it_cannot(stop_at):

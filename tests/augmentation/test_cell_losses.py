@@ -34,16 +34,6 @@ def test_losses_are_differences_of_whole_scores(table: el.Dataset, data: st.Data
             assert losses[cell, state] == pytest.approx(expected, abs=1e-8)
 
 
-def test_learning_again_loses_no_more() -> None:
-    from exactlearn.instances import locate
-
-    table = el.read_dataset(locate("cancer-mcar", ".csv"))
-    best = el.augment(table, el.BDeu(1.0), method="branching")
-    fixed = el.cell_losses(table, el.BDeu(1.0), best.parents, best.values)
-    assert (fixed >= -1e-8).all()
-    assert (el.profile(table, el.BDeu(1.0), best).loss <= fixed + 1e-8).all()
-
-
 def test_tables_that_are_too_large_are_refused() -> None:
     codes = np.zeros((2, 9), int)
     codes[1] = -1

@@ -6,9 +6,7 @@ from math import exp, inf
 
 import numpy as np
 import pytest
-from exactlearn.commands.k_best import k_best_record, k_best_tables
 
-from exactlearn.commands.declarations import Solve
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import cpdag
@@ -200,11 +198,6 @@ def test_what_is_known_is_listed_before_anything_is_proven(
     found = enumerate_(problem, k=3, on_event=interrupt)
     assert (found.status, found.complete) == ("interrupted", False)
     assert [network.parents for network in found.networks] == [found.best.parents]
-    record = {"status": "interrupted", "score": found.best.score, "bound": found.bound}
-    record |= {"gap": 0.1, "seconds": 0.0, "parents": {}}
-    wanted = Solve(source="", best=3)
-    record |= k_best_record(wanted, problem, found, from_data=True)
-    assert k_best_tables(wanted, record)
 
 
 def test_the_first_is_the_optimum_under_constraints() -> None:

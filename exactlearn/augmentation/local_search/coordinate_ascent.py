@@ -79,8 +79,7 @@ def cell_losses(
 ) -> NDArray[np.float64]:
     """Return what the score loses when a single missing cell is given another value.
 
-    The network and all other cells stay. Learning these again, as
-    :func:`~exactlearn.augmentation.profile.profile` does, loses as much at most.
+    The network and all other cells stay; learning these again would lose as much at most.
 
     Parameters
     ----------
