@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Missing = Counts | Literal["augment"]
-Parents = tuple[tuple[int, ...], ...]
 
 MISSING: tuple[Missing, ...] = ("expected", "augment", *get_args(get_args(Counts)[1]))
 """What missing cells may be learned from by."""
@@ -133,7 +132,7 @@ class LearnedNetwork(
     ([['X1', 'X0']], {'X0': ['X1'], 'X1': []})
     """
 
-    parents: Parents
+    parents: tuple[tuple[int, ...], ...]
     network: BayesianNetwork
     dataset: Dataset
     completed: Dataset | None
