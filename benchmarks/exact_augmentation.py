@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 import numpy as np
+from matplotlib.figure import Figure
 
 from benchmarks.measuring import machine
 from exactlearn.augmentation import augment
@@ -22,7 +23,6 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
-from exactlearn.reporting.plot import painted
 from exactlearn.scoring.scores import BDeu
 
 METHODS = ("gadget", "exact", "branching")
@@ -48,36 +48,34 @@ def seconds(holed: Dataset, method: str, limit: float) -> tuple[float, bool]:
     return (took, True) if result.status == "optimal" else (max(took, limit), False)
 
 
-def plot(rows: list[dict[str, Any]], limit: float, suffix: str) -> bytes:
+def plot(rows: list[dict[str, Any]], limit: float, path: Path) -> None:
     """Draw median (line) and worst (dots, hollow where not all were proven) of each method."""
-
-    def paint(figure: Any) -> None:
-        axes = figure.add_subplot()
-        for k, method in enumerate(METHODS):
-            own = [row for row in rows if row["method"] == method]
-            cells = [row["cells"] for row in own]
-            (line,) = axes.plot(cells, [row["median"] for row in own], label=f"{method}, median")
-            color = line.get_color()
-            aside = [count * 1.02 ** (k - 1) for count in cells]  # dots at the limit are all seen
-            worst = [row["worst"] for row in own]
-            filled = ["none" if row["unproven"] else color for row in own]
-            axes.scatter(aside, worst, s=24, facecolors=filled, edgecolors=color)
-        axes.scatter([], [], s=24, color="#666666", label="worst")
-        axes.scatter([], [], s=24, facecolors="none", edgecolors="#666666", label="not all proven")
-        axes.axhline(limit, color="#999999", linewidth=0.8)
-        axes.set(
-            xlabel="missing cells",
-            ylabel="seconds of the processor",
-            xscale="log",
-            yscale="log",
-            title="ASIA, 100 rows",
-        )
-        ticks = sorted({row["cells"] for row in rows})
-        axes.set_xticks(ticks, list(map(str, ticks)))
-        axes.minorticks_off()
-        axes.legend(frameon=False)
-
-    return painted((7.0, 4.2), paint, suffix, instead="'.csv'")
+    figure = Figure(figsize=(7.0, 4.2), layout="tight")
+    axes = figure.add_subplot()
+    for k, method in enumerate(METHODS):
+        own = [row for row in rows if row["method"] == method]
+        cells = [row["cells"] for row in own]
+        (line,) = axes.plot(cells, [row["median"] for row in own], label=f"{method}, median")
+        color = line.get_color()
+        aside = [count * 1.02 ** (k - 1) for count in cells]  # dots at the limit are all seen
+        worst = [row["worst"] for row in own]
+        filled = ["none" if row["unproven"] else color for row in own]
+        axes.scatter(aside, worst, s=24, facecolors=filled, edgecolors=color)
+    axes.scatter([], [], s=24, color="#666666", label="worst")
+    axes.scatter([], [], s=24, facecolors="none", edgecolors="#666666", label="not all proven")
+    axes.axhline(limit, color="#999999", linewidth=0.8)
+    axes.set(
+        xlabel="missing cells",
+        ylabel="seconds of the processor",
+        xscale="log",
+        yscale="log",
+        title="ASIA, 100 rows",
+    )
+    ticks = sorted({row["cells"] for row in rows})
+    axes.set_xticks(ticks, list(map(str, ticks)))
+    axes.minorticks_off()
+    axes.legend(frameon=False)
+    figure.savefig(path)
 
 
 @click.command()
@@ -115,7 +113,7 @@ def main(cells: tuple[int, ...], instances: int, time_limit: float, folder: Path
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    (folder / "exact.svg").write_bytes(plot(rows, time_limit, ".svg"))
+    plot(rows, time_limit, folder / "exact.svg")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 """What learning commands write: one selection of parent sets in the format of a file's suffix."""
 
+import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from exactlearn._runtime.files import suffix_of
+from exactlearn._runtime.files import atomic_write, suffix_of
+from exactlearn.augmentation.result import Augmentation
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import CountsName
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
@@ -19,9 +22,10 @@ from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import require_names, write_dataset
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, network_drawing
-from exactlearn.reporting.plot import FIGURES, write_figure
-from exactlearn.reporting.trace import write_trace
+from exactlearn.reporting.svg_picture import FIGURES, write_figure
 from exactlearn.solvers import Problem
+from exactlearn.solvers.result import Result
+from exactlearn.structure.equivalence_search import EquivalenceSearch
 from exactlearn.structure.selection import fitted_network
 
 
@@ -188,16 +192,20 @@ def write_graph(graph: DecisionGraph, record: Mapping[str, Any], path: Path) -> 
         write_figure(decision_graph_drawing(graph), path)
 
 
-def traced(result: Any, output: Output) -> list[Callable[[], None]]:
-    """Return what writes the trace of a search into a folder: a table, and a figure if it can."""
+Learned = Result | Augmentation | EquivalenceSearch
+"""The result of a search."""
+
+
+def traced(result: Learned, output: Output) -> list[Callable[[], None]]:
+    """Return what writes the trace of a search into a folder, a row for each improvement."""
     folder = output.folder
 
     def write() -> None:
         assert folder is not None
         folder.mkdir(parents=True, exist_ok=True)
-        try:
-            write_trace(result, folder)
-        except MissingExtraError as error:
-            output.note(f"No figure of the trace: {error}")
+        text = StringIO()
+        rows = [("seconds", "score", "bound"), *result.trace]
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        atomic_write(folder / "trace.csv", text.getvalue())
 
     return [] if folder is None else [write]

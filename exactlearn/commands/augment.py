@@ -19,6 +19,7 @@ from exactlearn.bayesnet.row_completion import posterior_cells
 from exactlearn.commands.answer import Answer, worst
 from exactlearn.commands.artifacts import (
     Artifacts,
+    Learned,
     holds_scores,
     require_table_names,
     traced,
@@ -44,7 +45,6 @@ from exactlearn.evaluation.metrics import imputation_accuracy
 from exactlearn.formats.scores import write_scores
 from exactlearn.graphs.dag import named_parents
 from exactlearn.reporting.records import completion_record, learning_record, size_in_words
-from exactlearn.reporting.trace import Learned
 from exactlearn.scoring.scores import Score
 
 if TYPE_CHECKING:

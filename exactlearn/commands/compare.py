@@ -1,4 +1,4 @@
-"""``exactlearn compare``: methods of completing missing cells, side by side."""
+"""``exactlearn compare``: ways of completing missing cells, or learners, side by side."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
@@ -11,7 +11,6 @@ import numpy as np
 from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.commands import compare_learners
 from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare
 from exactlearn.commands.output import Output, require_suffix
@@ -20,6 +19,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import variable_index
 from exactlearn.data.missingness import simulate_missingness
 from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.evaluation.cross_validation import cross_validate
 from exactlearn.evaluation.imputation_study import (
     Condition,
     Contender,
@@ -47,17 +47,14 @@ HIDDEN = "mnar:2"
 
 def run(options: Compare, output: Output) -> Answer:
     """Run the command; what is done at an interrupt is kept and shown."""
-    _refuse_others(options)
-    if options.learners is not None:
-        return compare_learners.run(options, output)
     if output.folder is None:
         require_suffix(output.path, (".json",))
-    if (options.source is None) == (options.network is None):
-        raise OptionError("compare: expected either a table or --network, not both")
-    repeated = options.network is not None or bool(options.hide)
-    chosen = _methods(options.methods or DEFAULT_METHODS)
+    if options.learners is not None:
+        return _learners(options, output)
+    chosen = list(dict.fromkeys(options.methods or DEFAULT_METHODS))
     if options.methods is None and options.time_limit is None:
         options = replace(options, time_limit=DEFAULT_SECONDS)
+    repeated = options.network is not None or bool(options.hide)
     _check(chosen, options, repeated=repeated)
     network = read_network(options.network) if options.network else None
     conditions = list(_conditions(options, network))
@@ -85,51 +82,54 @@ def run(options: Compare, output: Output) -> Answer:
     return _answer(study, runs, output, options.reference, repeated=repeated)
 
 
-_OPTIONS = {
-    "methods": ("methods", "truth", "network", "rows", "hide", "repeat", "class_", "reference"),
-    "learners": ("learners", "folds", "class_"),
-}
-"""What can be compared, each with the options that are only for some comparisons."""
-
-
-def _refuse_others(options: Compare) -> None:
-    """Refuse options that only other comparisons have, and tables that are too many or missing."""
-    kind = "methods" if options.learners is None else "learners"
-    for other, names in _OPTIONS.items():
-        for name in names:
-            if name not in _OPTIONS[kind] and getattr(options, name) != getattr(Compare, name):
-                raise OptionError(
-                    f"--{name.rstrip('_').replace('_', '-')} goes with a comparison of {other}, "
-                    f"not of {kind}: leave it out, or name {other} with --{other}"
-                )
-    if kind != "methods" and options.source is None:
-        raise OptionError(f"--{kind}: expected a table to learn from")
-    if options.more and (kind == "learners" or not options.hide):
-        raise OptionError(
-            f"{options.more[0]}: a second table; several are compared where cells of them are "
-            "hidden, as by '--hide mcar:0.1'"
+def _learners(options: Compare, output: Output) -> Answer:
+    """Compare learners by cross-validation."""
+    if options.source is None or options.more:
+        raise OptionError("--learners: expected one table to learn from")
+    data = load(options.source, options)
+    with output.progress_display("folds") as display, SearchControl().running() as control:
+        found = cross_validate(
+            data,
+            options.learners or (),
+            options.folds,
+            class_=options.class_,
+            seed=options.seed,
+            jobs=options.jobs,
+            folder=output.folder,
+            time_limit=options.time_limit,
+            cluster=options.cluster,
+            on_begin=display.stage,
         )
-
-
-def _methods(wanted: Sequence[str]) -> list[str]:
-    for name in wanted:
-        if name not in METHODS:
-            raise OptionError(f"--methods: no method {name!r}{did_you_mean(name, METHODS)}")
-    return list(dict.fromkeys(wanted))
+    rows = found.to_records()
+    record = {"best": found.best, "folds": found.folds, "rows": rows, "of_folds": found.found}
+    output.save(record, "compare.json")
+    ended = "done" if all(row["folds"] == found.folds for row in rows) else "feasible"
+    ended = "failed" if any(row["failures"] for row in rows) else ended
+    return Answer(record=record, status="interrupted" if control.is_stopped else ended)
 
 
 def _check(chosen: Sequence[str], options: Compare, *, repeated: bool) -> None:
     """Refuse, before any work is done, what some method would refuse after that of others."""
-    of_class, reference = options.class_, options.reference
-    for option, value in (("--class", of_class), ("--reference", reference)):
+    if (options.source is None) == (options.network is None):
+        raise OptionError("compare: expected either a table or --network, not both")
+    for name in chosen:
+        if name not in METHODS:
+            raise OptionError(f"--methods: no method {name!r}{did_you_mean(name, METHODS)}")
+    for option, value in (("--class", options.class_), ("--reference", options.reference)):
         if value is not None and not repeated:
             raise OptionError(
                 f"{option} {value}: it goes with tables in which cells are hidden; add '--hide "
                 "mcar:2', or compare on a --network"
             )
-    if reference is not None and reference not in chosen:
+    if options.more and not options.hide:
         raise OptionError(
-            f"--reference {reference}: expected one of the compared methods, {', '.join(chosen)}"
+            f"{options.more[0]}: a second table; several are compared where cells of them are "
+            "hidden, as by '--hide mcar:0.1'"
+        )
+    if options.reference is not None and options.reference not in chosen:
+        raise OptionError(
+            f"--reference {options.reference}: expected one of the compared methods, "
+            f"{', '.join(chosen)}"
         )
     if any(METHODS[name].needs_scikit_learn for name in chosen):
         require_library()
@@ -137,80 +137,64 @@ def _check(chosen: Sequence[str], options: Compare, *, repeated: bool) -> None:
 
 def _conditions(options: Compare, network: BayesianNetwork | None) -> Iterator[Condition]:
     """Yield each table with each kind of hidden cells, or the one incomplete table."""
-    if network is not None:
-        for spec in options.hide or (HIDDEN,):
-            draw = partial(_from_network, network, options, spec)
-            known = digest(repr((network.names, network.states, network.parents)), *network.tables)
-            yield Condition(
-                table=options.network or "",
-                hidden=spec,
-                draw=draw,
-                digest=known,
-                is_redrawn=True,
-            )
+    if network is None and not options.hide:
+        yield _given(options.source or "", options)
         return
-    sources = [options.source or "", *options.more]
-    if not options.hide:
-        pair = _given(sources[0], options)
-        known = " ".join(part.digest for part in pair if part is not None)
-        yield Condition(table=sources[0], hidden="", draw=partial(_the, pair), digest=known)
-        return
+    sources = [options.network or "" if network else options.source or "", *options.more]
     for source in sources:
-        table = load(source, options)
-        for spec in options.hide:
-            draw = partial(_from_table, table, options, spec)
-            yield Condition(table=source, hidden=spec, draw=draw, digest=table.digest)
+        drawn: BayesianNetwork | Dataset = network or load(source, options)
+        known = drawn.digest if isinstance(drawn, Dataset) else _digest(drawn)
+        for spec in options.hide or (HIDDEN,):
+            yield Condition(
+                table=source,
+                hidden=spec,
+                draw=partial(_hidden, drawn, options, spec),
+                digest=known,
+                is_redrawn=network is not None,
+            )
 
 
-def _the(pair: Pair, _: int) -> Pair:
-    return pair
+def _digest(network: BayesianNetwork) -> str:
+    return digest(repr((network.names, network.states, network.parents)), *network.tables)
 
 
-def _given(source: str, options: Compare) -> Pair:
+def _given(source: str, options: Compare) -> Condition:
+    """Return an incomplete table, and its truth where that is known."""
     data = load(source, options)
     if data.is_complete:
         raise DataError(
             f"{source}: no cell is missing, so every method would complete it alike; hide "
             "cells with '--hide mcar:2', or learn the network with 'exactlearn solve'"
         )
-    truth = options.truth
-    return data, load_truth(truth, options) if truth else None
+    pair = data, load_truth(options.truth, options) if options.truth else None
+    known = " ".join(part.digest for part in pair if part is not None)
+    return Condition(table=source, hidden="", draw=partial(_same, pair), digest=known)
 
 
-def _from_network(network: BayesianNetwork, options: Compare, spec: str, seed: int) -> Pair:
-    """Draw an incomplete table and its truth, as 'simulate' does."""
-    rng = np.random.default_rng(seed)
-    return _hidden(network.sample(options.rows, rng), options, spec, rng, network.parents)
+def _same(pair: Pair, seed: int) -> Pair:
+    return pair
 
 
-def _from_table(table: Dataset, options: Compare, spec: str, seed: int) -> Pair:
-    return _hidden(table, options, spec, np.random.default_rng(seed))
-
-
-def _hidden(
-    full: Dataset,
-    options: Compare,
-    spec: str,
-    rng: np.random.Generator,
-    parents: Sequence[Sequence[int]] | None = None,
-) -> Pair:
-    of_class = options.class_
+def _hidden(source: BayesianNetwork | Dataset, options: Compare, spec: str, seed: int) -> Pair:
+    """Return an incomplete table and its truth, drawn from a network as 'simulate' does."""
+    rng, parents = np.random.default_rng(seed), None
+    full = source
+    if isinstance(source, BayesianNetwork):
+        full, parents = source.sample(options.rows, rng), source.parents
+    assert isinstance(full, Dataset)
     incomplete = simulate_missingness(full, spec, rng, parents).dataset
-    return (_only(incomplete, full, of_class, spec) if of_class else incomplete), full
-
-
-def _only(incomplete: Dataset, full: Dataset, name: str, spec: str) -> Dataset:
-    """Return the full table with the missing cells of one variable."""
-    variable = variable_index(name, {known: v for v, known in enumerate(full.names)})
+    if options.class_ is None:
+        return incomplete, full
+    variable = variable_index(options.class_, {known: v for v, known in enumerate(full.names)})
     codes = full.codes.copy()
     codes[:, variable] = incomplete.codes[:, variable]
     hidden = replace(full, codes=codes)
     if hidden.is_complete:
         raise OptionError(
-            f"--class {name}: --hide {spec} hides none of its cells; hide more, or depend on "
-            "another variable"
+            f"--class {options.class_}: --hide {spec} hides none of its cells; hide more, or "
+            "depend on another variable"
         )
-    return hidden
+    return hidden, full
 
 
 def _completed(name: str, options: Compare, output: Output, table: Dataset, seed: int) -> Imputed:
@@ -244,8 +228,8 @@ def _answer(
         limited = any(row["limited"] for row in rows)
         extent = f"the means are over {min(len(found) for _, found in known)} tables"
     else:
-        done = [one for one in runs.found() if is_done(one)]
-        rows = [{key: one[key] for key in _KEYS} for one in done]
+        keys = [field.name for field in fields(Comparison)]
+        rows = [{key: one[key] for key in keys} for one in runs.found() if is_done(one)]
         limited = any(row["status"] == "feasible" for row in rows)
         extent = f"{len(rows)} of {len(runs.runs)} methods are done"
     interrupted = runs.record.control.is_stopped
@@ -261,10 +245,6 @@ def _answer(
         shown=record | {"rows": [_shown(row, rows) for row in rows]},
         status="interrupted" if interrupted else ended,
     )
-
-
-_KEYS = tuple(field.name for field in fields(Comparison))
-"""What is recorded of the completion of a given table."""
 
 
 def _shown(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

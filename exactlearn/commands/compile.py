@@ -27,8 +27,8 @@ from exactlearn.pdg.compile.compile import Compilation, compile_and_check, fits,
 from exactlearn.pdg.learn.hybrid import data_merges
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.independences import IndependenceLimits, independences
-from exactlearn.reporting.plot import FIGURES
 from exactlearn.reporting.records import compilation_record
+from exactlearn.reporting.svg_picture import FIGURES
 
 WRITE_TIME = 4e-7
 """Seconds that a graph takes to write for each of its cells: 14 million of munin1 took 5.5 s."""

@@ -36,7 +36,7 @@ from exactlearn.pdg.model.auxiliary_network import to_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import as_graph
 from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
-from exactlearn.reporting.plot import FIGURES, write_figure
+from exactlearn.reporting.svg_picture import FIGURES, write_figure
 from exactlearn.scoring.sparse_candidates import sparse_candidates
 from exactlearn.solvers import Problem
 from exactlearn.structure.selection import single_arcs

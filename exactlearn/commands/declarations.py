@@ -354,7 +354,7 @@ class Compare(Imputing, OnCluster):
     --network also the log-likelihood of further rows under the network it learnt, and the
     structural Hamming distance of its CPDAG. -o writes the rows as .json, or into a folder, where a
     later call goes on. --time-limit is that of each method on each table. Of the constraints, arcs,
-    --forbid-adjacent and --tiers can be honoured while cells are missing; the others, and
+    forbidden adjacencies and tiers can be honoured while cells are missing; the others, and
     --scoring-time, are for complete tables ('exactlearn solve').
 
     Learners: with --learners one table, complete or not, is divided into --folds; each learner's
@@ -408,9 +408,10 @@ class Compare(Imputing, OnCluster):
     )
     more: tuple[str, ...] = argument("[MORE.csv]...", ())
     learners: tuple[str, ...] | None = names_option(
-        names=RegistryNames("evaluation.learners", "LEARNERS")
+        names=RegistryNames("evaluation.learners", "LEARNERS"),
+        excludes=("methods", "truth", "network", "hide", "repeat", "reference"),
     )
-    folds: int = option(10, least=2)
+    folds: int = option(10, least=2, only="learners")
     jobs: int = option(1, least=1)
     methods: tuple[str, ...] | None = names_option(
         names=RegistryNames("imputation.methods", "METHODS")
@@ -423,7 +424,7 @@ class Compare(Imputing, OnCluster):
         metavar="COMPLETE.csv",
     )
     network: str | None = option(None, reads=True, metavar="NETWORK")
-    rows: int = option(100, least=1)
+    rows: int = option(100, least=1, only="network")
     hide: tuple[str, ...] = option((), metavar="MECHANISM:AMOUNT")
     repeat: int | None = option(None, least=1)
     class_: str | None = option(None, metavar="NAME")

@@ -9,15 +9,14 @@ from exactlearn._runtime.control import ended_by_signal
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Evaluate
-from exactlearn.commands.large_tables import judged
+from exactlearn.commands.large_tables import rows_for
 from exactlearn.commands.output import Output, require_suffix
-from exactlearn.commands.pipeline import load_test
-from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.evaluation.models import divergence
 from exactlearn.formats.models import read_model
 from exactlearn.graphs.comparison import compare_structures
 from exactlearn.queries.evidence import Model
+from exactlearn.queries.table_queries import classify
 
 
 @ended_by_signal()
@@ -43,22 +42,34 @@ def run(options: Evaluate, output: Output) -> Answer:
 
 def _by_rows(model: Model, source: str, options: Evaluate, output: Output) -> dict[str, Any]:
     """Return the log-likelihood of rows, and the share of them whose class is predicted right."""
-
-    def load() -> Dataset:
-        return load_test(source, options, model)
-
-    sums = judged(source, replace(options, discretise={}), model, options.class_, load, output)
-    if not sums.weight > 0:
+    read = rows_for(source, replace(options, discretise={}), model, output, None)
+    if read.ended == "interrupted":
+        raise KeyboardInterrupt
+    table, logs = read.table, model.log_likelihood_rows(read.table)
+    weights, is_merged = table.row_weights, bool(read.record)
+    if not weights.sum() > 0:
         raise DataError("the table has no rows of positive weight: nothing to evaluate on")
+    impossible = np.isneginf(logs)
     found: dict[str, Any] = {
-        "rows": sums.rows,
-        "log_likelihood_per_row": sums.log_likelihood / sums.weight,
-        "impossible_rows": sums.impossible,
-        **({"impossible_lines": sums.lines} if sums.lines else {}),
+        "rows": read.record.get("rows", table.n_rows),
+        "log_likelihood_per_row": table.total(logs) / float(weights.sum()),
     }
+    if is_merged:  # equal rows have lost their numbers
+        found["impossible"] = float(weights[impossible].sum())
+    else:
+        found["impossible_rows"] = np.flatnonzero(impossible).tolist()
+        if table.lines is not None and impossible.any():
+            found["impossible_lines"] = table.lines[impossible].tolist()
     if options.class_ is not None:
-        accuracy = sums.right / sums.labelled_weight if sums.labelled_weight else np.nan
-        found |= {"class": options.class_, "labelled": sums.labelled, "accuracy": accuracy}
+        classes = classify(model, table, options.class_)
+        labelled = classes.labels >= 0
+        right = weights[labelled & (classes.predicted == classes.labels)].sum()
+        total = float(weights[labelled].sum())
+        found |= {
+            "class": options.class_,
+            "labelled": round(total) if is_merged else int(labelled.sum()),
+            "accuracy": float(right) / total if total else np.nan,
+        }
     return found
 
 

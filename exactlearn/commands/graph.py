@@ -18,7 +18,7 @@ from exactlearn.graphs.equivalence import Arc, covered_edges, cpdag, v_structure
 from exactlearn.graphs.inclusion_boundary import inclusion_boundary_size
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.reporting.drawing import structure_drawing
-from exactlearn.reporting.plot import FIGURES, write_figure
+from exactlearn.reporting.svg_picture import FIGURES, write_figure
 
 Answered = tuple[str, Any]
 """A key of the record, and its value."""

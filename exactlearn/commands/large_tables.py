@@ -1,28 +1,23 @@
 """Tables that are read in blocks: large files, several files, and the workers of a cluster."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import SearchControl
 from exactlearn.commands.output import Output
 from exactlearn.commands.pipeline import load, load_for
 from exactlearn.commands.progress import ProgressDisplay
 from exactlearn.commands.provenance import note_table
 from exactlearn.commands.sections import Clustered
-from exactlearn.data.blocks import Blocks, merge_rows, summed
+from exactlearn.data.blocks import Blocks, merge_rows
 from exactlearn.data.coding import check_options
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.formats.table_blocks import read_blocks, table_files
 from exactlearn.instances import locate
 from exactlearn.queries.evidence import Model
-from exactlearn.queries.table_queries import classify
 
 LARGE = 2**26
 """Bytes of a text from which on it is read in blocks."""
@@ -132,7 +127,7 @@ class Rows(NamedTuple):
 def rows_for(
     source: str, options: Clustered, model: Model, output: Output, time_limit: float | None
 ) -> Rows:
-    """Read a table to fit a model to; the time limit and Ctrl-C end the reading of blocks.
+    """Read a table for a model; the time limit and Ctrl-C end the reading of blocks.
 
     Raises
     ------
@@ -158,7 +153,7 @@ def rows_for(
     if not counted.rows:
         raise OptionError(f"--time-limit {time_limit:g}: no row was read; give it more time")
     cause = "Interrupted" if control.is_stopped else "Time limit reached"
-    output.note(f"{cause}: the parameters are those of the first {counted.rows} rows")
+    output.note(f"{cause}: what follows is of the first {counted.rows} rows")
     return Rows(table, control.status, 0.0, record)
 
 
@@ -172,98 +167,6 @@ class _Counted:
         self.rows += rows
         if self._display is not None:
             self._display.show(f"{self.rows} rows")
-
-
-@dataclass
-class Judged:
-    """How a model describes rows: sums over them.
-
-    Parameters
-    ----------
-    model
-        The model.
-    class_
-        The variable to predict, if any.
-    rows, weight
-        Number and weight of the rows.
-    log_likelihood
-        Of their observed cells, rows counted by weight.
-    impossible
-        The rows of probability zero, by number from 0.
-    lines
-        The lines of these in their file, where they are known.
-    labelled, labelled_weight, right
-        The number and weight of the rows with a class, and the weight of those whose class is
-        predicted right.
-    """
-
-    model: Model
-    class_: str | None
-    rows: int = 0
-    weight: float = 0.0
-    log_likelihood: float = 0.0
-    impossible: list[int] = field(default_factory=list)
-    lines: list[int] | None = None
-    labelled: int = 0
-    labelled_weight: float = 0.0
-    right: float = 0.0
-
-    def add(self, block: Dataset) -> None:
-        """Add the sums over the rows of a block."""
-        weights, logs = block.row_weights, self.model.log_likelihood_rows(block)
-        impossible = np.flatnonzero(np.isneginf(logs))
-        found = Judged(
-            self.model,
-            self.class_,
-            block.n_rows,
-            float(weights.sum()),
-            block.total(logs),
-            impossible.tolist(),
-            None if block.lines is None else block.lines[impossible].tolist(),
-        )
-        if self.class_ is not None:
-            classes = classify(self.model, block, self.class_)
-            is_labelled = classes.labels >= 0
-            found.labelled = int(is_labelled.sum())
-            found.labelled_weight = float(weights[is_labelled].sum())
-            found.right = float(weights[is_labelled & (classes.predicted == classes.labels)].sum())
-        self.merge(found)
-
-    def merge(self, other: "Judged") -> None:
-        """Add the sums over rows that follow."""
-        self.impossible += [self.rows + row for row in other.impossible]
-        self.lines = other.lines if not self.rows else None
-        self.rows += other.rows
-        self.weight += other.weight
-        self.log_likelihood += other.log_likelihood
-        self.labelled += other.labelled
-        self.labelled_weight += other.labelled_weight
-        self.right += other.right
-
-
-def judged(
-    source: str,
-    options: Clustered,
-    model: Model,
-    class_: str | None,
-    load: Callable[[], Dataset],
-    output: Output,
-) -> Judged:
-    """Judge a model by the rows of a table, read in blocks where it is large, else as a whole.
-
-    Parameters
-    ----------
-    load
-        Reads the table as a whole.
-    """
-    empty = partial(Judged, model, class_)
-    if options.cluster is None and not is_large(source):
-        return summed([load()], empty)
-    with output.progress_display("Reading") as display, clusters.running(options.cluster) as client:
-        blocks = replace(blocks_for(source, options, model), on_rows=_Counted(display))
-        total = summed(blocks, empty, client)
-    _note(place(source), total.rows, model)
-    return total
 
 
 def _note(source: Path, rows: int, model: Model | Dataset) -> None:

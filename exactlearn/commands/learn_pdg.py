@@ -21,7 +21,7 @@ from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.methods import Keep, Request, keep_first, learn_by
 from exactlearn.pdg.learn.network_starts import learnt_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.reporting.plot import FIGURES
+from exactlearn.reporting.svg_picture import FIGURES
 
 LEARNT = "learnt"
 """In place of a network's file."""

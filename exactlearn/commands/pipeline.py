@@ -84,11 +84,6 @@ def load_for(source: str | Path, reading: Reading, model: Model | Dataset) -> Da
     return Dataset(codes, model.names, model.states, dataset.weights, lines=dataset.lines)
 
 
-def load_test(source: str | Path, reading: Reading, model: Model | Dataset) -> Dataset:
-    """Read rows that nothing is learnt from, as `load_for`; numbers go into the model's bins."""
-    return load_for(source, replace(reading, discretise={}), model)
-
-
 def score_of(criterion: Criterion) -> Score:
     """Return the declared score, whose equivalent sample size is chosen."""
     assert criterion.ess != "auto", "with_chosen_ess chooses it"

@@ -5,12 +5,17 @@ from typing import TypeVar
 
 from exactlearn._runtime.control import Event, OnEvent
 from exactlearn.commands.answer import Answer
-from exactlearn.commands.artifacts import Artifacts, write_artifacts, write_figures, write_incumbent
+from exactlearn.commands.artifacts import (
+    Artifacts,
+    Learned,
+    write_artifacts,
+    write_figures,
+    write_incumbent,
+)
 from exactlearn.commands.output import Output, is_folder
 from exactlearn.commands.progress import IncumbentWriter, ProgressDisplay
 from exactlearn.errors import ExactlearnError, InfeasibleError
 from exactlearn.reporting.records import learning_record
-from exactlearn.reporting.trace import Learned
 from exactlearn.solvers.result import Result
 
 L = TypeVar("L", bound=Learned)

@@ -13,8 +13,7 @@ from exactlearn.evaluation.bootstrap import bootstrap
 from exactlearn.evaluation.learners import Learner
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import cpdag
-from exactlearn.reporting.arc_support import arc_support, class_support, support_record
-from exactlearn.reporting.records import cpdag_record
+from exactlearn.reporting.records import cpdag_record, support_records
 from exactlearn.solvers.enumeration.networks import Enumeration
 from exactlearn.structure.equivalence_search import EquivalenceSearch
 
@@ -53,7 +52,7 @@ def networks_record(
         "next_bound": listed.bound,
         "ties": listed.ties,
         "candidates": _CANDIDATES[from_data],
-        "support": support_record(names, arc_support(listed.networks)),
+        "support": support_records(names, listed.networks) if listed.networks else [],
     }
 
 
@@ -69,7 +68,6 @@ def classes_record(names: Sequence[str], found: EquivalenceSearch) -> dict[str, 
         "steps": list(found.steps),
         "sets": found.sets,
         "classes": classes,
-        "support": support_record(names, class_support(found.classes)),
     }
 
 

@@ -10,7 +10,7 @@ from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.files import read_text, suffix_of
 from exactlearn.commands.answer import Answer, worst
-from exactlearn.commands.artifacts import Artifacts, traced, writable
+from exactlearn.commands.artifacts import Artifacts, Learned, traced, writable
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.large_tables import load_merged, place
 from exactlearn.commands.output import Output, require_parent
@@ -34,7 +34,6 @@ from exactlearn.formats.scores import is_score_file, read_scores
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph
 from exactlearn.graphs.orientation import oriented_class
 from exactlearn.reporting.records import learning_record
-from exactlearn.reporting.trace import Learned
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration.networks import Enumeration
 from exactlearn.structure.equivalence_search import EquivalenceSearch

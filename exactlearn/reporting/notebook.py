@@ -41,7 +41,7 @@ from exactlearn.reporting.page import (
     parts,
     templates,
 )
-from exactlearn.reporting.plot import placed
+from exactlearn.reporting.placed_drawing import placed
 from exactlearn.reporting.records import named_arcs
 from exactlearn.reporting.svg_picture import PIXELS, svg_file
 from exactlearn.solvers.certificates.certificate import Certificate

@@ -31,10 +31,9 @@ from exactlearn.reporting.drawing import (
     network_drawing,
     with_posteriors,
 )
-from exactlearn.reporting.plot import placed
+from exactlearn.reporting.placed_drawing import placed
 from exactlearn.reporting.records import named_arcs
 from exactlearn.reporting.svg_picture import svg_element, svg_group
-from exactlearn.reporting.trace import shown_range
 
 MOST_ROWS = 500
 """Most rows of a table of the page."""
@@ -50,6 +49,9 @@ STRENGTHS = {
     "adjacency_weight": "weight of the listed networks with the edge",
 }
 """Keys of an arc's support that its width may show, and what they are."""
+
+HEADROOM = 1.5
+"""Most height over the scores and the last bound in a picture, as a multiple of theirs."""
 
 OF_GRAPHS = (
     "Each box is a node: its variable and the probability of each state there. An arrow leads to "
@@ -357,3 +359,17 @@ def _trace(points: Sequence[tuple[float, float, float]], seconds: float) -> Mark
         SimpleNamespace(end=f"{end:.3g}", score=line(1), bound=line(2), texts=texts, table=table)
     )
     return picture
+
+
+def shown_range(points: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
+    """Return the least and the greatest value that a figure shows: not bounds far above all else.
+
+    Examples
+    --------
+    >>> shown_range([(1.0, -100.0, 0.0), (2.0, -98.0, -97.0), (3.0, -98.0, -98.0)])
+    (-100.0, -95.0)
+    """
+    scores, bounds = ([p[k] for p in points if isfinite(p[k])] for k in (1, 2))
+    low, high = (of([*scores, *bounds], default=0.0) for of in (min, max))
+    reached = max([*scores, *bounds[-1:]], default=high)
+    return low, min(high, reached + HEADROOM * (reached - low)) if reached > low else high

@@ -5,10 +5,12 @@ Places are those of :mod:`exactlearn.reporting.layered_layout`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
+from exactlearn.errors import TooLargeError
 from exactlearn.reporting.drawing import Drawing
 from exactlearn.reporting.layered_layout import LayeredLayout, layered_layout
 
@@ -20,6 +22,9 @@ SMALL_LETTER = 0.066
 
 GAP, STEEPNESS, MOST_GAP = 0.55, 0.06, 1.6
 """Least height between two layers, its growth by the sideways run of their arcs, and its most."""
+
+MAX_BOXES = 400
+"""Largest number of boxes that is drawn; nobody can read more."""
 
 Point = tuple[float, float]
 
@@ -175,3 +180,20 @@ def _on_curve(curve: Sequence[Point], t: float) -> Point:
         sum(w * point[axis] for w, point in zip(weights, curve[:4], strict=True)) for axis in (0, 1)
     )
     return x, y
+
+
+@lru_cache(maxsize=8)
+def placed(drawing: Drawing) -> PlacedDrawing:
+    """Return the layout of a drawing, kept for other files and views of it.
+
+    Raises
+    ------
+    TooLargeError
+        When there are more than ``MAX_BOXES`` boxes.
+    """
+    if len(drawing.labels) > MAX_BOXES:
+        raise TooLargeError(
+            f"a drawing of {len(drawing.labels)} boxes is not readable (limit {MAX_BOXES}); the "
+            "arcs are in the record, '-o result.json'"
+        )
+    return PlacedDrawing(drawing)

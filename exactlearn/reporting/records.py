@@ -14,14 +14,15 @@ from exactlearn.graphs.orientation import reversible_arcs
 if TYPE_CHECKING:
     from exactlearn.data.dataset import Dataset
     from exactlearn.pdg.compile.compile import Compilation
-    from exactlearn.reporting.trace import Learned
 
 SIZES = ("effective_size", "representational_size", "nodes", "clique_tree_size")
 """Sizes of a decision graph in a record."""
 
 
 def learning_record(
-    names: Sequence[str], learned: "Learned", known: Collection[Arc] = ()
+    names: Sequence[str],
+    learned: "Result | Augmentation | EquivalenceSearch",
+    known: Collection[Arc] = (),
 ) -> dict[str, Any]:
     """Return the JSON record of a learned network; ``parents`` is ``None`` when there is none.
 
@@ -116,3 +117,50 @@ def size_in_words(dataset: "Dataset") -> str:
     """Return the size of a table in words."""
     missing = len(dataset.missing_cells)
     return f"{dataset.n_rows} rows, {dataset.n_variables} variables, {missing} missing cells"
+
+
+def support_records(
+    names: Sequence[str], networks: Sequence[tuple[Sequence[Sequence[int]], float]]
+) -> list[dict[str, Any]]:
+    """Return how often each arc is in some networks, by falling weight.
+
+    Scores are logarithms, so under a uniform prior on the networks listed a network's probability
+    given the data is proportional to the exponential of its score (Madigan and Raftery 1994, "Model
+    selection and accounting for model uncertainty in graphical models using Occam's window").
+
+    Parameters
+    ----------
+    names
+        Variable names.
+    networks
+        The parents of each variable, and the score, of each network; at least one.
+
+    Returns
+    -------
+    list
+        For each arc the share of the networks that have it (``support``) and that of their
+        probability (``weight``), and the same of the networks that have it in either direction.
+
+    Examples
+    --------
+    >>> (found,) = support_records("ab", [([(), (0,)], -1.0), ([(), ()], -1.0)])
+    >>> found["parent"], found["child"], found["support"], found["adjacency_weight"]
+    ('a', 'b', 0.5, 0.5)
+    """
+    scores = np.array([score for _, score in networks])
+    weights = np.exp(scores - scores.max())
+    shares = np.column_stack([np.full(len(scores), 1 / len(scores)), weights / weights.sum()])
+    found: dict[Arc, NDArray[np.float64]] = {}
+    for (dag, _), share in zip(networks, shares, strict=True):
+        for arc in [(p, v) for v, family in enumerate(dag) for p in family]:
+            found[arc] = found.get(arc, np.zeros(2)) + share
+    rows = []
+    for (p, v), own in found.items():
+        either = own + found.get((v, p), np.zeros(2))
+        values = np.minimum([*own, *either], 1.0).tolist()
+        rows.append((-values[1], -values[0], p, v, values))
+    keys = ("support", "weight", "adjacency_support", "adjacency_weight")
+    return [
+        {"parent": names[p], "child": names[v], **dict(zip(keys, values, strict=True))}
+        for _, _, p, v, values in sorted(rows)
+    ]

@@ -7,9 +7,14 @@ colours of its own; those written here are readable on light and dark grounds.
 from collections.abc import Iterator
 from html import escape
 from math import hypot
+from pathlib import Path
 
+from exactlearn._runtime.files import atomic_write
 from exactlearn.reporting.drawing import FULL, SHADE, Drawing
-from exactlearn.reporting.placed_drawing import Box, PlacedDrawing, Point
+from exactlearn.reporting.placed_drawing import Box, PlacedDrawing, Point, placed
+
+FIGURES = (".svg",)
+"""Suffixes of drawings."""
 
 PIXELS = 96
 """Pixels of an inch."""
@@ -26,14 +31,27 @@ HEAD = 7.5, 3.2
 """Length and half the width of an arrow's head, in pixels; thick arcs have larger ones."""
 
 
-def svg_file(placed: PlacedDrawing, style: str = "") -> str:
+def write_figure(drawing: Drawing, path: Path) -> None:
+    """Draw a graph into an SVG file, in one step.
+
+    Raises
+    ------
+    TooLargeError
+        When there are more than ``MAX_BOXES`` boxes.
+    OptionError
+        When the file cannot be written.
+    """
+    atomic_write(path, svg_file(placed(drawing)).encode())
+
+
+def svg_file(picture: PlacedDrawing, style: str = "") -> str:
     """Return the picture as a file, what is drawn beside it on its left."""
-    parts = [] if placed.beside is None else [svg_group(placed.beside)]
-    left = _px(placed.whole_size[0] - placed.size[0])
-    parts.append(f'<g transform="translate({left} 0)">{svg_group(placed)}</g>')
+    parts = [] if picture.beside is None else [svg_group(picture.beside)]
+    left = _px(picture.whole_size[0] - picture.size[0])
+    parts.append(f'<g transform="translate({left} 0)">{svg_group(picture)}</g>')
     attributes = 'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif"'
     attributes += f' style="{style}"' if style else ""
-    return svg_element(placed.whole_size, attributes, "\n".join(["", *parts, ""])) + "\n"
+    return svg_element(picture.whole_size, attributes, "\n".join(["", *parts, ""])) + "\n"
 
 
 def svg_element(size: Point, attributes: str, content: str) -> str:
@@ -45,15 +63,15 @@ def svg_element(size: Point, attributes: str, content: str) -> str:
     )
 
 
-def svg_group(placed: PlacedDrawing) -> str:
+def svg_group(picture: PlacedDrawing) -> str:
     """Return the arcs, boxes and labels as one group.
 
     Each box has its number as ``data-box``, each arc its two ends as ``data-arc``.
     """
-    drawing = placed.drawing
-    arcs = (_arc(drawing, number, curve) for number, curve in enumerate(placed.curves))
-    boxes = (_box(drawing, number, box) for number, box in enumerate(placed.boxes))
-    return "\n".join(["<g>", *arcs, *boxes, *_labels(placed), "</g>"])
+    drawing = picture.drawing
+    arcs = (_arc(drawing, number, curve) for number, curve in enumerate(picture.curves))
+    boxes = (_box(drawing, number, box) for number, box in enumerate(picture.boxes))
+    return "\n".join(["<g>", *arcs, *boxes, *_labels(picture), "</g>"])
 
 
 def _arc(drawing: Drawing, number: int, curve: list[Point]) -> str:
@@ -114,8 +132,8 @@ def _tspan(x: float, middle: float, text: str, attributes: str) -> str:
     return f'<tspan x="{x:.1f}" y="{middle + 4:.1f}"{attributes}>{escape(text)}</tspan>'
 
 
-def _labels(placed: PlacedDrawing) -> Iterator[str]:
-    for label, (x, y) in zip(placed.drawing.arc_labels, placed.label_places, strict=True):
+def _labels(picture: PlacedDrawing) -> Iterator[str]:
+    for label, (x, y) in zip(picture.drawing.arc_labels, picture.label_places, strict=True):
         if label:
             yield (
                 f'<text class="label" x="{_px(x):.1f}" y="{_px(y) + 3:.1f}" text-anchor="middle" '

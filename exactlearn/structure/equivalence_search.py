@@ -250,8 +250,8 @@ def equivalence_search(
     known = method in ("ges", "kes") and phases in (1, 2)
     if not known or not 0 <= greediness <= 1 or least < 0:
         raise OptionError(
-            "expected the method 'ges' or 'kes', 1 or 2 phases, a greediness of 0 to 1, restarts of "
-            "at least 1, a seed and a max_parents of at least 0; found "
+            "expected the method 'ges' or 'kes', 1 or 2 phases, a greediness of 0 to 1, restarts "
+            "of at least 1, a seed and a max_parents of at least 0; found "
             f"{method!r}, {phases}, {greediness}, {restarts}, {seed} and {max_parents}"
         )
     if not is_equivalent(score, Domain.of(dataset.cardinalities, dataset.row_weights)):

@@ -6,6 +6,7 @@ import re
 import signal
 from functools import partial
 
+import numpy as np
 import pytest
 from pyscipopt import Model
 
@@ -16,9 +17,8 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.evaluation.learners import learn_exact
 from exactlearn.formats.table import read_dataset, write_dataset
-from exactlearn.graphs.equivalence import cpdag
 from exactlearn.instances import locate
-from exactlearn.reporting.arc_support import arc_support, class_support, probabilities
+from exactlearn.reporting.records import support_records
 from exactlearn.solvers.constraints import (
     ArcTotal,
     ForbiddenAdjacency,
@@ -222,23 +222,14 @@ def test_options_of_a_table_are_refused_beside_scores(tables, option):
 
 def test_support_counts_and_weighs_arcs():
     networks = ((((), (0,), (0, 1)), -1.0), (((1,), (), (0, 1)), -1.0), (((), (0,), (0,)), -1.5))
-    weights = probabilities([score for _, score in networks])
-    rows = {(row.parent, row.child): row for row in arc_support(networks)}
-    assert set(rows) == {(0, 1), (1, 0), (0, 2), (1, 2)}
-    assert rows[0, 2][2:] == pytest.approx((1, 1, 1, 1))
-    assert rows[0, 1].support == pytest.approx(2 / 3)
-    assert rows[0, 1].weight == pytest.approx(weights[0] + weights[2])
-    assert rows[0, 1].adjacency_weight == rows[1, 0].adjacency_weight == pytest.approx(1)
-    assert arc_support([]) == ()
-
-
-def test_support_of_classes_adds_up_arcs_and_edges():
-    chain, collider = cpdag([(), (0,), (1,)]), cpdag([(), (0, 2), ()])
-    rows = class_support([(chain, -1.0, 3), (collider, -1.0, 1)])
-    support = {(row.parent, row.child): row for row in rows}
-    assert support.keys() == {(0, 1), (1, 2), (2, 1)}
-    assert (support[0, 1].support, support[0, 1].adjacency_support) == (0.25, 1.0)
-    assert (support[2, 1].weight, support[2, 1].adjacency_weight) == (0.5, 1.0)
+    weights = np.exp([-1.0, -1.0, -1.5])
+    weights /= weights.sum()
+    rows = {(row["parent"], row["child"]): row for row in support_records("abc", networks)}
+    assert set(rows) == {("a", "b"), ("b", "a"), ("a", "c"), ("b", "c")}
+    assert list(rows["a", "c"].values())[2:] == pytest.approx([1, 1, 1, 1])
+    assert rows["a", "b"]["support"] == pytest.approx(2 / 3)
+    assert rows["a", "b"]["weight"] == pytest.approx(weights[0] + weights[2])
+    assert rows["a", "b"]["adjacency_weight"] == rows["b", "a"]["adjacency_weight"] == 1.0
 
 
 def test_the_bootstrap_is_that_of_the_python_function():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import exactlearn as el
-from exactlearn.reporting import plot
+from exactlearn.reporting import placed_drawing
 from exactlearn.reporting.description import probability
 from exactlearn.reporting.svg_picture import INSIDE, OBSERVED
 from tests.public_objects import public_objects
@@ -83,8 +83,8 @@ def test_a_network_and_its_page_mark_the_same_arcs_as_reversible(tmp_path):
 
 
 def test_a_graph_of_too_many_boxes_is_a_list_of_arcs(monkeypatch):
-    monkeypatch.setattr(plot, "MAX_BOXES", 2)
-    plot.placed.cache_clear()
+    monkeypatch.setattr(placed_drawing, "MAX_BOXES", 2)
+    placed_drawing.placed.cache_clear()
     network = nasty_network()
     assert network._repr_svg_() is None
     arcs = [one.text for one in ElementTree.fromstring(network._repr_html_()).iter("dd")]

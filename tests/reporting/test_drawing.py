@@ -1,6 +1,5 @@
 """Drawings: the layout keeps boxes apart and arcs downwards; files are whole and repeatable."""
 
-import builtins
 import signal
 import sys
 from contextlib import contextmanager
@@ -13,11 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn.errors import MissingExtraError, TooLargeError
+from exactlearn.errors import TooLargeError
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.pdg.model.decision_graph import assemble
 from exactlearn.reporting import layered_layout as module
-from exactlearn.reporting import plot
 from exactlearn.reporting.drawing import (
     Drawing,
     decision_graph_drawing,
@@ -31,12 +29,12 @@ from exactlearn.reporting.layered_layout import (
     _split,
     layered_layout,
 )
-from exactlearn.reporting.placed_drawing import PlacedDrawing
+from exactlearn.reporting.placed_drawing import MAX_BOXES, PlacedDrawing, placed
 from exactlearn.reporting.svg_picture import svg_file
 
 
 def draw(drawing):
-    return svg_file(plot.placed(drawing))
+    return svg_file(placed(drawing))
 
 
 ASIA = ("asia", "tub", "smoke", "lung", "bronc", "either", "xray", "dysp")
@@ -269,23 +267,9 @@ class TestFiles:
         assert draw(network_drawing([], []))
 
     def test_too_many_boxes_are_refused(self):
-        n = plot.MAX_BOXES + 1
+        n = MAX_BOXES + 1
         with pytest.raises(TooLargeError, match=f"{n} boxes"):
             draw(network_drawing(["x"] * n, [()] * n))
-
-
-def test_without_matplotlib_the_extra_is_named(monkeypatch):
-    real = builtins.__import__
-
-    def refuse(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(MissingExtraError, match=r"exactlearn\[plot\]"):
-        plot.painted((1, 1), lambda figure: None)
-    assert draw(network_drawing(["x"], [()]))
 
 
 def test_reversible_arcs_are_dashed_and_strong_ones_wide():
