@@ -12,8 +12,11 @@ from exactlearn.graphs.equivalence import Arc, PartiallyDirectedGraph, cpdag
 from exactlearn.graphs.orientation import reversible_arcs
 
 if TYPE_CHECKING:
+    from exactlearn.augmentation.result import Augmentation
     from exactlearn.data.dataset import Dataset
     from exactlearn.pdg.compile.compile import Compilation
+    from exactlearn.solvers.result import Result
+    from exactlearn.structure.equivalence_search import EquivalenceSearch
 
 SIZES = ("effective_size", "representational_size", "nodes", "clique_tree_size")
 """Sizes of a decision graph in a record."""
