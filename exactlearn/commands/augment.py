@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +37,6 @@ from exactlearn.commands.pipeline import (
     with_chosen_ess,
 )
 from exactlearn.commands.search import concluded, run_search
-from exactlearn.commands.sections import Reading
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
 from exactlearn.evaluation.metrics import imputation_accuracy
@@ -85,12 +83,11 @@ def run(options: Augment, output: Output) -> Answer:
             data.names, learned.parents, record, completed, reduction, options.smoothing
         )
 
-    start = _starting_values(options.start, data, options)
     control = SearchControl(options.time_limit)
     result = run_search(
         output,
         options.method,
-        lambda on_event: learn_incomplete(data, options, on_event, start=start),
+        lambda on_event: learn_incomplete(data, options, on_event),
         artifacts,
     )
     if result.unproven is not None:
@@ -174,38 +171,6 @@ def _note_few_cells(output: Output, data: Dataset, search: Augment) -> None:
         output.note(
             f"--t {search.t}: only {cells} cells are missing, so that all completions are searched"
         )
-
-
-def _starting_values(
-    start: Path | None, data: Dataset, reading: Reading
-) -> NDArray[np.int64] | None:
-    """Read the start.
-
-    Raises
-    ------
-    DataError
-        When it is not a completion of the table.
-    """
-    if start is None:
-        return None
-    states = dict(zip(data.names, data.states, strict=True))
-    table = load(start, Reading(header=reading.header, names=reading.names, states=states))
-    if table.names != data.names or table.codes.shape != data.codes.shape:
-        raise DataError(
-            f"--start {start}: {table.n_rows} rows of {table.n_variables} columns, but "
-            f"the table has {data.n_rows} rows of {data.n_variables}; give the same table, "
-            "completed"
-        )
-    other = np.argwhere((table.codes != data.codes) & (data.codes >= 0) | (table.codes < 0))
-    if len(other):
-        row, variable = other[0]
-        raise DataError(
-            f"--start {start}, {table.row_place(int(row))}, column {data.names[variable]!r}: "
-            "the cell is missing, or differs from the table's own; give the same table, completed"
-        )
-    rows, variables = data.missing_cells.T
-    values: NDArray[np.int64] = table.codes[rows, variables].astype(np.int64)
-    return values
 
 
 def _best_solutions(

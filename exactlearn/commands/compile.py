@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from math import inf, isfinite
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,6 @@ from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import rate_of
-from exactlearn.errors import OptionError
 from exactlearn.formats.models import GRAPHS, read_network
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import Compilation, compile_and_check, fits, max_error
@@ -41,22 +39,15 @@ def run(options: Compile, output: Output) -> Answer:
     """Run the command."""
     data = options.data
     require_suffix(output.path, (*GRAPHS, ".json", *FIGURES))
-    merges = any(x is not None for x in (options.merge_budget, options.size_weight, data))
-    if options.size_weight is not None and data is None:
-        raise OptionError(
-            "--size-weight weighs the size against the log-likelihood of rows: give these by "
-            "--data, or a divergence from the network by --merge-budget"
-        )
     network = read_network(options.source)
     rows = None if data is None else load_for(data, options, network)
     control = SearchControl(options.time_limit)
     with control.running():
         compiled, has_written = _compiled(network, options, output)
     added: dict[str, Any] = {}
-    if merges:
+    if options.merge_budget is not None or data is not None:
         sequence = _sequence(compiled.graph, rows)
-        most, rate = _limits(options, rows)
-        sequence.merge_until(loss=most, rate=rate)
+        sequence.merge_until(loss=options.merge_budget or 0.0)
         message = "\n".join([compiled.message, *_merge_lines(compiled.graph, sequence)])
         compiled = _changed(compiled, network, sequence.merged(), options.seed, message)
         added["loss"] = sequence.loss
@@ -123,19 +114,6 @@ def _compiled(
 def _write_time(path: Path | None) -> float:
     """Return the seconds that writing takes for each cell of a graph."""
     return WRITE_TIME if path is not None and suffix_of(path) in GRAPHS else 0.0
-
-
-def _limits(options: Compile, rows: Dataset | None) -> tuple[float, float]:
-    """Return the loss per row, and that of a merge per cell, to merge up to.
-
-    Without a limit, only what loses nothing is merged.
-    """
-    budget, rate = options.merge_budget, inf
-    if options.size_weight is not None and rows is not None:
-        rate = rate_of(options.size_weight) / float(rows.row_weights.sum())
-    elif budget is None:
-        return 0.0, inf
-    return inf if budget is None else budget, rate
 
 
 def _sequence(graph: DecisionGraph, rows: Dataset | None) -> MergeSequence:

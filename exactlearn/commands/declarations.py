@@ -39,7 +39,6 @@ from exactlearn.errors import OptionError
 METHODS = ("stacked", "averaged", "posterior", "mpe", "multiple", "augmentation", "mode")
 """Methods of an imputer, as in :mod:`exactlearn.imputation.imputer`."""
 
-SizeName = Literal["effective", "representational"]
 FitMethod = Literal[
     "complete",
     "em",
@@ -241,8 +240,6 @@ class Augment(IncompleteLearning, Search, Kept, OnCluster):
     ----------
     best
         List the K best solutions (network and completion), proven by branching.
-    start
-        The same table, completed: what the search begins with.
     truth
         The same table without missing cells: how many are completed rightly.
 
@@ -253,13 +250,10 @@ class Augment(IncompleteLearning, Search, Kept, OnCluster):
     """
 
     written_in_run = "augmented"
-    groups: ClassVar = {"Several networks": "best", "Search": "start", "Output": "truth"}
+    groups: ClassVar = {"Several networks": "best", "Output": "truth"}
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
     best: int | None = option(None, least=1, metavar="K")
-    start: Path | None = option(
-        None, reads=True, path={"exists": True, "dir_okay": False}, metavar="FILE"
-    )
     truth: str | None = option(None, reads=True, metavar="COMPLETE.csv")
 
 
@@ -557,9 +551,6 @@ class Compile(Reading, Random):
     merge_budget
         Merge nodes that are nearly alike, up to this divergence from the network in nats; with
         --data, up to this loss of log-likelihood per row.
-    size_weight
-        With --data: merge while (1-lambda) loss < lambda cells saved, the loss that of the
-        log-likelihood of all rows.
     data
         Collapse the nodes that no row reaches, fit the others to the rows, and merge by them.
 
@@ -571,7 +562,7 @@ class Compile(Reading, Random):
 
     written_in_run = "compiled.pdg.json"
     groups: ClassVar = {
-        "Merging": "merge_budget size_weight data",
+        "Merging": "merge_budget data",
         "Search": "time_limit max_size",
     }
 
@@ -580,7 +571,6 @@ class Compile(Reading, Random):
     time_limit: float | None = option(None, least=0)
     max_size: int = option(MAX_SIZE, least=1)
     merge_budget: float | None = option(None, least=0)
-    size_weight: float | None = option(None, least=0, most=1)
     data: str | None = option(None, reads=True, metavar="DATA.csv")
 
 
@@ -609,12 +599,6 @@ class LearnPdg(Reading, Random):
         --smoothing by cross-validation, else that of BIC]
     validation
         Write the model under which this table is most probable.
-    size
-        What size is: states x nodes x children, or free parameters.
-    significances
-        direct: level of the tests, a forest for each; repeatable.  [default: five levels]
-    tree
-        em: one tree of variables, not a forest.
     smoothing
         Pseudo-count of every parameter.  [default: parameters are shrunk to those of a learnt
         network as far as cross-validation chooses; 1 with missing cells]
@@ -629,8 +613,8 @@ class LearnPdg(Reading, Random):
 
     written_in_run = "learnt.pdg.json"
     groups: ClassVar = {
-        "Score": "size_weights validation size",
-        "Search": "significances tree time_limit",
+        "Score": "size_weights validation",
+        "Search": "time_limit",
         "Parameters": "smoothing",
     }
 
@@ -639,9 +623,6 @@ class LearnPdg(Reading, Random):
     network: str | None = option(None, reads=True, metavar="NETWORK|learnt")
     size_weights: tuple[float, ...] = option((), flags=("--size-weight",), least=0, most=1)
     validation: str | None = option(None, reads=True, metavar="DATA.csv")
-    size: SizeName = option("effective")
-    significances: tuple[float, ...] = option((), flags=("--significance",), least=0, most=1)
-    tree: bool = option(False)
     smoothing: float | None = option(None, least=0, most=MOST_SMOOTHING)
     time_limit: float | None = option(None, least=0)
 

@@ -36,7 +36,6 @@ def run(options: LearnPdg, output: Output) -> Answer:
     begun = monotonic()
     dataset = load(options.source, options)
     chosen = options.method
-    _refuse_unused(chosen, options)
     given = _given(network, dataset)
     test = None
     if validation is not None:
@@ -46,9 +45,6 @@ def run(options: LearnPdg, output: Output) -> Answer:
         method=chosen,
         network=given,
         size_weights=options.size_weights or None,
-        size=options.size,
-        significances=options.significances or None,
-        tree=options.tree,
         smoothing=options.smoothing,
         seed=options.seed,
     )
@@ -100,16 +96,6 @@ def _keeping(
         checkpoint.keep(score, lambda: write(size_weight, graph))
 
     return keep
-
-
-def _refuse_unused(method: str, options: LearnPdg) -> None:
-    """Refuse options that the method would not heed."""
-    if options.significances and method != "direct":
-        raise OptionError(f"--significance is for --method direct, not {method}")
-    if options.tree and method in ("direct", "hybrid"):
-        raise OptionError(f"--tree is for --method em, available and complete, not {method}")
-    if options.size != "effective" and method == "hybrid":
-        raise OptionError("--method hybrid merges by effective size: leave out --size")
 
 
 def _given(source: str | None, dataset: Dataset) -> BayesianNetwork | None:

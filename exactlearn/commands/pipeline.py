@@ -5,9 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.commands.declarations import Augment, CountsName, Imputing, Solve
 from exactlearn.commands.declared_constraints import arcs, declared_constraints, with_file
@@ -325,13 +322,9 @@ def incomplete_options(dataset: Dataset, options: IncompleteLearning) -> Incompl
 
 
 def learn_incomplete(
-    dataset: Dataset,
-    options: Augment,
-    on_event: OnEvent | None = None,
-    *,
-    start: NDArray[np.int64] | None = None,
+    dataset: Dataset, options: Augment, on_event: OnEvent | None = None
 ) -> "Augmentation":
-    """Learn network and completion together as declared, from a completion if one is given.
+    """Learn network and completion together as declared.
 
     Raises
     ------
@@ -344,7 +337,6 @@ def learn_incomplete(
     return augment(
         dataset,
         method=options.method,
-        start=start,
         on_event=on_event,
         cluster=options.cluster,
         checkpoint=options.checkpoint,

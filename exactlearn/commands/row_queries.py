@@ -1,7 +1,7 @@
 """What ``exactlearn query --data`` does: posteriors for each row of a table, and a class."""
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from io import StringIO
 from math import isfinite
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands.answer import Answer
-from exactlearn.commands.output import Output, write_json
+from exactlearn.commands.output import Output
 from exactlearn.commands.pipeline import load
 from exactlearn.commands.sections import Reading
 from exactlearn.data.dataset import Dataset
@@ -21,7 +21,7 @@ from exactlearn.errors import DataError
 from exactlearn.formats.table import read_table
 from exactlearn.instances import locate
 from exactlearn.queries.evidence import Model
-from exactlearn.queries.table_queries import Classification, classify, query_rows
+from exactlearn.queries.table_queries import classify, query_rows
 
 
 def read_cases(source: Path, reading: Reading, model: Model, output: Output) -> Dataset:
@@ -62,29 +62,44 @@ def answer_rows(
     """Answer the posterior of the targets for each row."""
     found = query_rows(model, table, targets)
     logs = found.log_probability_of_evidence
-    head = ["log_probability_of_evidence", *_columns(found.names, found.states)]
-    values = np.column_stack((logs, *found.posteriors))
-    rows = [[_digits(x) for x in row] for row in values.tolist()]
+    columns: dict[str, Sequence[Any]] = {"log_probability_of_evidence": logs.tolist()}
+    rows: list[dict[str, Any]] = [{} for _ in logs]
+    for name, states, posterior in zip(found.names, found.states, found.posteriors, strict=True):
+        columns |= _columns(name, states, posterior)
+        for row, own in zip(rows, posterior.tolist(), strict=True):
+            row[name] = dict(zip(states, own, strict=True))
     _note_impossible(np.isneginf(logs), table, "observed cells", output)
-    record = {
-        "log_likelihood": float(logs.sum()),
-        "rows": list(_records(table, found.names, found.states, found.posteriors, logs)),
-    }
-    _hand_over(head, rows, record, output)
-    return Answer(record=record)
+    answers = [
+        {"posterior": row, "log_probability_of_evidence": log}
+        for row, log in zip(rows, logs.tolist(), strict=True)
+    ]
+    return _answer({"log_likelihood": float(logs.sum())}, answers, columns, table, output)
 
 
 def answer_classes(model: Model, table: Dataset, name: str, output: Output) -> Answer:
     """Answer the class of each row, and how well the labels of the table are met."""
     found = classify(model, table, name)
-    predicted = ["" if k < 0 else found.states[k] for k in found.predicted.tolist()]
-    head = ["predicted", *_columns([name], [found.states])]
-    shares = found.posterior.tolist()
-    rows = [[k, *map(_digits, row)] for k, row in zip(predicted, shares, strict=True)]
+    predicted = [None if k < 0 else found.states[k] for k in found.predicted.tolist()]
+    columns = {"predicted": predicted, **_columns(name, found.states, found.posterior)}
     _note_impossible(found.predicted < 0, table, "cells without the class", output)
-    record = _class_record(table, found, predicted)
-    _hand_over(head, rows, record, output)
-    return Answer(record=record)
+    record = {
+        "class": name,
+        "labelled": int((found.labels >= 0).sum()),
+        "accuracy": found.accuracy,
+        "log_loss": found.log_loss,
+    }
+    answers = [
+        {"predicted": state, "posterior": dict(zip(found.states, own, strict=True))}
+        for state, own in zip(predicted, found.posterior.tolist(), strict=True)
+    ]
+    return _answer(record, answers, columns, table, output)
+
+
+def _columns(
+    name: str, states: Sequence[str], posterior: NDArray[np.float64]
+) -> dict[str, Sequence[float]]:
+    shares = posterior.T.tolist()
+    return {f"{name}={state}": own for state, own in zip(states, shares, strict=True)}
 
 
 def _note_impossible(
@@ -101,72 +116,35 @@ def _note_impossible(
         )
 
 
-def _class_record(table: Dataset, found: Classification, predicted: list[str]) -> dict[str, Any]:
-    return {
-        "class": found.name,
-        "labelled": int((found.labels >= 0).sum()),
-        "accuracy": found.accuracy,
-        "log_loss": found.log_loss,
-        "rows": [
-            {
-                **_place(table, i),
-                "predicted": predicted[i] or None,
-                "posterior": dict(zip(found.states, row, strict=True)),
-            }
-            for i, row in enumerate(found.posterior.tolist())
-        ],
-    }
-
-
-def _place(table: Dataset, row: int) -> dict[str, int]:
-    return {"row": row, **({} if table.lines is None else {"line": int(table.lines[row])})}
-
-
-def _records(
+def _answer(
+    record: dict[str, Any],
+    answers: Sequence[dict[str, Any]],
+    columns: dict[str, Sequence[Any]],
     table: Dataset,
-    names: Sequence[str],
-    states: Sequence[Sequence[str]],
-    posteriors: Sequence[NDArray[np.float64]],
-    logs: NDArray[np.float64],
-) -> Iterator[dict[str, Any]]:
-    for i, log in enumerate(logs.tolist()):
-        yield {
-            **_place(table, i),
-            "posterior": {
-                name: dict(zip(own, posterior[i].tolist(), strict=True))
-                for name, own, posterior in zip(names, states, posteriors, strict=True)
-            },
-            "log_probability_of_evidence": log,
-        }
-
-
-def _hand_over(
-    head: Sequence[str], rows: Sequence[Sequence[str]], record: dict[str, Any], output: Output
-) -> None:
-    """Write the file that is wanted: JSON, or a table of one line per row."""
-    if output.path is None:
-        return
-    if suffix_of(output.path) == ".json":
-        write_json(record, output.path)
-    else:
-        _write_table(head, rows, output.path)
-    output.wrote(output.path)
-
-
-def _write_table(head: Sequence[str], rows: Sequence[Sequence[str]], path: Path) -> None:
+    output: Output,
+) -> Answer:
+    """Write the file that is wanted, JSON or a table of one line per row; return the answer."""
+    lines = table.lines
+    places = [
+        {"row": i, **({} if lines is None else {"line": int(lines[i])})}
+        for i in range(table.n_rows)
+    ]
+    record["rows"] = [{**at, **own} for at, own in zip(places, answers, strict=True)]
+    if output.path is None or suffix_of(output.path) == ".json":
+        output.save(record)
+        return Answer(record=record)
     text = StringIO()
-    writer = csv.writer(
-        text, delimiter="\t" if suffix_of(path) == ".tsv" else ",", lineterminator="\n"
-    )
-    writer.writerow(head)
-    writer.writerows(rows)
-    atomic_write(path, text.getvalue())
+    separator = "\t" if suffix_of(output.path) == ".tsv" else ","
+    writer = csv.writer(text, delimiter=separator, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_digits(x) for x in row] for row in zip(*columns.values(), strict=True))
+    atomic_write(output.path, text.getvalue())
+    output.wrote(output.path)
+    return Answer(record=record)
 
 
-def _columns(names: Sequence[str], states: Sequence[Sequence[str]]) -> list[str]:
-    return [f"{name}={s}" for name, own in zip(names, states, strict=True) for s in own]
-
-
-def _digits(value: float) -> str:
+def _digits(value: Any) -> str:
     """Return a number that reads back exactly; nothing where there is none."""
-    return repr(value) if isfinite(value) else ""
+    if isinstance(value, float):
+        return repr(value) if isfinite(value) else ""
+    return value or ""

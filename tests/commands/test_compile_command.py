@@ -44,7 +44,7 @@ def test_merging_by_rows(tmp_path):
     run("simulate", "asia", "--rows", "200", "-o", tmp_path / "rows.csv")
     plain = run_json("compile", "asia", "--data", tmp_path / "rows.csv")
     assert plain["loss"] == pytest.approx(0, abs=1e-12)
-    far = run_json("compile", "asia", "--data", tmp_path / "rows.csv", "--size-weight", "0.9")
+    far = run_json("compile", "asia", "--data", tmp_path / "rows.csv", "--merge-budget", "0.5")
     assert far["loss"] > 0
     assert far["effective_size"] < plain["effective_size"]
 
@@ -58,8 +58,8 @@ def test_a_time_limit_and_a_root():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--size-weight", "2"), "2.0 is not in the range"),
-        (("--size-weight", "0.5"), "give these by --data"),
+        (("--merge-budget", "-1"), "-1.0 is not in the range"),
+        (("--max-size", "0"), "0 is not in the range"),
     ],
 )
 def test_wrong_options(arguments, message):

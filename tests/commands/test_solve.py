@@ -13,10 +13,9 @@ from pyscipopt import Model
 import exactlearn as el
 from exactlearn.commands.declared_constraints import declared_constraints
 from exactlearn.commands.sections import Search
-from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.evaluation.learners import learn_exact
-from exactlearn.formats.table import read_dataset, write_dataset
+from exactlearn.formats.table import read_dataset
 from exactlearn.instances import locate
 from exactlearn.reporting.records import support_records
 from exactlearn.solvers.constraints import (
@@ -302,14 +301,3 @@ def test_the_best_solutions_begin_with_the_answer(tables, tmp_path):
     assert record["best"][0]["differs"] == []
     last = (tmp_path / "out" / "trace.csv").read_text().splitlines()[-1].split(",")
     assert [float(last[1]), float(last[2])] == pytest.approx([record["score"]] * 2)
-
-
-def test_a_start_is_a_completed_table(tables, tmp_path):
-    holes, full = (read_dataset(tables / name) for name in ("holes.csv", "full.csv"))
-    words = ("augment", tables / "holes.csv", "--start")
-    assert run_json(*words, tables / "full.csv")["status"] == "optimal"
-    row, variable = holes.missing_cells[0]
-    place = f"row {row + 1} (line {row + 2}), column '{holes.names[variable]}'"
-    assert place in fails(*words, tables / "holes.csv")
-    write_dataset(Dataset(full.codes[:5], full.names, full.states), tmp_path / "short.csv")
-    assert "5 rows" in fails(*words, tmp_path / "short.csv")

@@ -12,13 +12,10 @@ from exactlearn.bayesnet.component_growth import learn_naive_bayes
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.trade_off import bic_size_weight, rate_of, size_weight_of
 from exactlearn.errors import DataError, OptionError
-from exactlearn.formats.bif import write_bif
-from exactlearn.formats.table import write_dataset
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.hybrid import data_merges, learn_hybrid
 from exactlearn.pdg.learn.structure_search import learn_on_forest
 from exactlearn.scoring.scores import BIC, PenalisedLikelihood, score_family
-from tests.command_line import run_json
 
 
 def test_bic_and_aic():
@@ -74,25 +71,6 @@ def test_the_lambda_of_bic_makes_one_choice(half, dependence, copies):
         direct = learn_on_forest(data, [-1, 0], size_weight=size_weight).graph
         nodes = 3 if bic > 0 else 2
         assert (merges.nodes, hybrid.n_nodes, direct.n_nodes) == (nodes,) * 3
-
-
-def test_compiling_by_rows_is_hybrid_learning(tmp_path):
-    """The lambda of the command was that of the log-likelihood per row."""
-    rng = np.random.default_rng(1)
-    rows = np.cumsum(rng.random((300, 5)) < [0.5, 0.3, 0.3, 0.4, 0.45], axis=1) % 2
-    data = Dataset(rows, tuple("abcde"), (("0", "1"),) * 5)
-    network = fit_complete(data, [(), (0,), (0, 1), (1, 2), (2, 3)])
-    write_bif(network, tmp_path / "n.bif")
-    write_dataset(data, tmp_path / "rows.csv")
-    sizes = []
-    for size_weight in (0.0, bic_size_weight(300), 0.95):
-        command = ("compile", tmp_path / "n.bif", "--data", tmp_path / "rows.csv")
-        record = run_json(*command, "--size-weight", size_weight)
-        model = learn_hybrid(network, data, size_weights=[size_weight], smoothing=0.0).models[0]
-        assert record["effective_size"] == model.graph.effective_size
-        assert record["loss"] * 300 == pytest.approx(model.loss, abs=1e-9)
-        sizes.append(model.graph.effective_size)
-    assert sizes[0] > sizes[1] > sizes[2]
 
 
 def test_naive_bayes_by_default_is_that_of_bic():
