@@ -86,27 +86,6 @@ class Checkpoint:
         self._free_at = ended + (ended - begun) * (1 / WRITING_SHARE - 1)
 
 
-class IncumbentWriter(Checkpoint):
-    """The best selection of a search that reports events, written by a :class:`Checkpoint`.
-
-    Parameters
-    ----------
-    write
-        Writes one selection; must replace its files in one step each.
-    warn
-        Called once, with the reason why a selection could not be written.
-    """
-
-    def __init__(self, write: Callable[[Event], None], warn: Callable[[str], None]) -> None:
-        super().__init__(warn)
-        self._write = write
-
-    def __call__(self, event: Event) -> None:
-        """Keep the selection of an event, if it has one."""
-        if event.parents is not None:
-            self.keep(event.score, lambda: self._write(event))
-
-
 def _reason(error: Exception) -> str:
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""

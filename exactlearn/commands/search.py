@@ -13,7 +13,7 @@ from exactlearn.commands.artifacts import (
     write_incumbent,
 )
 from exactlearn.commands.output import Output, is_folder
-from exactlearn.commands.progress import IncumbentWriter, ProgressDisplay
+from exactlearn.commands.progress import Checkpoint, ProgressDisplay
 from exactlearn.errors import ExactlearnError, InfeasibleError
 from exactlearn.reporting.records import learning_record
 from exactlearn.solvers.result import Result
@@ -51,16 +51,12 @@ def run_shown_search(
     artifacts: Callable[[Learned], Artifacts],
 ) -> L:
     """Learn as :func:`run_search`, under a display that has begun."""
-
-    def write(event: Event) -> None:
-        assert output.path is not None
-        write_incumbent(artifacts(_so_far(event)), output.path)
-
-    writer = IncumbentWriter(write, display.warn) if output.path is not None else None
+    checkpoint, path = Checkpoint(display.warn), output.path
 
     def on_event(event: Event) -> None:
-        if writer is not None:
-            writer(event)
+        if path is not None and event.parents is not None:
+            found = _so_far(event)
+            checkpoint.keep(event.score, lambda: write_incumbent(artifacts(found), path))
         display(event)
 
     return learn(on_event)

@@ -15,9 +15,22 @@ from exactlearn._runtime.compilation_notice import Compilations
 from exactlearn._runtime.control import Event
 from exactlearn._runtime.json_file import strict
 from exactlearn.commands import output, progress
-from exactlearn.commands.progress import IncumbentWriter, ProgressDisplay
+from exactlearn.commands.progress import Checkpoint, ProgressDisplay
 from exactlearn.errors import OptionError
 from exactlearn.reporting.description import number, percent
+
+
+class IncumbentWriter(Checkpoint):
+    """Writes the selections of events."""
+
+    def __init__(self, write, warn):
+        super().__init__(warn)
+        self.write = write
+
+    def __call__(self, event):
+        if event.parents is not None:
+            self.keep(event.score, lambda: self.write(event))
+
 
 NOTHING = Event(0.0, -inf, 5.0, 0, None)
 
