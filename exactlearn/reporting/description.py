@@ -28,6 +28,7 @@ TITLES = {
     "support": "Support of arcs",
     "made_by": "How it was made",
     "mcar": "Missing completely at random (MCAR)",
+    "learned": "Missingness graph learned",
 }
 """Titles of parts of a record, where the key does not say it."""
 
@@ -239,7 +240,8 @@ def text_of(key: str, value: Any) -> str:
         more = [f"{len(value) - MOST_LISTED} more"] * (len(value) > MOST_LISTED)
         return ("; " if is_nested else ", ").join(shown + more)
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {text_of(name, one)}" for name, one in value.items())
+        told = ((name, text_of(name, one)) for name, one in value.items())
+        return ", ".join(f"{name} {text}" for name, text in told if text)
     return STATUS.get(value, value) if key == "status" else "" if value is None else str(value)
 
 
