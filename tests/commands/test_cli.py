@@ -102,12 +102,6 @@ class TestOverview:
         for name in ("highspy", "matplotlib", "pandas", "pyarrow", "pyscipopt"):
             assert repr(name) not in packages
 
-    @pytest.mark.parametrize("name", COMMANDS)
-    def test_every_command_has_help_and_the_common_options(self, name):
-        printed = run(name, "--help")
-        for option in ("--output", "--json", "--quiet", "--verbose"):
-            assert option in printed
-
     def test_a_mistyped_command_gets_a_suggestion(self):
         assert "did you mean 'solve'?" in fails("slove")
 
@@ -121,27 +115,6 @@ class TestOverview:
 
 
 class TestSolve:
-    def test_json_has_the_contract_s_keys(self, tables):
-        record = run_json("solve", tables / "full.csv")
-        learned = ["status", "score", "bound", "gap", "seconds", "parents", "reversible", "cpdag"]
-        assert list(record) == learned
-        assert record["status"] == "optimal"
-        assert record["score"] == pytest.approx(record["bound"])
-        assert set(record["parents"]) == {"Pollution", "Smoker", "Cancer", "Xray", "Dyspnoea"}
-
-    @pytest.mark.parametrize("solver", ["scip", "dynamic"])
-    @pytest.mark.parametrize("criterion", ["bic", "aic", "bdeu"])
-    def test_solvers_agree(self, tables, solver, criterion):
-        given = ("solve", tables / "full.csv", "--criterion", criterion)
-        scores = [run_json(*given, "--solver", s)["score"] for s in (solver, "auto")]
-        assert scores[0] == pytest.approx(scores[1])
-
-    def test_constraints_by_name(self, tables):
-        given = ("--require", "Pollution->Smoker", "--forbid", "Cancer -> Xray")
-        parents = run_json("solve", tables / "full.csv", *given)["parents"]
-        assert "Pollution" in parents["Smoker"]
-        assert "Cancer" not in parents["Xray"]
-
     def test_conflicting_constraints_are_named(self, tables):
         printed = fails("solve", tables / "full.csv", "--require", "Smoker->Cancer",
                      "--require", "Cancer->Smoker", status=4)  # fmt: skip
@@ -181,43 +154,8 @@ class TestSolve:
         assert "found '.xls'" in printed
         assert all(suffix in printed for suffix in (".bif,", ".net,", ".json,"))
 
-    def test_a_limit_leaves_a_feasible_answer_and_status_3(self, hard_scores, tmp_path):
-        words = ("solve", hard_scores, "--solver", "scip", "--time-limit", 2)
-        record = run_json(*words, "-o", tmp_path / "x.json", status=3)
-        assert record["status"] == "feasible"
-        assert record["bound"] > record["score"]
-        assert json.loads((tmp_path / "x.json").read_text())["parents"] == record["parents"]
-
 
 class TestAugment:
-    def test_json_has_a_completion_of_every_missing_cell(self, tables):
-        record = run_json("augment", tables / "holes.csv")
-        holes = read_dataset(tables / "holes.csv")
-        assert list(record)[-1] == "completion"
-        assert record["status"] == "optimal"
-        assert [(c["row"], c["variable"]) for c in record["completion"]] == [
-            (row, holes.names[v]) for row, v in holes.missing_cells.tolist()
-        ]
-        assert all(
-            c["value"] in holes.states[holes.names.index(c["variable"])]
-            for c in record["completion"]
-        )
-
-    def test_methods_keep_their_order(self, tables):
-        scores = {
-            method: run_json("augment", tables / "holes.csv", "--method", method, "--starts", 2)
-            for method in ("exact", "t-local", "mode")
-        }
-        assert scores["exact"]["score"] >= scores["t-local"]["score"] - 1e-6
-        assert scores["t-local"]["score"] >= scores["mode"]["score"] - 1e-6
-        assert scores["mode"]["bound"] is None
-
-    def test_a_folder_holds_everything(self, tables, tmp_path):
-        run("augment", tables / "holes.csv", "-o", tmp_path / "all")
-        names = {p.name for p in (tmp_path / "all").iterdir()}
-        assert {"completed.csv", "network.bif", "result.json"} <= names
-        assert read_dataset(tmp_path / "all" / "completed.csv").is_complete
-
     @pytest.mark.parametrize("method", ["exact", "branching", "gadget", "t-local"])
     def test_no_time_at_all_is_a_limit_not_a_conflict(self, tables, method):
         words = ("augment", tables / "holes.csv", "--method", method, "--time-limit", 0)
@@ -255,39 +193,11 @@ class TestAugment:
         assert "Unproven" in printed
         assert f"changes  {left['changes']}" in printed
 
-    def test_a_few_variables_are_solved_without_any_time(self, tables):
-        words = ("augment", tables / "holes.csv", "--method", "mode", "--time-limit", 0)
-        assert run_json(*words)["status"] == "heuristic"
-
     def test_the_reduction_is_exported(self, tables, tmp_path):
         words = ("augment", tables / "holes.csv", "--max-parents", 1, "--method", "gadget")
         run(*words, "--time-limit", 0, "-o", tmp_path / "gadget.jkl", status=3)
         problem = read_jkl(tmp_path / "gadget.jkl")
         assert problem.n_variables > 5
-
-
-def test_compare_judges_every_method(tables):
-    truth = ("--truth", tables / "full.csv")
-    rows = run_json("compare", tables / "holes.csv", *truth, "--starts", 2)["rows"]
-    assert [row["method"] for row in rows] == ["branching", "t-local", "mode"]
-    for row in rows:
-        assert 0 <= row["accuracy"] <= 1
-        assert {"score", "bound", "gap", "seconds", "status"} <= set(row)
-
-
-def test_compare_repeats_over_seeds():
-    words = ("compare", "--network", "cancer", "--repeat", 3, "--rows", 60, "--hide", "mnar:1")
-    rows = run_json(*words, "--methods", "exact,mode")["rows"]
-    assert [(row["method"], row["tables"]) for row in rows] == [("exact", 3), ("mode", 3)]
-    assert rows[0]["proven"] == 3
-    assert rows[0]["accuracy_error"] is not None
-
-
-def test_compare_hides_cells_of_a_complete_table(tables):
-    words = ("--hide", "mcar:1", "--repeat", 2, "--methods", "mode")
-    (row,) = run_json("compare", tables / "full.csv", *words)["rows"]
-    assert row["tables"] == 2
-    assert 0 <= row["accuracy"] <= 1
 
 
 def test_compare_refuses_what_does_not_exist(tables):
@@ -679,12 +589,6 @@ def test_debug_shows_the_traceback():
     assert "Traceback" in done.stderr
 
 
-def test_simulate_is_repeatable(tmp_path):
-    for name in ("a", "b"):
-        run("simulate", "asia", "--hide", "mar:0.1", "--seed", 5, "-o", tmp_path / f"{name}.csv")
-    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
-
-
 def test_simulate_writes_the_graph_that_cells_were_hidden_by(tmp_path):
     text = "lung <- smoke, lung; dysp <- missing(lung)"
     graph = tmp_path / "graph.missingness"
@@ -810,14 +714,6 @@ class TestRun:
         assert again["imputation_accuracy"] == record["imputation_accuracy"]
         assert (moved / "data" / "asia-mnar.csv").read_bytes() == path("asia-mnar.csv").read_bytes()
 
-    def test_complete_data_are_solved(self, tables, tmp_path):
-        file = tmp_path / "full.toml"
-        file.write_text(f'[data]\nfile = "{tables / "full.csv"}"\n')
-        record = run_json("run", file, "-o", tmp_path / "out")
-        assert "completion" not in record
-        assert record["status"] == "optimal"
-        assert not (tmp_path / "out" / "completed.csv").exists()
-
     def test_an_interrupt_of_the_compilation_ends_with_its_graph(
         self, tables, tmp_path, monkeypatch
     ):
@@ -878,15 +774,6 @@ class TestRun:
 
 
 class TestStreams:
-    def test_results_go_to_stdout_and_narration_to_stderr(self, tables):
-        done = CliRunner().invoke(main, ["augment", str(tables / "holes.csv"), "--json", "-v"])
-        assert json.loads(done.stdout)["status"] == "optimal"
-        assert "incumbent" in done.stderr
-
-    def test_quiet_says_nothing_beside_the_result(self, tables, tmp_path):
-        words = ["augment", str(tables / "holes.csv"), "-q", "-o", str(tmp_path / "x.csv")]
-        assert CliRunner().invoke(main, words).stderr == ""
-
     def test_a_closed_pipe_is_no_traceback(self):
         with started("instances", "lucas-mcar.csv", "asia.bif", "lucas.bif") as pipe:
             pipe.stdout.close()

@@ -19,7 +19,7 @@ SWEEP = """
 file = "table.csv"
 test = "table.csv"
 [score]
-ess = [1, 4, 16]
+ess = [1, 16]
 max_parents = [1, 2]
 """
 
@@ -40,7 +40,7 @@ def written(folder, text):
 def test_a_list_in_place_of_a_value_is_a_run_for_each(folder):
     runs = read_runs(folder / "run.toml")
     scores = [table["score"] for _, table in runs]
-    assert [(s["ess"], s["max_parents"]) for s in scores] == [*product((1, 4, 16), (1, 2))]
+    assert [(s["ess"], s["max_parents"]) for s in scores] == [*product((1, 16), (1, 2))]
     assert runs[1][0] == {"score.ess": 1, "score.max_parents": 2}
 
 
@@ -91,9 +91,9 @@ def test_all_runs_are_checked_before_the_first(folder, text, message):
 def test_each_run_is_that_of_its_own_file(folder):
     found = run_json("run", folder / "run.toml", "-o", folder / "out")
     assert found["varied"] == ["score.ess", "score.max_parents"]
-    assert len(found["runs"]) == 6
+    assert len(found["runs"]) == 4
     for row in found["runs"]:
-        text = SWEEP.replace("[1, 4, 16]", str(row["score.ess"]))
+        text = SWEEP.replace("[1, 16]", str(row["score.ess"]))
         text = text.replace("[1, 2]", str(row["score.max_parents"]))
         alone = run_json("run", written(folder, text), "-o", folder / "alone")
         record = json.loads((folder / "out" / row["run"] / "result.json").read_text())
@@ -116,11 +116,11 @@ def test_what_is_done_is_not_repeated(folder):
     run(*words)
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert (out / "sweep.csv").read_bytes() == table
-    (folder / "run.toml").write_text(SWEEP.replace("[1, 4, 16]", "[1, 4, 16, 64]"))
-    (out / "ess=4,max_parents=2" / "result.json").unlink()
+    (folder / "run.toml").write_text(SWEEP.replace("[1, 16]", "[1, 16, 64]"))
+    (out / "ess=16,max_parents=2" / "result.json").unlink()
     run(*words)
     again = {path: path.stat().st_mtime_ns for path in out.glob("*/result.json")}
-    assert len(again) == 8
+    assert len(again) == 6
     assert sum(again[path] != before.get(path) for path in again) == 3
     rows = (folder / "table.csv").read_text().splitlines(keepends=True)
     (folder / "table.csv").write_text("".join(rows[:-1]))
@@ -151,7 +151,7 @@ def test_a_run_that_fails_leaves_the_others(folder):
     )
     path = written(folder, text)
     found = run_json("run", path, "-o", folder / "out", status=5)
-    assert len(found["runs"]) == len(found["failures"]) == 3
+    assert len(found["runs"]) == len(found["failures"]) == 2
     assert "may have at most 1" in found["failures"][0]
 
 
@@ -165,7 +165,7 @@ def test_steps_alone_are_varied_too(folder):
 
 
 def test_ctrl_c_keeps_what_is_done(folder):
-    text = SWEEP.replace("[1, 4, 16]", str([1, *range(1000, 3000)]))
+    text = SWEEP.replace("[1, 16]", str([1, *range(1000, 1200)]))
     path, out = written(folder, text), folder / "out"
     with started("run", path, "-o", out, "--json") as process:
         while not (out / "ess=1,max_parents=2" / "network.bif").exists():
