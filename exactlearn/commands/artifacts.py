@@ -13,7 +13,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import CountsName
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import MissingExtraError, OptionError, TooLargeError
+from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.formats import written_suffixes
 from exactlearn.formats.models import GRAPHS, NETWORKS, write_model
 from exactlearn.formats.scores import FORMATS as SCORES
@@ -27,6 +27,9 @@ from exactlearn.solvers import Problem
 from exactlearn.solvers.result import Result
 from exactlearn.structure.equivalence_search import EquivalenceSearch
 from exactlearn.structure.selection import fitted_network
+
+Learned = Result | Augmentation | EquivalenceSearch
+"""The result of a search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +69,6 @@ class Artifacts:
     drawn: Sequence[Dataset] = ()
 
     @property
-    def completes(self) -> bool:
-        """Whether missing cells were completed, so that there is a table to write."""
-        return "completion" in self.record
-
-    @property
     def network(self) -> BayesianNetwork:
         """The network, if not fitted with smoothed frequencies, by EM where cells are missing."""
         if self.fitted is not None:
@@ -80,42 +78,52 @@ class Artifacts:
             self.data, self.parents, smoothing=self.smoothing, counts=self.counts
         )[0]
 
-    @property
-    def drawing(self) -> Drawing:
-        """The network, drawn."""
-        return network_drawing(self.names, self.parents, self.record.get("reversible", ()))
+    def write(self, output: Output) -> None:
+        """Write the file of the output's suffix; into a folder, network, record and tables."""
+        path = output.path
+        assert path is not None
+        if not is_folder(path):
+            self._write(path)
+            output.wrote(path)
+            return
+        self.write_incumbent(path)
+        if len(self.drawn) > 1:
+            width = len(str(len(self.drawn)))
+            for k, table in enumerate(self.drawn, start=1):
+                write_dataset(table, path / f"completed-{k:0{width}}.csv")
+        elif "completion" in self.record:
+            self._write(path / "completed.csv")
+        if self.parents:
+            reversible = self.record.get("reversible", ())
+            drawing = network_drawing(self.names, self.parents, reversible)
+            write_drawing(drawing, path / "network.svg", output)
+        output.wrote(path)
 
+    def write_incumbent(self, path: Path) -> None:
+        """Write a selection that may be improved yet; what does not depend on it waits."""
+        if is_folder(path):
+            path.mkdir(parents=True, exist_ok=True)
+            write_json(self.record, path / "result.json")
+            if self.data is not None and self.parents:
+                write_model(self.network, path / "network.bif")
+        elif not holds_scores(path, completes="completion" in self.record):
+            self._write(path)
 
-def require_table_names(output: Output, data: Dataset) -> None:
-    """Refuse a table whose names its completed table could not keep, before the search."""
-    if output.path is not None and is_folder(output.path):
-        require_names(data, output.path / "completed.csv")
-    elif output.path is not None and suffix_of(output.path) in TABLES:
-        require_names(data, output.path)
-
-
-Writer = Callable[[Artifacts, Path], object]
-
-
-def writers(completes: bool) -> dict[str, Writer]:
-    """Return the function that writes each suffix; ``.parquet`` is a table where there is one."""
-    return {
-        **dict.fromkeys(NETWORKS, lambda found, path: write_model(found.network, path)),
-        ".json": lambda found, path: write_json(found.record, path),
-        **dict.fromkeys(written_suffixes(SCORES), _write_scores),
-        **(dict.fromkeys(TABLES, _write_table) if completes else {}),
-        **dict.fromkeys(FIGURES, lambda found, path: write_figure(found.drawing, path)),
-    }
-
-
-def _write_table(found: Artifacts, path: Path) -> None:
-    assert found.data is not None
-    write_dataset(found.data, path)
-
-
-def _write_scores(found: Artifacts, path: Path) -> None:
-    assert found.problem is not None
-    write_scores(found.problem(), path)
+    def _write(self, path: Path) -> None:
+        suffix = suffix_of(path)
+        if suffix in NETWORKS:
+            write_model(self.network, path)
+        elif suffix == ".json":
+            write_json(self.record, path)
+        elif suffix in FIGURES:
+            reversible = self.record.get("reversible", ())
+            write_figure(network_drawing(self.names, self.parents, reversible), path)
+        elif suffix in TABLES and "completion" in self.record:
+            assert self.data is not None
+            write_dataset(self.data, path)
+        else:
+            assert self.problem is not None
+            write_scores(self.problem(), path)
 
 
 def writable(output: Output, *, with_data: bool, completes: bool) -> None:
@@ -128,7 +136,9 @@ def writable(output: Output, *, with_data: bool, completes: bool) -> None:
     """
     if output.path is None or is_folder(output.path):
         return
-    require_suffix(output.path, list(writers(completes)))
+    tables = TABLES if completes else ()
+    known = (*NETWORKS, ".json", *written_suffixes(SCORES), *tables, *FIGURES)
+    require_suffix(output.path, list(dict.fromkeys(known)))
     if not with_data and suffix_of(output.path) in NETWORKS:
         raise OptionError(
             f"--output {output.path}: parameters need data, but only scores were given; write "
@@ -136,50 +146,26 @@ def writable(output: Output, *, with_data: bool, completes: bool) -> None:
         )
 
 
+def require_table_names(output: Output, data: Dataset) -> None:
+    """Refuse a table whose names its completed table could not keep, before the search."""
+    if output.path is not None and is_folder(output.path):
+        require_names(data, output.path / "completed.csv")
+    elif output.path is not None and suffix_of(output.path) in TABLES:
+        require_names(data, output.path)
+
+
 def holds_scores(path: Path, *, completes: bool) -> bool:
-    """Return whether a path that can be written is that of local scores."""
-    return not is_folder(path) and writers(completes)[suffix_of(path)] is _write_scores
+    """Return whether a path is that of local scores; ``.parquet`` is a table where there is one."""
+    is_table = completes and suffix_of(path) in TABLES
+    return not is_folder(path) and suffix_of(path) in written_suffixes(SCORES) and not is_table
 
 
-def write_artifacts(found: Artifacts, output: Output) -> None:
-    """Write the file of the output's suffix; into a folder, network, record and table."""
-    path = output.path
-    assert path is not None
-    if not is_folder(path):
-        _write(found, path)
-        output.wrote(path)
-        return
-    write_incumbent(found, path)
-    if len(found.drawn) > 1:
-        width = len(str(len(found.drawn)))
-        for k, table in enumerate(found.drawn, start=1):
-            write_dataset(table, path / f"completed-{k:0{width}}.csv")
-    elif found.completes:
-        _write_table(found, path / "completed.csv")
-
-
-def write_incumbent(found: Artifacts, path: Path) -> None:
-    """Write a selection that may be improved yet; what does not depend on it is left for later."""
-    if is_folder(path):
-        path.mkdir(parents=True, exist_ok=True)
-        write_json(found.record, path / "result.json")
-        if found.data is not None and found.parents:
-            write_model(found.network, path / "network.bif")
-    elif not holds_scores(path, completes=found.completes):
-        _write(found, path)
-
-
-def _write(found: Artifacts, path: Path) -> None:
-    writers(found.completes)[suffix_of(path)](found, path)
-
-
-def write_figures(drawing: Drawing, paths: Sequence[Path], output: Output) -> None:
-    """Write a drawing to files, or say why there is none."""
+def write_drawing(drawing: Drawing, path: Path, output: Output) -> None:
+    """Write a drawing to a file, or say why there is none."""
     try:
-        for path in paths:
-            write_figure(drawing, path)
-    except (MissingExtraError, TooLargeError) as error:
-        output.note(f"No figure {paths[0].stem}: {error}")
+        write_figure(drawing, path)
+    except TooLargeError as error:
+        output.note(f"No figure {path.stem}: {error}")
 
 
 def write_graph(graph: DecisionGraph, record: Mapping[str, Any], path: Path) -> None:
@@ -192,20 +178,10 @@ def write_graph(graph: DecisionGraph, record: Mapping[str, Any], path: Path) -> 
         write_figure(decision_graph_drawing(graph), path)
 
 
-Learned = Result | Augmentation | EquivalenceSearch
-"""The result of a search."""
-
-
-def traced(result: Learned, output: Output) -> list[Callable[[], None]]:
-    """Return what writes the trace of a search into a folder, a row for each improvement."""
-    folder = output.folder
-
-    def write() -> None:
-        assert folder is not None
-        folder.mkdir(parents=True, exist_ok=True)
-        text = StringIO()
-        rows = [("seconds", "score", "bound"), *result.trace]
-        csv.writer(text, lineterminator="\n").writerows(rows)
-        atomic_write(folder / "trace.csv", text.getvalue())
-
-    return [] if folder is None else [write]
+def write_trace(result: Learned, folder: Path) -> None:
+    """Write the trace of a search into a folder, a row for each improvement."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = StringIO()
+    rows = [("seconds", "score", "bound"), *result.trace]
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    atomic_write(folder / "trace.csv", text.getvalue())

@@ -21,7 +21,6 @@ from exactlearn.commands.artifacts import (
     Learned,
     holds_scores,
     require_table_names,
-    traced,
     writable,
 )
 from exactlearn.commands.declarations import Augment
@@ -84,12 +83,9 @@ def run(options: Augment, output: Output) -> Answer:
         )
 
     control = SearchControl(options.time_limit)
-    result = run_search(
-        output,
-        options.method,
-        lambda on_event: learn_incomplete(data, options, on_event),
-        artifacts,
-    )
+    with output.progress_display(options.method) as display:
+        learn = partial(learn_incomplete, data, options)
+        result = run_search(output, display, learn, artifacts)
     if result.unproven is not None:
         more["unproven"] = asdict(result.unproven)
     if result.parents is not None and result.status != "interrupted":
@@ -109,7 +105,6 @@ def run(options: Augment, output: Output) -> Answer:
         data.names,
         result,
         artifacts,
-        also=traced(result, output),
         ended=worst(result.status, str(more.get("best_status"))),
     )
 

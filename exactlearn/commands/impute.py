@@ -5,7 +5,7 @@ from typing import Any
 
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.answer import Answer
-from exactlearn.commands.artifacts import Artifacts, require_table_names, write_artifacts
+from exactlearn.commands.artifacts import Artifacts, require_table_names
 from exactlearn.commands.declarations import Impute
 from exactlearn.commands.output import Output, is_folder, require_suffix
 from exactlearn.commands.pipeline import learning, load, load_for, with_chosen_ess
@@ -68,9 +68,7 @@ def run(options: Impute, output: Output) -> Answer:
             fitted=network,
             drawn=tables,
         )
-        write_artifacts(artifacts, output)
-        if is_folder(output.path):
-            output.wrote(output.path)
+        artifacts.write(output)
     return Answer(record=record, status=found.status)
 
 

@@ -24,7 +24,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands import body_of, declarations, options_of, provenance, repeat
 from exactlearn.commands.answer import Answer
-from exactlearn.commands.artifacts import write_figures
+from exactlearn.commands.artifacts import write_drawing
 from exactlearn.commands.declare import About
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.pipeline import load
@@ -166,7 +166,7 @@ def _done(
     write_json(record, folder / "result.json")
     if (folder / "model.pdg.json").is_file():
         drawing = decision_graph_drawing(as_graph(read_model(folder / "model.pdg.json")))
-        write_figures(drawing, [folder / "model.svg"], output)
+        write_drawing(drawing, folder / "model.svg", output)
     write_page(folder, output)
     return Answer(record=record, exit_status=max(ended), remarks=remarks)
 

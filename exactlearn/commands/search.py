@@ -5,14 +5,8 @@ from typing import TypeVar
 
 from exactlearn._runtime.control import Event, OnEvent
 from exactlearn.commands.answer import Answer
-from exactlearn.commands.artifacts import (
-    Artifacts,
-    Learned,
-    write_artifacts,
-    write_figures,
-    write_incumbent,
-)
-from exactlearn.commands.output import Output, is_folder
+from exactlearn.commands.artifacts import Artifacts, Learned, write_trace
+from exactlearn.commands.output import Output
 from exactlearn.commands.progress import Checkpoint, ProgressDisplay
 from exactlearn.errors import ExactlearnError, InfeasibleError
 from exactlearn.reporting.records import learning_record
@@ -23,7 +17,7 @@ L = TypeVar("L", bound=Learned)
 
 def run_search(
     output: Output,
-    task: str,
+    display: ProgressDisplay,
     learn: Callable[[OnEvent], L],
     artifacts: Callable[[Learned], Artifacts],
 ) -> L:
@@ -31,32 +25,19 @@ def run_search(
 
     Parameters
     ----------
-    output
+    output, display
         Where to.
-    task
-        What is going on, in a word.
     learn
         Learns, and reports events.
     artifacts
         What is written of a selection.
     """
-    with output.progress_display(task) as display:
-        return run_shown_search(output, display, learn, artifacts)
-
-
-def run_shown_search(
-    output: Output,
-    display: ProgressDisplay,
-    learn: Callable[[OnEvent], L],
-    artifacts: Callable[[Learned], Artifacts],
-) -> L:
-    """Learn as :func:`run_search`, under a display that has begun."""
     checkpoint, path = Checkpoint(display.warn), output.path
 
     def on_event(event: Event) -> None:
         if path is not None and event.parents is not None:
             found = _so_far(event)
-            checkpoint.keep(event.score, lambda: write_incumbent(artifacts(found), path))
+            checkpoint.keep(event.score, lambda: artifacts(found).write_incumbent(path))
         display(event)
 
     return learn(on_event)
@@ -95,47 +76,30 @@ def concluded(
     """
     if learned.status == "infeasible":
         raise InfeasibleError(learned.message)
-    record = learning_record(names, learned)
-    writing = list(also)
+    record, writing, folder = learning_record(names, learned), list(also), output.folder
+    if folder is not None:
+        writing.append(lambda: write_trace(learned, folder))
     if learned.parents is None:
         output.note("No network was found.")
     else:
         found = artifacts(learned)
         record = dict(found.record)
         if output.path is not None:
-            writing.append(lambda: _write_all(found, output))
-    failures = _failures(writing)
+            writing.append(lambda: found.write(output))
+    failures: list[Exception] = []
+    for write in writing:
+        try:
+            write()
+        except (ExactlearnError, OSError) as error:
+            failures.append(error)
+    is_proven = learned.status in ("optimal", "t-local")
+    is_told = learned.message and (output.verbose or not is_proven)
     return Answer(
         record=record,
         status=ended or learned.status,
-        remarks=remarks(learned, output),
+        remarks=[learned.message] if is_told else [],
         failure=failures[0] if failures else None,
     )
-
-
-def _write_all(found: Artifacts, output: Output) -> None:
-    assert output.path is not None
-    write_artifacts(found, output)
-    if is_folder(output.path):
-        write_figures(found.drawing, [output.path / "network.svg"], output)
-        output.wrote(output.path)
-
-
-def _failures(steps: Sequence[Callable[[], None]]) -> list[Exception]:
-    """Take every step, and return what went wrong with files and folders."""
-    failures: list[Exception] = []
-    for step in steps:
-        try:
-            step()
-        except (ExactlearnError, OSError) as error:
-            failures.append(error)
-    return failures
-
-
-def remarks(learned: Learned, output: Output) -> list[str]:
-    """Return what the method says: always when it did not prove what it is for, else with -v."""
-    proven = learned.status in ("optimal", "t-local")
-    return [learned.message] * bool(learned.message and (output.verbose or not proven))
 
 
 def _so_far(event: Event) -> Result:

@@ -10,7 +10,7 @@ from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.files import read_text, suffix_of
 from exactlearn.commands.answer import Answer, worst
-from exactlearn.commands.artifacts import Artifacts, Learned, traced, writable
+from exactlearn.commands.artifacts import Artifacts, Learned, writable
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.large_tables import load_merged, place
 from exactlearn.commands.output import Output, require_parent
@@ -21,7 +21,7 @@ from exactlearn.commands.pipeline import (
     search_equivalence_classes,
     with_chosen_ess,
 )
-from exactlearn.commands.search import concluded, run_shown_search
+from exactlearn.commands.search import concluded, run_search
 from exactlearn.commands.sections import CLASS_SEARCHES
 from exactlearn.commands.several import bootstrap_record, classes_record, networks_record
 from exactlearn.data.dataset import Dataset
@@ -75,10 +75,10 @@ def run(options: Solve, output: Output) -> Answer:
             found.extend([listed] if listed else [])
             return result
 
-        result: Learned = run_shown_search(output, display, learn, artifacts)
-    also = traced(result, output)
+        result: Learned = run_search(output, display, learn, artifacts)
+    also: list[Callable[[], None]] = []
     if isinstance(result, Result) and options.certificate is not None:
-        also.insert(0, partial(_write_certificate, result, options.certificate, output))
+        also.append(partial(_write_certificate, result, options.certificate, output))
     is_cut_short = options.certificate is not None and not getattr(result, "is_certified", True)
     if options.bootstrap is not None and is_cut_short:
         output.note("The certificate is unfinished: the bootstrap is left out")
