@@ -63,7 +63,7 @@ def write_reference(app: object) -> None:
     folder.mkdir(exist_ok=True)
     pages: dict[str, list[str]] = {package: [] for package in PACKAGES}
     for name in exactlearn.__all__:
-        package = exactlearn._HOME[name].split(".")[1]
+        package = exactlearn._homes()[name].split(".")[1]
         pages[package if package in pages else "other"].append(f"exactlearn.{name}")
     pages["sklearn"] = [f"exactlearn.sklearn.{name}" for name in exactlearn.sklearn.__all__]
     contents = ["# API reference", "This page lists all public names, in a line each."]
