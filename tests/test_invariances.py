@@ -32,7 +32,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.pdg.inference.flows import log_likelihood_rows
 from tests.strategies import datasets
 
-MOST_MISSING = 6
+MOST_MISSING = 4
 """Missing cells of a table, so that the methods that enumerate completions end soon."""
 
 Change = Callable[[Dataset, np.random.Generator], Dataset]

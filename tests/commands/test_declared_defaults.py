@@ -19,7 +19,6 @@ from exactlearn.graphs.named_graph import Kind
 from exactlearn.imputation.learning import ESS
 from exactlearn.imputation.methods import METHODS
 from exactlearn.pdg.compile import compile as compilation
-from exactlearn.pdg.model.structure_score import SIZES
 from exactlearn.solvers import strategy
 from tests.command_line import run
 
@@ -30,7 +29,6 @@ def test_names():
     assert declarations.METHODS == imputation.MODES
     assert get_args(imputation.Learner) == get_args(sections.LearnerName)
     assert get_args(imputation.Missingness) == get_args(sections.MissingnessName)
-    assert get_args(declarations.SizeName) == SIZES
     assert get_args(declarations.KindName) == get_args(Kind)
     assert get_args(declarations.Aggregation) == get_args(Aggregation)
     assert get_args(declarations.FitMethod) == ("complete", "em", *DELETION_METHODS)

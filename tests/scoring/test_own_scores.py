@@ -79,7 +79,7 @@ def test_solve_finds_the_best_of_all_dags(score):
 
 @every_score
 @pytest.mark.parametrize("method", ["branching", "exact", "gadget", "t-local"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0])
 def test_augmentation_finds_the_best_solution(score, method, seed):
     data = random_table(np.random.default_rng(seed), 3, 10, 4)
     known = properties(score, Domain.of(data.cardinalities, data.row_weights))

@@ -12,9 +12,7 @@ from exactlearn.sklearn import (
 ESTIMATORS = [
     BayesianNetworkClassifier(),
     BayesianNetworkClassifier(structure="exact", max_parents=2, ess=1.0, smoothing=0.25),
-    BayesianNetworkClassifier(structure="naive-bayes"),
     BayesianNetworkDensity(max_parents=2),
-    ExactImputer(mode="posterior"),
     ExactImputer(networks=1),
 ]
 
