@@ -51,7 +51,6 @@ FitMethod = Literal[
     "id-mar",
     "if-mar",
 ]
-Aggregation = Literal["mean", "median", "inverse-variance"]
 CountsName = Literal[
     "expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"
 ]
@@ -460,8 +459,6 @@ class Fit(Clustered, Random):
     separators
         id-mar, if-mar: columns without missing cells on which it depends which cells are
         missing.  [default: learned for each column with missing cells, by BIC]
-    aggregation
-        f-mcar, f-mar, if-mar: how the factorisations are combined.  [default: inverse-variance]
     missingness
         What the missing cells of each column depend on: a file, or the text itself as in
         'income <- age, income; children <- missing(income)'. Without --method each family is
@@ -476,16 +473,11 @@ class Fit(Clustered, Random):
     smoothing
         Pseudo-counts for each parameter: equal ones for a network, which is estimated from the
         rows alone, and a naive Bayes model; rows of the graph as it was for a decision graph.
-        cv: the number under which held-out rows are most probable, by cross-validation over
-        five random folds; with missing cells, of the families (of a graph: variables) that rows
-        observe with all that they depend on.  [default: 0.25 for a network, cv for a decision
-        graph, 0.1 for a naive Bayes model]
+        [default: 0.25 for a network, 0.1 for a naive Bayes model; for a decision graph the number
+        under which held-out rows are most probable, by cross-validation]
     starts
         em: starts, of which that with the best objective is kept; the others than the first are
         random.  [default: 1, or 5 where no row tells the states of a variable apart]
-    start
-        em: the first start of a network, a network in a file or the result of another method,
-        such as f-mar.  [default: the frequencies in the rows that observe a family]
     time_limit
         Seconds after which no other block of rows is read and, of em, no other iteration and no
         other start begins.
@@ -497,8 +489,8 @@ class Fit(Clustered, Random):
     """
 
     groups: ClassVar = {
-        "EM": "iterations tolerance starts start",
-        "Closed form": "separators aggregation",
+        "EM": "iterations tolerance starts",
+        "Closed form": "separators",
         "Search": "time_limit",
     }
 
@@ -506,15 +498,11 @@ class Fit(Clustered, Random):
     table: str = argument("DATA.csv", reads=True, in_run="file")
     method: FitMethod | None = option(None)
     separators: tuple[str, ...] | None = names_option()
-    aggregation: Aggregation | None = option(None)
     missingness: str | None = option(None, reads=True, metavar="GRAPH")
     iterations: int | None = option(None, least=0)
     tolerance: float | None = option(None, least=0)
-    smoothing: float | Literal["cv"] | None = option(
-        None, metavar="NUMBER|cv", least=0, most=MOST_SMOOTHING
-    )
+    smoothing: float | None = option(None, least=0, most=MOST_SMOOTHING)
     starts: int | None = option(None, least=1)
-    start: str | None = option(None, reads=True, metavar="NETWORK|METHOD")
     time_limit: float | None = option(None, least=0)
 
     @property

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from exactlearn._runtime.ascent import STARTS, EMResult, EMState
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import suffix_of
-from exactlearn.bayesnet.component_em import choose_component_smoothing, fit_naive_bayes
+from exactlearn.bayesnet.component_em import fit_naive_bayes
 from exactlearn.bayesnet.deletion import (
-    DELETION_METHODS,
     DeletionFit,
     DeletionMethod,
     fit_deletion,
@@ -25,7 +24,6 @@ from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.recoverability import recoverability
 from exactlearn.bayesnet.row_completion import log_likelihood_cells
-from exactlearn.bayesnet.smoothing_choice import SmoothingChoice, choose_smoothing
 from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Fit
 from exactlearn.commands.large_tables import load_merged, rows_for
@@ -40,7 +38,6 @@ from exactlearn.formats.missingness_file import read_missingness
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
 from exactlearn.instances import locate
 from exactlearn.pdg.learn.refine import refine
-from exactlearn.pdg.learn.smoothing import choose_graph_smoothing
 from exactlearn.queries.evidence import Model
 from exactlearn.reporting.description import number
 
@@ -65,10 +62,7 @@ def run(options: Fit, output: Output) -> Answer:
     default = "graph" if graph else "complete" if is_network and dataset.is_complete else "em"
     method = options.method or default
     _check(options, model, method)
-    choice = _chosen_smoothing(model, dataset, options.seed) if options.smoothing == "cv" else None
     given: dict[str, Any] = {} if options.smoothing is None else {"smoothing": options.smoothing}
-    if choice is not None:
-        given["smoothing"] = choice.smoothing
     fitted: Model
     if method == "em":
         given |= {key: getattr(options, key) for key in OF_EM if options.is_given(key)}
@@ -93,9 +87,6 @@ def run(options: Fit, output: Output) -> Answer:
     }
     if graph is not None:
         record["missingness"] = graph.kind
-    if choice is not None:
-        record["smoothing"] = choice.smoothing
-        record["cross_validated_log_likelihood"] = choice.log_likelihood
     if output.path is not None:
         write_model(fitted, output.path)
         output.wrote(output.path)
@@ -133,7 +124,7 @@ def _missingness(options: Fit, model: Model, data: Dataset) -> MissingnessGraph 
     return graph
 
 
-OF_EM = ("iterations", "tolerance", "starts", "start")
+OF_EM = ("iterations", "tolerance", "starts")
 """Options of EM."""
 
 _INFORMED = ("id-mar", "if-mar")
@@ -141,7 +132,6 @@ _INFORMED = ("id-mar", "if-mar")
 _TAKERS = {
     **dict.fromkeys(OF_EM, ("em",)),
     "separators": _INFORMED,
-    "aggregation": ("f-mcar", "f-mar", "if-mar"),
     "missingness": ("graph", "em", *_INFORMED),
 }
 """Options that not all methods have, each with those that do."""
@@ -159,22 +149,8 @@ def _check(options: Fit, model: Model, method: str) -> None:
         return
     if method != "em":
         raise OptionError(f"--method {method} fits a network; fit another model with 'em'")
-    if options.start is not None:
-        raise OptionError(
-            "--start: a decision graph or naive Bayes model starts from its own parameters; fit "
-            "the model that has those to start from, or leave --start out"
-        )
     if isinstance(model, NaiveBayes) and options.starts not in (None, 1):
         raise OptionError("--starts: a naive Bayes model starts from its own parameters only")
-
-
-def _chosen_smoothing(model: Model, data: Dataset, seed: int) -> SmoothingChoice:
-    """Return the pseudo-count chosen by cross-validation."""
-    if isinstance(model, BayesianNetwork):
-        return choose_smoothing(data, model.parents, seed=seed)
-    if isinstance(model, NaiveBayes):
-        return choose_component_smoothing(model, data, seed=seed)
-    return choose_graph_smoothing(model, data, prior="start", seed=seed)
 
 
 def _by_em(
@@ -194,8 +170,6 @@ def _by_em(
         if graph is not None:
             output.note("The log-likelihood is that of the observed cells and of which are missing")
         given = {"smoothing": NetworkParameters.smoothing, **given}
-        if options.start is not None:
-            given["start"] = _start(options.start)
         families = [*model.parents, *hidden.parents(data.names)]
         run = partial(fit_with_indicators, data, model.parents, hidden, seed=options.seed, **given)
         whole = partial(network_of, hidden.extended(data), families)
@@ -235,16 +209,6 @@ def _by_em(
         if graph is not None:
             record |= _decisions(model, graph, output)
     return fitted, record, ended
-
-
-def _start(name: str) -> BayesianNetwork | DeletionMethod:
-    """Return the deletion estimator of a name, or the network in a file."""
-    if name in DELETION_METHODS:
-        return name
-    model = read_model(name)
-    if not isinstance(model, BayesianNetwork):
-        raise OptionError(f"--start {name}: a network starts from a network")
-    return model
 
 
 def _shown(
@@ -311,8 +275,8 @@ def _in_closed_form(
     given = {"smoothing": NetworkParameters.smoothing, **given}
     if method == "graph" and graph is not None:
         return fit_by_missingness_graph(data, network.parents, graph, **given)
-    how = {"separators": graph or options.separators, "aggregation": options.aggregation}
-    given |= {name: value for name, value in how.items() if value is not None}
+    if graph or options.separators:
+        given["separators"] = graph or options.separators
     estimator = "aca" if method == "complete" else cast(DeletionMethod, method)
     return fit_deletion(data, network.parents, method=estimator, **given)
 

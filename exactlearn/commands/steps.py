@@ -249,12 +249,13 @@ def pipeline(table: Mapping[str, Any], *, is_complete: bool) -> Iterator[Step]:
         Whether the table of data has no missing cells, so that the network is solved for.
     """
     run, network, graph = declared(table), "network.bif", "model.pdg.json"
+    refined = {k: v for k, v in asdict(run.decision_graph).items() if v != "cv"}  # the default
     truth = {} if is_complete or run.data.truth is None else {"truth": run.data.truth}
     plan: list[tuple[str, str, Table]] = [
         ("", "solve" if is_complete else "augment", {"output": ".", **truth}),
         ("network", "fit", {"source": network, "output": network, **asdict(run.network)}),
         ("decision_graph", "compile", {"source": network, "output": graph}),
-        ("refinement", "fit", {"source": graph, "output": graph, **asdict(run.decision_graph)}),
+        ("refinement", "fit", {"source": graph, "output": graph, **refined}),
     ]
     if run.data.test is not None:
         for name, model in (("network", network), ("decision_graph", graph)):

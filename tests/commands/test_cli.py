@@ -18,7 +18,6 @@ from exactlearn.augmentation.incumbent import Incumbent
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
 from exactlearn.bayesnet.em import NetworkEM, fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.smoothing_choice import choose_smoothing
 from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.sections import Reading
 from exactlearn.errors import TooLargeError
@@ -28,7 +27,7 @@ from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.missingness_file import read_missingness
 from exactlearn.formats.pdg_json import read_pdg
 from exactlearn.formats.table import read_dataset
-from exactlearn.instances import bundled, folder, locate, path
+from exactlearn.instances import bundled, folder, path
 from exactlearn.pdg.compile.forest_search import ForestSearch
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.refine import ParameterEM
@@ -270,27 +269,10 @@ def test_fit_complete_counts_each_family_in_the_rows_that_observe_it(tmp_path):
     )
 
 
-@pytest.mark.parametrize("method", ["complete", "em", "d-mar"])
-def test_fit_chooses_the_smoothing_by_cross_validation(tables, tmp_path, method):
-    table = tables / ("full.csv" if method == "complete" else "holes.csv")
-    words = ("fit", "cancer", table, "--method", method, "-o", tmp_path / "net.bif")
-    found = run_json(*words, "--smoothing", "cv", "--seed", 3)
-    truth = read_bif(locate("cancer", ".bif"))
-    data = load_for(table, Reading(), truth)
-    choice = choose_smoothing(data, truth.parents, seed=3)
-    assert found["smoothing"] == choice.smoothing
-    assert found["cross_validated_log_likelihood"] == choice.log_likelihood
-    tuned = (tmp_path / "net.bif").read_text()
-    assert run_json(*words, "--smoothing", repr(choice.smoothing)).keys() < found.keys()
-    assert (tmp_path / "net.bif").read_text() == tuned
-
-
 def test_fit_chooses_the_smoothing_of_a_graph(tables, tmp_path):
     run("compile", "cancer", "-o", tmp_path / "model.pdg.json")
-    found = run_json("fit", tmp_path / "model.pdg.json", tables / "holes.csv", "--smoothing", "cv")
+    found = run_json("fit", tmp_path / "model.pdg.json", tables / "holes.csv")
     assert found["smoothing"] >= 0.01
-    printed = fails("fit", "cancer", tables / "full.csv", "--smoothing", "vc")
-    assert "'vc' is not a number or 'cv'" in printed
 
 
 @pytest.fixture
@@ -323,16 +305,13 @@ def test_fit_by_deletion(wind, method, mean, rows):
 
 def test_fit_by_informed_deletion(wind):
     words = ("fit", wind / "net.bif", wind / "wind.csv", "--smoothing", 0, "-o", wind / "out.bif")
-    for options in (("id-mar",), ("if-mar", "--aggregation", "mean")):
+    for options in (("id-mar",), ("if-mar",)):
         record = run_json(*words, "--separators", "h", "--method", *options)
         assert record["separators"] == {"v": ["h"]}
         assert read_bif(wind / "out.bif").tables[0] @ [1, 2, 3, 4, 5] == pytest.approx(68 / 22)
     assert run_json(*words, "--method", "id-mar")["separators"] == {"v": []}  # too few rows for BIC
     assert "did you mean 'h'" in fails(*words, "--method", "id-mar", "--separators", "hh")
     assert "--separators: method 'em' takes none" in fails(*words, "--separators", "h")
-    assert "method 'd-mar' takes none" in fails(
-        *words, "--method", "d-mar", "--aggregation", "mean"
-    )
 
 
 def test_fit_by_a_missingness_graph(wind):
@@ -507,24 +486,6 @@ def test_em_from_several_starts(tables, tmp_path, monkeypatch):
     graph = tmp_path / "model.pdg.json"
     run("compile", "cancer", "-o", graph)
     assert len(run_json("fit", graph, tables / "holes.csv", "--starts", 2)["starts"]) == 2
-
-
-def test_em_from_a_named_start(tables, tmp_path):
-    graph, other = tmp_path / "model.pdg.json", tmp_path / "asia.bif"
-    words = ("fit", "cancer", tables / "holes.csv", "--iterations", 0, "--start")
-    found = {start: run_json(*words, start)["log_likelihood"] for start in ("cancer", "f-mar")}
-    data = load_for(tables / "holes.csv", Reading(), read_bif(locate("cancer", ".bif")))
-    parents = read_bif(locate("cancer", ".bif")).parents
-    assert found["f-mar"] == fit_em(data, parents, start="f-mar", iterations=0).log_likelihood
-    assert found["cancer"] != found["f-mar"]
-    run("compile", "cancer", "-o", graph)
-    run("convert", "asia", "-o", other)
-    assert "a network starts from a network" in fails(*words, graph)
-    assert "the same parents" in fails(*words, other)
-    assert "its own parameters" in fails("fit", graph, tables / "holes.csv", "--start", "cancer")
-    assert "--starts: method 'complete' takes none" in fails(
-        "fit", "cancer", tables / "full.csv", "--starts", 2
-    )
 
 
 def test_compile_and_query(tmp_path):

@@ -10,7 +10,6 @@ from exactlearn.bayesnet import component_em, em
 from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.component_growth import GROWTH
 from exactlearn.bayesnet.deletion import DELETION_METHODS
-from exactlearn.bayesnet.factorisation_lattice import Aggregation
 from exactlearn.commands import declarations, sections
 from exactlearn.commands.declarations import Impute, Imputing
 from exactlearn.errors import OptionError
@@ -30,7 +29,6 @@ def test_names():
     assert get_args(imputation.Learner) == get_args(sections.LearnerName)
     assert get_args(imputation.Missingness) == get_args(sections.MissingnessName)
     assert get_args(declarations.KindName) == get_args(Kind)
-    assert get_args(declarations.Aggregation) == get_args(Aggregation)
     assert get_args(declarations.FitMethod) == ("complete", "em", *DELETION_METHODS)
 
 

@@ -116,5 +116,5 @@ def test_a_bundled_network_completes_every_word_for_one():
     about = {one.name: about_of(one) for one in fields(options_of("query"))}
     assert about["source"].bundled == (".bif",)
     about = {one.name: about_of(one) for one in fields(options_of("fit"))}
-    assert about["source"].bundled == about["start"].bundled == (".bif",)
+    assert about["source"].bundled == (".bif",)
     assert about["table"].bundled == (".csv",)

@@ -105,7 +105,6 @@ def test_a_model_is_fitted_by_em_from_its_parameters(folder, tmp_path):
     fitted, data = el.read_naive_bayes(file), read_dataset(folder / "rows.csv")
     assert fitted.n_components == 3
     assert record["log_likelihood"] == pytest.approx(data.total(fitted.log_likelihood_rows(data)))
-    assert run_json(*words, "--smoothing", "cv")["smoothing"] > 0
     assert "fit another model with 'em'" in fails(*words, "--method", "d-mar")
     assert "starts from its own" in fails(*words, "--starts", 3)
     assert ".nb.json" in fails(*words[:-1], tmp_path / "fitted.bif")

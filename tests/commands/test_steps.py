@@ -94,7 +94,7 @@ def test_the_pipeline_is_steps(is_complete, tmp_path):
         ("queries", "query"),
     ]
     assert (plan[0].options.smoothing, plan[1].options.smoothing) == (0.5, 0.5)
-    assert [step.options.smoothing for step in plan if step.part == "refinement"] == ["cv"]
+    assert [step.options.smoothing for step in plan if step.part == "refinement"] == [None]
 
 
 def test_a_table_is_compared_with_its_truth(tmp_path):
