@@ -58,7 +58,7 @@ _OVERVIEW = {
         "solve": ("solve.run", "Learn the optimal network of a table or of given scores."),
         "fit": ("fit.run", "Estimate the parameters of a model by a table."),
         "learn-nb": (
-            "learn_nb.run",
+            "models.run_learn_nb",
             "Learn a naive Bayes model with a latent component from a table.",
         ),
     },
@@ -68,8 +68,8 @@ _OVERVIEW = {
         "missingness": ("missingness.run", "Diagnose missing cells, and recommend an estimator."),
     },
     "Decision graphs": {
-        "compile": ("compile.run", "Compile a network to a probabilistic decision graph."),
-        "learn-pdg": ("learn_pdg.run", "Learn a probabilistic decision graph from a table."),
+        "compile": ("models.run_compile", "Compile a network to a probabilistic decision graph."),
+        "learn-pdg": ("models.run_learn_pdg", "Learn a probabilistic decision graph from a table."),
     },
     "Ask": {
         "query": ("query.run", "Answer posterior queries on a model."),

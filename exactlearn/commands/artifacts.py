@@ -9,18 +9,21 @@ from typing import Any
 
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.augmentation.result import Augmentation
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import CountsName
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.formats import written_suffixes
-from exactlearn.formats.models import GRAPHS, NETWORKS, write_model
+from exactlearn.formats.models import FORMATS as MODELS
+from exactlearn.formats.models import NETWORKS, write_model
 from exactlearn.formats.scores import FORMATS as SCORES
 from exactlearn.formats.scores import write_scores
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import require_names, write_dataset
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.evidence import as_graph
 from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, network_drawing
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
 from exactlearn.solvers import Problem
@@ -168,14 +171,14 @@ def write_drawing(drawing: Drawing, path: Path, output: Output) -> None:
         output.note(f"No figure {path.stem}: {error}")
 
 
-def write_graph(graph: DecisionGraph, record: Mapping[str, Any], path: Path) -> None:
-    """Write a decision graph, its record or its figure, as the suffix says."""
-    if suffix_of(path) in GRAPHS:
-        write_model(graph, path)
+def write_learned(model: DecisionGraph | NaiveBayes, record: Mapping[str, Any], path: Path) -> None:
+    """Write a model, its record or its figure, as the suffix says."""
+    if suffix_of(path) in MODELS:
+        write_model(model, path)
     elif suffix_of(path) == ".json":
         write_json(record, path)
     else:
-        write_figure(decision_graph_drawing(graph), path)
+        write_figure(decision_graph_drawing(as_graph(model)), path)
 
 
 def write_trace(result: Learned, folder: Path) -> None:

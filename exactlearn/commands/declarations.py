@@ -497,8 +497,10 @@ class Fit(Clustered, Random):
     source: str = argument("MODEL", reads=True, in_run="network.bif")
     table: str = argument("DATA.csv", reads=True, in_run="file")
     method: FitMethod | None = option(None)
-    separators: tuple[str, ...] | None = names_option()
-    missingness: str | None = option(None, reads=True, metavar="GRAPH")
+    separators: tuple[str, ...] | None = names_option(only="method=id-mar|if-mar")
+    missingness: str | None = option(
+        None, reads=True, metavar="GRAPH", only="method=em|id-mar|if-mar|None"
+    )
     iterations: int | None = option(None, least=0)
     tolerance: float | None = option(None, least=0)
     smoothing: float | None = option(None, least=0, most=MOST_SMOOTHING)
@@ -631,8 +633,6 @@ class LearnNb(Reading, Random):
     ----------
     components
         Number of components.  [default: that of the best score]
-    most_components
-        Where growth ends.
     size_weight
         Weight of the size in (1-lambda) log-likelihood - lambda size.  [default: that of BIC]
     validation
@@ -652,13 +652,12 @@ class LearnNb(Reading, Random):
     written_in_run = "learnt.nb.json"
     groups: ClassVar = {
         "Score": "size_weight validation",
-        "Search": "most_components time_limit",
+        "Search": "time_limit",
         "Parameters": "smoothing",
     }
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
     components: int | None = option(None, least=1)
-    most_components: int = option(1000, least=1)
     size_weight: float | None = option(None, least=0, most=1)
     validation: str | None = option(None, reads=True, metavar="DATA.csv")
     smoothing: float | Literal["cv"] = option(

@@ -224,7 +224,7 @@ def test_fit_complete_and_em(tables, tmp_path):
     assert em["log_likelihood"] > complete["log_likelihood"]  # fewer cells, fitted to them
     assert read_pdg(tmp_path / "refined.pdg.json").n_variables == 5
     printed = fails("fit", tmp_path / "model.pdg.json", tables / "full.csv", "--method", "complete")
-    assert "fits a network" in printed
+    assert "are for a network" in printed
 
 
 @pytest.mark.parametrize("suffix", [".json", ".json.gz"])
@@ -239,7 +239,7 @@ def test_fit_takes_a_graph_without_parameters(tables, tmp_path, table, suffix):
     assert record["log_likelihood"] == pytest.approx(expected["log_likelihood"])
     assert set(read_bif(tmp_path / "fitted.bif").structure.arcs) == set(network.structure.arcs)
     run("convert", rows, "-o", tmp_path / "part.csv", "--drop", "Xray")
-    assert "no column 'Xray'" in fails("fit", graph, tmp_path / "part.csv")
+    assert "no variable 'Xray'" in fails("fit", graph, tmp_path / "part.csv")
 
 
 def test_fit_complete_counts_each_family_in_the_rows_that_observe_it(tmp_path):
@@ -262,7 +262,7 @@ def test_fit_complete_counts_each_family_in_the_rows_that_observe_it(tmp_path):
     expected = np.log([4 / 7 * 3 / 5, 4 / 7 * 2 / 5, 3 / 14, 3 / 14, 4 / 7 * 3 / 5]).sum()
     assert record["log_likelihood"] == pytest.approx(expected)
     done = CliRunner().invoke(main, [str(word) for word in words])
-    assert "No row observes the family of 'c' (c, b): " in done.stderr
+    assert "No row observes the family of 'c': " in done.stderr
     assert "rows per family" in done.stdout
     assert run_json(*words, "--smoothing", 0)["log_likelihood"] == pytest.approx(
         np.log([3 / 5 * 2 / 3, 3 / 5 / 3, 1 / 5, 1 / 5, 3 / 5 * 2 / 3]).sum()
@@ -311,7 +311,7 @@ def test_fit_by_informed_deletion(wind):
         assert read_bif(wind / "out.bif").tables[0] @ [1, 2, 3, 4, 5] == pytest.approx(68 / 22)
     assert run_json(*words, "--method", "id-mar")["separators"] == {"v": []}  # too few rows for BIC
     assert "did you mean 'h'" in fails(*words, "--method", "id-mar", "--separators", "hh")
-    assert "--separators: method 'em' takes none" in fails(*words, "--separators", "h")
+    assert "--separators is for --method id-mar or if-mar" in fails(*words, "--separators", "h")
 
 
 def test_fit_by_a_missingness_graph(wind):
@@ -332,7 +332,7 @@ def test_fit_by_a_missingness_graph(wind):
     assert record["missingness"] == "MAR"
     formula = "P(v) = sum over h of P(v | h, R_v = ob) P(h)"
     expected = {"recoverable": True, "kind": "separators", "formula": formula}
-    assert record["families"]["v"] == {**expected, "rows": 22, "defect": 0.0}
+    assert record["families"]["v"] == expected
     assert read_bif(out).tables[0] @ [1, 2, 3, 4, 5] == pytest.approx(68 / 22)
     graph.write_text("v <- v\n")
     done = CliRunner().invoke(main, [str(w) for w in (*words, "--missingness", graph)])
@@ -343,12 +343,12 @@ def test_fit_by_a_missingness_graph(wind):
     done = CliRunner().invoke(
         main, [str(w) for w in (*words, "--missingness", graph, "--method", "em")]
     )
-    assert "What EM finds depends on its start" in done.stderr
+    assert "What EM finds may depend on its start" in done.stderr
     em = run_json(*words, "--missingness", "v <- h", "--method", "em")
     assert em["families"]["v"] == expected
     assert em["log_likelihood"] < run_json(*words, "--method", "em")["log_likelihood"]
     assert read_bif(out).names == ("v", "h")
-    assert "--missingness: method 'd-mar' takes none" in fails(
+    assert "--missingness is for --method em" in fails(
         *words, "--missingness", "v <- h", "--method", "d-mar"
     )
     assert "has none; add the statement 'v <- ...'" in fails(*words, "--missingness", "h <-")
@@ -362,7 +362,7 @@ def test_fit_by_deletion_shows_what_other_estimators_did(wind):
     done = CliRunner().invoke(main, [str(word) for word in words])
     assert "1 of 2 families have rows that d-mar has no estimate for" in done.stderr
     assert "d-mcar 4" in done.stdout
-    assert "--iterations: method 'd-mar' takes none" in fails(*words, "--iterations", 3)
+    assert "--iterations is for --method em" in fails(*words, "--iterations", 3)
 
 
 def test_fit_by_deletion_needs_no_inference(wind, monkeypatch):
@@ -379,7 +379,7 @@ def test_fit_by_deletion_leaves_a_costly_log_likelihood_out(wind, monkeypatch):
     monkeypatch.setattr("exactlearn.commands.fit.MOST_CELLS", -1)
     words = ("fit", wind / "net.bif", wind / "wind.csv", "--method", "d-mar")
     done = CliRunner().invoke(main, [str(word) for word in words])
-    assert "log-likelihood is left out: it takes about" in done.stderr
+    assert "log-likelihood is left out: it takes" in done.stderr
     assert "evaluate" in done.stderr
     assert run_json(*words)["log_likelihood"] is None
 
@@ -457,7 +457,7 @@ def test_fit_a_network_from_incomplete_data(tables, tmp_path):
     same = run_json("fit", "cancer", tables / "full.csv", "--method", "em")
     counted = run_json("fit", "cancer", tables / "full.csv")
     assert same["log_likelihood"] == pytest.approx(counted["log_likelihood"])
-    assert "--tolerance: method 'complete' takes none" in fails(
+    assert "--tolerance is for --method em" in fails(
         "fit", "cancer", tables / "full.csv", "--tolerance", 1
     )
 
@@ -467,7 +467,7 @@ def test_em_from_several_starts(tables, tmp_path, monkeypatch):
 
     def press_in_the_third(display, state, *unused):
         shown.append(state)
-        if state.startswith("start 3 of 4  iteration 1"):
+        if state.startswith("start 3  iteration 1"):
             press_ctrl_c()
 
     words = ("fit", "cancer", tables / "holes.csv", "--method", "em", "--seed", 3)

@@ -8,7 +8,6 @@ import pytest
 from exactlearn import augmentation, imputation
 from exactlearn.bayesnet import component_em, em
 from exactlearn.bayesnet.complete_data import SMOOTHING
-from exactlearn.bayesnet.component_growth import GROWTH
 from exactlearn.bayesnet.deletion import DELETION_METHODS
 from exactlearn.commands import declarations, sections
 from exactlearn.commands.declarations import Impute, Imputing
@@ -35,7 +34,6 @@ def test_names():
 def test_numbers():
     assert compilation.MAX_SIZE == declarations.MAX_SIZE
     assert declarations.LearnNb.smoothing == component_em.SMOOTHING
-    assert declarations.LearnNb.most_components == GROWTH.most_components
     assert em.MOST_ITERATIONS == declarations.NETWORK_ITERATIONS
     assert sections.NetworkParameters.smoothing == SMOOTHING
     assert sections.GraphParameters.tolerance == em.TOLERANCE

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import exactlearn as el
-from exactlearn.commands import learn_pdg
+from exactlearn.commands import models
 from exactlearn.data.dataset import Dataset
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.pdg_json import read_pdg
@@ -82,7 +82,7 @@ def test_a_network_gives_the_forest(tmp_path):
         record = run_json("learn-pdg", tmp_path / "rows.csv", *words)
         assert record["effective_size"] > 8
     printed = fails("learn-pdg", tmp_path / "rows.csv", "--network", "cancer")
-    assert "same variables" in printed
+    assert "no column 'Pollution', which the model needs" in printed
 
 
 def test_a_network_is_learnt_to_start_from(tables):
@@ -93,7 +93,7 @@ def test_a_network_is_learnt_to_start_from(tables):
 
 
 def test_an_interrupt_keeps_the_best_so_far(tables, tmp_path, monkeypatch):
-    learn = learn_pdg.learn_by
+    learn = models.learn_by
 
     def interrupted(request, show, keep):
         def stop(printed):
@@ -103,7 +103,7 @@ def test_an_interrupt_keeps_the_best_so_far(tables, tmp_path, monkeypatch):
 
         return learn(request, stop, keep)
 
-    monkeypatch.setattr(learn_pdg, "learn_by", interrupted)
+    monkeypatch.setattr(models, "learn_by", interrupted)
     file = tmp_path / "model.json"
     run("learn-pdg", tables / "full.csv", "--method", "direct", "-o", file, status=130)
     assert json.loads(file.read_text())["finished"] is False

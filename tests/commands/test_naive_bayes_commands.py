@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import exactlearn as el
-from exactlearn.commands import learn_nb
+from exactlearn.commands import models
 from exactlearn.data.dataset import Dataset
 from exactlearn.formats.table import read_dataset, write_dataset
 from tests.command_line import fails, run, run_json
@@ -50,11 +50,10 @@ def test_the_best_number_of_components_is_learnt(folder, tmp_path):
 
 
 def test_validation_rows_and_cross_validation_choose(folder):
-    words = ("--size-weight", 0, "--validation", folder / "test.csv", "--most-components", 6)
+    words = ("--size-weight", 0.3, "--validation", folder / "test.csv")
     record = run_json("learn-nb", folder / "rows.csv", *words)
     held_out = [m["validation_log_likelihood"] for m in record["models"]]
     assert record["validation_log_likelihood"] == max(held_out)
-    assert record["components"] <= 6
     smoothed = run_json("learn-nb", folder / "rows.csv", *words, "--smoothing", "cv")
     assert smoothed["smoothing"] != 0.1
     assert smoothed["models"][-1]["log_likelihood"] == smoothed["log_likelihood"]
@@ -70,7 +69,7 @@ def test_an_interrupt_or_a_limit_keeps_the_best_so_far(folder, tmp_path, monkeyp
     assert (record["finished"], record["components"]) == (False, 1)
     assert record["status"] == "feasible"
     assert el.read_naive_bayes(file).n_components == 1
-    grow = learn_nb.learn_naive_bayes
+    grow = models.learn_naive_bayes
 
     def interrupted(*arguments, on_model, **options):
         def stop(model, row, is_best):
@@ -80,7 +79,7 @@ def test_an_interrupt_or_a_limit_keeps_the_best_so_far(folder, tmp_path, monkeyp
 
         return grow(*arguments, on_model=stop, **options)
 
-    monkeypatch.setattr(learn_nb, "learn_naive_bayes", interrupted)
+    monkeypatch.setattr(models, "learn_naive_bayes", interrupted)
     record = tmp_path / "record.json"
     run("learn-nb", *words[:-1], record, status=130)
     assert json.loads(record.read_text())["status"] == "interrupted"
@@ -89,10 +88,10 @@ def test_an_interrupt_or_a_limit_keeps_the_best_so_far(folder, tmp_path, monkeyp
 def test_a_better_model_is_written_at_once(folder, tmp_path, monkeypatch):
     def die(*arguments, on_model, **options):
         model = el.read_naive_bayes(folder / "model.nb.json")
-        on_model(model, learn_nb.ComponentRow(3, 1, 1, -1.0, None, -1.0, 0.0), True)
+        on_model(model, models.ComponentRow(3, 1, 1, -1.0, None, -1.0, 0.0), True)
         raise RuntimeError("killed")
 
-    monkeypatch.setattr(learn_nb, "learn_naive_bayes", die)
+    monkeypatch.setattr(models, "learn_naive_bayes", die)
     file = tmp_path / "model.nb.json"
     assert "killed" in fails("learn-nb", folder / "rows.csv", "-o", file, status=1)
     assert el.read_naive_bayes(file).n_components == 3
@@ -105,7 +104,7 @@ def test_a_model_is_fitted_by_em_from_its_parameters(folder, tmp_path):
     fitted, data = el.read_naive_bayes(file), read_dataset(folder / "rows.csv")
     assert fitted.n_components == 3
     assert record["log_likelihood"] == pytest.approx(data.total(fitted.log_likelihood_rows(data)))
-    assert "fit another model with 'em'" in fails(*words, "--method", "d-mar")
+    assert "fit other models by 'em'" in fails(*words, "--method", "d-mar")
     assert "starts from its own" in fails(*words, "--starts", 3)
     assert ".nb.json" in fails(*words[:-1], tmp_path / "fitted.bif")
 

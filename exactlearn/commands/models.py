@@ -1,0 +1,244 @@
+"""Commands that make models by a search: ``compile``, ``learn-pdg`` and ``learn-nb``."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from math import isfinite
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from exactlearn._runtime.control import SearchControl, ended_by_signal
+from exactlearn._runtime.files import suffix_of
+from exactlearn.bayesnet.component_growth import ComponentRow, learn_naive_bayes
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.answer import Answer
+from exactlearn.commands.artifacts import write_learned
+from exactlearn.commands.declarations import Compile, LearnNb, LearnPdg
+from exactlearn.commands.output import Output, require_suffix
+from exactlearn.commands.pipeline import load, load_for
+from exactlearn.commands.progress import Checkpoint
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import OptionError
+from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, read_network
+from exactlearn.pdg.compile.approximation import MergeSequence
+from exactlearn.pdg.compile.compile import Compilation, compile_and_check, fits, max_error
+from exactlearn.pdg.inference.flows import log_likelihood
+from exactlearn.pdg.learn.hybrid import data_merges
+from exactlearn.pdg.learn.methods import Request, keep_first, learn_by
+from exactlearn.pdg.learn.network_starts import learnt_network
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.reporting.description import number
+from exactlearn.reporting.records import compilation_record
+from exactlearn.reporting.svg_picture import FIGURES
+
+WRITE_TIME = 4e-7
+"""Seconds that a graph takes to write for each of its cells: 14 million of munin1 took 5.5 s."""
+
+LEARNT = "learnt"
+"""In place of a network's file."""
+
+
+def run_compile(options: Compile, output: Output) -> Answer:
+    """Compile a network, and merge nodes of its graph."""
+    path = output.path
+    require_suffix(path, (*GRAPHS, ".json", *FIGURES))
+    network = read_network(options.source)
+    rows = None if options.data is None else load_for(options.data, options, network)
+    write_time = WRITE_TIME if path is not None and suffix_of(path) in GRAPHS else 0.0
+    control, added, remarks = SearchControl(options.time_limit), dict[str, Any](), list[str]()
+    with (
+        control.running(),
+        output.progress_display("compiling") as display,
+        ExitStack() as until_first,
+    ):
+        until_first.enter_context(ended_by_signal())
+        checkpoint = Checkpoint(display.warn)
+
+        def keep(size: int, compiled: Callable[[], Compilation]) -> None:
+            if path is not None:
+                checkpoint.keep(-size, lambda: _write(compiled(), path))
+
+        compiled = compile_and_check(
+            network,
+            root=options.root,
+            max_size=options.max_size,
+            time_limit=options.time_limit,
+            seed=options.seed,
+            on_event=lambda size: display.show(f"effective size {size:,}"),
+            on_first=until_first.close,
+            on_graph=keep,
+            after=write_time,
+        )
+        remarks.append(compiled.message)
+        if options.merge_budget is not None or rows is not None:
+            compiled, added["loss"] = _merged(compiled, network, rows, options, control)
+            remarks.append(compiled.message)
+        record, writing = compilation_record(compiled) | added, write_time * compiled.effective_size
+        is_late = not fits(writing, control)
+        if path is not None and not is_late:
+            write_learned(compiled.graph, record, path)
+            output.wrote(path)
+    if is_late:
+        remarks.append(
+            f"The graph of {compiled.effective_size:,} cells is not written to {path}: no time was "
+            f"left for about {writing:.0f} seconds"
+        )
+    is_interrupted = control.is_stopped or not compiled.finished
+    status = "interrupted" if is_interrupted else "feasible" if is_late else "done"
+    return Answer(record=record, status=status, remarks=remarks)
+
+
+def _write(compiled: Compilation, path: Path) -> None:
+    write_learned(compiled.graph, compilation_record(compiled), path)
+
+
+def _merged(
+    compiled: Compilation,
+    network: BayesianNetwork,
+    rows: Dataset | None,
+    options: Compile,
+    control: SearchControl,
+) -> tuple[Compilation, float]:
+    """Merge nodes that are nearly alike, weighed by the graph or by rows; return the loss, too."""
+    # One record of the graph's own: no record that the network holds possible becomes impossible.
+    merges = (
+        MergeSequence(compiled.graph)
+        if rows is None
+        else data_merges(compiled.graph, rows, smoothing=1.0)
+    )
+    merges.merge_until(loss=options.merge_budget or 0.0, control=control)
+    graph, following = merges.merged(), merges.next_loss()[0]
+    rest = f"the next merge would lose {following:.6g} nats" if isfinite(following) else "none left"
+    merged = replace(
+        compiled,
+        graph=graph,
+        nodes=graph.n_nodes,
+        effective_size=graph.effective_size,
+        representational_size=graph.representational_size,
+        max_error=max_error(network, graph, np.random.default_rng(options.seed)),
+        message=f"merges of nodes that are nearly alike: {compiled.nodes:,} -> {graph.n_nodes:,} "
+        f"nodes, effective size {compiled.effective_size:,} -> {graph.effective_size:,} cells; "
+        f"{rest}",
+    )
+    return merged, merges.loss
+
+
+def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
+    """Learn decision graphs, and choose one."""
+    path, begun = output.path, monotonic()
+    require_suffix(path, (*GRAPHS, ".json", *FIGURES))
+    if len(options.size_weights) > 1 and options.validation is None:
+        raise OptionError("several --size-weight need --validation, a table to choose the model by")
+    data, test, network = load(options.source, options), None, None
+    if options.network not in (None, LEARNT):
+        network = read_network(options.network)
+    if options.validation is not None:
+        test = load_for(options.validation, options, network or data)
+    request = Request(
+        dataset=data,
+        method=options.method,
+        network=network,
+        size_weights=options.size_weights or None,
+        smoothing=options.smoothing,
+        seed=options.seed,
+    )
+
+    def best_of(
+        models: tuple[tuple[float, DecisionGraph], ...], *, finished: bool
+    ) -> tuple[DecisionGraph, dict[str, Any]]:
+        rows = [_graph_row(size_weight, graph, data, test) for size_weight, graph in models]
+        key = "log_likelihood" if test is None else "validation_log_likelihood"
+        best = max(range(len(rows)), key=lambda k: rows[k][key])
+        ended = {"seconds": monotonic() - begun, "finished": finished, "models": rows}
+        return models[best][1], {"method": options.method, **rows[best], **ended}
+
+    def keep(score: float, size_weight: float, smoothed: Callable[[], DecisionGraph]) -> None:
+        if path is None or not checkpoint.is_due:
+            return
+        graph = smoothed()
+        if test is not None and len(options.size_weights) > 1:
+            score = log_likelihood(graph, test)
+        found = ((size_weight, graph),)
+        checkpoint.keep(score, lambda: write_learned(*best_of(found, finished=False), path))
+
+    control = SearchControl(options.time_limit)
+    with control.running(), output.progress_display(f"learning ({options.method})") as display:
+        checkpoint = Checkpoint(display.warn)
+        if path is not None and (
+            options.method in ("direct", "hybrid") or options.network == LEARNT
+        ):
+            keep_first(request, keep)
+        if options.network == LEARNT:
+            display.show("network")
+            request = replace(request, network=learnt_network(data, options.seed))
+        found = learn_by(request, display.show, keep)
+    graph, record = best_of(found.models, finished=found.finished)
+    if path is not None:
+        write_learned(graph, record, path)
+        output.wrote(path)
+    return Answer(record=record, status="done" if found.finished else control.status)
+
+
+def _graph_row(
+    size_weight: float, graph: DecisionGraph, data: Dataset, test: Dataset | None
+) -> dict[str, Any]:
+    """Return a model in numbers."""
+    row = {
+        "size_weight": size_weight,
+        "effective_size": graph.effective_size,
+        "representational_size": graph.representational_size,
+        "nodes": graph.n_nodes,
+        "trees": int((graph.forest < 0).sum()),
+        "log_likelihood": log_likelihood(graph, data),
+    }
+    if test is not None:
+        row["validation_log_likelihood"] = log_likelihood(graph, test)
+    return row
+
+
+def run_learn_nb(options: LearnNb, output: Output) -> Answer:
+    """Learn a naive Bayes model."""
+    path, begun = output.path, monotonic()
+    require_suffix(path, (*NAIVE_BAYES, ".json"))
+    if options.components is not None and options.validation is not None:
+        raise OptionError("--validation chooses the number of components: leave out --components")
+    data, validation = load(options.source, options), None
+    if options.validation is not None:
+        validation = load_for(options.validation, options, data)
+    control, models = SearchControl(options.time_limit), list[dict[str, Any]]()
+
+    def record(place: int, *, finished: bool) -> dict[str, Any]:
+        status = "heuristic" if finished else control.status
+        ended = {"seconds": monotonic() - begun, "finished": finished, "models": models}
+        return {"status": status, **models[place], "bound": None, "gap": None, **ended}
+
+    with control.running(), output.progress_display("learning (nb)") as display:
+        checkpoint = Checkpoint(display.warn)
+
+        def on_model(model: NaiveBayes, row: ComponentRow, is_best: bool) -> None:
+            models.append({k: v for k, v in asdict(row).items() if v is not None})
+            display.show(f"{row.components} components  score {number(row.score)}")
+            if path is not None and is_best:
+                so_far = record(-1, finished=False)
+                checkpoint.keep(len(models), lambda: write_learned(model, so_far, path))
+
+        found = learn_naive_bayes(
+            data,
+            components=options.components,
+            size_weight=options.size_weight,
+            validation=validation,
+            smoothing=None if options.smoothing == "cv" else options.smoothing,
+            seed=options.seed,
+            on_model=on_model,
+        )
+    answer = record(found.best, finished=found.is_complete)
+    answer["log_likelihood_per_row"] = answer["log_likelihood"] / data.row_weights.sum()
+    answer |= {"size_weight": found.size_weight, "smoothing": found.smoothing}
+    if path is not None:
+        write_learned(found.model, answer, path)
+        output.wrote(path)
+    return Answer(record=answer, status="done" if found.is_complete else control.status)
