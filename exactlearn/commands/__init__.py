@@ -72,9 +72,9 @@ _OVERVIEW = {
         "learn-pdg": ("models.run_learn_pdg", "Learn a probabilistic decision graph from a table."),
     },
     "Ask": {
-        "query": ("query.run", "Answer posterior queries on a model."),
+        "query": ("questions.run_query", "Answer posterior queries on a model."),
         "graph": (
-            "graph.run",
+            "questions.run_graph",
             "Show a network's structure, its equivalence class and its independences.",
         ),
     },

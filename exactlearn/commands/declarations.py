@@ -709,16 +709,15 @@ class Query(Reading, Random):
         {}, flags=("--evidence", "-e"), metavar="NAME=STATE", read=pairs
     )
     soft: Mapping[str, str] = option({}, metavar="NAME=STATE:W,STATE:W", read=pairs)
-    targets: tuple[str, ...] = option((), flags=("--target", "-t"), metavar="NAME")
+    targets: tuple[str, ...] = option(
+        (), flags=("--target", "-t"), metavar="NAME", excludes=("class_",)
+    )
     best: int | None = option(None, least=1, metavar="K")
     independences: bool = option(False)
-    data: Path | None = option(None, reads=True, metavar="TABLE")
-    class_: str | None = option(None, metavar="NAME")
-
-    @property
-    def asks_more(self) -> bool:
-        """Whether more than posterior marginals is wanted."""
-        return self.independences or self.best is not None
+    data: Path | None = option(
+        None, reads=True, metavar="TABLE", excludes=("evidence", "soft", "best", "independences")
+    )
+    class_: str | None = option(None, metavar="NAME", only="data")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -898,7 +897,7 @@ class Graph(Declared):
     undirected edges (edges), and has the number of DAGs in the Markov equivalence class
     (class_size), the edges that they direct differently (reversible), the v-structures
     (v_structures) and, of a DAG, the covered arcs (covered); what else is asked for stands under
-    blanket, separated, independence, inclusion_boundary and comparison.
+    blanket, independence, inclusion_boundary and comparison.
 
     -o writes the record (.json), which is a graph file, or draws it (.svg), undirected edges
     without heads.
@@ -910,10 +909,6 @@ class Graph(Declared):
         directed, or a DAG of it.  [default: the graph as it is]
     variable
         Parents, children and Markov blanket of a variable, in a DAG of the class.
-    separated
-        All variables d-separated from these, given those of --given.
-    given
-        With --separated: what is given.
     independent
         Whether A and B are d-separated given C and D, or the arcs of an active trail.
     boundary
@@ -932,20 +927,9 @@ class Graph(Declared):
     source: str = argument("NETWORK|RESULT.json|GRAPH", reads=True, in_run="network.bif")
     to: KindName | None = option(None)
     variable: str | None = option(None, metavar="NAME")
-    separated: str | None = option(None, metavar="A,B")
-    given: str | None = option(None, metavar="C,D")
     independent: str | None = option(None, metavar="'A,B|C,D'")
     boundary: bool = option(False)
     reference: str | None = option(None, reads=True, metavar="GRAPH")
-
-    def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
-        super().__post_init__()
-        if self.given is not None and self.separated is None:
-            raise OptionError(
-                "--given says what --separated is given: name the variables there, or write "
-                "--independent 'A,B|C,D'"
-            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,6 @@ import pytest
 from exactlearn.formats.graph_file import read_graph, write_graph
 from exactlearn.formats.models import read_network
 from exactlearn.graphs.comparison import compare_structures
-from exactlearn.graphs.d_separation import d_separated
 from exactlearn.graphs.equivalence import cpdag, v_structures
 from exactlearn.graphs.inclusion_boundary import inclusion_boundary
 from exactlearn.graphs.named_graph import NamedGraph
@@ -67,22 +66,15 @@ def test_figures_have_undirected_edges(tmp_path) -> None:
 
 
 def test_questions_are_answered() -> None:
-    index = ASIA.names.index
     found = run_json(
-        "graph", "asia", "--variable", "lung", "--separated", "smoke", "--given", "lung, bronc",
-        "--independent", "asia, smoke | dysp", "--boundary", "--reference", "asia",
+        "graph", "asia", "--variable", "lung", "--independent", "asia, smoke | dysp", "--boundary",
+        "--reference", "asia",
     )  # fmt: skip
     assert found["blanket"] == {
         "variable": "lung",
         "parents": ["smoke"],
         "children": ["either"],
         "markov_blanket": ["tub", "smoke", "either"],
-    }
-    separated = d_separated(ASIA.parents, [index("smoke")], [index("lung"), index("bronc")])
-    assert found["separated"] == {
-        "variables": ["smoke"],
-        "given": ["lung", "bronc"],
-        "separated": [ASIA.names[v] for v in sorted(separated)],
     }
     assert found["independence"]["independent"] is False
     assert ["either", "dysp"] in found["independence"]["active_trail"]
@@ -96,22 +88,23 @@ def test_questions_are_answered() -> None:
 
 
 def test_answers_are_the_same_for_all_members_of_a_class(tmp_path) -> None:
-    words = ("--separated", "smoke", "--given", "lung,bronc", "--variable", "either", "--boundary")
+    words = ("--variable", "either", "--independent", "smoke,bronc|lung", "--boundary")
     answers = []
     for k, kind in enumerate(("dag", "pattern", "cpdag")):
         path = tmp_path / f"{k}.json"
         write_graph(NamedGraph.of(ASIA.names, ASIA.parents).as_kind(kind), path)
         found = run_json("graph", path, *words)
-        answers.append([found[key] for key in ("separated", "inclusion_boundary", "class_size")])
+        answers.append([found[key] for key in ("inclusion_boundary", "class_size")])
+        answers[-1].append(found["independence"]["independent"])
         answers[-1].append(found["blanket"]["markov_blanket"])
     assert answers[0] == answers[1] == answers[2]
 
 
 def test_names_with_marks_are_found(tmp_path) -> None:
     write_graph(SPECIAL, tmp_path / "g.json")
-    words = ("--separated", '"x, y"', "--given", "a -> b", "--variable", 'c "d"')
+    words = ("--independent", '"x, y", "c ""d"""', "--variable", 'c "d"')
     found = run_json("graph", tmp_path / "g.json", *words)
-    assert found["separated"]["separated"] == ['c "d"']
+    assert found["independence"]["variables"] == ["x, y", 'c "d"']
     assert found["blanket"]["parents"] == ["a -> b"]
     assert "x, y" in run("graph", tmp_path / "g.json", *words)
 
@@ -142,9 +135,6 @@ def test_a_graph_without_arcs_has_its_facts(tmp_path) -> None:
     [
         (("asia", "-o", "x.bif"), "--output x.bif: expected a file name ending in .json, .svg"),
         (("asia", "--variable", "lunk"), "no variable 'lunk'; did you mean 'lung'?"),
-        (("asia", "--separated", "smok"), "--separated: no variable 'smok'; did you mean 'smoke'"),
-        (("asia", "--separated", "lung", "--given", "lung"), "'lung' is in --separated, too"),
-        (("asia", "--given", "lung"), "--given says what --separated is given"),
         (("asia", "--independent", "lung|smoke"), "expected 'A, B | C, D'"),
         (("asia", "--reference", "cancer"), "cancer: 'Pollution' is no variable"),
         (("asia-mnar",), "no bundled .bif instance of that name"),

@@ -76,7 +76,7 @@ def test_rows_without_posterior_are_reported(table, tmp_path, asked):
 @pytest.mark.parametrize(
     ("words", "printed"),
     [
-        (("--class", "X0"), "give the table by --data"),
+        (("--class", "X0"), "--class is for --data"),
         (("--data", "none.csv"), "no such file"),
         (("--soft", "X0=0"), "expected STATE:WEIGHT"),
         (("--soft", "X0=9:1"), "'X0' has no state '9'"),
@@ -91,10 +91,9 @@ def test_mistakes_are_reported_in_one_line(model, words, printed):
 
 
 def test_rows_and_single_evidence_exclude_each_other(model, table):
-    assert "from the rows" in fails("query", model, "--data", table, "-e", "X0=0")
-    assert "leave out --target" in fails(
-        "query", model, "--data", table, "--class", "X0", "-t", "X0"
-    )
+    words = ("query", model, "--data", table)
+    assert "--data and --evidence exclude each other" in fails(*words, "-e", "X0=0")
+    assert "--target and --class exclude" in fails(*words, "--class", "X0", "-t", "X0")
 
 
 @pytest.fixture(scope="module")
