@@ -64,8 +64,14 @@ _OVERVIEW = {
     },
     "Missing cells": {
         "augment": ("augment.run", "Learn network and completion of incomplete data together."),
-        "impute": ("impute.run", "Fill missing cells by a network, learned or given."),
-        "missingness": ("missingness.run", "Diagnose missing cells, and recommend an estimator."),
+        "impute": (
+            "missing_cells.run_impute",
+            "Fill missing cells by a network, learned or given.",
+        ),
+        "missingness": (
+            "missing_cells.run_missingness",
+            "Diagnose missing cells, and recommend an estimator.",
+        ),
     },
     "Decision graphs": {
         "compile": ("models.run_compile", "Compile a network to a probabilistic decision graph."),
@@ -79,15 +85,18 @@ _OVERVIEW = {
         ),
     },
     "Judge": {
-        "compare": ("compare.run", "Compare ways of completing missing cells, or learners."),
-        "evaluate": ("evaluate.run", "Judge a model by the rows of a table, or by a reference."),
-        "verify": ("verify.run", "Check the proof of an optimum, with exact numbers."),
+        "compare": ("judge.run_compare", "Compare ways of completing missing cells, or learners."),
+        "evaluate": (
+            "judge.run_evaluate",
+            "Judge a model by the rows of a table, or by a reference.",
+        ),
+        "verify": ("files.run_verify", "Check the proof of an optimum, with exact numbers."),
         "report": ("report.run", "Write one HTML page on the results in a folder."),
     },
     "Files": {
-        "simulate": ("simulate.run", "Draw rows from a model and hide cells."),
-        "convert": ("convert.run", "Convert a model, a table or scores to another format."),
-        "instances": ("instances.run", "List, show or copy the bundled instances."),
+        "simulate": ("files.run_simulate", "Draw rows from a model and hide cells."),
+        "convert": ("files.run_convert", "Convert a model, a table or scores to another format."),
+        "instances": ("files.run_instances", "List, show or copy the bundled instances."),
     },
 }
 """Titles in the overview, each with its commands: their functions and their lines."""

@@ -14,7 +14,6 @@ from exactlearn.commands.declare import (
     argument,
     flag_of,
     names_option,
-    numbers_by_commas,
     option,
     pairs,
     with_default,
@@ -740,12 +739,7 @@ class Simulate(Random):
         each state.
     missingness
         Hide cells by a missingness graph instead, a file or its text as in 'income <- age,
-        income', with probabilities drawn from a Beta distribution.
-    beta
-        With --missingness: shape parameters of that distribution, of mean A / (A + B).
-        [default: 1,1]
-    missingness_output
-        Also write the missingness graph that cells were hidden by (.json, or text).
+        income', with probabilities drawn uniformly.
     complete
         Also write the table before cells were hidden.
 
@@ -756,30 +750,13 @@ class Simulate(Random):
     """
 
     written_in_run = "simulated.csv"
-    groups: ClassVar = {"Missing cells": "hide missingness beta missingness_output complete"}
+    groups: ClassVar = {"Missing cells": "hide missingness complete"}
 
     source: str = argument("MODEL", reads=True, in_run="network.bif")
     rows: int = option(100, least=1)
-    hide: str | None = option(None, metavar="MECHANISM:AMOUNT")
+    hide: str | None = option(None, metavar="MECHANISM:AMOUNT", excludes=("missingness",))
     missingness: str | None = option(None, reads=True, metavar="GRAPH")
-    beta: tuple[float, ...] = option(
-        (1.0, 1.0), above=0, once=True, metavar="A,B", read=numbers_by_commas
-    )
-    missingness_output: Path | None = option(None, writes=True, metavar="FILE")
     complete: Path | None = option(None, writes=True)
-
-    def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
-        super().__post_init__()
-        if self.hide is not None and self.missingness is not None:
-            raise OptionError("--hide and --missingness exclude each other; give one of them")
-        if self.missingness_output is not None and self.hide is self.missingness is None:
-            raise OptionError(
-                "--missingness-output writes the graph that cells are hidden by: say how with "
-                "--hide or --missingness"
-            )
-        if len(self.beta) != 2:
-            raise OptionError(f"--beta: expected two numbers as in 0.5,0.5, found {len(self.beta)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -857,11 +834,12 @@ class Evaluate(Clustered, Random):
     into those of --discretise. Large files, folders of Parquet files and patterns such as
     'parts/*.csv' are read in blocks.
 
-    --reference gives the Kullback-Leibler divergence KL(reference || model) in nats; for two
-    networks also the structural Hamming distance (shd), the number of pairs of variables whose edge
-    differs, the same between their Markov equivalence classes (cpdag_shd), and precision, recall
-    and F1 of arcs with their direction (arc_precision, arc_recall, arc_f1) and of edges without
-    (edge_precision, edge_recall, edge_f1).
+    --reference gives the Kullback-Leibler divergence KL(reference || model) in nats, sampled with a
+    95 % interval where the exact one is too costly; for two networks also the structural Hamming
+    distance (shd), the number of pairs of variables whose edge differs, the same between their
+    Markov equivalence classes (cpdag_shd), and precision, recall and F1 of arcs with their
+    direction (arc_precision, arc_recall, arc_f1) and of edges without (edge_precision, edge_recall,
+    edge_f1).
 
     -o writes the record (.json).
 
@@ -871,9 +849,6 @@ class Evaluate(Clustered, Random):
         Model to compare with, over the same variables.
     class_
         With DATA: predict this variable from the others.
-    samples
-        With --reference: rows to draw from it where the exact divergence is too costly; a 95 %
-        interval is given then.
 
     Examples
     --------
@@ -885,7 +860,6 @@ class Evaluate(Clustered, Random):
     data: str | None = argument("[DATA.csv]", None, reads=True, in_run="test")
     reference: str | None = option(None, reads=True, metavar="MODEL")
     class_: str | None = option(None, metavar="NAME")
-    samples: int = option(10000, least=2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -941,25 +915,22 @@ class Missingness(Reading, Random):
     discovery rate), the missingness graph that is learned from the table, and which method of 'fit'
     to use and why. That a cell is missing because of its own value cannot be tested.
 
-    -o writes the record (.json).
+    -o writes the record (.json), or the learned graph (.missingness).
 
     Parameters
     ----------
     missingness
         What missing cells depend on, a file or its text as in 'income <- age, income'. The
         independences that it implies are tested, and the recommendation rests on it.
-    missingness_output
-        Write the learned graph (.json, or text).
 
     Examples
     --------
     exactlearn missingness asia-mnar
-    exactlearn missingness asia-mnar --missingness-output graph.txt -o patterns.json
+    exactlearn missingness asia-mnar -o learned.missingness
     """
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
     missingness: str | None = option(None, reads=True, metavar="GRAPH")
-    missingness_output: Path | None = option(None, writes=True, metavar="FILE")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -290,20 +290,6 @@ def names_by_commas(text: str, flag: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(","))
 
 
-def numbers_by_commas(text: str, flag: str) -> tuple[float, ...]:
-    """Split ``0.5,1`` into numbers.
-
-    Raises
-    ------
-    OptionError
-        When an entry is none.
-    """
-    try:
-        return tuple(float(entry) for entry in text.split(","))
-    except ValueError:
-        raise OptionError(f"{flag} {text!r}: expected numbers as in 0.5,0.5") from None
-
-
 @dataclass(frozen=True)
 class RegistryNames:
     """The names of a registry, called for; read from its source until it is imported.

@@ -6,7 +6,7 @@ from math import isnan
 import numpy as np
 import pytest
 
-from exactlearn.commands import compare
+from exactlearn.commands import judge
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, JudgedCells
@@ -71,8 +71,8 @@ def test_one_class_is_hidden(full, tmp_path):
     ("words", "printed"),
     [
         (("--class", "Smoke"), "did you mean 'Smoker'"),
-        (("--reference", "exact", "--methods", "mode"), "one of the compared methods, mode"),
-        (("--class", "Pollution", "--hide", "mar:0.2"), "hides none of its cells"),
+        (("--reference", "exact", "--methods", "mode"), "a compared method, mode"),
+        (("--class", "Pollution", "--hide", "mar:0.2"), "hides no such cell"),
     ],
 )
 def test_mistakes_are_reported(words, printed):
@@ -97,7 +97,7 @@ def test_an_interrupt_keeps_the_tables_that_are_done(monkeypatch, tmp_path):
             press_ctrl_c()
         return METHODS["posterior"](data, how)
 
-    monkeypatch.setitem(compare.METHODS, "mode", Method(interrupted_at_the_third))
+    monkeypatch.setitem(judge.METHODS, "mode", Method(interrupted_at_the_third))
     words = (*CANCER, "--methods", "mode", "--repeat", 5, "-o", tmp_path / "x.json")
     (row,) = run_json(*words, status=130)["rows"]
     assert row["tables"] == 2
@@ -110,7 +110,7 @@ def test_an_interrupt_keeps_the_methods_that_are_done(monkeypatch, tmp_path):
         press_ctrl_c()
         return Imputed(values=None, status="interrupted")
 
-    monkeypatch.setitem(compare.METHODS, "posterior", Method(interrupted))
+    monkeypatch.setitem(judge.METHODS, "posterior", Method(interrupted))
     words = "compare", "cancer-mcar", "--methods", "mode,posterior", "-o", tmp_path / "x.json"
     (row,) = run_json(*words, status=130)["rows"]
     assert row["method"] == "mode"
@@ -122,7 +122,7 @@ def test_an_interrupt_before_anything_is_done_writes_nothing(monkeypatch, tmp_pa
         press_ctrl_c()
         return Imputed(values=None, status="interrupted")
 
-    monkeypatch.setitem(compare.METHODS, "mode", Method(interrupted))
+    monkeypatch.setitem(judge.METHODS, "mode", Method(interrupted))
     assert run(*CANCER, "--methods", "mode", "-o", tmp_path / "x.json", status=130) == ""
     assert not (tmp_path / "x.json").exists()
 
@@ -140,7 +140,7 @@ def test_the_default_method_is_compared_by_default_and_ends(monkeypatch):
 
     mode = METHODS["mode"]
     for name in ("branching", "t-local", "mode"):
-        monkeypatch.setitem(compare.METHODS, name, Method(of(name)))
+        monkeypatch.setitem(judge.METHODS, name, Method(of(name)))
     words = ("compare", "cancer-mcar")
     assert [row["method"] for row in run_json(*words)["rows"]] == list(limits)
     assert limits == pytest.approx({"branching": 60, "t-local": 60, "mode": 60}, abs=0.5)
@@ -173,7 +173,7 @@ def test_several_tables_and_mechanisms_go_into_a_folder_that_resumes(full, tmp_p
         raise AssertionError
 
     for name in ("mode", "posterior"):
-        monkeypatch.setitem(compare.METHODS, name, Method(refuse))
+        monkeypatch.setitem(judge.METHODS, name, Method(refuse))
     assert run_json(*words)["rows"] == rows
 
 
@@ -200,7 +200,7 @@ def test_a_method_that_fails_is_named_and_the_others_are_shown(full, monkeypatch
     def refuse(data, how):
         raise DataError("not this table")
 
-    monkeypatch.setitem(compare.METHODS, "posterior", Method(refuse))
+    monkeypatch.setitem(judge.METHODS, "posterior", Method(refuse))
     words = ("compare", "cancer-mcar", "--methods", "mode,posterior")
     told = run_json(*words, status=5)
     assert [row["method"] for row in told["rows"]] == ["mode"]

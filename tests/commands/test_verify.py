@@ -38,6 +38,7 @@ def test_a_proof_is_accepted(files):
     assert record == {
         "valid": True, "bound": -4.0, "score": -4.0, "gap": 0.0, "leaves": 1, "clusters": 1,
         "restrictions": [],
+        "statements": ["Proven: no network scores more than the one given."],
     }  # fmt: skip
 
 

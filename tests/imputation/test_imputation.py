@@ -380,7 +380,7 @@ class TestCommand:
             taken.append(replace(how, on_event=None, required=(), forbidden=()))
             raise OptionError("stop")
 
-        monkeypatch.setattr("exactlearn.commands.impute.Imputer", stop)
+        monkeypatch.setattr("exactlearn.commands.missing_cells.Imputer", stop)
         assert "stop" in fails("impute", tables / "holes.csv")
         assert taken == [Learning()] == [Imputer().learning]
         how = Learning()
@@ -429,7 +429,7 @@ class TestCommand:
         assert "came before 'own' found any" in fails(*words, "--time-limit", 0)
         assert "expected a file name ending in" in fails(*words, "-o", tmp_path / "x.bif")
         for refused in (("--train", "x"), ("--missingness", "learned")):
-            assert f"{refused[0]}: 'own' completes" in fails(*words, *refused)
+            assert "'own' completes a table from that table alone" in fails(*words, *refused)
 
     def test_missingness_is_learned_where_that_is_asked(self, tables):
         words = ("impute", tables / "holes.csv", *FEW, "--missingness", "learned")

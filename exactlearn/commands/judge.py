@@ -1,6 +1,6 @@
-"""``exactlearn compare``: ways of completing missing cells, or learners, side by side."""
+"""Commands that judge: ``evaluate`` judges a model, ``compare`` methods and learners."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -9,14 +9,14 @@ from zlib import crc32
 import numpy as np
 
 from exactlearn._runtime.checkpoint import digest
-from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.answer import Answer
-from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare
+from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare, Evaluate
+from exactlearn.commands.large_tables import rows_for
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import learning, load, load_truth, with_chosen_ess
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.labels import variable_index
 from exactlearn.data.missingness import simulate_missingness
 from exactlearn.errors import DataError, OptionError, did_you_mean
 from exactlearn.evaluation.cross_validation import cross_validate
@@ -29,11 +29,15 @@ from exactlearn.evaluation.imputation_study import (
     method_rows,
 )
 from exactlearn.evaluation.metrics import Comparison
+from exactlearn.evaluation.models import divergence
 from exactlearn.evaluation.study import Record, Study
-from exactlearn.formats.models import read_network
+from exactlearn.formats.models import read_model, read_network
+from exactlearn.graphs.comparison import compare_structures
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.scikit_learn import require_library
+from exactlearn.queries.evidence import Model
+from exactlearn.queries.table_queries import classify
 
 REPETITIONS = 20
 """Tables in which cells are hidden."""
@@ -45,32 +49,89 @@ HIDDEN = "mnar:2"
 """What is hidden in rows of a network."""
 
 
-def run(options: Compare, output: Output) -> Answer:
-    """Run the command; what is done at an interrupt is kept and shown."""
+@ended_by_signal()
+def run_evaluate(options: Evaluate, output: Output) -> Answer:
+    """Judge a model by rows, and by a reference model."""
+    require_suffix(output.path, (".json",))
+    if options.data is None and (options.reference is None or options.class_ is not None):
+        raise OptionError("evaluate: expected DATA.csv; without --class a --reference will do, too")
+    model, record = read_model(options.source), dict[str, Any]()
+    if options.data is not None:
+        record |= _by_rows(model, options.data, options, output)
+    if options.reference is not None:
+        reference = read_model(options.reference).reordered(model)
+        found = divergence(reference, model, seed=options.seed)
+        record |= {"kl_divergence": found.value, "kl_method": found.method}
+        if np.isinf(found.value):
+            output.note(
+                "The model gives probability zero to rows that the reference allows, so the "
+                "divergence is infinite; smooth its parameters"
+            )
+        elif found.method == "sampled":
+            record["kl_interval"] = found.interval
+        if isinstance(model, BayesianNetwork) and isinstance(reference, BayesianNetwork):
+            record |= vars(compare_structures(model.parents, reference.parents))
+    output.save(record)
+    return Answer(record=record)
+
+
+def _by_rows(model: Model, source: str, options: Evaluate, output: Output) -> dict[str, Any]:
+    """Return the log-likelihood of rows, and the share of them whose class is predicted right."""
+    read = rows_for(source, replace(options, discretise={}), model, output, None)
+    if read.ended == "interrupted":
+        raise KeyboardInterrupt
+    table, weights = read.table, read.table.row_weights
+    if not weights.sum() > 0:
+        raise DataError("the table has no rows of positive weight: nothing to evaluate on")
+    logs = model.log_likelihood_rows(table)
+    impossible = np.isneginf(logs)
+    found: dict[str, Any] = {
+        "rows": read.record.get("rows", table.n_rows),
+        "log_likelihood_per_row": table.total(logs) / float(weights.sum()),
+    }
+    if read.record:  # equal rows have lost their numbers
+        found["impossible"] = float(weights[impossible].sum())
+    else:
+        found["impossible_rows"] = np.flatnonzero(impossible).tolist()
+        if table.lines is not None and impossible.any():
+            found["impossible_lines"] = table.lines[impossible].tolist()
+    if options.class_ is not None:
+        classes = classify(model, table, options.class_)
+        labelled = float(weights[classes.labels >= 0].sum())
+        right = float(weights[(classes.predicted == classes.labels) & (classes.labels >= 0)].sum())
+        accuracy = right / labelled if labelled else np.nan
+        found |= {"class": options.class_, "labelled": labelled, "accuracy": accuracy}
+    return found
+
+
+def run_compare(options: Compare, output: Output) -> Answer:
+    """Compare methods or learners; what is done at an interrupt is kept and shown."""
     if output.folder is None:
         require_suffix(output.path, (".json",))
     if options.learners is not None:
-        return _learners(options, output)
+        return _compare_learners(options, output)
     chosen = list(dict.fromkeys(options.methods or DEFAULT_METHODS))
+    is_repeated = options.network is not None or bool(options.hide)
+    _check(chosen, options, is_repeated=is_repeated)
     if options.methods is None and options.time_limit is None:
         options = replace(options, time_limit=DEFAULT_SECONDS)
-    repeated = options.network is not None or bool(options.hide)
-    _check(chosen, options, repeated=repeated)
     network = read_network(options.network) if options.network else None
     conditions = list(_conditions(options, network))
     for condition in conditions:
         table, _ = condition.draw(options.seed)  # what cannot be hidden is said before all work
         known = replace(options, ess=Compare.ess if options.ess == "auto" else options.ess)
         learning(table, known, lambda event: None)  # and so is what cannot be learnt
-    repeat = (REPETITIONS if options.repeat is None else options.repeat) if repeated else 1
+    repeat = (options.repeat or REPETITIONS) if is_repeated else 1
     how = replace(options, methods=None, repeat=None, jobs=1, cluster=None, reference=None)
-    settings = f"options {crc32(repr(how).encode()):08x}"
     is_alone = options.jobs == 1 and options.cluster is None
     quiet = output if is_alone else replace(output, quiet=True)
     study = ImputationStudy(
         conditions=conditions,
         contenders={
-            name: Contender(complete=partial(_completed, name, how, quiet), settings=settings)
+            name: Contender(
+                complete=partial(_completed, name, how, quiet),
+                settings=f"options {crc32(repr(how).encode()):08x}",
+            )
             for name in chosen
         },
         seeds=range(options.seed, options.seed + repeat),
@@ -79,10 +140,10 @@ def run(options: Compare, output: Output) -> Answer:
     record = Record.in_folder(output.folder, "repetitions.json", output.detail, SearchControl())
     runs = Study(list(study.runs()), record, options.jobs, cluster=options.cluster)
     runs.run()
-    return _answer(study, runs, output, options.reference, repeated=repeated)
+    return _answer(study, runs, output, options.reference, is_repeated=is_repeated)
 
 
-def _learners(options: Compare, output: Output) -> Answer:
+def _compare_learners(options: Compare, output: Output) -> Answer:
     """Compare learners by cross-validation."""
     if options.source is None or options.more:
         raise OptionError("--learners: expected one table to learn from")
@@ -108,29 +169,21 @@ def _learners(options: Compare, output: Output) -> Answer:
     return Answer(record=record, status="interrupted" if control.is_stopped else ended)
 
 
-def _check(chosen: Sequence[str], options: Compare, *, repeated: bool) -> None:
+def _check(chosen: list[str], options: Compare, *, is_repeated: bool) -> None:
     """Refuse, before any work is done, what some method would refuse after that of others."""
     if (options.source is None) == (options.network is None):
         raise OptionError("compare: expected either a table or --network, not both")
     for name in chosen:
         if name not in METHODS:
             raise OptionError(f"--methods: no method {name!r}{did_you_mean(name, METHODS)}")
-    for option, value in (("--class", options.class_), ("--reference", options.reference)):
-        if value is not None and not repeated:
-            raise OptionError(
-                f"{option} {value}: it goes with tables in which cells are hidden; add '--hide "
-                "mcar:2', or compare on a --network"
-            )
-    if options.more and not options.hide:
+    if not is_repeated and (options.class_ or options.reference or options.more):
         raise OptionError(
-            f"{options.more[0]}: a second table; several are compared where cells of them are "
-            "hidden, as by '--hide mcar:0.1'"
+            "--class, --reference and several tables go with hidden cells: add '--hide mcar:2', or "
+            "compare on a --network"
         )
     if options.reference is not None and options.reference not in chosen:
-        raise OptionError(
-            f"--reference {options.reference}: expected one of the compared methods, "
-            f"{', '.join(chosen)}"
-        )
+        known = ", ".join(chosen)
+        raise OptionError(f"--reference {options.reference}: expected a compared method, {known}")
     if any(METHODS[name].needs_scikit_learn for name in chosen):
         require_library()
 
@@ -138,12 +191,24 @@ def _check(chosen: Sequence[str], options: Compare, *, repeated: bool) -> None:
 def _conditions(options: Compare, network: BayesianNetwork | None) -> Iterator[Condition]:
     """Yield each table with each kind of hidden cells, or the one incomplete table."""
     if network is None and not options.hide:
-        yield _given(options.source or "", options)
+        source = str(options.source)
+        data = load(source, options)
+        if data.is_complete:
+            raise DataError(
+                f"{source}: no cell is missing, so every method would complete it alike; hide "
+                "cells with '--hide mcar:2', or learn the network with 'exactlearn solve'"
+            )
+        truth = load_truth(options.truth, options) if options.truth else None
+        known = f"{data.digest} {truth.digest if truth else ''}".strip()
+        yield Condition(table=source, hidden="", draw=partial(_same, (data, truth)), digest=known)
         return
-    sources = [options.network or "" if network else options.source or "", *options.more]
-    for source in sources:
+    for source in map(str, (options.network,) if network else (options.source, *options.more)):
         drawn: BayesianNetwork | Dataset = network or load(source, options)
-        known = drawn.digest if isinstance(drawn, Dataset) else _digest(drawn)
+        known = (
+            drawn.digest
+            if isinstance(drawn, Dataset)
+            else digest(repr((drawn.names, drawn.states, drawn.parents)), *drawn.tables)
+        )
         for spec in options.hide or (HIDDEN,):
             yield Condition(
                 table=source,
@@ -154,23 +219,6 @@ def _conditions(options: Compare, network: BayesianNetwork | None) -> Iterator[C
             )
 
 
-def _digest(network: BayesianNetwork) -> str:
-    return digest(repr((network.names, network.states, network.parents)), *network.tables)
-
-
-def _given(source: str, options: Compare) -> Condition:
-    """Return an incomplete table, and its truth where that is known."""
-    data = load(source, options)
-    if data.is_complete:
-        raise DataError(
-            f"{source}: no cell is missing, so every method would complete it alike; hide "
-            "cells with '--hide mcar:2', or learn the network with 'exactlearn solve'"
-        )
-    pair = data, load_truth(options.truth, options) if options.truth else None
-    known = " ".join(part.digest for part in pair if part is not None)
-    return Condition(table=source, hidden="", draw=partial(_same, pair), digest=known)
-
-
 def _same(pair: Pair, seed: int) -> Pair:
     return pair
 
@@ -178,23 +226,18 @@ def _same(pair: Pair, seed: int) -> Pair:
 def _hidden(source: BayesianNetwork | Dataset, options: Compare, spec: str, seed: int) -> Pair:
     """Return an incomplete table and its truth, drawn from a network as 'simulate' does."""
     rng, parents = np.random.default_rng(seed), None
-    full = source
     if isinstance(source, BayesianNetwork):
-        full, parents = source.sample(options.rows, rng), source.parents
-    assert isinstance(full, Dataset)
-    incomplete = simulate_missingness(full, spec, rng, parents).dataset
-    if options.class_ is None:
-        return incomplete, full
-    variable = variable_index(options.class_, {known: v for v, known in enumerate(full.names)})
-    codes = full.codes.copy()
-    codes[:, variable] = incomplete.codes[:, variable]
-    hidden = replace(full, codes=codes)
-    if hidden.is_complete:
-        raise OptionError(
-            f"--class {options.class_}: --hide {spec} hides none of its cells; hide more, or "
-            "depend on another variable"
-        )
-    return hidden, full
+        parents, source = source.parents, source.sample(options.rows, rng)
+    incomplete = simulate_missingness(source, spec, rng, parents).dataset
+    if options.class_ is not None:
+        codes, v = source.codes.copy(), source.index(options.class_)
+        codes[:, v] = incomplete.codes[:, v]
+        incomplete = replace(source, codes=codes)
+        if incomplete.is_complete:
+            raise OptionError(
+                f"--class {options.class_}: --hide {spec} hides no such cell; hide more"
+            )
+    return incomplete, source
 
 
 def _completed(name: str, options: Compare, output: Output, table: Dataset, seed: int) -> Imputed:
@@ -218,37 +261,33 @@ def _beside_network(
 
 
 def _answer(
-    study: ImputationStudy, runs: Study, output: Output, reference: str | None, *, repeated: bool
+    study: ImputationStudy, runs: Study, output: Output, reference: str | None, *, is_repeated: bool
 ) -> Answer:
     """Write and return what is done."""
     failures = [f"{planned.title}: {error}" for planned, error in runs.failures()]
-    if repeated:
+    if is_repeated:
         known = [(c, study.repetitions(runs.record, c)) for c in study.conditions]
         rows = [row for c, found in known if found for row in method_rows(c, found, reference)]
-        limited = any(row["limited"] for row in rows)
+        is_limited = any(row["limited"] for row in rows)
         extent = f"the means are over {min(len(found) for _, found in known)} tables"
     else:
         keys = [field.name for field in fields(Comparison)]
         rows = [{key: one[key] for key in keys} for one in runs.found() if is_done(one)]
-        limited = any(row["status"] == "feasible" for row in rows)
+        is_limited = any(row["status"] == "feasible" for row in rows)
         extent = f"{len(rows)} of {len(runs.runs)} methods are done"
-    interrupted = runs.record.control.is_stopped
-    if interrupted:
+    is_interrupted = runs.record.control.is_stopped
+    if is_interrupted:
         output.note(f"Interrupted: {extent}")
     if not rows and not failures:
         raise KeyboardInterrupt
     record = {"rows": rows, "failures": failures}
     output.save(record, "compare.json")
-    ended = "failed" if failures else "feasible" if limited else "done"
+    same = {key for key in ("table", "hidden") if len({str(row.get(key)) for row in rows}) == 1}
+    same |= {"cells", "cpu_seconds", "cpu_seconds_error", "reference"}  # for programs
+    shown = [{key: value for key, value in row.items() if key not in same} for row in rows]
+    ended = "failed" if failures else "feasible" if is_limited else "done"
     return Answer(
         record=record,
-        shown=record | {"rows": [_shown(row, rows) for row in rows]},
-        status="interrupted" if interrupted else ended,
+        shown=record | {"rows": shown},
+        status="interrupted" if is_interrupted else ended,
     )
-
-
-def _shown(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a row without what is for programs, and what is the same in all rows."""
-    same = [key for key in ("table", "hidden") if len({str(one.get(key)) for one in rows}) == 1]
-    hidden = {"cells", "cpu_seconds", "cpu_seconds_error", "reference", *same}
-    return {key: value for key, value in row.items() if key not in hidden}

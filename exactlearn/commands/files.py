@@ -1,0 +1,228 @@
+"""Commands on files: ``simulate``, ``convert``, ``instances`` and ``verify``."""
+
+import math
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from exactlearn._runtime import cluster as clusters
+from exactlearn._runtime.control import ended_by_signal
+from exactlearn._runtime.files import read_text, suffix_of
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.answer import Answer
+from exactlearn.commands.declarations import Convert, Instances, Simulate, Verify
+from exactlearn.commands.large_tables import blocks_of, is_large, load_merged
+from exactlearn.commands.output import Output, require_suffix
+from exactlearn.commands.pipeline import (
+    constraints,
+    learning_problem,
+    load,
+    score_of,
+    with_chosen_ess,
+)
+from exactlearn.data.missingness import simulate_missingness
+from exactlearn.data.missingness_graph import IGNORABLE
+from exactlearn.data.missingness_simulation import SimulatedMissingness, simulate_graph
+from exactlearn.errors import CheckError, FormatError, OptionError, did_you_mean
+from exactlearn.evaluation.models import drawn_rows
+from exactlearn.formats import written_suffixes
+from exactlearn.formats.certificate_file import read_certificate
+from exactlearn.formats.missingness_file import read_missingness
+from exactlearn.formats.models import FORMATS as MODELS
+from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
+from exactlearn.formats.scores import FORMATS as SCORES
+from exactlearn.formats.scores import PROGRAMS, is_score_file, read_scores, write_scores
+from exactlearn.formats.table import FORMATS as TABLES
+from exactlearn.formats.table import write_dataset
+from exactlearn.instances import bundled, locate
+from exactlearn.pdg.model.auxiliary_network import to_network
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.evidence import Model, as_graph
+from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
+from exactlearn.reporting.svg_picture import FIGURES, write_figure
+from exactlearn.scoring.sparse_candidates import sparse_candidates
+from exactlearn.solvers import Problem
+from exactlearn.solvers.certificates.checker import Unproven, verify
+from exactlearn.structure.selection import single_arcs
+
+KINDS = {".bif": "network", ".csv": "data set", ".toml": "run file"}
+
+
+def target(output: Output, suffixes: Sequence[str]) -> Path:
+    """Return the file to write, which must be named."""
+    if output.path is None:
+        raise OptionError(f"expected the file to write, as in '-o FILE{suffixes[0]}'")
+    require_suffix(output.path, suffixes)
+    return output.path
+
+
+@ended_by_signal()
+def run_simulate(options: Simulate, output: Output) -> Answer:
+    """Draw rows, and hide cells of them."""
+    path, rng = target(output, tuple(TABLES)), np.random.default_rng(options.seed)
+    require_suffix(options.complete, tuple(TABLES), "--complete")
+    model, graph = read_model(options.source), None
+    if options.missingness is not None:
+        graph = read_missingness(options.missingness)
+        graph.check(model.names)
+    full = drawn_rows(model, options.rows, rng)
+    found = SimulatedMissingness(full, IGNORABLE, {})
+    if graph is not None:
+        found = simulate_graph(full, graph, rng)
+    elif options.hide is not None:
+        parents = model.parents if isinstance(model, BayesianNetwork) else None
+        found = simulate_missingness(full, options.hide, rng, parents)
+    for table, file in ((full, options.complete), (found.dataset, path)):
+        if file is not None:
+            write_dataset(table, file)
+            output.wrote(file)
+    record: dict[str, Any] = {
+        "rows": full.n_rows,
+        "variables": full.n_variables,
+        "missing_cells": len(found.dataset.missing_cells),
+    }
+    if found.graph.causes:
+        record["missingness"] = found.graph.to_dict()
+        record["probabilities"] = dict(found.tables)
+    return Answer(record=record)
+
+
+@ended_by_signal()
+def run_convert(options: Convert, output: Output) -> Answer:
+    """Write a file in another format."""
+    name = options.source
+    source = Path(name) if is_large(name) else locate(name, ".bif", ".csv")
+    is_model, has_scores = suffix_of(source) in MODELS, is_score_file(source)
+    scores = (*written_suffixes(SCORES), *PROGRAMS)
+    other = (
+        (*NETWORKS, *GRAPHS, *NAIVE_BAYES, *FIGURES)
+        if is_model
+        else scores
+        if has_scores
+        else (*scores, *TABLES)
+    )
+    path, remarks = target(output, other), list[str]()
+    if is_model:
+        _write_model(read_model(source), path, output)
+    elif has_scores:
+        problem = read_scores(source)
+        write_scores(replace(problem, **constraints(options, problem.names)), path)
+    elif suffix_of(path) in TABLES:  # '.parquet' after a table is a table
+        write_dataset(load(source, options), path)
+    else:
+        problem = _scored(options, output)
+        write_scores(problem, path)
+        if problem.stopped:
+            remarks.append(f"Time limit reached: {problem.stopped}, and no others were written")
+    output.wrote(path)
+    status = "feasible" if remarks else "done"
+    return Answer(record={"file": str(path)}, shown="", status=status, remarks=remarks)
+
+
+def _write_model(model: Model, path: Path, output: Output) -> None:
+    """Write a model as what the suffix says, or draw it."""
+    suffix = suffix_of(path)
+    if suffix in FIGURES:
+        if isinstance(model, BayesianNetwork):
+            return write_figure(network_drawing(model.names, model.parents), path)
+        return write_figure(decision_graph_drawing(as_graph(model)), path)
+    if isinstance(model, NaiveBayes) and suffix not in NAIVE_BAYES:
+        model = model.to_network() if suffix in NETWORKS else as_graph(model)
+        output.note(f"The variable {model.names[-1]!r} is the latent component")
+    elif isinstance(model, DecisionGraph) and suffix in NETWORKS:
+        model = to_network(model)
+        output.note(
+            "Auxiliary variables, node_of_X, tell which node of variable X a row reaches: sum them "
+            "out, or leave them without evidence"
+        )
+    return write_model(as_graph(model) if suffix in GRAPHS else model, path)
+
+
+def _scored(options: Convert, output: Output) -> Problem:
+    """Score the parent sets of a table: all, or block by block those of few variables each."""
+    with clusters.running(options.cluster) as client:
+        if options.candidate_parents is None:
+            data = load_merged(options.source, options, client)
+            chosen, _ = with_chosen_ess(data, options, output.note)
+            return learning_problem(data, chosen, client)
+        if options.ess == "auto" or options.scoring_time is not None:
+            raise OptionError(
+                "--candidate-parents: rows are counted block by block, without --ess auto and "
+                "--scoring-time; leave them out"
+            )
+        blocks = blocks_of(options.source, options).with_states(client)
+        names = blocks.variables or ()
+        required, forbidden = single_arcs(names, **constraints(options, names))
+        return sparse_candidates(
+            blocks,
+            score_of(options),
+            candidate_parents=options.candidate_parents,
+            max_parents=options.most_parents_among(len(names)),
+            required=required,
+            forbidden=forbidden,
+            time_limit=options.time_limit,
+            cluster=client,
+        )
+
+
+def run_instances(options: Instances, output: Output) -> Answer:
+    """List, show or copy the bundled instances."""
+    chosen = list[Path]()
+    for name in options.names:
+        found = [path for path in bundled() if name in (path.stem, path.name)]
+        if not found:
+            known = sorted({path.stem for path in bundled()})
+            raise OptionError(f"no bundled instance {name!r}{did_you_mean(name, known)}")
+        chosen += found
+    shown = None
+    if output.path is not None:
+        output.path.mkdir(parents=True, exist_ok=True)
+        for path in chosen or bundled():
+            shutil.copyfile(path, output.path / path.name)
+            output.wrote(output.path / path.name)
+    elif chosen:
+        shown = "\n".join(path.read_text(encoding="utf-8").rstrip("\n") for path in chosen)
+    listed = [
+        {"name": path.stem, "kind": KINDS[path.suffix], "file": str(path)}
+        for path in chosen or bundled()
+    ]
+    return Answer(record={"instances": listed}, shown=shown)
+
+
+def run_verify(options: Verify, output: Output) -> Answer:
+    """Check the proof of an optimum, with exact numbers."""
+    require_suffix(output.path, (".json",))
+    certificate, scores = options.certificate, options.scores
+    claim, text = read_certificate(certificate), read_text(scores)
+    try:
+        verify(read_text(certificate), text)
+    except Unproven as error:
+        record: dict[str, Any] = {"valid": False, "bound": None, "reason": str(error)}
+        output.save(record)
+        failure = CheckError(f"{certificate} proves nothing about {scores}: {error}")
+        return Answer(record=record, shown="", failure=failure)
+    except ValueError as error:
+        raise FormatError(f"{certificate} with {scores}: {error}") from error
+    is_optimal, given = Fraction(claim.gap) == 0, claim.described_restrictions()
+    verdict = "no network scores more than the one given" if is_optimal else "the bound holds"
+    among = f", among those with: {', '.join(given)}" if given else ""
+    record = {
+        "valid": True,
+        "bound": float(claim.bound),
+        "score": float(claim.score),
+        "gap": float(claim.gap) or (0.0 if is_optimal else math.ulp(0.0)),
+        "leaves": Counter(node[0] for node in claim.tree)["leaf"],
+        "clusters": len(claim.clusters),
+        "restrictions": given,
+        "statements": [f"Proven: {verdict}{among}."],
+    }
+    output.save(record)
+    digits = {key: f"{record[key]:.10g}" for key in ("score", "bound", "gap")}
+    return Answer(record=record, shown=record | digits)
