@@ -201,7 +201,6 @@ def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
         default=False if flag else default,
         show_default=not flag and default is not None,
         metavar=about.metavar,
-        envvar=about.envvar,
         help=about.text,
     )
 
@@ -229,7 +228,7 @@ def _click_type(kind: Any, about: About) -> Any:
         number, word = get_args(kind)
         return _NumberOrWord(_click_type(number, about), get_args(word))
     if kind is Path:
-        return click.Path(path_type=Path, **about.path)
+        return click.Path(path_type=Path)
     if about.read is not None:
         return click.STRING
     lowest = about.least if about.above is None else about.above

@@ -99,9 +99,6 @@ class Run(OnCluster):
         Seconds for the whole run, or for each of a sweep.
     jobs
         Processes that do the runs of a sweep.
-    data
-        A file that a recorded command read, where it is now: in place of the one of the same
-        content, else of one that is gone, else of the first table; repeatable.
 
     Examples
     --------
@@ -116,7 +113,6 @@ class Run(OnCluster):
     seed: int | None = option(None, least=0)
     time_limit: float | None = option(None, least=0)
     jobs: int = option(1, least=1)
-    data: tuple[Path, ...] = option((), metavar="FILE", path={"exists": True})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,10 +41,6 @@ class About:
         Returns the names that the help lists.
     once
         Whether the command line takes a list or a table in one text, not entry by entry.
-    path
-        What is demanded of a path, as keywords of ``click.Path``.
-    envvar
-        Environment variable that says the value, too.
     positional
         Whether it is an argument without a name.
     reads, writes
@@ -74,8 +70,6 @@ class About:
     choices: Callable[[], tuple[str, ...]] | None = None
     names: Callable[[], tuple[str, ...]] | None = None
     once: bool = False
-    path: Mapping[str, Any] = field(default_factory=dict)
-    envvar: str | None = None
     positional: bool = False
     reads: bool = False
     writes: bool = False

@@ -4,8 +4,6 @@ Each run of a sweep has a folder of its own, with its ``run.toml``; what is done
 ``runs.json``, so that a later call does what is left.
 """
 
-import csv
-import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,11 +11,11 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
-from io import StringIO
 from pathlib import Path
 from time import monotonic
 from typing import Any
-from zlib import crc32
+
+import pandas as pd
 
 from exactlearn import __version__
 from exactlearn._runtime.control import SearchControl
@@ -71,7 +69,7 @@ def run(options: declarations.Run, output: Output) -> Answer:
     """Run the command."""
     source, is_name = Path(options.source), options.source in {path.stem for path in bundled()}
     if suffix_of(source) == ".json" or (source.is_dir() and not is_name):
-        return repeat.run(source, options, output)
+        return repeat.run(source, output)
     path = locate(options.source, ".toml")
     folder = output.path or RESULTS / path.stem
     runs = [(varied, _overridden(table, options)) for varied, table in read_runs(path)]
@@ -251,14 +249,7 @@ def _sweep(
     keys = list(runs[0][0])
     found = {"varied": keys, "runs": rows, "failures": failures}
     write_json(found, folder / "sweep.json")
-    text = StringIO()
-    table_ = csv.DictWriter(text, list(dict.fromkeys(k for row in rows for k in row)))
-    table_.writeheader()
-    table_.writerows(
-        {k: json.dumps(v) if isinstance(v, list | bool) else v for k, v in row.items()}
-        for row in rows
-    )
-    atomic_write(folder / "sweep.csv", text.getvalue())
+    atomic_write(folder / "sweep.csv", pd.DataFrame(rows).to_csv(index=False))
     remarks, ended = [f"Results lie in {folder.resolve()}"], int(ExitStatus.FAILED)
     if record.control.is_over:
         done = sum(map(study.is_done, planned))
@@ -274,27 +265,15 @@ def _sweep(
 
 
 def _names(varied: Sequence[Varied]) -> list[str]:
-    """Return the names of folders for some values of the same keys, which say the values."""
-    keys = list(varied[0])
-    last = [_last(key) for key in keys]
-    short = [own if last.count(own) == 1 else key for key, own in zip(keys, last, strict=True)]
+    """Return the names of folders, which say the values; what is alike or long has its number."""
     names = []
     for one in varied:
-        words = (f"{key}={_text(value)}" for key, value in zip(short, one.values(), strict=True))
+        words = (f"{_last(key)}={Path(str(value)).name}" for key, value in one.items())
         names.append(re.sub(r"[^\w.,=+-]", "_", ",".join(words)))
     return [
-        name
-        if len(name) <= LONGEST and names.count(name) == 1
-        else f"{name[:LONGEST]}-{crc32(repr(one).encode()):08x}"
-        for name, one in zip(names, varied, strict=True)
+        name if len(name) <= LONGEST and names.count(name) == 1 else f"{name[:LONGEST]}-{number}"
+        for number, name in enumerate(names, 1)
     ]
-
-
-def _text(value: Any) -> str:
-    """Return a value in a word."""
-    if isinstance(value, list):
-        return "+".join(map(_text, value)) or "none"
-    return Path(value).name if isinstance(value, str) else json.dumps(value)
 
 
 def _last(key: str) -> str:
@@ -312,22 +291,25 @@ def _run_alone(folder: Path, time_limit: float | None) -> Found:
         stored, _ = _stored(table, folder)
         output = Output(path=folder, as_json=True, quiet=True)
         answer = _done(stored, path, output, time_limit, None)
-    found = dict(_flat(answer.record, ""))
+    found = _numbers(answer.record)
     taken = answer.record.get("steps", ())
     for number, step in enumerate(taken, 1):
         name = step["command"]
         twice = sum(other["command"] == name for other in taken) > 1
-        found |= _flat(step, f"{name}{number if twice else ''}.")
+        own = _numbers(step)
+        found |= {f"{name}{number if twice else ''}.{key}": value for key, value in own.items()}
     return {"exit_status": int(answer.exit_status), **found}
 
 
-def _flat(record: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
-    """Yield the single values of a record, and those of some of its parts."""
-    for key, value in record.items():
-        if isinstance(value, dict) and f"{before}{key}".startswith(SECTIONS):
-            yield from _flat(value, f"{before}{key}.")
-        elif isinstance(value, str | int | float) and key not in ("command", "output"):
-            yield before + key, value
+def _numbers(record: Mapping[str, Any]) -> Found:
+    """Return the single values of a record and those of its parts that are in a sweep's table."""
+    kept = {k: v for k, v in record.items() if not isinstance(v, dict) or k in SECTIONS}
+    (flat,) = pd.json_normalize(kept).to_dict("records")
+    return {
+        str(key): value
+        for key, value in flat.items()
+        if isinstance(value, str | int | float) and key not in ("command", "output")
+    }
 
 
 def _rows(
