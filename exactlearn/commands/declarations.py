@@ -338,12 +338,11 @@ class Compare(Imputing, OnCluster):
     Methods: give an incomplete table, with --truth if it is known; or one or several with --hide,
     where cells that are missing anyway are not judged; or a --network to draw from. Prints for each
     method imputation accuracy, score, bound, gap, seconds and the logarithmic loss of its
-    probabilities, where it has these; over several tables, means with standard errors; with
-    --network also the log-likelihood of further rows under the network it learnt, and the
-    structural Hamming distance of its CPDAG. -o writes the rows as .json, or into a folder, where a
-    later call goes on. --time-limit is that of each method on each table. Of the constraints, arcs,
-    forbidden adjacencies and tiers can be honoured while cells are missing; the others, and
-    --scoring-time, are for complete tables ('exactlearn solve').
+    probabilities, where it has these; over several tables, means with standard errors. -o writes
+    the rows as .json, or into a folder, where a later call goes on. --time-limit is that of each
+    method on each table. Of the constraints, arcs, forbidden adjacencies and tiers can be honoured
+    while cells are missing; the others, and --scoring-time, are for complete tables ('exactlearn
+    solve').
 
     Learners: with --learners one table, complete or not, is divided into --folds; each learner's
     models are judged by rows that they were not learned from: log-likelihood per row, and with

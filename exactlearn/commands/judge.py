@@ -42,9 +42,6 @@ from exactlearn.queries.table_queries import classify
 REPETITIONS = 20
 """Tables in which cells are hidden."""
 
-TEST_ROWS = 1000
-"""Rows of a network that those learnt from each of its tables are judged by."""
-
 HIDDEN = "mnar:2"
 """What is hidden in rows of a network."""
 
@@ -135,7 +132,6 @@ def run_compare(options: Compare, output: Output) -> Answer:
             for name in chosen
         },
         seeds=range(options.seed, options.seed + repeat),
-        judge=None if network is None else partial(_beside_network, network, options.smoothing),
     )
     record = Record.in_folder(output.folder, "repetitions.json", output.detail, SearchControl())
     runs = Study(list(study.runs()), record, options.jobs, cluster=options.cluster)
@@ -245,19 +241,6 @@ def _completed(name: str, options: Compare, output: Output, table: Dataset, seed
     options, _ = with_chosen_ess(table, replace(options, seed=seed), output.note)
     with output.progress_display(f"{name}, seed {seed}") as display:
         return METHODS[name](table, learning(table, options, display))
-
-
-def _beside_network(
-    network: BayesianNetwork,
-    smoothing: float,
-    judged: Comparison,
-    table: Dataset,
-    found: Imputed,
-    seed: int,
-) -> Comparison:
-    """Judge the network that a method learnt, too, by rows that the true one draws."""
-    test = network.sample(TEST_ROWS, np.random.default_rng([seed, TEST_ROWS]))
-    return judged.beside_truth(table, found, network, test, smoothing)
 
 
 def _answer(

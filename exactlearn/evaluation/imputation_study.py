@@ -32,9 +32,6 @@ Pair = tuple[Dataset, Dataset | None]
 Complete = Callable[[Dataset, int], Imputed]
 """Completes a table, with a seed; for several processes it must pickle."""
 
-Judge = Callable[[Comparison, Dataset, Imputed, int], Comparison]
-"""Adds to a comparison what else is known of a completion of a seed's table."""
-
 Metric = Literal["accuracy", "log_loss"]
 
 SIGNS: Mapping[Metric, int] = {"accuracy": 1, "log_loss": -1}
@@ -98,14 +95,11 @@ class ImputationStudy:
         Methods by their names.
     seeds
         One for each repetition; the same hide the same cells.
-    judge
-        Adds to what is known of each completion.
     """
 
     conditions: Sequence[Condition]
     contenders: Mapping[str, Contender]
     seeds: Sequence[int] = (0,)
-    judge: Judge | None = None
 
     def runs(self) -> Iterator[PlannedRun]:
         """Yield the runs of a :class:`~exactlearn.evaluation.study.Study`, repetition first."""
@@ -118,7 +112,6 @@ class ImputationStudy:
                         contender.complete,
                         method,
                         seed,
-                        judge=self.judge,
                         is_redrawn=condition.is_redrawn,
                     )
                     settings = f"{contender.settings} {condition.digest}".strip()
@@ -158,7 +151,6 @@ def completed(
     method: str,
     seed: int,
     *,
-    judge: Judge | None = None,
     is_redrawn: bool = False,
 ) -> Found:
     """Complete a table by a method, and compare the completion with the truth.
@@ -175,8 +167,6 @@ def completed(
     found = complete(incomplete, seed)
     cpu, seconds = time.process_time() - begun_cpu, time.monotonic() - begun
     judged = Comparison.of(method, incomplete, found, truth, seconds)
-    if judge is not None:
-        judged = judge(judged, incomplete, found, seed)
     known: Found = asdict(judged) | {"cpu_seconds": cpu}
     if truth is None or found.values is None:
         return known | {"cells": 0}
@@ -257,10 +247,7 @@ def method_rows(
             "proven": sum(found["status"] in ("optimal", "t-local") for found in own),
             "limited": sum(found["status"] == "feasible" for found in own),
         }
-        for key in (
-            "accuracy", "log_loss", "score", "bound", "gap", "seconds", "cpu_seconds",
-            "test_log_likelihood", "cpdag_shd",
-        ):  # fmt: skip
+        for key in ("accuracy", "log_loss", "score", "bound", "gap", "seconds", "cpu_seconds"):
             mean = Mean.of(found[key] for found in own)
             row |= {key: mean.value, f"{key}_error": mean.error}
         if reference is not None:

@@ -1,19 +1,16 @@
 """How well missing cells were completed, and methods of completion side by side."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isfinite, nan, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.bayesnet.complete_data import fit_complete
-from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError
-from exactlearn.graphs.equivalence import cpdag, structural_hamming_distance
 from exactlearn.imputation.imputed import Imputed
 
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
@@ -124,9 +121,6 @@ class Comparison:
         Wall time.
     log_loss
         Mean of minus the logarithm of the true states' probabilities; NaN for a method without.
-    test_log_likelihood, cpdag_shd
-        Of the learnt network: log-likelihood per row of rows drawn from the true one, in nats, and
-        structural Hamming distance of the CPDAGs; NaN without a learnt or a true network.
     """
 
     method: str
@@ -136,10 +130,7 @@ class Comparison:
     bound: float
     gap: float
     seconds: float
-
     log_loss: float = nan
-    test_log_likelihood: float = nan
-    cpdag_shd: float = nan
 
     @classmethod
     def of(
@@ -164,39 +155,6 @@ class Comparison:
             gap=found.gap,
             seconds=seconds,
             log_loss=log_loss,
-        )
-
-    def beside_truth(
-        self,
-        dataset: Dataset,
-        found: Imputed,
-        network: BayesianNetwork,
-        test: Dataset,
-        smoothing: float,
-    ) -> "Comparison":
-        """Judge the network that the method learnt, too, if it learnt one.
-
-        Parameters
-        ----------
-        dataset, found
-            The incomplete table, and its completion.
-        network, test
-            The true network, and rows drawn from it.
-        smoothing
-            Pseudo-count of the parameters, where the method estimated none.
-        """
-        if found.parents is None or found.values is None:
-            return self
-        learnt = found.network
-        if learnt is None:
-            learnt = fit_complete(
-                dataset.complete(found.values), found.parents, smoothing=smoothing
-            )
-        rows = learnt.log_likelihood_rows(test)
-        return replace(
-            self,
-            test_log_likelihood=float(rows.mean()),
-            cpdag_shd=structural_hamming_distance(cpdag(found.parents), cpdag(network.parents)),
         )
 
 

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
-from exactlearn.evaluation.metrics import Comparison, Mean, imputation_accuracy
-from exactlearn.imputation.imputed import Imputed
-from tests.network_oracle import random_network
+from exactlearn.evaluation.metrics import Mean, imputation_accuracy
 
 NAMES, STATES = ("a", "b"), (("no", "yes"), ("x", "y", "z"))
 
@@ -81,25 +79,3 @@ def test_means_leave_out_what_is_not_known():
     assert Mean.of([2.0, 4.0, nan, inf]) == Mean(3.0, 1.0)
     assert isnan(Mean.of([2.0]).error)
     assert isnan(Mean.of([]).value)
-
-
-def test_a_learnt_network_is_judged_beside_the_true_one():
-    rng = np.random.default_rng(2)
-    truth = random_network(rng, 4)
-    rows, holes = truth.sample(50, rng), truth.sample(20, rng)
-    values = np.empty(0, np.int64)
-    judged = Comparison("m", "optimal", nan, nan, nan, nan, 0.0)
-    found = Imputed(values=values, parents=truth.parents, network=truth)
-    same = judged.beside_truth(holes, found, truth, rows, 1.0)
-    assert same.cpdag_shd == 0
-    assert same.test_log_likelihood == pytest.approx(truth.log_likelihood_rows(rows).mean())
-    independent = Imputed(values=values, parents=((),) * 4)
-    other = judged.beside_truth(holes, independent, truth, rows, 1.0)
-    arcs = sum(map(len, truth.parents))
-    counts = [
-        np.bincount(holes.codes[:, v], minlength=r) + 1 for v, r in enumerate(truth.cardinalities)
-    ]
-    logs = sum(np.log(c / c.sum())[rows.codes[:, v]] for v, c in enumerate(counts))
-    assert other.cpdag_shd == arcs > 0
-    assert other.test_log_likelihood == pytest.approx(logs.mean())
-    assert judged.beside_truth(holes, Imputed(values=values), truth, rows, 1.0) is judged
