@@ -575,8 +575,7 @@ class LearnPdg(Reading, Random):
         cases, from a tree.
     network
         Network whose graph the search starts from: direct beside its own starts, em and others
-        in place of them. 'learnt' learns one from the table, as hybrid does without this
-        option.
+        in place of them.
     size_weights
         Weight of the size in (1-lambda) log-likelihood - lambda size; repeatable with
         --validation.  [default: for direct and hybrid with a complete table and without
@@ -604,7 +603,7 @@ class LearnPdg(Reading, Random):
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
     method: GraphMethod = option("hybrid")
-    network: str | None = option(None, reads=True, metavar="NETWORK|learnt")
+    network: str | None = option(None, reads=True, metavar="NETWORK")
     size_weights: tuple[float, ...] = option((), flags=("--size-weight",), least=0, most=1)
     validation: str | None = option(None, reads=True, metavar="DATA.csv")
     smoothing: float | None = option(None, least=0, most=MOST_SMOOTHING)
@@ -678,8 +677,7 @@ class Query(Reading, Random):
     best
         The K most probable explanations.
     independences
-        The independences that a decision graph states, also in contexts; with --target as a
-        table of its nodes, too.
+        The independences that a decision graph states, also in contexts.
     data
         Answer each row of a table, which may have missing cells; -o writes .csv, too.
     class_

@@ -87,9 +87,7 @@ def run(options: Fit, output: Output) -> Answer:
         how["missingness"] = graph.kind
     first = {key: how.pop(key) for key in ("log_likelihood", "iterations")}
     record = {**first, "seconds": monotonic() - begun, **rows.record, **how}
-    if output.path is not None:
-        write_model(fitted, output.path)
-        output.wrote(output.path)
+    output.save(record, write=partial(write_model, fitted))
     return Answer(record=record, status=ended if rows.ended == "finished" else rows.ended)
 
 

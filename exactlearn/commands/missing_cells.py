@@ -1,6 +1,7 @@
 """Commands on the missing cells of a table: ``impute`` fills them, ``missingness`` diagnoses."""
 
 from collections.abc import Sequence
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -165,11 +166,8 @@ def run_missingness(options: Missingness, output: Output) -> Answer:
             "not_testable": [name for name, causes in graph.causes.items() if name in causes],
         }
     record["recommendation"] = recommendation(data, graph)._asdict()
-    if path is not None and suffix_of(path) == ".missingness":
-        write_missingness(learned, path)
-        output.wrote(path)
-    else:
-        output.save(record)
+    is_graph = path is not None and suffix_of(path) == ".missingness"
+    output.save(record, write=partial(write_missingness, learned) if is_graph else None)
     return Answer(record=record, remarks=[NOT_TESTABLE] if tests else ())
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from time import monotonic
@@ -29,7 +30,6 @@ from exactlearn.pdg.compile.compile import Compilation, compile_and_check, fits,
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.hybrid import data_merges
 from exactlearn.pdg.learn.methods import Request, keep_first, learn_by
-from exactlearn.pdg.learn.network_starts import learnt_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reporting.description import number
 from exactlearn.reporting.records import compilation_record
@@ -37,9 +37,6 @@ from exactlearn.reporting.svg_picture import FIGURES
 
 WRITE_TIME = 4e-7
 """Seconds that a graph takes to write for each of its cells: 14 million of munin1 took 5.5 s."""
-
-LEARNT = "learnt"
-"""In place of a network's file."""
 
 
 def run_compile(options: Compile, output: Output) -> Answer:
@@ -79,9 +76,8 @@ def run_compile(options: Compile, output: Output) -> Answer:
             remarks.append(compiled.message)
         record, writing = compilation_record(compiled) | added, write_time * compiled.effective_size
         is_late = not fits(writing, control)
-        if path is not None and not is_late:
-            write_learned(compiled.graph, record, path)
-            output.wrote(path)
+        if not is_late:
+            output.save(record, write=partial(write_learned, compiled.graph, record))
     if is_late:
         remarks.append(
             f"The graph of {compiled.effective_size:,} cells is not written to {path}: no time was "
@@ -105,11 +101,8 @@ def _merged(
 ) -> tuple[Compilation, float]:
     """Merge nodes that are nearly alike, weighed by the graph or by rows; return the loss, too."""
     # One record of the graph's own: no record that the network holds possible becomes impossible.
-    merges = (
-        MergeSequence(compiled.graph)
-        if rows is None
-        else data_merges(compiled.graph, rows, smoothing=1.0)
-    )
+    exact = compiled.graph
+    merges = MergeSequence(exact) if rows is None else data_merges(exact, rows, smoothing=1.0)
     merges.merge_until(loss=options.merge_budget or 0.0, control=control)
     graph, following = merges.merged(), merges.next_loss()[0]
     rest = f"the next merge would lose {following:.6g} nats" if isfinite(following) else "none left"
@@ -133,9 +126,8 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
     require_suffix(path, (*GRAPHS, ".json", *FIGURES))
     if len(options.size_weights) > 1 and options.validation is None:
         raise OptionError("several --size-weight need --validation, a table to choose the model by")
-    data, test, network = load(options.source, options), None, None
-    if options.network not in (None, LEARNT):
-        network = read_network(options.network)
+    network = None if options.network is None else read_network(options.network)
+    data, test = load(options.source, options), None
     if options.validation is not None:
         test = load_for(options.validation, options, network or data)
     request = Request(
@@ -147,57 +139,42 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
         seed=options.seed,
     )
 
+    def row(size_weight: float, graph: DecisionGraph) -> dict[str, Any]:
+        validation = "validation_log_likelihood"
+        return {
+            "size_weight": size_weight,
+            "effective_size": graph.effective_size,
+            "representational_size": graph.representational_size,
+            "nodes": graph.n_nodes,
+            "trees": int((graph.forest < 0).sum()),
+            "log_likelihood": log_likelihood(graph, data),
+            **({} if test is None else {validation: log_likelihood(graph, test)}),
+        }
+
     def best_of(
-        models: tuple[tuple[float, DecisionGraph], ...], *, finished: bool
+        *models: tuple[float, DecisionGraph], finished: bool = False
     ) -> tuple[DecisionGraph, dict[str, Any]]:
-        rows = [_graph_row(size_weight, graph, data, test) for size_weight, graph in models]
-        key = "log_likelihood" if test is None else "validation_log_likelihood"
-        best = max(range(len(rows)), key=lambda k: rows[k][key])
+        rows = [row(*model) for model in models]
+        best = max(range(len(rows)), key=lambda k: list(rows[k].values())[-1])
         ended = {"seconds": monotonic() - begun, "finished": finished, "models": rows}
         return models[best][1], {"method": options.method, **rows[best], **ended}
 
     def keep(score: float, size_weight: float, smoothed: Callable[[], DecisionGraph]) -> None:
-        if path is None or not checkpoint.is_due:
-            return
-        graph = smoothed()
-        if test is not None and len(options.size_weights) > 1:
-            score = log_likelihood(graph, test)
-        found = ((size_weight, graph),)
-        checkpoint.keep(score, lambda: write_learned(*best_of(found, finished=False), path))
+        if path is not None and checkpoint.is_due:
+            graph = smoothed()
+            if test is not None and len(options.size_weights) > 1:
+                score = log_likelihood(graph, test)
+            checkpoint.keep(score, lambda: write_learned(*best_of((size_weight, graph)), path))
 
     control = SearchControl(options.time_limit)
     with control.running(), output.progress_display(f"learning ({options.method})") as display:
         checkpoint = Checkpoint(display.warn)
-        if path is not None and (
-            options.method in ("direct", "hybrid") or options.network == LEARNT
-        ):
+        if path is not None and options.method in ("direct", "hybrid"):
             keep_first(request, keep)
-        if options.network == LEARNT:
-            display.show("network")
-            request = replace(request, network=learnt_network(data, options.seed))
         found = learn_by(request, display.show, keep)
-    graph, record = best_of(found.models, finished=found.finished)
-    if path is not None:
-        write_learned(graph, record, path)
-        output.wrote(path)
+    graph, record = best_of(*found.models, finished=found.finished)
+    output.save(record, write=partial(write_learned, graph, record))
     return Answer(record=record, status="done" if found.finished else control.status)
-
-
-def _graph_row(
-    size_weight: float, graph: DecisionGraph, data: Dataset, test: Dataset | None
-) -> dict[str, Any]:
-    """Return a model in numbers."""
-    row = {
-        "size_weight": size_weight,
-        "effective_size": graph.effective_size,
-        "representational_size": graph.representational_size,
-        "nodes": graph.n_nodes,
-        "trees": int((graph.forest < 0).sum()),
-        "log_likelihood": log_likelihood(graph, data),
-    }
-    if test is not None:
-        row["validation_log_likelihood"] = log_likelihood(graph, test)
-    return row
 
 
 def run_learn_nb(options: LearnNb, output: Output) -> Answer:
@@ -238,7 +215,5 @@ def run_learn_nb(options: LearnNb, output: Output) -> Answer:
     answer = record(found.best, finished=found.is_complete)
     answer["log_likelihood_per_row"] = answer["log_likelihood"] / data.row_weights.sum()
     answer |= {"size_weight": found.size_weight, "smoothing": found.smoothing}
-    if path is not None:
-        write_learned(found.model, answer, path)
-        output.wrote(path)
+    output.save(answer, write=partial(write_learned, found.model, answer))
     return Answer(record=answer, status="done" if found.is_complete else control.status)

@@ -3,7 +3,7 @@
 import json
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -116,10 +116,16 @@ class Output(Declared):
         """The folder to write into, if one is wanted."""
         return self.path if self.path is not None and is_folder(self.path) else None
 
-    def save(self, record: Mapping[str, Any], name: str = "result.json") -> None:
-        """Write the record, where it is wanted; into a folder, by a name."""
+    def save(
+        self,
+        record: Mapping[str, Any],
+        name: str = "result.json",
+        write: Callable[[Path], object] | None = None,
+    ) -> None:
+        """Write the record, where it is wanted, into a folder by a name; or what stands for it."""
         if self.path is not None:
-            write_json(record, self.path if self.folder is None else self.folder / name)
+            path = self.path if self.folder is None else self.folder / name
+            write(path) if write else write_json(record, path)
             self.wrote(self.path)
 
 

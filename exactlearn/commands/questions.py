@@ -2,6 +2,8 @@
 
 import csv
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,10 +56,6 @@ def run_query(options: Query, output: Output) -> Answer:
         stated = independences(model, evidence, targets)
         record["statements"] = [one.describe(10 if targets else 3) for one in stated]
         record["independences"] = [one.to_dict() for one in stated]
-        if targets:
-            names = ("node", "distribution", "probabilities")
-            rows = [row for one in stated for row in one.rows()]
-            record["nodes"] = [dict(zip(names, row, strict=True)) for row in rows]
     output.save(record)
     is_hidden = len(record) > 2 and not targets
     shown = {key: v for key, v in record.items() if not (is_hidden and key == "posterior")}
@@ -83,7 +81,8 @@ def _evidence(options: Query) -> Evidence:
 
 def _answer_rows(options: Query, targets: list[str] | None, output: Output) -> Answer:
     """Answer the posteriors of the targets, or the class, for each row."""
-    model, path, record = read_model(options.source), output.path, dict[str, Any]()
+    model, record = read_model(options.source), dict[str, Any]()
+    is_json = output.path is None or suffix_of(output.path) == ".json"
     table, values = _cases(options, model, output), list[Any]()
     if options.class_ is None:
         answers = query_rows(model, table, targets)
@@ -117,17 +116,17 @@ def _answer_rows(options: Query, targets: list[str] | None, output: Output) -> A
             row["posterior"] = (
                 answer if options.class_ else row.get("posterior", {}) | {name: answer}
             )
-    if path is None or suffix_of(path) == ".json":
-        output.save(record)
-        return Answer(record=record)
-    import pandas as pd  # takes long to import
 
-    columns = [f"{name}={state}" for name, states, _ in parts for state in states]
-    frame = pd.DataFrame(np.hstack([posterior for *_, posterior in parts]), columns=columns)
-    frame.insert(0, key, values)
-    separator = "\t" if suffix_of(path) == ".tsv" else ","
-    atomic_write(path, frame.replace(-np.inf, np.nan).to_csv(sep=separator, index=False))
-    output.wrote(path)
+    def write(path: Path) -> None:
+        import pandas as pd  # takes long to import
+
+        columns = [f"{name}={state}" for name, states, _ in parts for state in states]
+        frame = pd.DataFrame(np.hstack([posterior for *_, posterior in parts]), columns=columns)
+        frame.insert(0, key, values)
+        separator = "\t" if suffix_of(path) == ".tsv" else ","
+        atomic_write(path, frame.replace(-np.inf, np.nan).to_csv(sep=separator, index=False))
+
+    output.save(record, write=None if is_json else write)
     return Answer(record=record)
 
 
@@ -191,9 +190,7 @@ def run_graph(options: Graph, output: Output) -> Answer:
     if options.reference is not None:
         reference = read_graph(options.reference, names)
         record["comparison"] = vars(compare_structures(named.graph, reference.graph))
-    if output.path is None or suffix_of(output.path) == ".json":
-        output.save(record)
-    else:
-        write_figure(structure_drawing(named), output.path)
-        output.wrote(output.path)
+    is_drawn = output.path is not None and suffix_of(output.path) in FIGURES
+    draw = partial(write_figure, structure_drawing(named))
+    output.save(record, write=draw if is_drawn else None)
     return Answer(record=record)
