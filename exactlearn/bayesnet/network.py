@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments, instance_of, register
+from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.data.codes import repeated
@@ -96,6 +97,11 @@ class BayesianNetwork(
     def representational_size(self) -> int:
         """Number of free parameters (Nielsen, thesis, eq. 3.21)."""
         return sum(t.size - t.size // t.shape[-1] for t in self.tables)
+
+    @property
+    def digest(self) -> str:
+        """A hash of names, states, parents and tables, by which another network is recognised."""
+        return digest(repr((self.names, self.states, self.parents)), *self.tables)
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the arcs as a pandas frame: parent, child.

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
+import exactlearn as el
 from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn._runtime.files import read_text, suffix_of
-from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Convert, Instances, Simulate, Verify
 from exactlearn.commands.large_tables import blocks_of, is_large, load_merged
@@ -27,28 +26,21 @@ from exactlearn.commands.pipeline import (
     score_of,
     with_chosen_ess,
 )
-from exactlearn.data.missingness import simulate_missingness
 from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.data.missingness_simulation import SimulatedMissingness, simulate_graph
 from exactlearn.errors import CheckError, FormatError, OptionError, did_you_mean
 from exactlearn.evaluation.models import drawn_rows
 from exactlearn.formats import written_suffixes
 from exactlearn.formats.certificate_file import read_certificate
-from exactlearn.formats.missingness_file import read_missingness
 from exactlearn.formats.models import FORMATS as MODELS
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
 from exactlearn.formats.scores import FORMATS as SCORES
-from exactlearn.formats.scores import PROGRAMS, is_score_file, read_scores, write_scores
+from exactlearn.formats.scores import PROGRAMS, is_score_file
 from exactlearn.formats.table import FORMATS as TABLES
-from exactlearn.formats.table import write_dataset
 from exactlearn.instances import bundled, locate
-from exactlearn.pdg.model.auxiliary_network import to_network
-from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Model, as_graph
 from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
-from exactlearn.scoring.sparse_candidates import sparse_candidates
-from exactlearn.solvers import Problem
 from exactlearn.solvers.certificates.checker import Unproven, verify
 from exactlearn.structure.selection import single_arcs
 
@@ -70,18 +62,18 @@ def run_simulate(options: Simulate, output: Output) -> Answer:
     require_suffix(options.complete, tuple(TABLES), "--complete")
     model, graph = read_model(options.source), None
     if options.missingness is not None:
-        graph = read_missingness(options.missingness)
+        graph = el.read_missingness(options.missingness)
         graph.check(model.names)
     full = drawn_rows(model, options.rows, rng)
     found = SimulatedMissingness(full, IGNORABLE, {})
     if graph is not None:
         found = simulate_graph(full, graph, rng)
     elif options.hide is not None:
-        parents = model.parents if isinstance(model, BayesianNetwork) else None
-        found = simulate_missingness(full, options.hide, rng, parents)
+        parents = model.parents if isinstance(model, el.BayesianNetwork) else None
+        found = el.simulate_missingness(full, options.hide, rng, parents)
     for table, file in ((full, options.complete), (found.dataset, path)):
         if file is not None:
-            write_dataset(table, file)
+            el.write_dataset(table, file)
             output.wrote(file)
     record: dict[str, Any] = {
         "rows": full.n_rows,
@@ -112,13 +104,13 @@ def run_convert(options: Convert, output: Output) -> Answer:
     if is_model:
         _write_model(read_model(source), path, output)
     elif has_scores:
-        problem = read_scores(source)
-        write_scores(replace(problem, **constraints(options, problem.names)), path)
+        problem = el.read_scores(source)
+        el.write_scores(replace(problem, **constraints(options, problem.names)), path)
     elif suffix_of(path) in TABLES:  # '.parquet' after a table is a table
-        write_dataset(load(source, options), path)
+        el.write_dataset(load(source, options), path)
     else:
         problem = _scored(options, output)
-        write_scores(problem, path)
+        el.write_scores(problem, path)
         if problem.stopped:
             remarks.append(f"Time limit reached: {problem.stopped}, and no others were written")
     output.wrote(path)
@@ -130,14 +122,14 @@ def _write_model(model: Model, path: Path, output: Output) -> None:
     """Write a model as what the suffix says, or draw it."""
     suffix = suffix_of(path)
     if suffix in FIGURES:
-        if isinstance(model, BayesianNetwork):
+        if isinstance(model, el.BayesianNetwork):
             return write_figure(network_drawing(model.names, model.parents), path)
         return write_figure(decision_graph_drawing(as_graph(model)), path)
-    if isinstance(model, NaiveBayes) and suffix not in NAIVE_BAYES:
+    if isinstance(model, el.NaiveBayes) and suffix not in NAIVE_BAYES:
         model = model.to_network() if suffix in NETWORKS else as_graph(model)
         output.note(f"The variable {model.names[-1]!r} is the latent component")
-    elif isinstance(model, DecisionGraph) and suffix in NETWORKS:
-        model = to_network(model)
+    elif isinstance(model, el.DecisionGraph) and suffix in NETWORKS:
+        model = el.to_network(model)
         output.note(
             "Auxiliary variables, node_of_X, tell which node of variable X a row reaches: sum them "
             "out, or leave them without evidence"
@@ -145,7 +137,7 @@ def _write_model(model: Model, path: Path, output: Output) -> None:
     return write_model(as_graph(model) if suffix in GRAPHS else model, path)
 
 
-def _scored(options: Convert, output: Output) -> Problem:
+def _scored(options: Convert, output: Output) -> el.Problem:
     """Score the parent sets of a table: all, or block by block those of few variables each."""
     with clusters.running(options.cluster) as client:
         if options.candidate_parents is None:
@@ -160,7 +152,7 @@ def _scored(options: Convert, output: Output) -> Problem:
         blocks = blocks_of(options.source, options).with_states(client)
         names = blocks.variables or ()
         required, forbidden = single_arcs(names, **constraints(options, names))
-        return sparse_candidates(
+        return el.sparse_candidates(
             blocks,
             score_of(options),
             candidate_parents=options.candidate_parents,

@@ -8,33 +8,24 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.ascent import EMResult, EMState
+import exactlearn as el
+from exactlearn._runtime.ascent import EMState
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import suffix_of
-from exactlearn.bayesnet.complete_data import fit_complete
-from exactlearn.bayesnet.component_em import fit_naive_bayes
-from exactlearn.bayesnet.deletion import DeletionFit, DeletionMethod, fit_deletion
+from exactlearn.bayesnet.deletion import DeletionMethod
 from exactlearn.bayesnet.em import network_of
-from exactlearn.bayesnet.graph_deletion import fit_by_missingness_graph
-from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
-from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.recoverability import recoverability
+from exactlearn.bayesnet.indicators import without_indicators
 from exactlearn.bayesnet.row_completion import log_likelihood_cells
 from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Fit
 from exactlearn.commands.large_tables import load_merged, rows_for
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.progress import Checkpoint
-from exactlearn.data.dataset import Dataset
-from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
+from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.errors import DataError, OptionError, TooLargeError
-from exactlearn.formats.graph_file import STRUCTURES, read_graph
-from exactlearn.formats.missingness_file import read_missingness
+from exactlearn.formats.graph_file import STRUCTURES
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
 from exactlearn.instances import locate
-from exactlearn.pdg.learn.refine import refine
-from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Model
 from exactlearn.reporting.description import number
 
@@ -48,7 +39,7 @@ OF_EM = ("iterations", "tolerance", "starts")
 def run(options: Fit, output: Output) -> Answer:
     """Run the command."""
     model, graph = _model(options), None
-    is_network, is_naive = isinstance(model, BayesianNetwork), isinstance(model, NaiveBayes)
+    is_network, is_naive = isinstance(model, el.BayesianNetwork), isinstance(model, el.NaiveBayes)
     formats = NETWORKS if is_network else NAIVE_BAYES if is_naive else GRAPHS
     require_suffix(output.path, tuple(formats))
     rows = rows_for(options.table, options, model, output, options.time_limit)
@@ -56,7 +47,7 @@ def run(options: Fit, output: Output) -> Answer:
     if not data.row_weights.any():
         raise DataError("the table has no rows of positive weight: nothing to fit to")
     if options.missingness is not None:
-        graph = read_missingness(options.missingness)
+        graph = el.read_missingness(options.missingness)
         graph.check_table(data)
     default = "graph" if graph else "complete" if is_network and data.is_complete else "em"
     method = options.method or default
@@ -71,10 +62,14 @@ def run(options: Fit, output: Output) -> Answer:
     if method == "em" and not (graph and not is_network):
         given |= {} if is_naive else {"seed": options.seed}
         fitted, how, ended = _by_em(model, data, graph, given, output, rows.time_left)
-    elif isinstance(model, BayesianNetwork):
+    elif isinstance(model, el.BayesianNetwork):
         if options.separators or (graph and method != "graph"):
             given["separators"] = graph or options.separators
-        fit = _in_closed_form(model, data, method, graph, given)
+        if graph and method == "graph":
+            fit = el.fit_by_missingness_graph(data, model.parents, graph, **given)
+        else:  # 'complete' counts available cases
+            estimator = cast(DeletionMethod, "aca" if method == "complete" else method)
+            fit = el.fit_deletion(data, model.parents, method=estimator, **given)
         fitted, ended = fit.model, "finished"
         is_stopped = rows.ended == "interrupted"
         likelihood = None if is_stopped else _log_likelihood(fitted, data, output)
@@ -95,36 +90,37 @@ def _model(options: Fit) -> Model:
     """Read the model; a graph without parameters gets the table's states, and uniform ones."""
     if suffix_of(locate(options.source, ".bif")) not in STRUCTURES:
         return read_model(options.source)
-    graph, table = read_graph(options.source), load_merged(options.table, options, options.cluster)
+    graph = el.read_graph(options.source)
+    table = load_merged(options.table, options, options.cluster)
     states = tuple(table.states[table.index(name)] for name in graph.names)
-    no_rows = Dataset(np.empty((0, len(states)), np.int8), graph.names, states)
-    return fit_complete(no_rows, graph.parents)
+    no_rows = el.Dataset(np.empty((0, len(states)), np.int8), graph.names, states)
+    return el.fit_complete(no_rows, graph.parents)
 
 
 def _by_em(
     model: Model,
-    data: Dataset,
-    graph: MissingnessGraph | None,
+    data: el.Dataset,
+    graph: el.MissingnessGraph | None,
     given: Mapping[str, Any],
     output: Output,
     time_limit: float | None,
 ) -> tuple[Model, dict[str, Any], str]:
     """Return the model with its parameters by EM, the record of how EM went, and how it ended."""
     hidden = graph or IGNORABLE
-    run: Callable[..., EMResult[Any]]
-    if isinstance(model, BayesianNetwork):
-        run = partial(fit_with_indicators, data, model.parents, hidden, **given)
-    elif isinstance(model, NaiveBayes):
-        run = partial(fit_naive_bayes, model, data, **given)
+    run: Callable[..., el.EMResult[Any]]
+    if isinstance(model, el.BayesianNetwork):
+        run = partial(el.fit_with_indicators, data, model.parents, hidden, **given)
+    elif isinstance(model, el.NaiveBayes):
+        run = partial(el.fit_naive_bayes, model, data, **given)
     else:
-        run = partial(refine, model, data, **given)
+        run = partial(el.refine, model, data, **given)
 
     def model_of(parameters: NDArray[np.float64]) -> Model:
-        if isinstance(model, DecisionGraph):
+        if isinstance(model, el.DecisionGraph):
             return model.with_parameters(parameters)
-        if isinstance(model, NaiveBayes):
+        if isinstance(model, el.NaiveBayes):
             table = parameters.reshape(model.table.shape)
-            return NaiveBayes(model.names, model.states, table[0], table[1:])
+            return el.NaiveBayes(model.names, model.states, table[0], table[1:])
         families = [*model.parents, *hidden.parents(data.names)]
         return without_indicators(network_of(hidden.extended(data), families, parameters), hidden)
 
@@ -138,11 +134,11 @@ def _by_em(
         "starts": [start._asdict() for start in result.starts],
         **({} if result.smoothing is None else {"smoothing": result.smoothing}),
     }
-    if isinstance(model, BayesianNetwork):
+    if isinstance(model, el.BayesianNetwork):
         fitted = without_indicators(fitted, hidden)
         if graph is not None:
             output.note("The log-likelihood is that of the observed cells and of which are missing")
-            families = recoverability(model.parents, model.names, graph)
+            families = el.recoverability(model.parents, model.names, graph)
             record["families"] = {one.child: one.to_dict() for one in families}
             for one in families:
                 if not one.is_recoverable:
@@ -151,11 +147,11 @@ def _by_em(
 
 
 def _shown(
-    run: Callable[..., EMResult[Any]],
+    run: Callable[..., el.EMResult[Any]],
     model_of: Callable[[NDArray[np.float64]], Model],
     output: Output,
     time_limit: float | None,
-) -> tuple[EMResult[Any], str]:
+) -> tuple[el.EMResult[Any], str]:
     """Run EM, show its progress and write its best models; return its result, and how it ended."""
     best: EMState | None = None
     begun, path = 0, output.path
@@ -179,36 +175,17 @@ def _shown(
             result = run(on_iteration=report, time_limit=time_limit)
     if not result.is_complete:
         cause = "Interrupted" if control.is_stopped else "Time limit reached"
-        output.note(
-            f"{cause} in start {begun}: the parameters are the best so far, of iteration "
-            f"{result.iterations}"
-        )
+        output.note(f"{cause}: the parameters are the best so far, of start {begun} or before")
         return result, control.status
     if result.symmetric and len(result.starts) > 1:
         output.note(
             f"No row tells the states of {', '.join(result.symmetric)} apart, so EM also started "
             f"from random points: the best of {len(result.starts)} starts was kept"
         )
-    if not result.converged:
-        output.note(f"EM had not converged after {result.iterations} iterations")
     return result, "finished"
 
 
-def _in_closed_form(
-    network: BayesianNetwork,
-    data: Dataset,
-    method: str,
-    graph: MissingnessGraph | None,
-    given: Mapping[str, Any],
-) -> DeletionFit:
-    """Return the network estimated in closed form; ``complete`` counts available cases."""
-    if method == "graph" and graph is not None:
-        return fit_by_missingness_graph(data, network.parents, graph, **given)
-    estimator = cast(DeletionMethod, "aca" if method == "complete" else method)
-    return fit_deletion(data, network.parents, method=estimator, **given)
-
-
-def _log_likelihood(network: BayesianNetwork, data: Dataset, output: Output) -> float | None:
+def _log_likelihood(network: el.BayesianNetwork, data: el.Dataset, output: Output) -> float | None:
     """Return the log-likelihood of the observed cells; nothing where inference takes too long."""
     try:
         cells = 0 if data.is_complete else log_likelihood_cells(network, data)
@@ -220,7 +197,7 @@ def _log_likelihood(network: BayesianNetwork, data: Dataset, output: Output) -> 
         return None
 
 
-def _families(fit: DeletionFit, output: Output) -> dict[str, dict[str, Any]]:
+def _families(fit: el.DeletionFit, output: Output) -> dict[str, dict[str, Any]]:
     """Return what an estimate in closed form used of each family; say what rows do not support."""
     families = [*zip(fit.model.names, fit.families, strict=True)]
     for name, family in families:
@@ -233,11 +210,6 @@ def _families(fit: DeletionFit, output: Output) -> dict[str, dict[str, Any]]:
                 f"No row observes the family of {name!r}: its estimate rests on the smoothing; "
                 "'--method em' uses all observed cells"
             )
-    if fit.unsupported:
-        output.note(
-            f"{len(fit.unsupported)} of {len(fit.families)} families have rows that {fit.method} "
-            "has no estimate for: a weaker estimator stands in for it, in the column 'replaced'"
-        )
     found: dict[str, dict[str, Any]] = {
         "separators": {k: f.separators for k, f in families if f.separators is not None},
         "families": {k: f.recovery.to_dict() for k, f in families if f.recovery is not None},

@@ -8,18 +8,14 @@ from zlib import crc32
 
 import numpy as np
 
-from exactlearn._runtime.checkpoint import digest
+import exactlearn as el
 from exactlearn._runtime.control import SearchControl, ended_by_signal
-from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare, Evaluate
 from exactlearn.commands.large_tables import rows_for
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import learning, load, load_truth, with_chosen_ess
-from exactlearn.data.dataset import Dataset
-from exactlearn.data.missingness import simulate_missingness
 from exactlearn.errors import DataError, OptionError, did_you_mean
-from exactlearn.evaluation.cross_validation import cross_validate
 from exactlearn.evaluation.imputation_study import (
     Condition,
     Contender,
@@ -31,13 +27,11 @@ from exactlearn.evaluation.imputation_study import (
 from exactlearn.evaluation.metrics import Comparison
 from exactlearn.evaluation.models import divergence
 from exactlearn.evaluation.study import Record, Study
-from exactlearn.formats.models import read_model, read_network
-from exactlearn.graphs.comparison import compare_structures
+from exactlearn.formats.models import read_model
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.scikit_learn import require_library
 from exactlearn.queries.evidence import Model
-from exactlearn.queries.table_queries import classify
 
 REPETITIONS = 20
 """Tables in which cells are hidden."""
@@ -66,8 +60,8 @@ def run_evaluate(options: Evaluate, output: Output) -> Answer:
             )
         elif found.method == "sampled":
             record["kl_interval"] = found.interval
-        if isinstance(model, BayesianNetwork) and isinstance(reference, BayesianNetwork):
-            record |= vars(compare_structures(model.parents, reference.parents))
+        if isinstance(model, el.BayesianNetwork) and isinstance(reference, el.BayesianNetwork):
+            record |= vars(el.compare_structures(model.parents, reference.parents))
     output.save(record)
     return Answer(record=record)
 
@@ -93,7 +87,7 @@ def _by_rows(model: Model, source: str, options: Evaluate, output: Output) -> di
         if table.lines is not None and impossible.any():
             found["impossible_lines"] = table.lines[impossible].tolist()
     if options.class_ is not None:
-        classes = classify(model, table, options.class_)
+        classes = el.classify(model, table, options.class_)
         labelled = float(weights[classes.labels >= 0].sum())
         right = float(weights[(classes.predicted == classes.labels) & (classes.labels >= 0)].sum())
         accuracy = right / labelled if labelled else np.nan
@@ -112,7 +106,7 @@ def run_compare(options: Compare, output: Output) -> Answer:
     _check(chosen, options, is_repeated=is_repeated)
     if options.methods is None and options.time_limit is None:
         options = replace(options, time_limit=DEFAULT_SECONDS)
-    network = read_network(options.network) if options.network else None
+    network = el.read_network(options.network) if options.network else None
     conditions = list(_conditions(options, network))
     for condition in conditions:
         table, _ = condition.draw(options.seed)  # what cannot be hidden is said before all work
@@ -120,13 +114,12 @@ def run_compare(options: Compare, output: Output) -> Answer:
         learning(table, known, lambda event: None)  # and so is what cannot be learnt
     repeat = (options.repeat or REPETITIONS) if is_repeated else 1
     how = replace(options, methods=None, repeat=None, jobs=1, cluster=None, reference=None)
-    is_alone = options.jobs == 1 and options.cluster is None
-    quiet = output if is_alone else replace(output, quiet=True)
+    is_quiet = output.quiet or options.jobs > 1 or options.cluster is not None
     study = ImputationStudy(
         conditions=conditions,
         contenders={
             name: Contender(
-                complete=partial(_completed, name, how, quiet),
+                complete=partial(_completed, name, how, replace(output, quiet=is_quiet)),
                 settings=f"options {crc32(repr(how).encode()):08x}",
             )
             for name in chosen
@@ -145,7 +138,7 @@ def _compare_learners(options: Compare, output: Output) -> Answer:
         raise OptionError("--learners: expected one table to learn from")
     data = load(options.source, options)
     with output.progress_display("folds") as display, SearchControl().running() as control:
-        found = cross_validate(
+        found = el.cross_validate(
             data,
             options.learners or (),
             options.folds,
@@ -184,59 +177,52 @@ def _check(chosen: list[str], options: Compare, *, is_repeated: bool) -> None:
         require_library()
 
 
-def _conditions(options: Compare, network: BayesianNetwork | None) -> Iterator[Condition]:
+def _conditions(options: Compare, network: el.BayesianNetwork | None) -> Iterator[Condition]:
     """Yield each table with each kind of hidden cells, or the one incomplete table."""
-    if network is None and not options.hide:
-        source = str(options.source)
-        data = load(source, options)
-        if data.is_complete:
-            raise DataError(
-                f"{source}: no cell is missing, so every method would complete it alike; hide "
-                "cells with '--hide mcar:2', or learn the network with 'exactlearn solve'"
-            )
-        truth = load_truth(options.truth, options) if options.truth else None
-        known = f"{data.digest} {truth.digest if truth else ''}".strip()
-        yield Condition(table=source, hidden="", draw=partial(_same, (data, truth)), digest=known)
-        return
+    truth = load_truth(options.truth, options) if options.truth and not options.hide else None
     for source in map(str, (options.network,) if network else (options.source, *options.more)):
-        drawn: BayesianNetwork | Dataset = network or load(source, options)
-        known = (
-            drawn.digest
-            if isinstance(drawn, Dataset)
-            else digest(repr((drawn.names, drawn.states, drawn.parents)), *drawn.tables)
-        )
-        for spec in options.hide or (HIDDEN,):
+        drawn = network or load(source, options)
+        for spec in options.hide or ((HIDDEN,) if network else ("",)):
+            if not spec and isinstance(drawn, el.Dataset) and drawn.is_complete:
+                raise DataError(
+                    f"{source}: no cell is missing, so every method would complete it alike; hide "
+                    "cells with '--hide mcar:2', or learn the network with 'exactlearn solve'"
+                )
             yield Condition(
                 table=source,
                 hidden=spec,
-                draw=partial(_hidden, drawn, options, spec),
-                digest=known,
+                draw=partial(_pair, drawn, truth, options, spec),
+                digest=" ".join(known.digest for known in (drawn, truth) if known is not None),
                 is_redrawn=network is not None,
             )
 
 
-def _same(pair: Pair, seed: int) -> Pair:
-    return pair
-
-
-def _hidden(source: BayesianNetwork | Dataset, options: Compare, spec: str, seed: int) -> Pair:
-    """Return an incomplete table and its truth, drawn from a network as 'simulate' does."""
+def _pair(
+    source: el.BayesianNetwork | el.Dataset,
+    truth: el.Dataset | None,
+    options: Compare,
+    spec: str,
+    seed: int,
+) -> Pair:
+    """Return an incomplete table and its truth: what is given, or drawn as 'simulate' does."""
     rng, parents = np.random.default_rng(seed), None
-    if isinstance(source, BayesianNetwork):
+    if isinstance(source, el.BayesianNetwork):
         parents, source = source.parents, source.sample(options.rows, rng)
-    incomplete = simulate_missingness(source, spec, rng, parents).dataset
+    if not spec:
+        return source, truth
+    incomplete = el.simulate_missingness(source, spec, rng, parents).dataset
     if options.class_ is not None:
         codes, v = source.codes.copy(), source.index(options.class_)
         codes[:, v] = incomplete.codes[:, v]
         incomplete = replace(source, codes=codes)
         if incomplete.is_complete:
-            raise OptionError(
-                f"--class {options.class_}: --hide {spec} hides no such cell; hide more"
-            )
+            raise OptionError(f"--class {options.class_}: {spec} hides no such cell; hide more")
     return incomplete, source
 
 
-def _completed(name: str, options: Compare, output: Output, table: Dataset, seed: int) -> Imputed:
+def _completed(
+    name: str, options: Compare, output: Output, table: el.Dataset, seed: int
+) -> Imputed:
     """Complete a table by a method of the registry."""
     options, _ = with_chosen_ess(table, replace(options, seed=seed), output.note)
     with output.progress_display(f"{name}, seed {seed}") as display:
@@ -252,15 +238,13 @@ def _answer(
         known = [(c, study.repetitions(runs.record, c)) for c in study.conditions]
         rows = [row for c, found in known if found for row in method_rows(c, found, reference)]
         is_limited = any(row["limited"] for row in rows)
-        extent = f"the means are over {min(len(found) for _, found in known)} tables"
     else:
         keys = [field.name for field in fields(Comparison)]
         rows = [{key: one[key] for key in keys} for one in runs.found() if is_done(one)]
         is_limited = any(row["status"] == "feasible" for row in rows)
-        extent = f"{len(rows)} of {len(runs.runs)} methods are done"
     is_interrupted = runs.record.control.is_stopped
     if is_interrupted:
-        output.note(f"Interrupted: {extent}")
+        output.note("Interrupted: these are the runs that are done")
     if not rows and not failures:
         raise KeyboardInterrupt
     record = {"rows": rows, "failures": failures}

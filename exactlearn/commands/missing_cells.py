@@ -7,22 +7,20 @@ from typing import Any
 
 import numpy as np
 
+import exactlearn as el
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn._runtime.files import suffix_of
-from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.answer import Answer
 from exactlearn.commands.artifacts import Artifacts, require_table_names
 from exactlearn.commands.declarations import Impute, Missingness
 from exactlearn.commands.output import Output, is_folder, require_suffix
 from exactlearn.commands.pipeline import learning, load, load_for, with_chosen_ess
-from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_patterns import missingness_patterns
 from exactlearn.errors import OptionError
-from exactlearn.formats.missingness_file import read_missingness, write_missingness
-from exactlearn.formats.models import NETWORKS, read_network
+from exactlearn.formats.models import NETWORKS
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.graphs.dag import named_parents
-from exactlearn.imputation import MODES, Imputed, Imputer
+from exactlearn.imputation import MODES, Imputed
 from exactlearn.imputation.imputer import AVERAGING
 from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.missingness_diagnosis import (
@@ -51,17 +49,17 @@ def run_impute(options: Impute, output: Output) -> Answer:
     """Fill missing cells."""
     method, begun = options.chosen_method, monotonic()
     _check(options, output)
-    given = None if options.network is None else read_network(options.network)
+    given = None if options.network is None else el.read_network(options.network)
     data = load_for(options.source, options, given) if given else load(options.source, options)
     require_table_names(output, data)
     output.detail(size_in_words(data))
     train = data if options.train is None else load(options.train, options)
     options, choice = with_chosen_ess(train, options, output.note)
-    network: BayesianNetwork | None
+    network: el.BayesianNetwork | None
     with output.progress_display(method) as display:
         how = learning(train, options, display)
         if method in MODES:
-            imputer = Imputer(method, how, given, options.draws).fit(train)
+            imputer = el.Imputer(method, how, given, options.draws).fit(train)
             assert imputer.network is not None
             if options.train is not None:
                 data = load_for(options.source, options, imputer.network)
@@ -80,7 +78,7 @@ def run_impute(options: Impute, output: Output) -> Answer:
         output.note(f"{options.source}: no cell is missing, so the table stays as it is")
     record = _completion(method, data, found) | choice | {"seconds": monotonic() - begun}
     if output.path is not None:
-        tables: Sequence[Dataset] = [data.complete(found.values)]
+        tables: Sequence[el.Dataset] = [data.complete(found.values)]
         if method == "multiple":
             tables = imputer.transform_all(data)
         Artifacts(
@@ -110,7 +108,7 @@ def _check(options: Impute, output: Output) -> None:
         require_suffix(output.path, (*tables, ".json", *(NETWORKS if has_network else ())))
 
 
-def _completion(method: str, data: Dataset, found: Imputed) -> dict[str, Any]:
+def _completion(method: str, data: el.Dataset, found: Imputed) -> dict[str, Any]:
     assert found.values is not None
     cells = completion_record(
         data,
@@ -155,7 +153,7 @@ def run_missingness(options: Missingness, output: Output) -> Answer:
     }
     graph = learned
     if options.missingness is not None:
-        graph = read_missingness(options.missingness)
+        graph = el.read_missingness(options.missingness)
         graph.check_table(data)
         implied = indicator_tests(data, rng, graph)
         record["implied"] = {
@@ -167,7 +165,7 @@ def run_missingness(options: Missingness, output: Output) -> Answer:
         }
     record["recommendation"] = recommendation(data, graph)._asdict()
     is_graph = path is not None and suffix_of(path) == ".missingness"
-    output.save(record, write=partial(write_missingness, learned) if is_graph else None)
+    output.save(record, write=partial(el.write_missingness, learned) if is_graph else None)
     return Answer(record=record, remarks=[NOT_TESTABLE] if tests else ())
 
 
@@ -175,7 +173,7 @@ def _found(tests: Sequence[IndicatorTest]) -> list[IndicatorTest]:
     return [test for test in tests if test.adjusted < SIGNIFICANCE]
 
 
-def _counts(data: Dataset) -> dict[str, Any]:
+def _counts(data: el.Dataset) -> dict[str, Any]:
     """Return how many cells are missing, of which variables and in which patterns."""
     patterns = missingness_patterns(data)
     total = max(patterns.total, 1e-300)

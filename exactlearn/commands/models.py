@@ -11,26 +11,23 @@ from typing import Any
 
 import numpy as np
 
+import exactlearn as el
 from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn._runtime.files import suffix_of
-from exactlearn.bayesnet.component_growth import ComponentRow, learn_naive_bayes
-from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.component_growth import ComponentRow
 from exactlearn.commands.answer import Answer
 from exactlearn.commands.artifacts import write_learned
 from exactlearn.commands.declarations import Compile, LearnNb, LearnPdg
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import load, load_for
 from exactlearn.commands.progress import Checkpoint
-from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
-from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, read_network
+from exactlearn.formats.models import GRAPHS, NAIVE_BAYES
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import Compilation, compile_and_check, fits, max_error
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.hybrid import data_merges
 from exactlearn.pdg.learn.methods import Request, keep_first, learn_by
-from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reporting.description import number
 from exactlearn.reporting.records import compilation_record
 from exactlearn.reporting.svg_picture import FIGURES
@@ -43,7 +40,7 @@ def run_compile(options: Compile, output: Output) -> Answer:
     """Compile a network, and merge nodes of its graph."""
     path = output.path
     require_suffix(path, (*GRAPHS, ".json", *FIGURES))
-    network = read_network(options.source)
+    network = el.read_network(options.source)
     rows = None if options.data is None else load_for(options.data, options, network)
     write_time = WRITE_TIME if path is not None and suffix_of(path) in GRAPHS else 0.0
     control, added, remarks = SearchControl(options.time_limit), dict[str, Any](), list[str]()
@@ -94,8 +91,8 @@ def _write(compiled: Compilation, path: Path) -> None:
 
 def _merged(
     compiled: Compilation,
-    network: BayesianNetwork,
-    rows: Dataset | None,
+    network: el.BayesianNetwork,
+    rows: el.Dataset | None,
     options: Compile,
     control: SearchControl,
 ) -> tuple[Compilation, float]:
@@ -126,7 +123,7 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
     require_suffix(path, (*GRAPHS, ".json", *FIGURES))
     if len(options.size_weights) > 1 and options.validation is None:
         raise OptionError("several --size-weight need --validation, a table to choose the model by")
-    network = None if options.network is None else read_network(options.network)
+    network = None if options.network is None else el.read_network(options.network)
     data, test = load(options.source, options), None
     if options.validation is not None:
         test = load_for(options.validation, options, network or data)
@@ -139,7 +136,7 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
         seed=options.seed,
     )
 
-    def row(size_weight: float, graph: DecisionGraph) -> dict[str, Any]:
+    def row(size_weight: float, graph: el.DecisionGraph) -> dict[str, Any]:
         validation = "validation_log_likelihood"
         return {
             "size_weight": size_weight,
@@ -152,14 +149,14 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
         }
 
     def best_of(
-        *models: tuple[float, DecisionGraph], finished: bool = False
-    ) -> tuple[DecisionGraph, dict[str, Any]]:
+        *models: tuple[float, el.DecisionGraph], finished: bool = False
+    ) -> tuple[el.DecisionGraph, dict[str, Any]]:
         rows = [row(*model) for model in models]
         best = max(range(len(rows)), key=lambda k: list(rows[k].values())[-1])
         ended = {"seconds": monotonic() - begun, "finished": finished, "models": rows}
         return models[best][1], {"method": options.method, **rows[best], **ended}
 
-    def keep(score: float, size_weight: float, smoothed: Callable[[], DecisionGraph]) -> None:
+    def keep(score: float, size_weight: float, smoothed: Callable[[], el.DecisionGraph]) -> None:
         if path is not None and checkpoint.is_due:
             graph = smoothed()
             if test is not None and len(options.size_weights) > 1:
@@ -196,14 +193,14 @@ def run_learn_nb(options: LearnNb, output: Output) -> Answer:
     with control.running(), output.progress_display("learning (nb)") as display:
         checkpoint = Checkpoint(display.warn)
 
-        def on_model(model: NaiveBayes, row: ComponentRow, is_best: bool) -> None:
+        def on_model(model: el.NaiveBayes, row: ComponentRow, is_best: bool) -> None:
             models.append({k: v for k, v in asdict(row).items() if v is not None})
             display.show(f"{row.components} components  score {number(row.score)}")
             if path is not None and is_best:
                 so_far = record(-1, finished=False)
                 checkpoint.keep(len(models), lambda: write_learned(model, so_far, path))
 
-        found = learn_naive_bayes(
+        found = el.learn_naive_bayes(
             data,
             components=options.components,
             size_weight=options.size_weight,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import exactlearn as el
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands.answer import Answer
@@ -15,22 +16,16 @@ from exactlearn.commands.declarations import Graph, Query
 from exactlearn.commands.declared_constraints import independence
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import load
-from exactlearn.data.dataset import Dataset, unknown_columns
+from exactlearn.data.dataset import unknown_columns
 from exactlearn.errors import OptionError
-from exactlearn.formats.graph_file import graph_record, read_graph
+from exactlearn.formats.graph_file import graph_record
 from exactlearn.formats.models import read_model
 from exactlearn.formats.table import read_table
-from exactlearn.graphs.comparison import compare_structures
 from exactlearn.graphs.d_separation import active_trail
-from exactlearn.graphs.dag import children, markov_blanket
-from exactlearn.graphs.equivalence import covered_edges, cpdag, v_structures
-from exactlearn.graphs.inclusion_boundary import inclusion_boundary_size
+from exactlearn.graphs.dag import children
+from exactlearn.graphs.equivalence import v_structures
 from exactlearn.instances import locate
 from exactlearn.queries.evidence import Evidence, Model, as_graph
-from exactlearn.queries.explanations import most_probable_explanations
-from exactlearn.queries.independences import independences
-from exactlearn.queries.posteriors import query
-from exactlearn.queries.table_queries import classify, query_rows
 from exactlearn.reporting.drawing import structure_drawing
 from exactlearn.reporting.records import named_arcs
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
@@ -44,16 +39,16 @@ def run_query(options: Query, output: Output) -> Answer:
     if options.data is not None:
         return _answer_rows(options, targets, output)
     model, evidence = read_model(options.source), _evidence(options)
-    found = query(model, evidence, targets)
+    found = el.query(model, evidence, targets)
     record: dict[str, Any] = {
         "posterior": found.posterior,
         "probability_of_evidence": found.probability_of_evidence,
     }
     if options.best is not None:
-        listed = most_probable_explanations(as_graph(model), evidence, options.best)
+        listed = el.most_probable_explanations(as_graph(model), evidence, options.best)
         record["explanations"] = [vars(one) for one in listed]
     if options.independences:
-        stated = independences(model, evidence, targets)
+        stated = el.independences(model, evidence, targets)
         record["statements"] = [one.describe(10 if targets else 3) for one in stated]
         record["independences"] = [one.to_dict() for one in stated]
     output.save(record)
@@ -85,13 +80,13 @@ def _answer_rows(options: Query, targets: list[str] | None, output: Output) -> A
     is_json = output.path is None or suffix_of(output.path) == ".json"
     table, values = _cases(options, model, output), list[Any]()
     if options.class_ is None:
-        answers = query_rows(model, table, targets)
+        answers = el.query_rows(model, table, targets)
         parts = [*zip(answers.names, answers.states, answers.posteriors, strict=True)]
         logs = answers.log_probability_of_evidence
         key, values, impossible = "log_probability_of_evidence", logs.tolist(), np.isneginf(logs)
         record["log_likelihood"] = float(logs.sum())
     else:
-        found = classify(model, table, options.class_)
+        found = el.classify(model, table, options.class_)
         parts, impossible = [(found.name, found.states, found.posterior)], found.predicted < 0
         key, values = "predicted", [(*found.states, None)[k] for k in found.predicted.tolist()]
         record |= {
@@ -130,7 +125,7 @@ def _answer_rows(options: Query, targets: list[str] | None, output: Output) -> A
     return Answer(record=record)
 
 
-def _cases(options: Query, model: Model, output: Output) -> Dataset:
+def _cases(options: Query, model: Model, output: Output) -> el.Dataset:
     """Read a table with the states of the model; columns that are no variables are left out."""
     path = locate(options.data or "", ".csv")
     (text,) = read_table(path, options.header, options.separator)
@@ -154,10 +149,10 @@ def _cases(options: Query, model: Model, output: Output) -> Dataset:
 def run_graph(options: Graph, output: Output) -> Answer:
     """Show a structure and its equivalence class, and answer what is asked of it."""
     require_suffix(output.path, (".json", *FIGURES))
-    named = read_graph(options.source)
+    named = el.read_graph(options.source)
     if options.to is not None:
         named = named.as_kind(options.to)
-    names, parents, own = named.names, named.parents, cpdag(named.parents)
+    names, parents, own = named.names, named.parents, el.cpdag(named.parents)
     record = {
         **graph_record(named),
         "class_size": own.size,
@@ -165,13 +160,13 @@ def run_graph(options: Graph, output: Output) -> Answer:
         "v_structures": [[names[v] for v in triple] for triple in sorted(v_structures(parents))],
     }
     if named.kind == "dag":
-        record["covered"] = named_arcs(names, covered_edges(parents))
+        record["covered"] = named_arcs(names, el.covered_edges(parents))
     if options.variable is not None:
         v = named.index(options.variable)
         known = {
             "parents": parents[v],
             "children": children(parents)[v],
-            "markov_blanket": markov_blanket(parents, v),
+            "markov_blanket": el.markov_blanket(parents, v),
         }
         blanket = {key: [names[u] for u in sorted(found)] for key, found in known.items()}
         record["blanket"] = {"variable": options.variable, **blanket}
@@ -185,11 +180,11 @@ def run_graph(options: Graph, output: Output) -> Answer:
             **({} if trail is None else {"active_trail": named_arcs(names, trail)}),
         }
     if options.boundary:
-        size = inclusion_boundary_size(parents)
+        size = el.inclusion_boundary_size(parents)
         record["inclusion_boundary"] = {**size._asdict(), "total": size.total}
     if options.reference is not None:
-        reference = read_graph(options.reference, names)
-        record["comparison"] = vars(compare_structures(named.graph, reference.graph))
+        reference = el.read_graph(options.reference, names)
+        record["comparison"] = vars(el.compare_structures(named.graph, reference.graph))
     is_drawn = output.path is not None and suffix_of(output.path) in FIGURES
     draw = partial(write_figure, structure_drawing(named))
     output.save(record, write=draw if is_drawn else None)

@@ -359,7 +359,6 @@ def test_fit_by_deletion_shows_what_other_estimators_did(wind):
     words = ("fit", wind / "net.bif", wind / "wind.csv", "--method", "d-mar")
     assert run_json(*words)["replaced"] == {"v": {"d-mcar": 4}}
     done = CliRunner().invoke(main, [str(word) for word in words])
-    assert "1 of 2 families have rows that d-mar has no estimate for" in done.stderr
     assert "d-mcar 4" in done.stdout
     assert "--iterations is for --method em" in fails(*words, "--iterations", 3)
 

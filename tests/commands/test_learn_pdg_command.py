@@ -85,13 +85,6 @@ def test_a_network_gives_the_forest(tmp_path):
     assert "no column 'Pollution', which the model needs" in printed
 
 
-def test_a_network_is_learnt_to_start_from(tables):
-    words = ("--network", "learnt", "--method", "direct")
-    plain = run_json("learn-pdg", tables / "full.csv", *words[2:])
-    record = run_json("learn-pdg", tables / "full.csv", *words)
-    assert record["effective_size"] <= plain["effective_size"]
-
-
 def test_an_interrupt_keeps_the_best_so_far(tables, tmp_path, monkeypatch):
     learn = models.learn_by
 

@@ -69,7 +69,7 @@ def test_an_interrupt_or_a_limit_keeps_the_best_so_far(folder, tmp_path, monkeyp
     assert (record["finished"], record["components"]) == (False, 1)
     assert record["status"] == "feasible"
     assert el.read_naive_bayes(file).n_components == 1
-    grow = models.learn_naive_bayes
+    grow = el.learn_naive_bayes
 
     def interrupted(*arguments, on_model, **options):
         def stop(model, row, is_best):
@@ -79,7 +79,7 @@ def test_an_interrupt_or_a_limit_keeps_the_best_so_far(folder, tmp_path, monkeyp
 
         return grow(*arguments, on_model=stop, **options)
 
-    monkeypatch.setattr(models, "learn_naive_bayes", interrupted)
+    monkeypatch.setattr(el, "learn_naive_bayes", interrupted)
     record = tmp_path / "record.json"
     run("learn-nb", *words[:-1], record, status=130)
     assert json.loads(record.read_text())["status"] == "interrupted"
@@ -91,7 +91,7 @@ def test_a_better_model_is_written_at_once(folder, tmp_path, monkeypatch):
         on_model(model, models.ComponentRow(3, 1, 1, -1.0, None, -1.0, 0.0), True)
         raise RuntimeError("killed")
 
-    monkeypatch.setattr(models, "learn_naive_bayes", die)
+    monkeypatch.setattr(el, "learn_naive_bayes", die)
     file = tmp_path / "model.nb.json"
     assert "killed" in fails("learn-nb", folder / "rows.csv", "-o", file, status=1)
     assert el.read_naive_bayes(file).n_components == 3

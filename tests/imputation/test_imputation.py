@@ -380,7 +380,7 @@ class TestCommand:
             taken.append(replace(how, on_event=None, required=(), forbidden=()))
             raise OptionError("stop")
 
-        monkeypatch.setattr("exactlearn.commands.missing_cells.Imputer", stop)
+        monkeypatch.setattr("exactlearn.Imputer", stop)
         assert "stop" in fails("impute", tables / "holes.csv")
         assert taken == [Learning()] == [Imputer().learning]
         how = Learning()
