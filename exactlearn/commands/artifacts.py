@@ -65,8 +65,8 @@ class Artifacts:
     parents: tuple[tuple[int, ...], ...]
     record: Mapping[str, Any]
     data: Dataset | None
-    problem: Callable[[], Problem] | None
-    smoothing: float
+    problem: Callable[[], Problem] | None = None
+    smoothing: float = 0.0
     counts: CountsName | None = None
     fitted: BayesianNetwork | None = None
     drawn: Sequence[Dataset] = ()

@@ -776,7 +776,7 @@ class Convert(CompleteLearning, Clustered):
     groups: ClassVar = {"Score": "candidate_parents"}
 
     source: str = argument("FILE", reads=True)
-    candidate_parents: int | None = option(None, least=1, metavar="K")
+    candidate_parents: int | None = option(None, least=1, metavar="K", excludes=("scoring_time",))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,14 +60,11 @@ def run_simulate(options: Simulate, output: Output) -> Answer:
     """Draw rows, and hide cells of them."""
     path, rng = target(output, tuple(TABLES)), np.random.default_rng(options.seed)
     require_suffix(options.complete, tuple(TABLES), "--complete")
-    model, graph = read_model(options.source), None
-    if options.missingness is not None:
-        graph = el.read_missingness(options.missingness)
-        graph.check(model.names)
+    model = read_model(options.source)
     full = drawn_rows(model, options.rows, rng)
     found = SimulatedMissingness(full, IGNORABLE, {})
-    if graph is not None:
-        found = simulate_graph(full, graph, rng)
+    if options.missingness is not None:
+        found = simulate_graph(full, el.read_missingness(options.missingness), rng)
     elif options.hide is not None:
         parents = model.parents if isinstance(model, el.BayesianNetwork) else None
         found = el.simulate_missingness(full, options.hide, rng, parents)
@@ -91,23 +88,15 @@ def run_convert(options: Convert, output: Output) -> Answer:
     """Write a file in another format."""
     name = options.source
     source = Path(name) if is_large(name) else locate(name, ".bif", ".csv")
-    is_model, has_scores = suffix_of(source) in MODELS, is_score_file(source)
-    scores = (*written_suffixes(SCORES), *PROGRAMS)
-    other = (
-        (*NETWORKS, *GRAPHS, *NAIVE_BAYES, *FIGURES)
-        if is_model
-        else scores
-        if has_scores
-        else (*scores, *TABLES)
-    )
-    path, remarks = target(output, other), list[str]()
-    if is_model:
+    scores, remarks = (*written_suffixes(SCORES), *PROGRAMS), list[str]()
+    if suffix_of(source) in MODELS:
+        path = target(output, (*NETWORKS, *GRAPHS, *NAIVE_BAYES, *FIGURES))
         _write_model(read_model(source), path, output)
-    elif has_scores:
-        problem = el.read_scores(source)
+    elif is_score_file(source):
+        path, problem = target(output, scores), el.read_scores(source)
         el.write_scores(replace(problem, **constraints(options, problem.names)), path)
-    elif suffix_of(path) in TABLES:  # '.parquet' after a table is a table
-        el.write_dataset(load(source, options), path)
+    elif suffix_of(path := target(output, (*scores, *TABLES))) in TABLES:
+        el.write_dataset(load(source, options), path)  # '.parquet' after a table is a table
     else:
         problem = _scored(options, output)
         el.write_scores(problem, path)
@@ -144,11 +133,8 @@ def _scored(options: Convert, output: Output) -> el.Problem:
             data = load_merged(options.source, options, client)
             chosen, _ = with_chosen_ess(data, options, output.note)
             return learning_problem(data, chosen, client)
-        if options.ess == "auto" or options.scoring_time is not None:
-            raise OptionError(
-                "--candidate-parents: rows are counted block by block, without --ess auto and "
-                "--scoring-time; leave them out"
-            )
+        if options.ess == "auto":
+            raise OptionError("--candidate-parents counts block by block: leave out --ess auto")
         blocks = blocks_of(options.source, options).with_states(client)
         names = blocks.variables or ()
         required, forbidden = single_arcs(names, **constraints(options, names))

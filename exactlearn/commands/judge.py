@@ -53,12 +53,7 @@ def run_evaluate(options: Evaluate, output: Output) -> Answer:
         reference = read_model(options.reference).reordered(model)
         found = divergence(reference, model, seed=options.seed)
         record |= {"kl_divergence": found.value, "kl_method": found.method}
-        if np.isinf(found.value):
-            output.note(
-                "The model gives probability zero to rows that the reference allows, so the "
-                "divergence is infinite; smooth its parameters"
-            )
-        elif found.method == "sampled":
+        if found.method == "sampled" and np.isfinite(found.value):
             record["kl_interval"] = found.interval
         if isinstance(model, el.BayesianNetwork) and isinstance(reference, el.BayesianNetwork):
             record |= vars(el.compare_structures(model.parents, reference.parents))
@@ -167,8 +162,7 @@ def _check(chosen: list[str], options: Compare, *, is_repeated: bool) -> None:
             raise OptionError(f"--methods: no method {name!r}{did_you_mean(name, METHODS)}")
     if not is_repeated and (options.class_ or options.reference or options.more):
         raise OptionError(
-            "--class, --reference and several tables go with hidden cells: add '--hide mcar:2', or "
-            "compare on a --network"
+            "--class, --reference, several tables: for hidden cells; add --hide mcar:2"
         )
     if options.reference is not None and options.reference not in chosen:
         known = ", ".join(chosen)

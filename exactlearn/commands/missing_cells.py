@@ -20,7 +20,7 @@ from exactlearn.errors import OptionError
 from exactlearn.formats.models import NETWORKS
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.graphs.dag import named_parents
-from exactlearn.imputation import MODES, Imputed
+from exactlearn.imputation import MODES
 from exactlearn.imputation.imputer import AVERAGING
 from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.missingness_diagnosis import (
@@ -39,10 +39,7 @@ SIGNIFICANCE = 0.05
 PATTERNS = 10
 """Most missingness patterns in the record."""
 
-NOT_TESTABLE = (
-    "Whether cells are missing because of their own value cannot be tested: what the learned graph "
-    "says of it rests on the tree of Chow and Liu that predicts them"
-)
+NOT_TESTABLE = "Whether cells are missing because of their own value cannot be tested"
 
 
 def run_impute(options: Impute, output: Output) -> Answer:
@@ -70,13 +67,25 @@ def run_impute(options: Impute, output: Output) -> Answer:
     if found.values is None and found.status == "interrupted":
         raise KeyboardInterrupt
     if found.values is None:
-        raise OptionError(
-            f"the time limit of {options.time_limit} s came before '{method}' found any values; "
-            "give it more time, or choose another method"
-        )
-    if data.is_complete:
-        output.note(f"{options.source}: no cell is missing, so the table stays as it is")
-    record = _completion(method, data, found) | choice | {"seconds": monotonic() - begun}
+        raise OptionError(f"--time-limit: it came before '{method}' found any values; give more")
+    completion = completion_record(
+        data,
+        found.values.tolist(),
+        losses=found.losses,
+        probabilities=found.probabilities,
+        probability="probability",
+    )
+    record = {
+        "method": method,
+        **({"weights": found.weights} if found.weights else {}),
+        "status": found.status,
+        "score": found.score,
+        "parents": found.parents and named_parents(data.names, found.parents),
+        **({} if found.losses is None else {"loss_of_next_best": LOG_RATIO}),
+        "completion": completion,
+        **choice,
+        "seconds": monotonic() - begun,
+    }
     if output.path is not None:
         tables: Sequence[el.Dataset] = [data.complete(found.values)]
         if method == "multiple":
@@ -86,8 +95,6 @@ def run_impute(options: Impute, output: Output) -> Answer:
             parents=() if network is None else found.parents or (),
             record=record,
             data=tables[0],
-            problem=None,
-            smoothing=0.0,
             fitted=network,
             drawn=tables,
         ).write(output)
@@ -106,26 +113,6 @@ def _check(options: Impute, output: Output) -> None:
         tables = () if method == "multiple" else tuple(TABLES)
         has_network = method in MODES and method not in AVERAGING
         require_suffix(output.path, (*tables, ".json", *(NETWORKS if has_network else ())))
-
-
-def _completion(method: str, data: el.Dataset, found: Imputed) -> dict[str, Any]:
-    assert found.values is not None
-    cells = completion_record(
-        data,
-        found.values.tolist(),
-        losses=found.losses,
-        probabilities=found.probabilities,
-        probability="probability",
-    )
-    return {
-        "method": method,
-        **({"weights": found.weights} if found.weights else {}),
-        "status": found.status,
-        "score": found.score,
-        "parents": found.parents and named_parents(data.names, found.parents),
-        **({} if found.losses is None else {"loss_of_next_best": LOG_RATIO}),
-        "completion": cells,
-    }
 
 
 @ended_by_signal()

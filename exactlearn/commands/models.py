@@ -136,8 +136,9 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
         seed=options.seed,
     )
 
+    judged_by = "log_likelihood" if test is None else "validation_log_likelihood"
+
     def row(size_weight: float, graph: el.DecisionGraph) -> dict[str, Any]:
-        validation = "validation_log_likelihood"
         return {
             "size_weight": size_weight,
             "effective_size": graph.effective_size,
@@ -145,14 +146,14 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
             "nodes": graph.n_nodes,
             "trees": int((graph.forest < 0).sum()),
             "log_likelihood": log_likelihood(graph, data),
-            **({} if test is None else {validation: log_likelihood(graph, test)}),
+            **({} if test is None else {judged_by: log_likelihood(graph, test)}),
         }
 
     def best_of(
         *models: tuple[float, el.DecisionGraph], finished: bool = False
     ) -> tuple[el.DecisionGraph, dict[str, Any]]:
         rows = [row(*model) for model in models]
-        best = max(range(len(rows)), key=lambda k: list(rows[k].values())[-1])
+        best = max(range(len(rows)), key=lambda k: rows[k][judged_by])
         ended = {"seconds": monotonic() - begun, "finished": finished, "models": rows}
         return models[best][1], {"method": options.method, **rows[best], **ended}
 

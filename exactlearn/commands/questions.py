@@ -96,10 +96,10 @@ def _answer_rows(options: Query, targets: list[str] | None, output: Output) -> A
             "log_loss": found.log_loss,
         }
     if impossible.any():
+        place = table.row_place(int(impossible.argmax())).capitalize()
         output.note(
-            f"{table.row_place(int(impossible.argmax())).capitalize()}, one of {impossible.sum()}: "
-            "what is observed has probability zero under the model, so there is no posterior; "
-            "correct the cells, or use a model with smoothed parameters"
+            f"{place}, one of {impossible.sum()}: no posterior, since what is observed has "
+            "probability zero; correct the cells, or smooth the model's parameters"
         )
     record["rows"] = rows = [
         {"row": k, **({} if table.lines is None else {"line": int(table.lines[k])}), key: value}
