@@ -5,9 +5,13 @@ A command is one entry of :data:`COMMANDS`: a class of options (see :mod:`.decla
 so that ``--help`` imports nothing.
 """
 
+import logging
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
+
+LOG = logging.getLogger("exactlearn.commands")
+"""What a command says on standard error, quiet or not."""
 
 
 class Command(NamedTuple):
@@ -21,7 +25,7 @@ class Command(NamedTuple):
         The class of its options, or where it is in this package.
     run
         Does the work, given the options and the output, and returns an
-        :class:`~exactlearn.commands.answer.Answer`; or where it is in this package.
+        :class:`~exactlearn.commands.output.Answer`; or where it is in this package.
     group
         The title in the overview that it stands below.
     """

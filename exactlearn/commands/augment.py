@@ -15,16 +15,17 @@ from exactlearn.augmentation.result import Augmentation
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import posterior_cells
-from exactlearn.commands.answer import Answer, worst
-from exactlearn.commands.artifacts import (
+from exactlearn.commands.declarations import Augment
+from exactlearn.commands.learned import (
     Artifacts,
     Learned,
+    concluded,
     holds_scores,
     require_table_names,
+    run_search,
     writable,
 )
-from exactlearn.commands.declarations import Augment
-from exactlearn.commands.output import Output
+from exactlearn.commands.output import Answer, Output, worst
 from exactlearn.commands.pipeline import (
     arc_constraints,
     directions,
@@ -35,7 +36,6 @@ from exactlearn.commands.pipeline import (
     score_of,
     with_chosen_ess,
 )
-from exactlearn.commands.search import concluded, run_search
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
 from exactlearn.evaluation.metrics import imputation_accuracy

@@ -16,8 +16,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import click
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS
-from exactlearn.commands import body_of, options_of
-from exactlearn.commands.answer import Answer
+from exactlearn.commands import LOG, body_of, options_of
 from exactlearn.commands.declare import (
     EXAMPLES,
     PARAMETERS,
@@ -27,7 +26,7 @@ from exactlearn.commands.declare import (
     about_of,
     group_of,
 )
-from exactlearn.commands.output import LOG, Output
+from exactlearn.commands.output import Answer, Output
 from exactlearn.commands.provenance import Provenance, running
 from exactlearn.errors import ColumnWarning
 

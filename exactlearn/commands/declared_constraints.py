@@ -1,12 +1,12 @@
 """Constraints written with the names of variables, as the command line and run files have them.
 
 An arc is ``A -> B``, an adjacency ``A - B``, tiers are lists of names set apart by commas, and an
-independence is ``A, B | C, D``. A name that holds such a mark itself is found all the same as long
-as one reading only makes sense; in a list it can stand in double quotes.
+independence is ``A, B | C, D``. A mark with a space on each side divides where names hold the mark
+themselves; in a list, a name with a comma stands in double quotes.
 """
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -50,12 +50,15 @@ def declared_constraints(search: Selection, names: Sequence[str]) -> tuple[Const
         (RequiredAncestor, "->", search.required_ancestors),
         (ForbiddenAncestor, "->", search.forbidden_ancestors),
     ):
-        found += [kind(*pair(entry, mark, _TOLD[mark], names)) for entry in entries]
+        found += [kind(*pair(entry, mark, names)) for entry in entries]
     if search.tiers:
-        groups = tuple(listed(tier, f"tier {tier!r}", names) for tier in search.tiers)
-        _refuse_twice(groups, names)
+        groups = tuple(_listed(tier, f"tier {tier!r}", names) for tier in search.tiers)
+        members = [v for group in groups for v in group]
+        if twice := [names[v] for v in members if members.count(v) > 1]:
+            raise OptionError(f"tiers: {twice[0]!r} stands in them twice; give each name once")
         found.append(Tiers(groups))
-    found += _limits(search.max_parents_of, names)
+    for name, most in search.max_parents_of.items():
+        found.append(MaxParents(_index(name, "max_parents_of", names), most))
     found += [independence(entry, names) for entry in search.independent]
     if search.min_arcs is not None:
         found.append(ArcTotal(least=search.min_arcs))
@@ -77,7 +80,7 @@ def arcs(entries: Sequence[str], names: Sequence[str]) -> tuple[Pair, ...]:
     >>> arcs(["b -> a"], ["a", "b"])
     ((1, 0),)
     """
-    return tuple(pair(entry, "->", "arc", names) for entry in entries)
+    return tuple(pair(entry, "->", names) for entry in entries)
 
 
 def with_file(search: Selection, names: Sequence[str]) -> Selection:
@@ -97,13 +100,14 @@ def with_file(search: Selection, names: Sequence[str]) -> Selection:
     more: dict[str, Any] = {}
     for one in fields(Constrained):
         own, other = getattr(search, one.name), getattr(found, one.name)
-        if own in (None, (), {}) or other in (None, (), {}):
-            more[one.name] = other if own in (None, (), {}) else own
-        elif isinstance(own, tuple) and one.name != "tiers":
+        is_list = isinstance(own, tuple) and one.name != "tiers"
+        if is_list:
             more[one.name] = tuple(dict.fromkeys((*own, *other)))
+        elif own in (None, (), {}) or other in (None, (), {}, own):
+            more[one.name] = other if own in (None, (), {}) else own
         elif isinstance(own, dict) and all(own.get(k, v) == v for k, v in other.items()):
             more[one.name] = {**other, **own}
-        elif own != other:
+        else:
             raise OptionError(
                 f"{path}: key '{one.name}' has {other!r}, and the options have {own!r}; leave one "
                 "of them out"
@@ -129,8 +133,8 @@ def _from_file(table: Mapping[str, Any], names: Sequence[str]) -> Constrained:
     return found
 
 
-def pair(entry: str, mark: str, what: str, names: Sequence[str]) -> Pair:
-    """Return two variables written with a mark between them; names may hold the mark themselves.
+def pair(entry: str, mark: str, names: Sequence[str]) -> Pair:
+    """Return two variables written with a mark between them.
 
     Raises
     ------
@@ -139,34 +143,19 @@ def pair(entry: str, mark: str, what: str, names: Sequence[str]) -> Pair:
 
     Examples
     --------
-    >>> pair("x-ray - age", "-", "adjacency", ["age", "x-ray"])
+    >>> pair("x-ray - age", "-", ["age", "x-ray"])
     (1, 0)
     """
-    known = list(names)
-    _refuse_marks(entry, mark, f"{what} {entry[:40]!r}", names)
-    pieces = entry.split(mark)
-    ends = [
-        (mark.join(pieces[:k]).strip(), mark.join(pieces[k:]).strip())
-        for k in range(1, len(pieces))
-    ]
-    for a, b in ends:
-        if a in known and b in known:
-            if a == b:
-                raise OptionError(f"{what} {entry!r}: expected two different variables")
-            return Index(known.index(a)), Index(known.index(b))
-    if not ends:
+    ends = _split(entry, mark)
+    if len(ends) != 2:
         raise OptionError(
-            f"{what} {entry!r}: expected 'A {mark} B' with the names of two variables"
+            f"{entry[:40]!r}: expected 'A {mark} B' with the names of two variables, and spaces "
+            f"around '{mark}' where names hold it"
         )
-    unknown = next(name for name in ends[0] if name not in known)
-    raise OptionError(f"{what} {entry!r}: no variable {unknown!r}{did_you_mean(unknown, known)}")
-
-
-_TOLD = {"-": "adjacency", "->": "ancestor"}
-
-
-def _limits(table: Mapping[str, int], names: Sequence[str]) -> list[Constraint]:
-    return [MaxParents(_index(name, "max_parents_of", names), most) for name, most in table.items()]
+    first, second = (_index(end, repr(entry[:40]), names) for end in ends)
+    if first == second:
+        raise OptionError(f"{entry!r}: expected two different variables")
+    return first, second
 
 
 def independence(entry: str, names: Sequence[str]) -> Independence:
@@ -177,67 +166,32 @@ def independence(entry: str, names: Sequence[str]) -> Independence:
     OptionError
         When the entry is of another form, names no variable, or one twice.
     """
-    what = f"independence {entry!r}"
-    if entry in names or "," not in entry:
+    what, parts = f"independence {entry[:40]!r}", _split(entry, "|")
+    sides = _listed(parts[0], what, names)
+    if len(sides) != 2 or len(parts) > 2:
         raise OptionError(f"{what}: expected 'A, B | C, D' for A independent of B given C and D")
-    _refuse_marks(entry, "|", f"independence {entry[:40]!r}", names)
-    known = list(names)
-    pieces = entry.split("|")
-    for k in range(1, len(pieces) + 1):
-        sides, given = _fields("|".join(pieces[:k])), _fields("|".join(pieces[k:]))
-        if len(sides) == 2 and all(name in known for name in (*sides, *given)):
-            if len({*sides, *given}) < 2 + len(given):
-                raise OptionError(f"{what}: expected each variable once")
-            one, other, *rest = (_index(name, what, names) for name in (*sides, *given))
-            return Independence(frozenset({one}), frozenset({other}), frozenset(rest))
-    sides = _fields(pieces[0])
-    if len(sides) != 2:
-        raise OptionError(f"{what}: expected two variables before '|', found {len(sides)}")
-    for name in (*sides, *_fields("|".join(pieces[1:]))):
-        _index(name, what, names)
-    raise OptionError(f"{what}: expected 'A, B | C, D'")
+    given = _listed(parts[1], what, names) if len(parts) == 2 else ()
+    if len({*sides, *given}) < 2 + len(given):
+        raise OptionError(f"{what}: expected each variable once")
+    return Independence(frozenset(sides[:1]), frozenset(sides[1:]), frozenset(given))
 
 
-def listed(entry: str, what: str, names: Sequence[str]) -> tuple[int, ...]:
-    """Return the variables that a list names; each may stand in double quotes.
+def _split(entry: str, mark: str) -> list[str]:
+    """Return the parts of an entry; a mark with spaces divides it, if there is one."""
+    spaced = f" {mark} "
+    return [part.strip() for part in entry.split(spaced if spaced in entry else mark)]
 
-    Raises
-    ------
-    OptionError
-        When it names no variable.
-    """
+
+def _listed(entry: str, what: str, names: Sequence[str]) -> tuple[int, ...]:
+    """Return the variables that a list names; each may stand in double quotes."""
     if entry.strip() in names:
-        return (_index(entry.strip(), what, names),)
-    return tuple(_index(name, what, names) for name in _fields(entry))
-
-
-def _fields(entry: str) -> list[str]:
-    """Return the names of a list, of which each may stand in double quotes."""
-    if not entry.strip():
-        return []
-    try:
-        return [name.strip() for name in next(csv.reader([entry], skipinitialspace=True))]
-    except csv.Error as error:
-        raise OptionError(f"{entry[:40]!r}...: expected a list of names ({error})") from None
-
-
-def _refuse_marks(entry: str, mark: str, what: str, names: Sequence[str]) -> None:
-    """Refuse an entry with more marks than its own and those that the names can hold."""
-    held = sum(name.count(mark) for name in names)
-    if entry.count(mark) > 1 + 2 * held:
-        raise OptionError(f"{what}: expected one {mark!r}, found {entry.count(mark)}")
+        return (_index(entry, what, names),)
+    parts = next(csv.reader([entry], skipinitialspace=True), [])
+    return tuple(_index(name, what, names) for name in parts)
 
 
 def _index(name: str, what: str, names: Sequence[str]) -> int:
-    if name not in names:
-        raise OptionError(f"{what}: no variable {name!r}{did_you_mean(name, names)}")
-    return Index(list(names).index(name))
-
-
-def _refuse_twice(groups: Iterable[Sequence[int]], names: Sequence[str]) -> None:
-    seen: set[int] = set()
-    for group in groups:
-        for v in group:
-            if v in seen:
-                raise OptionError(f"tiers: {names[v]!r} stands in them twice; give each name once")
-            seen.add(v)
+    known = list(names)
+    if name.strip() not in known:
+        raise OptionError(f"{what}: no variable {name.strip()!r}{did_you_mean(name, known)}")
+    return Index(known.index(name.strip()))

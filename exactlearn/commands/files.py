@@ -15,10 +15,9 @@ import exactlearn as el
 from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn._runtime.files import read_text, suffix_of
-from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Convert, Instances, Simulate, Verify
 from exactlearn.commands.large_tables import blocks_of, is_large, load_merged
-from exactlearn.commands.output import Output, require_suffix
+from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.pipeline import (
     constraints,
     learning_problem,

@@ -16,10 +16,9 @@ from exactlearn.bayesnet.deletion import DeletionMethod
 from exactlearn.bayesnet.em import network_of
 from exactlearn.bayesnet.indicators import without_indicators
 from exactlearn.bayesnet.row_completion import log_likelihood_cells
-from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Fit
 from exactlearn.commands.large_tables import load_merged, rows_for
-from exactlearn.commands.output import Output, require_suffix
+from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.errors import DataError, OptionError, TooLargeError

@@ -10,10 +10,9 @@ import numpy as np
 
 import exactlearn as el
 from exactlearn._runtime.control import SearchControl, ended_by_signal
-from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare, Evaluate
 from exactlearn.commands.large_tables import rows_for
-from exactlearn.commands.output import Output, require_suffix
+from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.pipeline import learning, load, load_truth, with_chosen_ess
 from exactlearn.errors import DataError, OptionError, did_you_mean
 from exactlearn.evaluation.imputation_study import (

@@ -10,10 +10,9 @@ import numpy as np
 import exactlearn as el
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn._runtime.files import suffix_of
-from exactlearn.commands.answer import Answer
-from exactlearn.commands.artifacts import Artifacts, require_table_names
 from exactlearn.commands.declarations import Impute, Missingness
-from exactlearn.commands.output import Output, is_folder, require_suffix
+from exactlearn.commands.learned import Artifacts, require_table_names
+from exactlearn.commands.output import Answer, Output, is_folder, require_suffix
 from exactlearn.commands.pipeline import learning, load, load_for, with_chosen_ess
 from exactlearn.data.missingness_patterns import missingness_patterns
 from exactlearn.errors import OptionError

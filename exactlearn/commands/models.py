@@ -15,10 +15,9 @@ import exactlearn as el
 from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.component_growth import ComponentRow
-from exactlearn.commands.answer import Answer
-from exactlearn.commands.artifacts import write_learned
 from exactlearn.commands.declarations import Compile, LearnNb, LearnPdg
-from exactlearn.commands.output import Output, require_suffix
+from exactlearn.commands.learned import write_learned
+from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.pipeline import load, load_for
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.errors import OptionError

@@ -1,7 +1,6 @@
 """Where an answer goes: one JSON object or its description on standard output, notes beside it."""
 
 import json
-import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,16 +11,59 @@ import click
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn._runtime.files import atomic_write, suffix_of
-from exactlearn.commands.answer import Answer
+from exactlearn.commands import LOG
 from exactlearn.commands.declare import Declared, option
 from exactlearn.commands.provenance import signed
-from exactlearn.errors import OptionError
+from exactlearn.errors import ExitStatus, OptionError
 
 if TYPE_CHECKING:
     from exactlearn.commands.progress import ProgressDisplay
 
-LOG = logging.getLogger("exactlearn.commands")
-"""What a command says on standard error, quiet or not."""
+ENDS = {
+    "feasible": ExitStatus.LIMITED,
+    "infeasible": ExitStatus.INFEASIBLE,
+    "interrupted": ExitStatus.INTERRUPTED,
+    "failed": ExitStatus.FAILED,
+}
+"""Exit statuses by the status of a search; 0 for all others."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The answer of a command, which prints nothing and does not exit by itself.
+
+    Parameters
+    ----------
+    record
+        What ``--json`` prints; empty where there is nothing to print.
+    shown
+        What is described to people in place of the record: a part of it, or a text.
+    status
+        How the search ended.
+    remarks
+        Lines for standard error, after the answer.
+    exit_status
+        In place of the one that follows from the status.
+    failure
+        An error to report once the answer is printed, such as of a file that was not written.
+    """
+
+    record: Mapping[str, Any]
+    shown: Mapping[str, Any] | str | None = None
+    status: str = "done"
+    remarks: Sequence[str] = ()
+    exit_status: int = -1
+    failure: Exception | None = None
+
+    def __post_init__(self) -> None:
+        """Let the exit status follow from the status unless it is given."""
+        if self.exit_status < 0:
+            object.__setattr__(self, "exit_status", ENDS.get(self.status, ExitStatus.DONE))
+
+
+def worst(*statuses: str) -> str:
+    """Return the status of several searches together: interrupted, feasible or else the first."""
+    return next((end for end in ("interrupted", "feasible") if end in statuses), statuses[0])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn._runtime.control import HEAD, Event
-from exactlearn.commands.output import LOG
+from exactlearn.commands import LOG
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.reporting.description import number, percent
 

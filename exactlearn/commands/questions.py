@@ -11,10 +11,9 @@ import numpy as np
 import exactlearn as el
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn._runtime.files import atomic_write, suffix_of
-from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Graph, Query
 from exactlearn.commands.declared_constraints import independence
-from exactlearn.commands.output import Output, require_suffix
+from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.pipeline import load
 from exactlearn.data.dataset import unknown_columns
 from exactlearn.errors import OptionError

@@ -10,9 +10,8 @@ from typing import Any
 from exactlearn import __version__
 from exactlearn._runtime.json_file import read_json, strict
 from exactlearn.commands import COMMANDS, body_of, options_of, provenance
-from exactlearn.commands.answer import Answer
 from exactlearn.commands.declare import About, Declared
-from exactlearn.commands.output import Output
+from exactlearn.commands.output import Answer, Output
 from exactlearn.commands.steps import moved
 from exactlearn.errors import ExitStatus, FormatError, OptionError
 from exactlearn.formats.run_file import from_table

@@ -11,9 +11,8 @@ from exactlearn._runtime.arguments import refusal
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn._runtime.json_file import read_json
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Report
-from exactlearn.commands.output import Output, require_suffix
+from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.pipeline import load
 from exactlearn.commands.provenance import files_read, record_in, sha256
 from exactlearn.commands.repeat import made_with

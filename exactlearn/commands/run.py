@@ -21,10 +21,9 @@ from exactlearn import __version__
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands import body_of, declarations, options_of, provenance, repeat
-from exactlearn.commands.answer import Answer
-from exactlearn.commands.artifacts import write_drawing
 from exactlearn.commands.declare import About
-from exactlearn.commands.output import Output, write_json
+from exactlearn.commands.learned import write_drawing
+from exactlearn.commands.output import Answer, Output, write_json
 from exactlearn.commands.pipeline import load
 from exactlearn.commands.report import write_page
 from exactlearn.commands.steps import (

@@ -9,11 +9,10 @@ from typing import Any
 from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.files import read_text, suffix_of
-from exactlearn.commands.answer import Answer, worst
-from exactlearn.commands.artifacts import Artifacts, Learned, writable
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.large_tables import load_merged, place
-from exactlearn.commands.output import Output, require_parent
+from exactlearn.commands.learned import Artifacts, Learned, concluded, run_search, writable
+from exactlearn.commands.output import Answer, Output, require_parent, worst
 from exactlearn.commands.pipeline import (
     constraints,
     directions,
@@ -21,7 +20,6 @@ from exactlearn.commands.pipeline import (
     search_equivalence_classes,
     with_chosen_ess,
 )
-from exactlearn.commands.search import concluded, run_search
 from exactlearn.commands.sections import CLASS_SEARCHES
 from exactlearn.commands.several import bootstrap_record, classes_record, networks_record
 from exactlearn.data.dataset import Dataset

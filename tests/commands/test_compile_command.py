@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from exactlearn.__main__ import main
 from exactlearn.commands import models as command
-from exactlearn.commands.artifacts import write_learned
+from exactlearn.commands.learned import write_learned
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.pdg_json import read_pdg
 from exactlearn.instances import locate

@@ -66,7 +66,7 @@ def test_options_add_to_the_file(tmp_path):
         ('tiers = ["a", "b"]', {"tiers": ("b", "a")}, "key 'tiers'"),
         ("max_parents_of.d = 2", {"max_parents_of": {"d": 1}}, "key 'max_parents_of'"),
         ('requird = ["a->b"]', {}, "unknown key 'requird'; did you mean 'required'?"),
-        ('required = ["a->e"]', {}, "key 'required': arc 'a->e': no variable 'e'"),
+        ('required = ["a->e"]', {}, "key 'required': 'a->e': no variable 'e'"),
         ('independent = ["a"]', {}, "key 'independent': independence 'a'"),
         ("max_arcs = -1", {}, "max_arcs: expected at least 0"),
         ('required = "a->b"', {}, "key 'required': expected a list"),

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pytest
 
 from exactlearn.commands import COMMANDS, Command, options_of
-from exactlearn.commands.answer import Answer
 from exactlearn.commands.declarations import Impute
 from exactlearn.commands.declare import Declared, argument, option
+from exactlearn.commands.output import Answer
 from exactlearn.commands.steps import NO_STEPS, checked, declared, is_step, pipeline, read_runs
 from exactlearn.commands.steps import steps as declared_steps
 from exactlearn.errors import OptionError

@@ -1,20 +1,22 @@
-"""What learning commands write: one selection of parent sets in the format of a file's suffix."""
+"""A search of parent sets: its incumbents and its answer, in the format of a file's suffix."""
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from exactlearn._runtime.control import Event, OnEvent
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import CountsName
-from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
+from exactlearn.commands.output import Answer, Output, is_folder, require_suffix, write_json
+from exactlearn.commands.progress import Checkpoint, ProgressDisplay
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.errors import ExactlearnError, InfeasibleError, OptionError, TooLargeError
 from exactlearn.formats import written_suffixes
 from exactlearn.formats.models import FORMATS as MODELS
 from exactlearn.formats.models import NETWORKS, write_model
@@ -25,6 +27,7 @@ from exactlearn.formats.table import require_names, write_dataset
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import as_graph
 from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, network_drawing
+from exactlearn.reporting.records import learning_record
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
 from exactlearn.solvers import Problem
 from exactlearn.solvers.result import Result
@@ -188,3 +191,107 @@ def write_trace(result: Learned, folder: Path) -> None:
     rows = [("seconds", "score", "bound"), *result.trace]
     csv.writer(text, lineterminator="\n").writerows(rows)
     atomic_write(folder / "trace.csv", text.getvalue())
+
+
+L = TypeVar("L", bound=Learned)
+
+
+def run_search(
+    output: Output,
+    display: ProgressDisplay,
+    learn: Callable[[OnEvent], L],
+    artifacts: Callable[[Learned], Artifacts],
+) -> L:
+    """Learn while showing the progress and writing each incumbent.
+
+    Parameters
+    ----------
+    output, display
+        Where to.
+    learn
+        Learns, and reports events.
+    artifacts
+        What is written of a selection.
+    """
+    checkpoint, path = Checkpoint(display.warn), output.path
+
+    def on_event(event: Event) -> None:
+        if path is not None and event.parents is not None:
+            found = _so_far(event)
+            checkpoint.keep(event.score, lambda: artifacts(found).write_incumbent(path))
+        display(event)
+
+    return learn(on_event)
+
+
+def concluded(
+    output: Output,
+    names: Sequence[str],
+    learned: Learned,
+    artifacts: Callable[[Learned], Artifacts],
+    *,
+    also: Sequence[Callable[[], None]] = (),
+    ended: str | None = None,
+) -> Answer:
+    """Write what was learned; return the answer, also where something could not be written.
+
+    Parameters
+    ----------
+    output
+        Where to.
+    names
+        Variable names.
+    learned
+        The answer.
+    artifacts
+        What is written of it.
+    also
+        Further files to write.
+    ended
+        How the whole command ended, where that is more than the one answer.
+
+    Raises
+    ------
+    InfeasibleError
+        When no network satisfies the constraints.
+    """
+    if learned.status == "infeasible":
+        raise InfeasibleError(learned.message)
+    record, writing, folder = learning_record(names, learned), list(also), output.folder
+    if folder is not None:
+        writing.append(lambda: write_trace(learned, folder))
+    if learned.parents is None:
+        output.note("No network was found.")
+    else:
+        found = artifacts(learned)
+        record = dict(found.record)
+        if output.path is not None:
+            writing.append(lambda: found.write(output))
+    failures: list[Exception] = []
+    for write in writing:
+        try:
+            write()
+        except (ExactlearnError, OSError) as error:
+            failures.append(error)
+    is_proven = learned.status in ("optimal", "t-local")
+    is_told = learned.message and (output.verbose or not is_proven)
+    return Answer(
+        record=record,
+        status=ended or learned.status,
+        remarks=[learned.message] if is_told else [],
+        failure=failures[0] if failures else None,
+    )
+
+
+def _so_far(event: Event) -> Result:
+    """Return an event as the result it would be if the search ended now."""
+    return Result(
+        parents=event.parents,
+        score=event.score,
+        bound=event.bound,
+        status="feasible",
+        solver="",
+        seconds=event.seconds,
+        nodes=event.nodes,
+        values=event.values,
+    )
