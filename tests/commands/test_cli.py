@@ -198,11 +198,6 @@ class TestAugment:
         assert problem.n_variables > 5
 
 
-def test_compare_refuses_what_does_not_exist(tables):
-    printed = fails("compare", tables / "holes.csv", "--methods", "exact,structural")
-    assert "no method 'structural'; did you mean 'structural-em'" in printed
-
-
 def test_fit_complete_and_em(tables, tmp_path):
     complete = run_json("fit", "cancer", tables / "full.csv", "-o", tmp_path / "net.bif")
     assert list(complete) == ["log_likelihood", "iterations", "seconds"]
@@ -266,12 +261,6 @@ def test_fit_complete_counts_each_family_in_the_rows_that_observe_it(tmp_path):
     assert run_json(*words, "--smoothing", 0)["log_likelihood"] == pytest.approx(
         np.log([3 / 5 * 2 / 3, 3 / 5 / 3, 1 / 5, 1 / 5, 3 / 5 * 2 / 3]).sum()
     )
-
-
-def test_fit_chooses_the_smoothing_of_a_graph(tables, tmp_path):
-    run("compile", "cancer", "-o", tmp_path / "model.pdg.json")
-    found = run_json("fit", tmp_path / "model.pdg.json", tables / "holes.csv")
-    assert found["smoothing"] >= 0.01
 
 
 @pytest.fixture
@@ -382,15 +371,6 @@ def test_fit_by_deletion_leaves_a_costly_log_likelihood_out(wind, monkeypatch):
     assert run_json(*words)["log_likelihood"] is None
 
 
-@pytest.mark.parametrize("method", ["complete", "d-mcar", "f-mar", "em"])
-def test_fit_refuses_rows_without_weight(tmp_path, method):
-    (tmp_path / "t.csv").write_text(
-        "Pollution,Smoker,Cancer,Xray,Dyspnoea,w\nlow,True,False,negative,False,0\n"
-    )
-    words = ("fit", "cancer", tmp_path / "t.csv", "--weights", "w", "--method", method)
-    assert "no rows of positive weight" in fails(*words)
-
-
 @pytest.mark.parametrize("kind", ["bif", "pdg.json"])
 def test_an_interrupt_of_em_keeps_its_last_parameters(tables, tmp_path, monkeypatch, kind):
     def stop_at_the_second(display, state):
@@ -498,42 +478,6 @@ def test_compile_and_query(tmp_path):
         assert answer["posterior"]["lung"]["yes"] == pytest.approx(0.1)
         assert answer["probability_of_evidence"] == pytest.approx(0.5)
     assert list(answers[0]["posterior"]) == ["lung"]
-
-
-@pytest.mark.parametrize(
-    ("words", "printed"),
-    [
-        (("query", "asia", "-e", "smoke=maybe"), "no state 'maybe'"),
-        (("query", "asia", "-e", "smoek=yes"), "did you mean 'smoke'"),
-        (("query", "asia", "-e", "smoke"), "expected NAME=VALUE"),
-        (("query", "asia", "-e", "smoke=yes", "-e", "smoke=no"), "give it once"),
-        (("query", "aisa"), "did you mean 'asia'"),
-        (("query", "missing/net.bif"), "missing/net.bif: no such file"),
-        (("compile", "asia", "-o", "x.bif"), "expected a file name ending in .pdg.json"),
-        (("simulate", "asia"), "expected the file to write"),
-        (("simulate", "asia", "--hide", "mcr:2", "-o", "x.csv"), "mcar"),
-        (
-            ("simulate", "asia", "--missingness", "lung <- lun", "-o", "x.csv"),
-            "'lun' is no variable of the table; did you mean 'lung'?",
-        ),
-        (
-            ("simulate", "asia", "--hide", "mcar:1", "--missingness", "lung <-", "-o", "x.csv"),
-            "exclude each other",
-        ),
-        (("convert", "asia"), "expected the file to write"),
-        (("convert", "asia", "-o", "x.jkl"), "expected a file name ending in .bif"),
-        (("instances", "aisa"), "did you mean 'asia'"),
-        (("solve", "nothing.csv"), "no such file here, and no bundled .csv instance"),
-        (("solve", str(ROOT)), "a folder without .parquet files"),
-        (("compile", "asia", "-o", "no/where/x.json"), "there is no folder no/where"),
-        (("compare",), "either a table or --network"),
-        (("run", "aisa"), "did you mean 'asia'"),
-    ],
-)
-def test_mistakes_are_reported_in_one_line(words, printed):
-    message = fails(*words)
-    assert printed in message
-    assert message.count("\n") == 1
 
 
 def test_debug_shows_the_traceback():

@@ -13,7 +13,7 @@ from exactlearn.evaluation.metrics import LEAST_PROBABILITY, JudgedCells
 from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.methods import METHODS, Method
-from tests.command_line import fails, run, run_json
+from tests.command_line import run, run_json
 from tests.interrupts import press_ctrl_c
 
 CANCER = (
@@ -65,22 +65,6 @@ def test_one_class_is_hidden(full, tmp_path):
     words = ("compare", full, "--hide", "mcar:10", "--class", "Smoker", "--repeat", 2)
     (row,) = run_json(*words, "--methods", "mode", "-o", tmp_path / "rows.json")["rows"]
     assert row["cells"] == 20
-
-
-@pytest.mark.parametrize(
-    ("words", "printed"),
-    [
-        (("--class", "Smoke"), "did you mean 'Smoker'"),
-        (("--reference", "exact", "--methods", "mode"), "a compared method, mode"),
-        (("--class", "Pollution", "--hide", "mar:0.2"), "hides no such cell"),
-    ],
-)
-def test_mistakes_are_reported(words, printed):
-    assert printed in fails(*CANCER[:5], "--repeat", 1, *words)
-
-
-def test_tests_need_several_tables():
-    assert "add --hide mcar:2" in fails("compare", "cancer-mcar", "--reference", "mode")
 
 
 def test_every_method_is_reported_in_the_help():

@@ -55,26 +55,9 @@ def test_a_time_limit_and_a_root():
     assert record["effective_size"] >= 40
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--merge-budget", "-1"), "-1.0 is not in the range"),
-        (("--max-size", "0"), "0 is not in the range"),
-    ],
-)
-def test_wrong_options(arguments, message):
-    assert message in fails("compile", "asia", *arguments)
-
-
 def test_the_logical_relations_need_no_more_than_the_thesis_shows():
     """THESIS, Table 4.3, has an effective size of 46."""
     assert run_json("compile", "logic1")["effective_size"] <= 46
-
-
-def test_what_is_too_large_is_refused_with_sizes():
-    printed = fails("compile", "asia", "--max-size", "20")
-    assert "more than 20 cells" in printed
-    assert "query the network itself" in printed
 
 
 def test_the_first_graph_is_written_before_the_search_for_smaller_ones(tmp_path, monkeypatch):

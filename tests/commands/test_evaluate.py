@@ -152,23 +152,6 @@ def test_fresh_rows_are_as_likely_as_the_network_says(tmp_path):
     )
 
 
-def test_mistakes_are_refused(folder, tmp_path):
-    model = folder / "true.bif"
-    assert "expected DATA.csv" in fails("evaluate", model)
-    assert "expected DATA.csv" in fails("evaluate", model, "--reference", model, "--class", "a")
-    assert "no column has that name" in fails("evaluate", model, "asia-mnar")
-    assert "only one has 'asia' (11 such" in fails("evaluate", model, "--reference", "asia")
-    assert "no file" in fails("evaluate", model, folder / "none.csv").replace("such ", "")
-    table = tmp_path / "t.csv"
-    table.write_text("a,b,c\nn,n,x\n")
-    assert "'x'" in fails("evaluate", model, table)
-    table.write_text("a,b,c,w\nn,n,l,0\n")
-    assert "positive weight" in fails("evaluate", model, table, "--weights", "w")
-    states = (("n", "y"), ("n", "y"), ("l", "m", "x"))
-    write_model(BayesianNetwork(TRUE.names, states, TRUE.parents, TRUE.tables), tmp_path / "x.bif")
-    assert "'c' has l, m, x in one" in fails("evaluate", model, "--reference", tmp_path / "x.bif")
-
-
 def test_a_step_takes_the_held_out_rows(tmp_path):
     network, rng = read_model(locate("cancer", ".bif")), np.random.default_rng(0)
     write_dataset(network.sample(300, rng), tmp_path / "train.csv")

@@ -12,7 +12,7 @@ from exactlearn.graphs.equivalence import cpdag, v_structures
 from exactlearn.graphs.inclusion_boundary import inclusion_boundary
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.instances import locate
-from tests.command_line import fails, run, run_json
+from tests.command_line import run, run_json
 
 ASIA = read_network(locate("asia", ".bif"))
 SPECIAL = NamedGraph.of(("x, y", "a -> b", 'c "d"'), [(), (0,), (1,)])
@@ -128,19 +128,3 @@ def test_a_graph_without_arcs_has_its_facts(tmp_path) -> None:
     assert "class size" in run("graph", tmp_path / "g.json", "--boundary")
     found = run_json("graph", tmp_path / "g.json", "--reference", tmp_path / "g.json")
     assert found["comparison"]["arc_f1"] is None
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("asia", "-o", "x.bif"), "--output x.bif: expected a file name ending in .json, .svg"),
-        (("asia", "--variable", "lunk"), "no variable 'lunk'; did you mean 'lung'?"),
-        (("asia", "--independent", "lung|smoke"), "expected 'A, B | C, D'"),
-        (("asia", "--reference", "cancer"), "cancer: 'Pollution' is no variable"),
-        (("asia-mnar",), "no bundled .bif instance of that name"),
-        (("none.json",), "none.json: no such file"),
-        (("asia", "--to", "tree"), "'tree' is not one of 'dag', 'pattern', 'cpdag'"),
-    ],
-)
-def test_mistakes_are_refused(words, message) -> None:
-    assert message in " ".join(fails("graph", *words).split())

@@ -17,7 +17,7 @@ from exactlearn.imputation.missingness_diagnosis import (
     recommendation,
 )
 from exactlearn.imputation.missingness_tests import indicator_tests
-from tests.command_line import fails, run, run_json
+from tests.command_line import run, run_json
 
 GRAPH = "lung <- smoke; dysp <- bronc, smoke; xray <-"
 
@@ -79,14 +79,6 @@ def test_complete_tables_have_nothing_to_diagnose(tmp_path):
     assert record["recommendation"]["method"] == "complete"
     assert record["tests"] == []
     assert "no cell is missing" in run("missingness", tmp_path / "full.csv")
-
-
-def test_mistakes_are_refused(incomplete, tmp_path):
-    unknown = GRAPH.replace("bronc", "bronch")
-    assert "'bronch' is no variable" in fails("missingness", incomplete, "--missingness", unknown)
-    lacking = fails("missingness", incomplete, "--missingness", "lung <-")
-    assert "the missingness graph says that this variable has none" in lacking
-    assert "ending in .json" in fails("missingness", incomplete, "-o", tmp_path / "a.csv")
 
 
 def table(graph, rows=2000, complete=0.5, names=("a", "b", "c", "d")):

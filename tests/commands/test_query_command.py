@@ -73,29 +73,6 @@ def test_rows_without_posterior_are_reported(table, tmp_path, asked):
     assert "Row 3 (line 4), one of 1" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "printed"),
-    [
-        (("--class", "X0"), "--class is for --data"),
-        (("--data", "none.csv"), "no such file"),
-        (("--soft", "X0=0"), "expected STATE:WEIGHT"),
-        (("--soft", "X0=9:1"), "'X0' has no state '9'"),
-        (("--soft", "X0=0:1", "-e", "X0=0"), "has hard evidence, too"),
-        (("--soft", "X0=0:0"), "probability zero"),
-    ],
-)
-def test_mistakes_are_reported_in_one_line(model, words, printed):
-    message = fails("query", model, *words)
-    assert printed in message
-    assert message.count("\n") == 1
-
-
-def test_rows_and_single_evidence_exclude_each_other(model, table):
-    words = ("query", model, "--data", table)
-    assert "--data and --evidence exclude each other" in fails(*words, "-e", "X0=0")
-    assert "--target and --class exclude" in fails(*words, "--class", "X0", "-t", "X0")
-
-
 @pytest.fixture(scope="module")
 def binned(tmp_path_factory):
     """A model whose states are bins, and the raw numbers behind them."""
@@ -124,7 +101,6 @@ def test_a_number_stands_for_the_bin_that_holds_it(binned):
     quoted = f'a={bins[0]}:0.5,"{bins[1]}:1"'
     assert soft == run_json("query", model, "--soft", quoted, "-t", "b")
     assert "the same state" in fails("query", model, "--soft", "a=-99:0.5,-98:1")
-    assert "no variable" in fails("query", model, "-e", "d=1")
     assert "no state 'high'" in fails("query", model, "-e", "a=high")
 
 

@@ -1,0 +1,122 @@
+"""What commands on models and data refuse: command lines, each with a keyword of its error."""
+
+import shlex
+
+import pytest
+
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.formats.models import read_network, write_model
+from tests.command_line import ROOT, fails, run
+
+QUERY = "query asia"
+ROWS = "query asia --data asia-mnar"
+PATHS = "query aisa", "run aisa", "instances aisa"
+
+REFUSED = [
+    *((words, "did you mean 'asia'") for words in PATHS),
+    ("query missing/net.bif", "missing/net.bif: no such file"),
+    (f"{QUERY} -e smoke=maybe", "no state 'maybe'"),
+    (f"{QUERY} -e smoek=yes", "did you mean 'smoke'"),
+    (f"{QUERY} -e smoke", "expected NAME=VALUE"),
+    (f"{QUERY} -e smoke=yes -e smoke=no", "give it once"),
+    (f"{QUERY} --class lung", "--class is for --data"),
+    (f"{QUERY} --data none.csv", "no such file"),
+    (f"{QUERY} --data cancer-mcar", "are no variables of the model"),
+    (f"{ROWS} -e smoke=yes", "--data and --evidence exclude each other"),
+    (f"{ROWS} --class lung -t lung", "--target and --class exclude each other"),
+    (f"{QUERY} --soft smoke=0", "expected STATE:WEIGHT"),
+    (f"{QUERY} --soft smoke=maybe:1", "'smoke' has no state 'maybe'"),
+    (f"{QUERY} --soft smoke=yes:1 -e smoke=yes", "has hard evidence, too"),
+    (f"{QUERY} --soft smoke=yes:0", "probability zero"),
+    ("graph asia -o x.bif", "--output x.bif: expected a file name ending in .json, .svg"),
+    ("graph asia --variable lunk", "no variable 'lunk'; did you mean 'lung'?"),
+    ("graph asia --independent 'lung|smoke'", "expected 'A, B | C, D'"),
+    ("graph asia --reference cancer", "cancer: 'Pollution' is no variable"),
+    ("graph asia-mnar", "no bundled .bif instance of that name"),
+    ("compile asia -o x.bif", "expected a file name ending in .pdg.json"),
+    ("compile asia -o no/where/x.json", "there is no folder no/where"),
+    ("compile asia --max-size 20", "query the network itself"),
+    ("learn-pdg full.csv --size-weight 0.1 --size-weight 0.2", "--validation"),
+    ("learn-pdg full.csv --network asia", "no column 'asia', which the model needs"),
+    ("learn-pdg part.csv --method direct", "the method em of 'exactlearn learn-pdg'"),
+    ("learn-nb full.csv --validation full.csv --components 2", "leave out --components"),
+    ("simulate asia", "expected the file to write"),
+    ("simulate asia --hide mcr:2 -o x.csv", "mcar"),
+    ("simulate asia --missingness 'lung <- lun' -o x.csv", "did you mean 'lung'?"),
+    ("simulate asia --hide mcar:1 --missingness 'lung <-' -o x.csv", "exclude each other"),
+    ("convert asia", "expected the file to write"),
+    ("convert asia -o x.jkl", "expected a file name ending in .bif"),
+    ("convert model.bif -o x.nb.json", "expected a file for a network"),
+    ("convert full.csv -o x.jkl --candidate-parents 2 --ess auto", "leave out --ess auto"),
+    ("evaluate cancer", "expected DATA.csv"),
+    ("evaluate cancer --reference cancer --class Cancer", "expected DATA.csv"),
+    ("evaluate cancer asia-mnar", "no column has that name"),
+    ("evaluate cancer --reference asia", "only one has 'asia' (13 such"),
+    ("evaluate cancer --reference other.bif", "'Smoker' has no, yes in one"),
+    ("evaluate cancer none.csv", "no such file"),
+    ("evaluate cancer strange.csv", "'x'"),
+    ("evaluate cancer weightless.csv --weights w", "no rows of positive weight"),
+    ("missingness part.csv --missingness 'Canser <-'", "'Canser' is no variable"),
+    ("missingness part.csv --missingness 'Cancer <-'", "says that this variable has none"),
+    ("missingness part.csv -o a.csv", "ending in .json, .missingness"),
+    ("impute part.csv --method knn --train full.csv", "from that table alone"),
+    ("impute part.csv --method multiple -o x.csv", "expected a file name ending in .json"),
+    ("compare", "either a table or --network"),
+    ("compare part.csv --methods exact,structural", "did you mean 'structural-em'"),
+    ("compare part.csv --reference mode", "for hidden cells; add --hide mcar:2"),
+    ("compare full.csv --methods mode", "so every method would complete it alike"),
+    ("compare --network cancer --class Smoke", "did you mean 'Smoker'"),
+    ("compare --network cancer --methods mode --reference exact", "a compared method, mode"),
+    ("compare --network cancer --class Pollution --hide mar:0.2", "hides no such cell"),
+    ("compare part.csv full.csv --learners exact", "expected one table to learn from"),
+    ("fit cancer part.csv --separators Smoker", "--separators is for --method id-mar or if-mar"),
+    ("fit cancer part.csv --method d-mar --iterations 3", "--iterations is for --method em"),
+    ("fit cancer full.csv --tolerance 1", "--tolerance is for --method em"),
+    ("fit cancer part.csv --method d-mar --missingness 'a <-'", "--missingness is for --method em"),
+    ("fit cancer part.csv --missingness 'Xray <-'", "has none; add the statement"),
+    ("fit cancer part.csv --method id-mar --separators Smoke", "did you mean 'Smoker'"),
+    ("fit model.pdg.json part.csv --method complete", "are for a network"),
+    ("fit model.nb.json part.csv --method d-mar", "fit other models by 'em'"),
+    ("fit model.nb.json part.csv --starts 3", "starts from its own"),
+    ("fit model.nb.json part.csv -o fitted.bif", ".nb.json"),
+    ("fit graph.json asia-mnar", "no variable 'Pollution'"),
+    *(
+        (f"fit cancer weightless.csv --weights w --method {method}", "no rows of positive weight")
+        for method in ("complete", "d-mcar", "f-mar", "em")
+    ),
+    ("solve nothing.csv", "no such file here, and no bundled .csv instance"),
+    (f"solve {ROOT}", "a folder without .parquet files"),
+]
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """Return a folder with what the command lines read."""
+    made = tmp_path_factory.mktemp("inputs")
+    network = read_network("cancer")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(made)
+        hidden = ("--hide", "mcar:0.1", "-o", "part.csv", "--complete", "full.csv")
+        run("simulate", "cancer", "--rows", 60, "--seed", 3, *hidden)
+        run("compile", "cancer", "-o", "model.pdg.json")
+        run("learn-nb", "part.csv", "--components", 2, "-o", "model.nb.json")
+        run("graph", "cancer", "-o", "graph.json")
+    write_model(network, made / "model.bif")
+    states = tuple(("no", "yes") if name == "Smoker" else own
+                   for name, own in zip(network.names, network.states, strict=True))  # fmt: skip
+    other = BayesianNetwork(network.names, states, network.parents, network.tables)
+    write_model(other, made / "other.bif")
+    head = ",".join(network.names)
+    (made / "strange.csv").write_text(f"{head}\nx,True,False,negative,False\n")
+    (made / "weightless.csv").write_text(f"{head},w\nlow,True,False,negative,False,0\n")
+    return made
+
+
+@pytest.mark.parametrize(("words", "keyword"), REFUSED, ids=[words for words, _ in REFUSED])
+def test_a_mistake_is_reported_in_one_line(words, keyword, inputs, monkeypatch):
+    monkeypatch.chdir(inputs)
+    before = set(inputs.iterdir())
+    message = fails(*shlex.split(words))
+    assert keyword in message
+    assert message.count("\n") == 1
+    assert set(inputs.iterdir()) == before
