@@ -5,10 +5,9 @@ import time
 import numpy as np
 import pytest
 
-from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.formats.models import read_model, write_model
-from exactlearn.formats.table import read_dataset, write_dataset
+from exactlearn.formats.table import write_dataset
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
 from tests.command_line import fails, read_record, run, run_json
@@ -131,25 +130,6 @@ def test_classes_are_judged_by_weight(folder):
     assert found["accuracy"] == pytest.approx(np.mean(right))
     found = run_json(*words, "--weights", "w")
     assert found["accuracy"] == pytest.approx(np.average(right, weights=[1, 0, 1]))
-
-
-def test_fresh_rows_are_as_likely_as_the_network_says(tmp_path):
-    truth, rng = read_model(locate("lucas", ".bif")), np.random.default_rng(1)
-    learned = fit_complete(truth.sample(500, rng), truth.parents)
-    write_model(learned, tmp_path / "learned.bif")
-    write_dataset(truth.sample(4000, rng), tmp_path / "fresh.csv")
-    states = dict(zip(truth.names, truth.states, strict=True))
-    fresh = read_dataset(tmp_path / "fresh.csv", states=states)
-    found = run_json("evaluate", tmp_path / "learned.bif", tmp_path / "fresh.csv")
-    read = read_model(tmp_path / "learned.bif")
-    assert found["log_likelihood_per_row"] == pytest.approx(
-        read.log_likelihood(fresh) / 4000, rel=1e-12
-    )
-    run("compile", tmp_path / "learned.bif", "-o", tmp_path / "learned.pdg.json")
-    graph = run_json("evaluate", tmp_path / "learned.pdg.json", tmp_path / "fresh.csv")
-    assert graph["log_likelihood_per_row"] == pytest.approx(
-        found["log_likelihood_per_row"], abs=1e-5
-    )
 
 
 def test_a_step_takes_the_held_out_rows(tmp_path):

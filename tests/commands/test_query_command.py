@@ -8,7 +8,6 @@ from click.testing import CliRunner
 from exactlearn.__main__ import main
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.formats.bif import read_bif, write_bif
-from exactlearn.formats.models import NETWORKS
 from exactlearn.formats.pdg_json import write_pdg
 from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.queries.posteriors import query
@@ -111,20 +110,3 @@ def test_a_table_of_numbers_is_read_by_a_model_of_bins(binned):
     assert raw == run_json("query", folder / "model.bif", "--data", folder / "cut.csv")
     numbers = read_dataset(folder / "raw.csv", drop=["b"], states={"a": data.states[0]})
     assert numbers.codes[:, 0].tolist() == data.codes[:, 0].tolist()
-
-
-@pytest.mark.parametrize("suffix", NETWORKS)
-def test_networks_of_every_format_are_written_and_asked(suffix, tmp_path):
-    run("convert", "asia", "-o", tmp_path / f"asia{suffix}")
-    found = run_json("query", tmp_path / f"asia{suffix}", "-e", "smoke=yes", "-t", "lung")
-    assert found["posterior"]["lung"]["yes"] == pytest.approx(0.1)
-    structure = run_json("graph", tmp_path / f"asia{suffix}")
-    assert len(structure["arcs"]) == 8
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".csv.gz"])
-def test_tables_of_every_format_are_written_and_learned_from(suffix, tmp_path):
-    run("convert", "cancer-mcar-complete", "-o", tmp_path / f"t{suffix}")
-    found = run_json("solve", tmp_path / f"t{suffix}", "--ess", 1, "--max-parents", 2)
-    expected = run_json("solve", "cancer-mcar-complete", "--ess", 1, "--max-parents", 2)
-    assert found["score"] == pytest.approx(expected["score"])

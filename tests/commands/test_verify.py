@@ -42,11 +42,6 @@ def test_a_proof_is_accepted(files):
     }  # fmt: skip
 
 
-def test_the_answer_is_written(files, tmp_path):
-    assert run(*files, "-o", tmp_path / "verdict.json").exit_code == 0
-    assert json.loads((tmp_path / "verdict.json").read_text())["valid"] is True
-
-
 def test_the_smallest_gap_is_one(files):
     certificate, scores = files
     text = f"2\na 2\n-1 0\n-1.{'0' * 400}1 1 b\nb 1\n-2 0\n"
