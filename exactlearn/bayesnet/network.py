@@ -70,8 +70,8 @@ class BayesianNetwork(
     BayesianNetwork(variables=8, arcs=8, parameters=18)
     >>> network.arcs[:2], network.representational_size, network.order
     ((('asia', 'tub'), ('smoke', 'lung')), 18, (0, 1, 2, 3, 4, 5, 6, 7))
-    >>> network == el.read_bif("asia")
-    True
+    >>> network == el.read_bif("asia"), network.digest == el.read_bif("asia").digest
+    (True, True)
     >>> network.check()
     """
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import exactlearn as el
-from exactlearn.commands import models
 from exactlearn.data.dataset import Dataset
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.pdg_json import read_pdg
@@ -13,7 +12,6 @@ from exactlearn.instances import locate
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn import methods, structural_em
 from tests.command_line import fails, run, run_json
-from tests.interrupts import press_ctrl_c
 from tests.logic_models import drawn, parity
 
 
@@ -83,23 +81,6 @@ def test_a_network_gives_the_forest(tmp_path):
         assert record["effective_size"] > 8
 
 
-def test_an_interrupt_keeps_the_best_so_far(tables, tmp_path, monkeypatch):
-    learn = models.learn_by
-
-    def interrupted(request, show, keep):
-        def stop(printed):
-            show(printed)
-            if printed.startswith("graph"):
-                press_ctrl_c()
-
-        return learn(request, stop, keep)
-
-    monkeypatch.setattr(models, "learn_by", interrupted)
-    file = tmp_path / "model.json"
-    run("learn-pdg", tables / "full.csv", "--method", "direct", "-o", file, status=130)
-    assert json.loads(file.read_text())["finished"] is False
-
-
 @pytest.mark.parametrize("method", ["direct", "hybrid", "em", "complete"])
 def test_a_time_limit_writes_the_best_so_far(tables, tmp_path, method):
     file = tmp_path / "model.pdg.json"
@@ -126,15 +107,3 @@ def test_a_first_model_is_written_before_the_search(tables, tmp_path, monkeypatc
     printed = json.loads(record.read_text())
     assert (printed["method"], printed["finished"]) == (method, False)
     assert np.isfinite(printed["log_likelihood"])
-
-
-def test_each_better_model_is_kept(tables):
-    data = read_dataset(tables / "full.csv")
-    request = methods.Request(dataset=data, method="direct", size_weights=(0.3,))
-    kept = []
-    methods.keep_first(request, lambda *printed: kept.append(printed))
-    found = methods.learn_by(request, lambda printed: None, lambda *printed: kept.append(printed))
-    scores = [score for score, *_ in kept]
-    assert scores[0] < scores[-1] == max(scores)
-    best = kept[-1][2]()
-    assert best.effective_size == found.models[0][1].effective_size
