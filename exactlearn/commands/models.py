@@ -68,7 +68,7 @@ def run_compile(options: Compile, output: Output) -> Answer:
         )
         remarks.append(compiled.message)
         if options.merge_budget is not None or rows is not None:
-            compiled, added["loss"] = _merged(compiled, network, rows, options, control)
+            compiled, added["loss"] = _merged(compiled, network, rows, options)
             remarks.append(compiled.message)
         record, writing = compilation_record(compiled) | added, write_time * compiled.effective_size
         is_late = not fits(writing, control)
@@ -89,17 +89,13 @@ def _write(compiled: Compilation, path: Path) -> None:
 
 
 def _merged(
-    compiled: Compilation,
-    network: el.BayesianNetwork,
-    rows: el.Dataset | None,
-    options: Compile,
-    control: SearchControl,
+    compiled: Compilation, network: el.BayesianNetwork, rows: el.Dataset | None, options: Compile
 ) -> tuple[Compilation, float]:
     """Merge nodes that are nearly alike, weighed by the graph or by rows; return the loss, too."""
     # One record of the graph's own: no record that the network holds possible becomes impossible.
     exact = compiled.graph
     merges = MergeSequence(exact) if rows is None else data_merges(exact, rows, smoothing=1.0)
-    merges.merge_until(loss=options.merge_budget or 0.0, control=control)
+    merges.merge_until(loss=options.merge_budget or 0.0)
     graph, following = merges.merged(), merges.next_loss()[0]
     rest = f"the next merge would lose {following:.6g} nats" if isfinite(following) else "none left"
     merged = replace(
@@ -109,9 +105,8 @@ def _merged(
         effective_size=graph.effective_size,
         representational_size=graph.representational_size,
         max_error=max_error(network, graph, np.random.default_rng(options.seed)),
-        message=f"merges of nodes that are nearly alike: {compiled.nodes:,} -> {graph.n_nodes:,} "
-        f"nodes, effective size {compiled.effective_size:,} -> {graph.effective_size:,} cells; "
-        f"{rest}",
+        message=f"merges of nodes that are nearly alike: {exact.n_nodes:,} -> {graph.n_nodes:,} "
+        f"nodes, effective size {exact.effective_size:,} -> {graph.effective_size:,} cells; {rest}",
     )
     return merged, merges.loss
 
