@@ -17,7 +17,6 @@ from exactlearn.commands.pipeline import learning, load, load_truth, with_chosen
 from exactlearn.errors import DataError, OptionError, did_you_mean
 from exactlearn.evaluation.imputation_study import (
     Condition,
-    Contender,
     ImputationStudy,
     Pair,
     is_done,
@@ -108,17 +107,13 @@ def run_compare(options: Compare, output: Output) -> Answer:
         learning(table, known, lambda event: None)  # and so is what cannot be learnt
     repeat = (options.repeat or REPETITIONS) if is_repeated else 1
     how = replace(options, methods=None, repeat=None, jobs=1, cluster=None, reference=None)
-    is_quiet = output.quiet or options.jobs > 1 or options.cluster is not None
+    is_shared = options.jobs > 1 or options.cluster is not None
+    quiet = replace(output, quiet=output.quiet or is_shared)
     study = ImputationStudy(
         conditions=conditions,
-        contenders={
-            name: Contender(
-                complete=partial(_completed, name, how, replace(output, quiet=is_quiet)),
-                settings=f"options {crc32(repr(how).encode()):08x}",
-            )
-            for name in chosen
-        },
+        methods={name: partial(_completed, name, how, quiet) for name in chosen},
         seeds=range(options.seed, options.seed + repeat),
+        settings=f"options {crc32(repr(how).encode()):08x}",
     )
     record = Record.in_folder(output.folder, "repetitions.json", output.detail, SearchControl())
     runs = Study(list(study.runs()), record, options.jobs, cluster=options.cluster)

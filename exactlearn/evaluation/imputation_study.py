@@ -68,22 +68,6 @@ class Condition:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contender:
-    """A method of a study.
-
-    Parameters
-    ----------
-    complete
-        What it does.
-    settings
-        What its answers depend on beside the table and the seed; with others it is run again.
-    """
-
-    complete: Complete
-    settings: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
 class ImputationStudy:
     """Conditions, methods and repetitions.
 
@@ -91,30 +75,27 @@ class ImputationStudy:
     ----------
     conditions
         With different names.
-    contenders
-        Methods by their names.
+    methods
+        What completes a table, by names.
     seeds
         One for each repetition; the same hide the same cells.
+    settings
+        What answers depend on beside the table and the seed; with others a run is done again.
     """
 
     conditions: Sequence[Condition]
-    contenders: Mapping[str, Contender]
+    methods: Mapping[str, Complete]
     seeds: Sequence[int] = (0,)
+    settings: str = ""
 
     def runs(self) -> Iterator[PlannedRun]:
         """Yield the runs of a :class:`~exactlearn.evaluation.study.Study`, repetition first."""
         for seed in self.seeds:
             for condition in self.conditions:
-                for method, contender in self.contenders.items():
-                    work = partial(
-                        completed,
-                        condition.draw,
-                        contender.complete,
-                        method,
-                        seed,
-                        is_redrawn=condition.is_redrawn,
-                    )
-                    settings = f"{contender.settings} {condition.digest}".strip()
+                for method, complete in self.methods.items():
+                    known = (condition.draw, complete, method, seed)
+                    work = partial(completed, *known, is_redrawn=condition.is_redrawn)
+                    settings = f"{self.settings} {condition.digest}".strip()
                     yield PlannedRun(condition.name, str(seed), method, work, settings)
 
     def repetitions(self, record: Record, condition: Condition) -> list[Runs]:
@@ -125,10 +106,10 @@ class ImputationStudy:
         found = []
         for seed in self.seeds:
             own = record.done.get(condition.name, {}).get(str(seed), {})
-            runs = {m: own[m] for m in self.contenders if m in own}
+            runs = {m: own[m] for m in self.methods if m in own}
             failed = [m for m, run in runs.items() if "error" in run]
             done = [m for m, run in runs.items() if is_done(run)]
-            if done and len(failed) + len(done) == len(self.contenders):
+            if done and len(failed) + len(done) == len(self.methods):
                 nothing = dict.fromkeys(runs[done[0]], nan) | {
                     "status": "failed",
                     "cells": runs[done[0]]["cells"],

@@ -13,7 +13,6 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.evaluation.imputation_study import (
     Condition,
-    Contender,
     ImputationStudy,
     ahead,
     method_rows,
@@ -58,8 +57,7 @@ def without_probabilities(table, seed):
 
 def study(seeds=(0, 1), is_redrawn=False, **methods):
     condition = Condition(table="copy", hidden="some", draw=drawn, is_redrawn=is_redrawn)
-    contenders = {name: Contender(complete=work) for name, work in methods.items()}
-    return ImputationStudy(conditions=[condition], contenders=contenders, seeds=seeds)
+    return ImputationStudy(conditions=[condition], methods=methods, seeds=seeds)
 
 
 def done(one, jobs=1, path=None):
