@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import OnEvent, SearchControl
-from exactlearn.augmentation import gadget_problem
+from exactlearn.augmentation import augment, gadget_problem
 from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.bayesnet.em import fit_em
@@ -30,7 +30,6 @@ from exactlearn.commands.pipeline import (
     arc_constraints,
     directions,
     incomplete_options,
-    learn_incomplete,
     load,
     load_truth,
     score_of,
@@ -84,8 +83,15 @@ def run(options: Augment, output: Output) -> Answer:
 
     control = SearchControl(options.time_limit)
     with output.progress_display(options.method) as display:
-        learn = partial(learn_incomplete, data, options)
-        result = run_search(output, display, learn, artifacts)
+        learn = partial(
+            augment,
+            data,
+            method=options.method,
+            cluster=options.cluster,
+            checkpoint=options.checkpoint,
+            **incomplete_options(data, options),
+        )
+        result = run_search(output, display, lambda tell: learn(on_event=tell), artifacts)
     if result.unproven is not None:
         more["unproven"] = asdict(result.unproven)
     if result.parents is not None and result.status != "interrupted":
@@ -179,7 +185,7 @@ def _best_solutions(
     """List the best solutions in the time that is left; return what this adds to the record."""
     from exactlearn.augmentation.ranking import best_solutions
 
-    options: dict[str, Any] = dict(incomplete_options(data, wanted))
+    options = incomplete_options(data, wanted)
     del options["starts"], options["t"]
     options["time_limit"] = time_limit
     best = found if found.status == "optimal" else None

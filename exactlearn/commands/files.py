@@ -20,9 +20,9 @@ from exactlearn.commands.large_tables import blocks_of, is_large, load_merged
 from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.pipeline import (
     constraints,
-    learning_problem,
     load,
     score_of,
+    scoring,
     with_chosen_ess,
 )
 from exactlearn.data.missingness_graph import IGNORABLE
@@ -131,7 +131,7 @@ def _scored(options: Convert, output: Output) -> el.Problem:
         if options.candidate_parents is None:
             data = load_merged(options.source, options, client)
             chosen, _ = with_chosen_ess(data, options, output.note)
-            return learning_problem(data, chosen, client)
+            return scoring(data, chosen, cluster=client).scored(chosen.time_limit).problem
         if options.ess == "auto":
             raise OptionError("--candidate-parents counts block by block: leave out --ess auto")
         blocks = blocks_of(options.source, options).with_states(client)

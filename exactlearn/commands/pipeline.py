@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from exactlearn._runtime.control import OnEvent, SearchControl
-from exactlearn.commands.declarations import Augment, CountsName, Imputing, Solve
+from exactlearn.commands.declarations import Imputing, Solve
 from exactlearn.commands.declared_constraints import arcs, declared_constraints, with_file
 from exactlearn.commands.provenance import note_table
 from exactlearn.commands.sections import (
@@ -25,31 +25,14 @@ from exactlearn.graphs.orientation import known_directions
 from exactlearn.instances import locate
 from exactlearn.queries.evidence import Model
 from exactlearn.scoring.scores import Score, parse_score
-from exactlearn.solvers import Problem
-from exactlearn.solvers.constraints import Constraint
 from exactlearn.solvers.problem import Arc
-from exactlearn.structure.selection import Scored, Scoring, single_arcs
+from exactlearn.structure.selection import Scoring, single_arcs
 
 if TYPE_CHECKING:
-    from exactlearn.augmentation import Augmentation
     from exactlearn.imputation.learning import Learning
-    from exactlearn.structure.equivalence_search import EquivalenceSearch
 
 
 Options = TypeVar("Options", bound=CompleteLearning)
-
-
-class Arcs(TypedDict):
-    """Arcs that every network must, or must not, have, as pairs of variable indices."""
-
-    required: frozenset[Arc]
-    forbidden: frozenset[Arc]
-
-
-class Constraints(Arcs):
-    """All constraints of a problem."""
-
-    constraints: tuple[Constraint, ...]
 
 
 def load(source: str | Path, reading: Reading) -> Dataset:
@@ -134,7 +117,7 @@ def with_chosen_ess(
     return replace(options, ess=ess, time_limit=clock.remaining), {"ess": choice.to_dict()}
 
 
-def constraints(search: Selection, names: Sequence[str]) -> Constraints:
+def constraints(search: Selection, names: Sequence[str]) -> dict[str, Any]:
     """Return the declared constraints as keywords of :class:`Problem`.
 
     Raises
@@ -153,14 +136,14 @@ def constraints(search: Selection, names: Sequence[str]) -> Constraints:
         topological_order(parents, names)
     except OptionError as error:
         raise InfeasibleError(f"required arcs: {error}") from None
-    return Constraints(
-        required=frozenset(required),
-        forbidden=frozenset(forbidden),
-        constraints=declared_constraints(search, names),
-    )
+    return {
+        "required": frozenset(required),
+        "forbidden": frozenset(forbidden),
+        "constraints": declared_constraints(search, names),
+    }
 
 
-def arc_constraints(search: Selection, names: Sequence[str]) -> Arcs:
+def arc_constraints(search: Selection, names: Sequence[str]) -> dict[str, frozenset[Arc]]:
     """Return the declared constraints, which must be on single arcs, as arcs.
 
     Raises
@@ -172,7 +155,7 @@ def arc_constraints(search: Selection, names: Sequence[str]) -> Arcs:
         As :func:`constraints`.
     """
     required, forbidden = single_arcs(names, **constraints(search, names))
-    return Arcs(required=required, forbidden=forbidden)
+    return {"required": required, "forbidden": forbidden}
 
 
 def directions(search: Selection, names: Sequence[str]) -> frozenset[Arc]:
@@ -182,75 +165,23 @@ def directions(search: Selection, names: Sequence[str]) -> frozenset[Arc]:
     return known_directions(found["required"], found["forbidden"].union(*ruled_out))
 
 
-def scored_problem(
-    dataset: Dataset,
-    options: Options,
-    *,
-    every: bool = False,
-    counts: CountsName | None = None,
-    cluster: Any = None,
-) -> tuple[Scored, Options]:
-    """Score within a part of the time limit, or until Ctrl-C.
-
-    Parameters
-    ----------
-    dataset, options
-        What is declared.
-    every
-        Keep parent sets that are never part of a best network, for other networks than that.
-    counts
-        How the counts of families with missing cells are estimated; without it there are none.
-    cluster
-        What scores, as in :func:`candidate_parent_sets`.
-
-    Returns
-    -------
-    scored, options
-        The problem; the options with the time that is left.
+def scoring(dataset: Dataset, options: CompleteLearning, **more: Any) -> Scoring:
+    """Return how the parent sets of a table are scored, as declared, with ``more`` fields.
 
     Raises
     ------
     OptionError
         When one variable is allowed more parents than all are.
     """
-    scoring = _scoring(dataset, options, every=every, counts=counts, cluster=cluster)
-    scored = scoring.within(options.time_limit)
-    return scored, replace(options, time_limit=scored.time_left)
-
-
-def learning_problem(dataset: Dataset, options: CompleteLearning, cluster: Any = None) -> Problem:
-    """Return the candidate parent sets of a complete table with the declared constraints.
-
-    The time limit is all for their scoring; the problem says in ``stopped`` how far it came.
-
-    Raises
-    ------
-    OptionError
-        When one variable is allowed more parents than all are.
-    """
-    return _scoring(dataset, options, cluster=cluster).scored(options.time_limit).problem
-
-
-def _scoring(
-    dataset: Dataset,
-    options: CompleteLearning,
-    *,
-    every: bool = False,
-    counts: CountsName | None = None,
-    cluster: Any = None,
-) -> Scoring:
-    """Return how the parent sets of a table are scored, as declared."""
     _require_parent_sets(options)
     return Scoring(
         dataset=dataset,
         score=score_of(options),
         max_parents=options.most_parents,
-        counts=counts,
         scoring_time=options.scoring_time,
-        every=every,
         seed=options.seed,
-        cluster=cluster,
         **constraints(options, dataset.names),
+        **more,
     )
 
 
@@ -263,37 +194,8 @@ def _require_parent_sets(search: Selection) -> None:
         )
 
 
-def search_equivalence_classes(
-    dataset: Dataset, options: Solve, **more: Any
-) -> "EquivalenceSearch":
-    """Search equivalence classes as declared, with ``more`` options of the search."""
-    from exactlearn.structure.equivalence_search import equivalence_search  # takes long to import
-
-    return equivalence_search(
-        dataset,
-        score_of(options),
-        method="ges" if options.solver == "ges" else "kes",
-        max_parents=options.most_parents,
-        time_limit=options.time_limit,
-        seed=options.seed,
-        **more,
-    )
-
-
-class IncompleteOptions(Arcs):
-    """How network and completion are learned, as keywords of :func:`augment` and `Learning`."""
-
-    score: Score
-    max_parents: int
-    t: int
-    starts: int
-    solver: str
-    time_limit: float | None
-    seed: int
-
-
-def incomplete_options(dataset: Dataset, options: IncompleteLearning) -> IncompleteOptions:
-    """Return what is declared for learning from a table with missing cells.
+def incomplete_options(dataset: Dataset, options: IncompleteLearning) -> dict[str, Any]:
+    """Return how network and completion are learned, as keywords of `augment` and `Learning`.
 
     Raises
     ------
@@ -309,39 +211,13 @@ def incomplete_options(dataset: Dataset, options: IncompleteLearning) -> Incompl
             "scoring_time is for complete data, but cells are missing; leave it out, and lower "
             "max_parents if there are too many families"
         )
-    return IncompleteOptions(
-        score=score_of(options),
-        max_parents=options.most_parents_among(dataset.n_variables),
-        t=options.t,
-        starts=options.starts,
-        solver=options.solver,
-        time_limit=options.time_limit,
-        seed=options.seed,
+    alike = ("t", "starts", "solver", "time_limit", "seed")
+    return {
+        "score": score_of(options),
+        "max_parents": options.most_parents_among(dataset.n_variables),
+        **{name: getattr(options, name) for name in alike},
         **arc_constraints(options, dataset.names),
-    )
-
-
-def learn_incomplete(
-    dataset: Dataset, options: Augment, on_event: OnEvent | None = None
-) -> "Augmentation":
-    """Learn network and completion together as declared.
-
-    Raises
-    ------
-    OptionError, InfeasibleError
-        As :func:`incomplete_options`.
-    """
-    from exactlearn.augmentation import augment  # takes long to import
-
-    how = incomplete_options(dataset, options)
-    return augment(
-        dataset,
-        method=options.method,
-        on_event=on_event,
-        cluster=options.cluster,
-        checkpoint=options.checkpoint,
-        **how,
-    )
+    }
 
 
 def learning(dataset: Dataset, options: Imputing, on_event: OnEvent) -> "Learning":

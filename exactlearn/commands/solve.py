@@ -16,8 +16,8 @@ from exactlearn.commands.output import Answer, Output, require_parent, worst
 from exactlearn.commands.pipeline import (
     constraints,
     directions,
-    scored_problem,
-    search_equivalence_classes,
+    score_of,
+    scoring,
     with_chosen_ess,
 )
 from exactlearn.commands.sections import CLASS_SEARCHES
@@ -34,7 +34,7 @@ from exactlearn.graphs.orientation import oriented_class
 from exactlearn.reporting.records import learning_record
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration.networks import Enumeration
-from exactlearn.structure.equivalence_search import EquivalenceSearch
+from exactlearn.structure.equivalence_search import EquivalenceSearch, equivalence_search
 from exactlearn.structure.selection import Scored, select
 
 GOES_ON = ("optimal", "feasible", "heuristic")
@@ -133,16 +133,16 @@ def _of_table(path: Path, options: Solve, output: Output, stage: Callable[[str],
             if options.solver in CLASS_SEARCHES:
                 return _class_search(data, options, choice)
             stage(f"scoring {data.n_variables} variables")
-            scored, left = scored_problem(
+            scored = scoring(
                 data,
                 options,
                 every=options.best is not None,
                 counts=options.counts,
                 cluster=client,
-            )
+            ).within(options.time_limit)
     counts = None if data.is_complete else options.counts
     record = choice if counts is None else choice | {"counts": counts}
-    limit = left.time_limit
+    limit = scored.time_left
     return _selection(scored, options, output, limit, data=data, counts=counts, record=record)
 
 
@@ -199,24 +199,34 @@ def _class_search(data: Dataset, options: Solve, choice: dict[str, Any]) -> _Tas
         )
 
     def learn(on_event: OnEvent) -> tuple[Learned, None]:
-        found = search_equivalence_classes(
-            data, options, threads=options.threads, cluster=options.cluster, on_event=on_event
-        )
-        return found, None
+        more: dict[str, Any] = {"threads": options.threads, "cluster": options.cluster}
+        return _search_classes(data, options, on_event=on_event, **more), None
 
     artifacts = Artifacts(data.names, (), {}, data, None, options.smoothing)
     return _Task(learn=learn, artifacts=artifacts, record=choice)
+
+
+def _search_classes(data: Dataset, options: Solve, **more: Any) -> EquivalenceSearch:
+    return equivalence_search(
+        data,
+        score_of(options),
+        method="ges" if options.solver == "ges" else "kes",
+        max_parents=options.most_parents,
+        time_limit=options.time_limit,
+        seed=options.seed,
+        **more,
+    )
 
 
 def _learned_class(options: Solve, data: Dataset) -> PartiallyDirectedGraph:
     """Return the class of what the command learns, with the arcs that constraints direct."""
     options = replace(options, time_limit=SearchControl.within().remaining)
     if options.solver in CLASS_SEARCHES:
-        parents = search_equivalence_classes(data, options).parents
+        parents = _search_classes(data, options).parents
     else:
-        scored, left = scored_problem(data, options, counts=options.counts)
+        scored = scoring(data, options, counts=options.counts).within(options.time_limit)
         how: dict[str, Any] = {"solver": options.solver, "seed": options.seed}
-        parents = select(scored, time_limit=left.time_limit, **how)[0].parents
+        parents = select(scored, time_limit=scored.time_left, **how)[0].parents
     return oriented_class(parents or (), directions(options, data.names))
 
 
