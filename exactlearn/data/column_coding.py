@@ -231,6 +231,8 @@ class FrameCoding:
         codes
             State of each variable, shape (rows, variables), 0 or more where the cell is missing.
         """
+        import pandas as pd  # takes long
+
         columns = [frame.iloc[:, j] for j in range(len(self.columns))]
         states = np.zeros((len(frame), len(self.columns)), np.int64)
         uncoded = np.ones(states.shape, np.bool_)
@@ -243,27 +245,9 @@ class FrameCoding:
                 own = columns[j].copy() if alike else columns[j].astype(object)
                 own.iloc[rows] = list(coding.values[states[rows, j]])
                 columns[j] = own if alike else own.infer_objects()
-        return _frame(columns, frame.columns)
-
-    def decoded(self, codes: NDArray[np.integer]) -> "pd.DataFrame":
-        """Return a frame of the values of codes, shape (rows, variables); see :meth:`filled`."""
-        import pandas as pd  # takes long
-
-        states = np.zeros((len(codes), len(self.columns)), np.int64)
-        states[:, self.used] = codes
-        columns = [
-            pd.Series(c.values[own] if len(c.values) else [None] * len(own), dtype=c.dtype)
-            for c, own in zip(self.columns, states.T, strict=True)
-        ]
-        return _frame(columns, [column.name for column in self.columns])
-
-
-def _frame(columns: "list[pd.Series[Any]]", names: Any) -> "pd.DataFrame":
-    import pandas as pd  # takes long
-
-    frame = pd.concat(columns, axis=1)
-    frame.columns = names
-    return frame
+        filled = pd.concat(columns, axis=1)
+        filled.columns = frame.columns
+        return filled
 
 
 def _column(name: str, series: "pd.Series[Any]") -> Column:

@@ -1,9 +1,8 @@
 """Estimators for scikit-learn (extra ``[sklearn]``).
 
-``BayesianNetworkClassifier`` predicts a class, ``ExactImputer`` fills missing cells,
-``BayesianNetworkDensity`` gives probabilities of rows and draws rows. All take arrays and data
-frames of texts, categories, booleans and numbers with missing cells, and cut numbers into bins
-themselves (:mod:`exactlearn.data.column_coding`).
+``BayesianNetworkClassifier`` predicts a class, ``ExactImputer`` fills missing cells. Both take
+arrays and data frames of texts, categories, booleans and numbers with missing cells, and cut
+numbers into bins themselves (:mod:`exactlearn.data.column_coding`).
 """
 
 from exactlearn.imputation.scikit_learn import require_library
@@ -11,11 +10,6 @@ from exactlearn.imputation.scikit_learn import require_library
 require_library()
 
 from exactlearn.sklearn.classifiers import BayesianNetworkClassifier  # noqa: E402
-from exactlearn.sklearn.density import BayesianNetworkDensity  # noqa: E402
 from exactlearn.sklearn.imputer import ExactImputer  # noqa: E402
 
-__all__ = [
-    "BayesianNetworkClassifier",
-    "BayesianNetworkDensity",
-    "ExactImputer",
-]
+__all__ = ["BayesianNetworkClassifier", "ExactImputer"]

@@ -1,16 +1,21 @@
 """Classifier: the posterior of the class under a network of all columns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import compress, groupby, product
-from typing import Any, Literal, NamedTuple, Self, get_args
+from itertools import compress
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+)
 
 from exactlearn._runtime.control import SearchControl, is_interrupted
 from exactlearn.bayesnet.complete_data import SMOOTHING, fit_complete
@@ -24,7 +29,7 @@ from exactlearn.data.labels import label_of
 from exactlearn.errors import OptionError, SolverError, did_you_mean
 from exactlearn.queries.table_queries import classify, query_rows
 from exactlearn.scoring.candidates import n_families
-from exactlearn.sklearn.estimator import TableEstimator, checked_smoothing
+from exactlearn.sklearn.estimator import TableEstimator
 from exactlearn.structure.learning import learn
 
 Structure = Literal["naive-bayes", "augmented", "exact"]
@@ -54,11 +59,8 @@ CHOICE_SHARE = 0.6
 """Share of a time limit in which structure and pseudo-count are chosen."""
 
 
-class Model(NamedTuple):
-    """What the choice by cross-validation is made among."""
-
-    structure: Structure
-    smoothing: float
+Model = tuple[Structure, float]
+"""Structure and pseudo-count, of what the choice by cross-validation is made among."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -153,28 +155,11 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         ValueError
             When there is but one class, a number is infinite, or shapes do not fit.
         """
-        self._learn(self._labelled(X, y, sample_weight))
-        return self
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class given the observed cells, shape (rows, classes)."""
-        check_is_fitted(self)
-        rows = self._rows(X)
-        labels = np.full((rows.n_rows, 1), MISSING)
-        table = self._with_class(rows, labels)
-        return query_rows(self.network_, table, table.names[-1]).posteriors[0]
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class of each row, shape (rows,)."""
-        check_is_fitted(self)
-        predicted: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return predicted
-
-    def _labelled(self, X: Any, y: Any, sample_weight: Any) -> Dataset:
-        """Return the coded table with the class as its last column."""
-        check_known("structure", self.structure, ("auto", *STRUCTURES))
-        if self.smoothing != "cv":
-            checked_smoothing(self.smoothing)
+        if self.structure not in ("auto", *STRUCTURES):
+            known = did_you_mean(str(self.structure), ("auto", *STRUCTURES))
+            raise OptionError(f"there is no structure {self.structure!r}{known}")
+        if self.smoothing != "cv" and not self.smoothing > 0:  # rows could then be impossible
+            raise OptionError(f"smoothing is {self.smoothing}: give a number above 0")
         frame = self._frame(X, reset=True)
         self._class_name = str(getattr(y, "name", None) or "class")
         y = column_or_1d(y, warn=True)
@@ -182,16 +167,44 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         check_consistent_length(frame, y)
         check_classification_targets(y)
         if self.class_weight is not None:
-            given = 1.0 if sample_weight is None else np.asarray(sample_weight)
-            sample_weight = given * compute_sample_weight(self.class_weight, y)
-        frame, y, weights = self._weighted(frame, y, sample_weight)
+            own = compute_sample_weight(self.class_weight, y)
+            sample_weight = own if sample_weight is None else own * np.asarray(sample_weight)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(
+                sample_weight, frame, dtype=np.float64, ensure_non_negative=True
+            )
+            frame, y, weights = frame.loc[weights > 0], y[weights > 0], weights[weights > 0]
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(
-                f"expected rows of two classes or more, found one class: {self.classes_[0]!r}"
-            )
-        table = self._coded(frame, self.discretise, weights, labels)
-        return self._with_class(table, labels[:, None])
+            raise ValueError(f"expected two classes or more, found one class: {self.classes_[0]!r}")
+        coded = self._coded(frame, self.discretise, weights, labels)
+        table = self._with_class(coded, labels[:, None])
+        seed = self._seed()
+        control = SearchControl.within(self.time_limit)
+        with control.running(), control.part(CHOICE_SHARE).running() as choosing:
+            self.log_losses_ = losses = self._log_losses(table, seed, choosing)
+        if control.is_stopped and not is_interrupted():
+            raise KeyboardInterrupt
+        first = self._structures(table)[0], self._smoothings[0]
+        chosen = min(losses, key=lambda model: losses[model], default=first)
+        self.structure_, self.smoothing_ = chosen
+        self.__dict__.pop("learned_", None)  # that of a fold, or of an earlier fit
+        self.network_ = self._network(table, *chosen, seed, control)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class given the observed cells, shape (rows, classes)."""
+        check_is_fitted(self)
+        rows = self.coding_.dataset(self._frame(X))
+        table = self._with_class(rows, np.full((rows.n_rows, 1), MISSING))
+        return query_rows(self.network_, table, table.names[-1]).posteriors[0]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class of each row, shape (rows,)."""
+        check_is_fitted(self)
+        predicted: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return predicted
 
     def _with_class(self, table: Dataset, labels: NDArray[np.integer]) -> Dataset:
         """Return the table with a last column, whose name is no other's."""
@@ -206,52 +219,39 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
             table.edges,
         )
 
-    def _learn(self, table: Dataset) -> None:
-        """Choose structure and pseudo-count, and learn the network from the coded table."""
-        seed = self._seed()
-        control = SearchControl.within(self.time_limit)
-        with control.running(), control.part(CHOICE_SHARE).running() as choosing:
-            self.log_losses_ = self._log_losses(table, seed, choosing)
-        if control.is_stopped and not is_interrupted():
-            raise KeyboardInterrupt
-        losses = self.log_losses_
-        chosen = min(losses, key=lambda model: losses[model]) if losses else self._models(table)[0]
-        self.structure_, self.smoothing_ = chosen
-        self.__dict__.pop("learned_", None)  # that of a fold, or of an earlier fit
-        self.network_ = self._network(table, *chosen, seed, control)
-
-    def _models(self, table: Dataset) -> list[Model]:
-        """Return the models to choose among, by structure; the first is that of no choice."""
-        structures: tuple[Structure, ...] = ("augmented", "naive-bayes")
+    def _structures(self, table: Dataset) -> tuple[Structure, ...]:
+        """Return the structures to choose among; the first is that of no choice."""
         if self.structure != "auto":
-            structures = (self.structure,)
-        elif n_families(table.n_variables, MAX_PARENTS["exact"]) <= MOST_FAMILIES:
-            structures = (*structures, "exact")
-        smoothings = SMOOTHINGS if self.smoothing == "cv" else (self.smoothing,)
-        return [Model(*both) for both in product(structures, smoothings)]
+            return (self.structure,)
+        has_few = n_families(table.n_variables, MAX_PARENTS["exact"]) <= MOST_FAMILIES
+        return ("augmented", "naive-bayes", "exact") if has_few else ("augmented", "naive-bayes")
+
+    @property
+    def _smoothings(self) -> tuple[float, ...]:
+        return SMOOTHINGS if self.smoothing == "cv" else (self.smoothing,)
 
     def _log_losses(self, table: Dataset, seed: int, control: SearchControl) -> dict[Model, float]:
         """Return the cross-validated log loss of the models, of those for which there is time."""
-        models = self._models(table)
-        if len(models) == 1 or np.sort(np.bincount(table.codes[:, -1], table.row_weights))[-2] < 2:
-            return {}
-        losses = dict.fromkeys(models, 0.0)
+        structures, smoothings = self._structures(table), self._smoothings
+        found = dict[Model, float]()
+        rarest = np.sort(np.bincount(table.codes[:, -1], table.row_weights))[-2]
+        if len(structures) * len(smoothings) == 1 or rarest < 2:
+            return found
         parts = [(_completed(train, seed), test) for train, test in folds(table, seed)]
-        for structure, own in groupby(models, key=lambda model: model.structure):
-            smoothings = [model.smoothing for model in own]
+        for structure in structures:
+            losses = np.zeros(len(smoothings))
             for train, test in parts:
                 try:
                     network = self._network(train, structure, SMOOTHING, seed, control)
                 except SolverError:  # the time is over
-                    control.expire()
-                for smoothing in smoothings:
-                    if control.is_over:
-                        done = models[: models.index(Model(structure, smoothings[0]))]
-                        return {model: losses[model] for model in done}
-                    fitted = fit_complete(train, network.parents, smoothing=smoothing)
-                    losses[Model(structure, smoothing)] += held_out_loss(fitted, test)
-        total = table.row_weights.sum()
-        return {model: loss / total for model, loss in losses.items()}
+                    return found
+                if control.is_over:
+                    return found
+                fits = (fit_complete(train, network.parents, smoothing=a) for a in smoothings)
+                losses += [held_out_loss(fit, test) for fit in fits]
+            means = losses / table.row_weights.sum()
+            found |= {(structure, a): float(m) for a, m in zip(smoothings, means, strict=True)}
+        return found
 
     def _network(
         self,
@@ -286,7 +286,6 @@ def folds(table: Dataset, seed: int) -> Iterator[tuple[Dataset, Dataset]]:
     A row of whole weight is divided as that many rows; the order of the rows does not matter.
     Columns without a value in the rows to learn from are left out.
     """
-    codes: NDArray[Any]
     codes, place = np.unique(table.codes, axis=0, return_inverse=True)
     weights = np.bincount(place.ravel(), table.row_weights)
     whole = (weights == np.floor(weights)).all()
@@ -300,7 +299,7 @@ def folds(table: Dataset, seed: int) -> Iterator[tuple[Dataset, Dataset]]:
         known = codes[weights > held_out].max(axis=0) >= 0
         names, states = tuple(compress(table.names, known)), tuple(compress(table.states, known))
         first, second = (
-            Dataset(codes[own > 0][:, known], names, states, own[own > 0])
+            Dataset(codes[own > 0][:, known].astype(np.int16), names, states, own[own > 0])
             for own in (weights - held_out, held_out)
         )
         yield first, second
@@ -329,9 +328,3 @@ def held_out_loss(network: BayesianNetwork, table: Dataset) -> float:
     found = classify(network, table, table.names[-1])
     shares = found.posterior[np.arange(table.n_rows), found.labels]
     return -table.total(np.log(shares))
-
-
-def check_known(what: str, chosen: str, known: Sequence[str]) -> None:
-    """Raise an `OptionError` unless a choice is known."""
-    if chosen not in known:
-        raise OptionError(f"there is no {what} {chosen!r}{did_you_mean(str(chosen), known)}")

@@ -1,5 +1,6 @@
 """Missing cells of tables filled in by networks, and by what else ``exactlearn impute`` pools."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
@@ -64,10 +65,6 @@ class ExactImputer(TransformerMixin, TableEstimator):
     >>> imputer = ExactImputer(mode="posterior").fit(rows)
     >>> imputer.transform([["no", None], [None, 9.1]]).tolist()
     [['no', 1.0], ['yes', 9.1]]
-    >>> imputer.probabilities([[None, 9.1]]).round(2)
-       row column value  probability
-    0    0     x0    no         0.03
-    1    0     x0   yes         0.97
     """
 
     mode: Mode = "stacked"
@@ -108,11 +105,8 @@ class ExactImputer(TransformerMixin, TableEstimator):
 
         Numbers that were cut get the median of the bin.
         """
-        check_is_fitted(self)
-        frame = self._frame(X)
-        table = self.coding_.dataset(frame)
-        filled = self.imputer_.transform(table).codes if table.n_variables else table.codes
-        return self._like(X, frame, table, filled)
+        table, like = self._rows(X)
+        return like(self.imputer_.transform(table).codes if table.n_variables else table.codes)
 
     def sample(self, X: Any, n_draws: int = 5, random_state: Any = None) -> list[Any]:
         """Return completed tables, drawn from the joint posterior under ``network_``.
@@ -126,42 +120,12 @@ class ExactImputer(TransformerMixin, TableEstimator):
         random_state
             Seed of the draws.
         """
-        check_is_fitted(self)
-        frame = self._frame(X)
-        table = self.coding_.dataset(frame)
+        table, like = self._rows(X)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         if not table.n_variables:
-            return [self._like(X, frame, table, table.codes)] * n_draws
+            return [like(table.codes)] * n_draws
         drawn = draw_completions(cast(BayesianNetwork, self.network_), table, n_draws, rng)
-        return [self._like(X, frame, table, table.complete(values).codes) for values in drawn]
-
-    def probabilities(self, X: Any) -> pd.DataFrame:
-        """Return the probability of each value of each missing cell.
-
-        Values that are unknown count as missing cells here. Of a number that was cut, each value is
-        the median of a bin.
-
-        Returns
-        -------
-        frame
-            Columns ``row`` (label of a frame's row, else position from 0), ``column``, ``value``
-            and ``probability``.
-        """
-        check_is_fitted(self)
-        frame = self._frame(X)
-        table = self.coding_.dataset(frame)
-        found = cast(NDArray[Any], self.imputer_.imputed(table).probabilities)
-        used = [self.coding_.columns[j] for j in self.coding_.used]
-        rows, columns = table.missing_cells.T
-        sizes = table.cardinalities[columns]
-        return pd.DataFrame(
-            {
-                "row": frame.index[np.repeat(rows, sizes)],
-                "column": np.repeat(np.array(table.names, object)[columns], sizes),
-                "value": [value for v in columns.tolist() for value in used[v].values],
-                "probability": found[np.arange(found.shape[1]) < sizes[:, None]],
-            }
-        )
+        return [like(table.complete(values).codes) for values in drawn]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the columns that :meth:`transform` returns."""
@@ -174,7 +138,14 @@ class ExactImputer(TransformerMixin, TableEstimator):
         columns = self.coding_.columns
         return [j for j, column in enumerate(columns) if column.left_out != EMPTY]
 
-    def _like(self, X: Any, frame: pd.DataFrame, table: Dataset, codes: NDArray[Any]) -> Any:
-        """Return a table as it was given, its missing cells filled by codes of the variables."""
-        filled = self.coding_.filled(frame, table, codes).iloc[:, self._kept]
-        return filled if isinstance(X, pd.DataFrame) else filled.to_numpy()
+    def _rows(self, X: Any) -> tuple[Dataset, Callable[[NDArray[Any]], Any]]:
+        """Return the coded rows, and what makes a table like X of them with cells filled."""
+        check_is_fitted(self)
+        frame = self._frame(X)
+        table = self.coding_.dataset(frame)
+
+        def like(codes: NDArray[Any]) -> Any:
+            filled = self.coding_.filled(frame, table, codes).iloc[:, self._kept]
+            return filled if isinstance(X, pd.DataFrame) else filled.to_numpy()
+
+        return table, like

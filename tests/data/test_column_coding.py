@@ -109,9 +109,6 @@ def test_values_of_all_kinds_are_coded():
     assert filled["text"].tolist() == ["b", "a", "a", "b", "a"]
     assert filled["same"].tolist() == ["s"] * 5
     assert filled["size"].tolist() == [0.5, 1.5, 2.5, 0.5, 9.5]
-    drawn = coding.decoded(np.zeros((2, 6), int))
-    assert drawn.dtypes.tolist() == frame.dtypes.tolist()
-    assert drawn["size"].tolist() == [0.5, 0.5]
 
 
 def test_each_column_is_read_once(monkeypatch):

@@ -5,14 +5,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactlearn.sklearn import (
     BayesianNetworkClassifier,
-    BayesianNetworkDensity,
     ExactImputer,
 )
 
 ESTIMATORS = [
     BayesianNetworkClassifier(),
     BayesianNetworkClassifier(structure="exact", max_parents=2, ess=1.0, smoothing=0.25),
-    BayesianNetworkDensity(max_parents=2),
     ExactImputer(networks=1),
 ]
 

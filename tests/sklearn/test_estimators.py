@@ -18,7 +18,6 @@ import exactlearn as el
 from exactlearn.errors import ColumnWarning, DataError, OptionError
 from exactlearn.sklearn import (
     BayesianNetworkClassifier,
-    BayesianNetworkDensity,
     ExactImputer,
 )
 from exactlearn.sklearn.classifiers import folds
@@ -183,7 +182,7 @@ def test_columns_without_two_values_are_kept_out_with_a_warning(rows):
     with pytest.warns(ColumnWarning, match="'same' .constant, .* '1'.*'none' .all cells are mi"):
         model = BayesianNetworkClassifier().fit(X, y)
     assert set(model.left_out_) == {"same", "none"}
-    for estimator in (BayesianNetworkClassifier, BayesianNetworkDensity, ExactImputer):
+    for estimator in (BayesianNetworkClassifier, ExactImputer):
         with pytest.raises(DataError, match=r"(?s)'none'.*'same'.*tidy=True"):
             estimator(tidy=False).fit(X, y)
     assert model.predict_proba(X).shape == (300, 2)
@@ -195,11 +194,6 @@ def test_columns_without_two_values_are_kept_out_with_a_warning(rows):
     filled = imputer.transform(X.assign(same=np.nan))
     assert list(filled) == imputer.get_feature_names_out().tolist() == [*X][:-1]
     assert (filled["same"] == 1).all()
-    with pytest.warns(ColumnWarning):
-        density = BayesianNetworkDensity(random_state=0).fit(X)
-    drawn = density.sample(3)
-    assert drawn["same"].tolist() == [1, 1, 1]
-    assert drawn["none"].isna().all()
 
 
 def test_columns_that_are_cut_badly_are_told(rows):
@@ -209,7 +203,7 @@ def test_columns_that_are_cut_badly_are_told(rows):
         BayesianNetworkClassifier(structure="naive-bayes").fit(numbered, y)
     gains = X.assign(gain=[*range(1, 31), *[0.5] * (len(X) - 30)])
     with pytest.warns(ColumnWarning, match="'gain': 2 bins, not the 5 .*: 90 % of its cells"):
-        BayesianNetworkDensity(max_parents=1).fit(gains)
+        ExactImputer(mode="mode").fit(gains)
 
 
 def test_classifiers_work_in_searches_and_pipelines(rows):
@@ -253,54 +247,17 @@ def test_an_imputer_fills_what_is_missing_only(rows):
     assert imputer.transform(strange)["colour"].tolist()[::3] == ["violet", "violet"]
 
 
-def test_probabilities_of_cells_are_those_of_the_imputer(rows):
-    X = rows[0].sample(frac=1, random_state=0)  # rows are named by the labels of the frame
-    imputer = ExactImputer(mode="posterior", random_state=0).fit(X)
-    found = imputer.probabilities(X)
-    sums = found.groupby(["row", "column"])["probability"].sum()
-    assert len(sums) == X.isna().sum().sum()
-    assert sums.to_numpy() == pytest.approx(1.0)
-    best = found.loc[found.groupby(["row", "column"])["probability"].idxmax()]
-    filled = imputer.transform(X)
-    assert all(
-        filled.at[r, c] == v
-        for r, c, v in zip(best["row"], best["column"], best["value"], strict=True)
-    )
-    assert imputer.probabilities(filled).empty
-
-
 def test_draws_follow_the_posterior(rows):
     X, _ = rows
     imputer = ExactImputer(mode="posterior").fit(X)
     row = X[X["wet"].isna()].iloc[:1]
-    found = imputer.probabilities(row).query("column == 'wet' and value == True")
+    table = imputer.coding_.dataset(row)
+    posterior = el.query_rows(imputer.network_, table, "wet").posteriors[0][0]
     drawn = imputer.sample(row, 2000, random_state=1)
     share = np.mean([bool(table["wet"].iloc[0]) for table in drawn])
-    assert share == pytest.approx(found["probability"].item(), abs=0.04)
+    assert share == pytest.approx(posterior[1], abs=0.04)
     again = imputer.sample(row, 2000, random_state=1)
     assert all(a.equals(b) for a, b in zip(drawn, again, strict=True))
-
-
-def test_density_sums_to_one_and_sums_missing_cells_out(rows):
-    X, _ = rows
-    X = X[["colour", "count", "wet"]]
-    density = BayesianNetworkDensity(random_state=0).fit(X)
-    full = pd.DataFrame(
-        itertools.product(["red", "green", "blue"], range(4), [False, True]), columns=X.columns
-    )
-    assert np.exp(density.score_samples(full)).sum() == pytest.approx(1.0)
-    codes = density.coding_.dataset(X).codes
-    expected = [np.log(joint(density.network_, row)) for row in codes]
-    assert density.score_samples(X) == pytest.approx(expected)
-    assert density.score(X) == pytest.approx(np.mean(expected))
-    drawn = density.sample(4000, random_state=2)
-    assert drawn.dtypes.tolist() == X.dtypes.tolist()
-    share = np.exp(
-        density.score_samples(pd.DataFrame({"colour": ["red"], "count": pd.NA, "wet": pd.NA}))
-    )
-    assert (drawn["colour"] == "red").mean() == pytest.approx(share[0], abs=0.03)
-    array = BayesianNetworkDensity().fit(np.arange(20).reshape(-1, 2) % 3)
-    assert array.sample(3, random_state=0).shape == (3, 2)
 
 
 def test_nothing_warns_without_reason(rows):
@@ -308,7 +265,6 @@ def test_nothing_warns_without_reason(rows):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         BayesianNetworkClassifier().fit(X, y).predict(X)
-        BayesianNetworkDensity().fit(X).sample(2)
 
 
 def test_the_network_of_a_classifier_has_the_labels_as_states(rows):
