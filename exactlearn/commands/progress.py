@@ -1,15 +1,13 @@
 """What a person sees of a running search, and what a kill of the process leaves on disk."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from math import inf
 from time import monotonic
-from types import TracebackType
 from typing import Self
 
-import click
 from rich.console import Console
 from rich.progress import (
-    BarColumn,
     Progress,
     ProgressColumn,
     SpinnerColumn,
@@ -45,15 +43,8 @@ class Checkpoint:
     """
 
     def __init__(self, warn: Callable[[str], None]) -> None:
-        self._warn = warn
-        self._warned = False
-        self._written = -float("inf")
-        self._free_at = -float("inf")
-
-    @property
-    def has_written(self) -> bool:
-        """Whether some answer was written."""
-        return self._written > -float("inf")
+        self._warn, self._warned = warn, False
+        self._written = self._free_at = -inf
 
     @property
     def is_due(self) -> bool:
@@ -101,10 +92,8 @@ class _CompilationColumn(ProgressColumn):
         return Text(COMPILATIONS.text)
 
 
-class ProgressDisplay:
+class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
     """Show what goes on, on standard error: a live line on a terminal, else lines with ``-v``.
-
-    The live line has a bar: the share of the first gap that is closed, where there is a gap.
 
     Parameters
     ----------
@@ -115,41 +104,29 @@ class ProgressDisplay:
     """
 
     def __init__(self, task: str, *, quiet: bool = False, verbose: bool = False) -> None:
-        self._task = task
-        self._quiet = quiet
-        self._verbose = verbose and not quiet
-        self._state = ""
-        self._widest = 0.0
+        self._task, self._state = task, ""
+        self._quiet, self._verbose = quiet, verbose and not quiet
         console = Console(stderr=True, highlight=False, markup=False)
-        self._live: Progress | None = None
-        if console.is_terminal and not quiet:
-            self._live = Progress(
-                SpinnerColumn(),
-                TextColumn("{task.description}", markup=False),
-                BarColumn(bar_width=16),
-                TextColumn("{task.fields[state]}", markup=False),
-                TimeElapsedColumn(),
-                _CompilationColumn(),
-                console=console,
-                transient=True,
-            )
-            self._line = self._live.add_task(task, total=None, state="")
+        self._live = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            TextColumn("{task.fields[state]}", markup=False),
+            TimeElapsedColumn(),
+            _CompilationColumn(),
+            console=console,
+            transient=True,
+            disable=quiet or not console.is_terminal,
+        )
+        self._line = self._live.add_task(task, total=None, state="")
 
     def __enter__(self) -> Self:
         """Begin the live line."""
-        if self._live is not None:
-            self._live.start()
+        self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         """Remove the live line."""
-        if self._live is not None:
-            self._live.stop()
+        self._live.stop()
 
     def __call__(self, event: Event) -> None:
         """Show an event of a running search."""
@@ -158,7 +135,6 @@ class ProgressDisplay:
             "bound": number(event.bound),
             "gap": percent(event.gap),
         }
-        self._show_closed(event.gap)
         known = "  ".join(f"{name} {value}" for name, value in values.items() if value)
         if not known:
             return
@@ -169,12 +145,11 @@ class ProgressDisplay:
 
     def stage(self, task: str) -> None:
         """Go on to another task, of which nothing is known yet."""
-        self._task, self._state, self._widest = task, "", 0.0
-        if self._live is not None:
-            self._live.reset(self._line, total=None, description=task, state="")
+        self._task, self._state = task, ""
+        self._live.reset(self._line, total=None, description=task, state="")
         LOG.info(task)
         if self._verbose:
-            click.echo(f"{task} ...", err=True)
+            self._print(f"{task} ...")
 
     def show(self, state: str, row: str | None = None, live: str | None = None) -> None:
         """Show any other state, such as an iteration's likelihood.
@@ -182,32 +157,21 @@ class ProgressDisplay:
         Where the state is new, a line of its own is the row that is given; the live line may have
         another text.
         """
-        if self._live is not None:
-            self._live.update(self._line, state=live or state)
+        self._live.update(self._line, state=live or state)
         if state != self._state:
             self._say(row or f"{self._task}  {state}")
         self._state = state
 
-    def _say(self, line: str) -> None:
-        LOG.debug("%s", line)
-        if self._verbose:
-            click.echo(line, err=True)
-
     def warn(self, text: str) -> None:
         """Print a line of its own, above the live line."""
         LOG.warning(text)
-        if self._quiet:
-            return
-        if self._live is not None:
-            self._live.console.print(text)
-        else:
-            click.echo(text, err=True)
+        if not self._quiet:
+            self._print(text)
 
-    def _show_closed(self, gap: float) -> None:
-        """Let the bar show how much of the widest gap is closed, once there is one."""
-        if gap == inf:
-            return
-        self._widest = max(self._widest, gap)
-        if self._live is not None and self._widest > 0:
-            closed = 1 - gap / self._widest
-            self._live.update(self._line, total=1.0, completed=closed)
+    def _say(self, line: str) -> None:
+        LOG.debug("%s", line)
+        if self._verbose:
+            self._print(line)
+
+    def _print(self, line: str) -> None:
+        self._live.console.print(line, soft_wrap=True)
