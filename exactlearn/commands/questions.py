@@ -106,10 +106,10 @@ def _answer_rows(options: Query, targets: list[str] | None, output: Output) -> A
     ]
     for name, states, posterior in parts:
         for row, own in zip(rows, posterior.tolist(), strict=True):
-            answer = dict(zip(states, own, strict=True))
-            row["posterior"] = (
-                answer if options.class_ else row.get("posterior", {}) | {name: answer}
-            )
+            row.setdefault("posterior", {})[name] = dict(zip(states, own, strict=True))
+    if options.class_ is not None:
+        for row in rows:
+            row["posterior"] = row["posterior"][options.class_]
 
     def write(path: Path) -> None:
         import pandas as pd  # takes long to import
@@ -118,7 +118,10 @@ def _answer_rows(options: Query, targets: list[str] | None, output: Output) -> A
         frame = pd.DataFrame(np.hstack([posterior for *_, posterior in parts]), columns=columns)
         frame.insert(0, key, values)
         separator = "\t" if suffix_of(path) == ".tsv" else ","
-        atomic_write(path, frame.replace(-np.inf, np.nan).to_csv(sep=separator, index=False))
+        text = frame.replace(-np.inf, np.nan).to_csv(
+            sep=separator, index=False, lineterminator="\n"
+        )
+        atomic_write(path, text)
 
     output.save(record, write=None if is_json else write)
     return Answer(record=record)
