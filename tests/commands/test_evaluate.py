@@ -10,7 +10,7 @@ from exactlearn.formats.models import read_model, write_model
 from exactlearn.formats.table import write_dataset
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
-from tests.command_line import fails, read_record, run, run_json
+from tests.command_line import fails, read_record, run_json
 from tests.interrupts import press_ctrl_c
 from tests.network_oracle import joint
 
@@ -80,17 +80,6 @@ def test_divergence_and_distances_agree_with_the_full_joints(folder, model, refe
         assert (found["edge_precision"], found["edge_recall"], found["edge_f1"]) == (1, 1, 1)
     else:
         assert not {"shd", "cpdag_shd", "arc_precision"} & found.keys()
-
-
-def test_a_model_is_no_distance_from_itself(folder):
-    words = ("evaluate", "asia", "--reference", "asia")
-    found = run_json(*words)
-    assert found == {
-        "kl_divergence": pytest.approx(0, abs=1e-12), "kl_method": "exact", "shd": 0,
-        "cpdag_shd": 0, "arc_precision": 1, "arc_recall": 1, "arc_f1": 1, "edge_precision": 1,
-        "edge_recall": 1, "edge_f1": 1,
-    }  # fmt: skip
-    assert "kl divergence" in run(*words)
 
 
 def test_a_divergence_that_is_too_costly_is_sampled(folder, monkeypatch):

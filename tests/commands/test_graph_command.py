@@ -1,7 +1,6 @@
 """``exactlearn graph``: what it prints, records, writes and refuses."""
 
 import json
-from math import prod
 
 import pytest
 
@@ -45,9 +44,8 @@ def test_arcs_are_printed_with_their_class() -> None:
 
 
 @pytest.mark.parametrize("kind", ["dag", "pattern", "cpdag"])
-@pytest.mark.parametrize("suffix", ["json", "json.gz"])
-def test_each_kind_is_written_and_read(kind, suffix, tmp_path) -> None:
-    path = tmp_path / f"g.{suffix}"
+def test_each_kind_is_written_and_read(kind, tmp_path) -> None:
+    path = tmp_path / "g.json.gz"
     found = run_json("graph", "asia", "--to", kind, "-o", path)
     expected = NamedGraph.of(ASIA.names, ASIA.parents).as_kind(kind)
     assert read_graph(path) == expected
@@ -55,14 +53,6 @@ def test_each_kind_is_written_and_read(kind, suffix, tmp_path) -> None:
     assert again["class_size"] == 6
     assert found["kind"] == kind
     assert ("covered" in found) == (kind == "dag")
-
-
-def test_figures_have_undirected_edges(tmp_path) -> None:
-    for kind in ("dag", "cpdag"):
-        run("graph", "asia", "--to", kind, "-o", tmp_path / f"{kind}.svg")
-    sizes = [(tmp_path / f"{kind}.svg").stat().st_size for kind in ("dag", "cpdag")]
-    assert prod(sizes) > 0
-    assert sizes[0] != sizes[1]
 
 
 def test_questions_are_answered() -> None:
@@ -114,13 +104,6 @@ def test_a_reference_may_order_its_variables_otherwise(tmp_path) -> None:
     write_graph(NamedGraph.of("cba", [(), (0, 2), ()]), tmp_path / "b.json")
     found = run_json("graph", tmp_path / "a.json", "--reference", tmp_path / "b.json")["comparison"]
     assert (found["shd"], found["cpdag_shd"], found["arc_f1"], found["edge_f1"]) == (1, 2, 0.5, 1)
-
-
-def test_results_of_learners_are_read(tmp_path) -> None:
-    (tmp_path / "full.csv").write_text("a,b\n" + "n,n\ny,y\n" * 20)
-    run("solve", tmp_path / "full.csv", "-o", tmp_path / "result.json")
-    found = run_json("graph", tmp_path / "result.json", "--to", "cpdag")
-    assert found["edges"] == [["a", "b"]]
 
 
 def test_a_graph_without_arcs_has_its_facts(tmp_path) -> None:
