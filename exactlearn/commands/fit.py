@@ -202,8 +202,8 @@ def _families(fit: el.DeletionFit, output: Output) -> dict[str, dict[str, Any]]:
     for name, family in families:
         if family.recovery is not None and not family.recovery.is_recoverable:
             output.note(
-                f"{family.recovery.formula()}. Its estimate, by the rows that observe it, is biased "
-                "where the graph is right; '--method em' may do better"
+                f"{family.recovery.formula()}. It was estimated in the rows that observe it, which "
+                "is biased where the graph is right; '--method em' may do better"
             )
         elif family.weights.keys() == {"prior"}:
             output.note(

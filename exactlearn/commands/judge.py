@@ -118,7 +118,7 @@ def run_compare(options: Compare, output: Output) -> Answer:
     record = Record.in_folder(output.folder, "repetitions.json", output.detail, SearchControl())
     runs = Study(list(study.runs()), record, options.jobs, cluster=options.cluster)
     runs.run()
-    return _answer(study, runs, output, options.reference, is_repeated=is_repeated)
+    return _answer(study, runs, output, options.reference)
 
 
 def _compare_learners(options: Compare, output: Output) -> Answer:
@@ -217,12 +217,10 @@ def _completed(
         return METHODS[name](table, learning(table, options, display))
 
 
-def _answer(
-    study: ImputationStudy, runs: Study, output: Output, reference: str | None, *, is_repeated: bool
-) -> Answer:
+def _answer(study: ImputationStudy, runs: Study, output: Output, reference: str | None) -> Answer:
     """Write and return what is done."""
     failures = [f"{planned.title}: {error}" for planned, error in runs.failures()]
-    if is_repeated:
+    if study.conditions[0].hidden:
         known = [(c, study.repetitions(runs.record, c)) for c in study.conditions]
         rows = [row for c, found in known if found for row in method_rows(c, found, reference)]
         is_limited = any(row["limited"] for row in rows)
