@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import OnEvent, SearchControl
-from exactlearn.augmentation import augment, gadget_problem
+from exactlearn.augmentation import augment
 from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.bayesnet.em import fit_em
@@ -20,14 +20,12 @@ from exactlearn.commands.learned import (
     Artifacts,
     Learned,
     concluded,
-    holds_scores,
     require_table_names,
     run_search,
     writable,
 )
 from exactlearn.commands.output import Answer, Output, worst
 from exactlearn.commands.pipeline import (
-    arc_constraints,
     directions,
     incomplete_options,
     load,
@@ -38,7 +36,6 @@ from exactlearn.commands.pipeline import (
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
 from exactlearn.evaluation.metrics import imputation_accuracy
-from exactlearn.formats.scores import write_scores
 from exactlearn.graphs.dag import named_parents
 from exactlearn.reporting.records import completion_record, learning_record, size_in_words
 from exactlearn.scoring.scores import Score
@@ -57,17 +54,6 @@ def run(options: Augment, output: Output) -> Answer:
     _note_few_cells(output, data, options)
     options, more = with_chosen_ess(data, options, output.note)
     certainty: dict[str, Any] = {}
-    reduction = cache(
-        partial(
-            gadget_problem,
-            data,
-            score_of(options),
-            max_parents=options.most_parents_among(data.n_variables),
-            **arc_constraints(options, data.names),
-        )
-    )
-    if output.path is not None and holds_scores(output.path, completes=True):
-        write_scores(reduction(), output.path)  # for other solvers, however long the search takes
 
     def artifacts(learned: Learned) -> Artifacts:
         assert learned.parents is not None
@@ -77,9 +63,7 @@ def run(options: Augment, output: Output) -> Answer:
         if truth is not None:
             record["imputation_accuracy"] = imputation_accuracy(data, learned.values, truth)
         completed = data.complete(learned.values)
-        return Artifacts(
-            data.names, learned.parents, record, completed, reduction, options.smoothing
-        )
+        return Artifacts(data.names, learned.parents, record, completed, options.smoothing)
 
     control = SearchControl(options.time_limit)
     with output.progress_display(options.method) as display:

@@ -135,10 +135,10 @@ class Kept(Declared):
 class Solve(CompleteLearning, Kept, NetworkParameters, Clustered):
     """Learn the network that maximises the score of a table, with a proof or a bound.
 
-    The input is a table, the name of a bundled one, or a file of local scores (.jkl,
-    .scores). -o writes the NETWORK, the record (.json), the scores
-    (.jkl, .scores), a figure (.svg), or all of them into a folder, with the trace of the search,
-    the support of arcs in several networks, and the averaged network of a bootstrap.
+    The input is a table, the name of a bundled one, or a file of local scores (.jkl, .scores). -o
+    writes the NETWORK, the record (.json), a figure (.svg), or all of them into a folder, with the
+    trace of the search, the support of arcs in several networks, and the averaged network of a
+    bootstrap.
 
     Where cells are missing, the score is that of expected counts, under a network that structural
     EM learns first, or with --counts of counts which deletion estimates for each family in closed
@@ -223,9 +223,8 @@ _NOT_OF_CLASSES = {
 class Augment(IncompleteLearning, Search, Kept, OnCluster):
     """Learn the network and the values of missing cells that maximise the score together.
 
-    -o writes the completed table (.csv, .tsv), the NETWORK, the record (.json), a figure (.svg),
-    the reduction to plain parent-set selection (.jkl, before the search), or all but the last into
-    a folder.
+    -o writes the completed table (.csv, .tsv), the NETWORK, the record (.json), a figure (.svg), or
+    all of them into a folder.
 
     Of the constraints, arcs, forbidden adjacencies and tiers can be honoured while cells are
     missing; the others, and --scoring-time, are for complete tables ('exactlearn solve').

@@ -1,9 +1,7 @@
 """A search of parent sets: its incumbents and its answer, in the format of a file's suffix."""
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,11 +15,8 @@ from exactlearn.commands.output import Answer, Output, is_folder, require_suffix
 from exactlearn.commands.progress import Checkpoint, ProgressDisplay
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import ExactlearnError, InfeasibleError, OptionError, TooLargeError
-from exactlearn.formats import written_suffixes
 from exactlearn.formats.models import FORMATS as MODELS
 from exactlearn.formats.models import NETWORKS, write_model
-from exactlearn.formats.scores import FORMATS as SCORES
-from exactlearn.formats.scores import write_scores
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import require_names, write_dataset
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -29,7 +24,6 @@ from exactlearn.queries.evidence import as_graph
 from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, network_drawing
 from exactlearn.reporting.records import learning_record
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
-from exactlearn.solvers import Problem
 from exactlearn.solvers.result import Result
 from exactlearn.structure.equivalence_search import EquivalenceSearch
 from exactlearn.structure.selection import fitted_network
@@ -52,8 +46,6 @@ class Artifacts:
         The JSON record.
     data
         The complete or completed table; ``None`` when only scores were given.
-    problem
-        Returns the local scores behind the selection; ``None`` when they are not to be written.
     smoothing
         Pseudo-count of the network's parameters, where they are estimated from the table.
     counts
@@ -68,7 +60,6 @@ class Artifacts:
     parents: tuple[tuple[int, ...], ...]
     record: Mapping[str, Any]
     data: Dataset | None
-    problem: Callable[[], Problem] | None = None
     smoothing: float = 0.0
     counts: CountsName | None = None
     fitted: BayesianNetwork | None = None
@@ -100,9 +91,7 @@ class Artifacts:
         elif "completion" in self.record:
             self._write(path / "completed.csv")
         if self.parents:
-            reversible = self.record.get("reversible", ())
-            drawing = network_drawing(self.names, self.parents, reversible)
-            write_drawing(drawing, path / "network.svg", output)
+            write_drawing(self._drawing, path / "network.svg", output)
         output.wrote(path)
 
     def write_incumbent(self, path: Path) -> None:
@@ -112,7 +101,7 @@ class Artifacts:
             write_json(self.record, path / "result.json")
             if self.data is not None and self.parents:
                 write_model(self.network, path / "network.bif")
-        elif not holds_scores(path, completes="completion" in self.record):
+        else:
             self._write(path)
 
     def _write(self, path: Path) -> None:
@@ -122,14 +111,14 @@ class Artifacts:
         elif suffix == ".json":
             write_json(self.record, path)
         elif suffix in FIGURES:
-            reversible = self.record.get("reversible", ())
-            write_figure(network_drawing(self.names, self.parents, reversible), path)
-        elif suffix in TABLES and "completion" in self.record:
+            write_figure(self._drawing, path)
+        else:
             assert self.data is not None
             write_dataset(self.data, path)
-        else:
-            assert self.problem is not None
-            write_scores(self.problem(), path)
+
+    @property
+    def _drawing(self) -> Drawing:
+        return network_drawing(self.names, self.parents, self.record.get("reversible", ()))
 
 
 def writable(output: Output, *, with_data: bool, completes: bool) -> None:
@@ -143,8 +132,7 @@ def writable(output: Output, *, with_data: bool, completes: bool) -> None:
     if output.path is None or is_folder(output.path):
         return
     tables = TABLES if completes else ()
-    known = (*NETWORKS, ".json", *written_suffixes(SCORES), *tables, *FIGURES)
-    require_suffix(output.path, list(dict.fromkeys(known)))
+    require_suffix(output.path, (*NETWORKS, ".json", *tables, *FIGURES))
     if not with_data and suffix_of(output.path) in NETWORKS:
         raise OptionError(
             f"--output {output.path}: parameters need data, but only scores were given; write "
@@ -158,12 +146,6 @@ def require_table_names(output: Output, data: Dataset) -> None:
         require_names(data, output.path / "completed.csv")
     elif output.path is not None and suffix_of(output.path) in TABLES:
         require_names(data, output.path)
-
-
-def holds_scores(path: Path, *, completes: bool) -> bool:
-    """Return whether a path is that of local scores; ``.parquet`` is a table where there is one."""
-    is_table = completes and suffix_of(path) in TABLES
-    return not is_folder(path) and suffix_of(path) in written_suffixes(SCORES) and not is_table
 
 
 def write_drawing(drawing: Drawing, path: Path, output: Output) -> None:
@@ -186,11 +168,11 @@ def write_learned(model: DecisionGraph | NaiveBayes, record: Mapping[str, Any], 
 
 def write_trace(result: Learned, folder: Path) -> None:
     """Write the trace of a search into a folder, a row for each improvement."""
+    import pandas as pd  # takes long
+
     folder.mkdir(parents=True, exist_ok=True)
-    text = StringIO()
-    rows = [("seconds", "score", "bound"), *result.trace]
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    atomic_write(folder / "trace.csv", text.getvalue())
+    trace = pd.DataFrame(result.trace, columns=["seconds", "score", "bound"])
+    atomic_write(folder / "trace.csv", trace.to_csv(index=False))
 
 
 L = TypeVar("L", bound=Learned)
@@ -285,13 +267,6 @@ def concluded(
 
 def _so_far(event: Event) -> Result:
     """Return an event as the result it would be if the search ended now."""
-    return Result(
-        parents=event.parents,
-        score=event.score,
-        bound=event.bound,
-        status="feasible",
-        solver="",
-        seconds=event.seconds,
-        nodes=event.nodes,
-        values=event.values,
-    )
+    known = event._asdict()
+    del known["open_nodes"]
+    return Result(**known, status="feasible", solver="")

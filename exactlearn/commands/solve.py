@@ -8,7 +8,7 @@ from typing import Any
 
 from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import OnEvent, SearchControl
-from exactlearn._runtime.files import read_text, suffix_of
+from exactlearn._runtime.files import read_text
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.large_tables import load_merged, place
 from exactlearn.commands.learned import Artifacts, Learned, concluded, run_search, writable
@@ -24,10 +24,7 @@ from exactlearn.commands.sections import CLASS_SEARCHES
 from exactlearn.commands.several import bootstrap_record, classes_record, networks_record
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
-from exactlearn.formats import written_suffixes
 from exactlearn.formats.graph_file import read_graph
-from exactlearn.formats.jkl import writable_problem
-from exactlearn.formats.scores import FORMATS as SCORES
 from exactlearn.formats.scores import is_score_file, read_scores
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph
 from exactlearn.graphs.orientation import oriented_class
@@ -164,8 +161,6 @@ def _selection(
     output.detail(
         f"{problem.n_candidates} candidate parent sets of {problem.n_variables} variables"
     )
-    if output.path is not None and suffix_of(output.path) in written_suffixes(SCORES):
-        writable_problem(problem)
     keywords: dict[str, Any] = {
         "best": options.best,
         "classes": options.classes,
@@ -181,7 +176,7 @@ def _selection(
     }
     if options.start is not None:
         keywords["start"] = read_graph(options.start, problem.names).parents
-    artifacts = Artifacts(problem.names, (), {}, data, lambda: problem, options.smoothing, counts)
+    artifacts = Artifacts(problem.names, (), {}, data, options.smoothing, counts)
 
     def learn(on_event: OnEvent) -> tuple[Learned, Enumeration | None]:
         return select(scored, on_event=on_event, **keywords)
@@ -202,7 +197,7 @@ def _class_search(data: Dataset, options: Solve, choice: dict[str, Any]) -> _Tas
         more: dict[str, Any] = {"threads": options.threads, "cluster": options.cluster}
         return _search_classes(data, options, on_event=on_event, **more), None
 
-    artifacts = Artifacts(data.names, (), {}, data, None, options.smoothing)
+    artifacts = Artifacts(data.names, (), {}, data, options.smoothing)
     return _Task(learn=learn, artifacts=artifacts, record=choice)
 
 
@@ -250,12 +245,10 @@ def _check(options: Solve, output: Output, *, has_scores: bool) -> None:
         if options.is_given(name):
             flag = f"--{name.replace('_', '-')}"
             raise OptionError(f"{flag} is for a table, but scores were given; leave it out")
-    if options.solver in CLASS_SEARCHES:
-        writes_scores = output.path and suffix_of(output.path) in written_suffixes(SCORES)
-        if has_scores or writes_scores:
-            raise OptionError(
-                f"--solver {options.solver} counts families as it meets them, without a table of "
-                "scores: give a table of data, write another file, or take another solver"
-            )
+    if options.solver in CLASS_SEARCHES and has_scores:
+        raise OptionError(
+            f"--solver {options.solver} counts families as it meets them: give it a table of data, "
+            "or take another solver"
+        )
     if options.certificate is not None:
         require_parent(options.certificate, "--certificate")

@@ -203,7 +203,6 @@ def test_bayes_factors_say_what_they_are(tables):
         ("--solver ges --best 2", "--best cannot be honoured"),
         ("--solver kes --require Smoker->Cancer", "--require cannot be honoured"),
         ("--solver ges --certificate c.json", "--certificate cannot be honoured"),
-        ("--solver ges -o x.jkl", "without a table of scores"),
     ],
 )
 def test_what_does_not_go_together_is_refused(tables, options, message):
