@@ -47,8 +47,8 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     from exactlearn.evaluation.bootstrap import bootstrap as bootstrap
     from exactlearn.evaluation.cross_validation import CrossValidation as CrossValidation
     from exactlearn.evaluation.cross_validation import cross_validate as cross_validate
-    from exactlearn.evaluation.models import effective_size as effective_size
-    from exactlearn.evaluation.random_queries import random_queries as random_queries
+    from exactlearn.evaluation.metrics import effective_size as effective_size
+    from exactlearn.evaluation.sl_curves import random_queries as random_queries
     from exactlearn.evaluation.sl_curves import sl_curves as sl_curves
     from exactlearn.formats.bif import read_bif as read_bif
     from exactlearn.formats.bif import write_bif as write_bif

@@ -394,7 +394,7 @@ class Compare(Imputing, OnCluster):
     )
     more: tuple[str, ...] = argument("[MORE.csv]...", ())
     learners: tuple[str, ...] | None = names_option(
-        names=RegistryNames("evaluation.learners", "LEARNERS"),
+        names=RegistryNames("evaluation.cross_validation", "LEARNERS"),
         excludes=("methods", "truth", "network", "hide", "repeat", "reference"),
     )
     folds: int = option(10, least=2, only="learners")

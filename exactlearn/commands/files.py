@@ -28,7 +28,7 @@ from exactlearn.commands.pipeline import (
 from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.data.missingness_simulation import SimulatedMissingness, simulate_graph
 from exactlearn.errors import CheckError, FormatError, OptionError, did_you_mean
-from exactlearn.evaluation.models import drawn_rows
+from exactlearn.evaluation.metrics import drawn_rows
 from exactlearn.formats import written_suffixes
 from exactlearn.formats.certificate_file import read_certificate
 from exactlearn.formats.models import FORMATS as MODELS

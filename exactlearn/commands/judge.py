@@ -22,8 +22,7 @@ from exactlearn.evaluation.imputation_study import (
     is_done,
     method_rows,
 )
-from exactlearn.evaluation.metrics import Comparison
-from exactlearn.evaluation.models import divergence
+from exactlearn.evaluation.metrics import Comparison, divergence
 from exactlearn.evaluation.study import Record, Study
 from exactlearn.formats.models import read_model
 from exactlearn.imputation.imputed import Imputed
@@ -115,7 +114,7 @@ def run_compare(options: Compare, output: Output) -> Answer:
         seeds=range(options.seed, options.seed + repeat),
         settings=f"options {crc32(repr(how).encode()):08x}",
     )
-    record = Record.in_folder(output.folder, "repetitions.json", output.detail, SearchControl())
+    record = Record.open(output.folder, "repetitions.json", output.detail, SearchControl())
     runs = Study(list(study.runs()), record, options.jobs, cluster=options.cluster)
     runs.run()
     return _answer(study, runs, output, options.reference)

@@ -231,7 +231,7 @@ def _sweep(
     """Do the runs of a sweep that are left, and write the table of all."""
     names = _names([varied for varied, _ in runs])
     planned = []
-    record = Record.open(folder / "runs.json", output.note, SearchControl())
+    record = Record.open(folder, "runs.json", output.note, SearchControl())
     for name, (_, table) in zip(names, runs, strict=True):
         place = folder / name
         _, files = _stored(table, place)

@@ -10,7 +10,7 @@ from exactlearn.commands.declarations import Kept, Solve
 from exactlearn.commands.output import Output
 from exactlearn.data.dataset import Dataset
 from exactlearn.evaluation.bootstrap import bootstrap
-from exactlearn.evaluation.learners import Learner
+from exactlearn.evaluation.cross_validation import Learner
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.reporting.records import cpdag_record, support_records

@@ -35,7 +35,7 @@ from exactlearn.data.blocks import merge_rows
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.labels import variable_index
 from exactlearn.errors import ExactlearnError, OptionError, TimeLimitWarning
-from exactlearn.evaluation.learners import Learner, described, named_learner
+from exactlearn.evaluation.cross_validation import Learner, described, named_learner
 from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph
@@ -263,8 +263,8 @@ def bootstrap(
     replicates
         Number of samples, at least 1.
     learner
-        A name in :data:`exactlearn.evaluation.learners.LEARNERS`, or a function of a table. With
-        ``ess="auto"``, ``exact`` has the equivalent sample size that is chosen for the table
+        A name in :data:`exactlearn.evaluation.cross_validation.LEARNERS`, or a function of a table.
+        With ``ess="auto"``, ``exact`` has the equivalent sample size that is chosen for the table
         itself, once. A function returns a graph, or what has ``parents``; a
         `PartiallyDirectedGraph` counts as it is, of others the CPDAG, with the arcs directed that
         follow from required and forbidden arcs and tiers of ``learn``. For several processes it
@@ -341,7 +341,7 @@ def bootstrap(
         )
         for k in range(replicates)
     ]
-    record = Record.in_folder(folder, RECORD, on_begin, control)
+    record = Record.open(folder, RECORD, on_begin, control)
     study = Study(runs, record, jobs, cluster=cluster)
     study.run()
     found = list(study.found())

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf, isfinite
 from pathlib import Path
+from pprint import pformat
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +21,98 @@ import numpy as np
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.component_growth import learn_naive_bayes
+from exactlearn.bayesnet.em import fit_em
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.smoothing_choice import divided
-from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.errors import OptionError
-from exactlearn.evaluation.learners import Learner, described, named_learner
+from exactlearn.data.dataset import Dataset, DatasetLike, varying_columns
+from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, Mean
 from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
+from exactlearn.pdg.learn.methods import learn_pdg
+from exactlearn.pdg.learn.network_starts import chow_liu_tree
+from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Model
 from exactlearn.queries.table_queries import classify
+from exactlearn.structure.learning import LearnedNetwork, learn
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Learner = Callable[[Dataset], Any]
+"""Makes a model, or a graph, of a table."""
+
+
+def learn_exact(dataset: Dataset, **options: Any) -> LearnedNetwork:
+    """Learn the network of the best score, by :func:`exactlearn.learn` with its options.
+
+    A sample may have columns with one state alone, which are left out without a word.
+    """
+    usable, _ = varying_columns(dataset)
+    return learn(usable, time_limit=SearchControl.within().remaining, **options)
+
+
+def learn_chow_liu(dataset: Dataset) -> BayesianNetwork:
+    """Learn the tree of Chow and Liu (1968): the most likely one, by mutual information."""
+    return _fitted(dataset, chow_liu_tree(dataset))
+
+
+def learn_independent(dataset: Dataset) -> BayesianNetwork:
+    """Learn the network without arcs."""
+    return _fitted(dataset, ((),) * dataset.n_variables)
+
+
+def learn_mixture(dataset: Dataset, seed: int = 0) -> NaiveBayes:
+    """Learn a naive Bayes model with a hidden class; BIC chooses the number of its states."""
+    return learn_naive_bayes(dataset, seed=seed).model
+
+
+def learn_graph(dataset: Dataset, seed: int = 0) -> DecisionGraph:
+    """Learn a decision graph, by :func:`exactlearn.learn_pdg`."""
+    return learn_pdg(dataset, seed=seed).graph
+
+
+LEARNERS: Mapping[str, Learner] = {
+    "exact": learn_exact,
+    "bic": partial(learn_exact, score="bic"),
+    "chow-liu": learn_chow_liu,
+    "independent": learn_independent,
+    "naive-bayes": learn_mixture,
+    "pdg": learn_graph,
+}
+
+
+def named_learner(name: str) -> Learner:
+    """Return the learner of a name.
+
+    Raises
+    ------
+    OptionError
+        When there is none.
+    """
+    if name not in LEARNERS:
+        raise OptionError(
+            f"no learner {name!r}{did_you_mean(name, LEARNERS)}; "
+            "in Python a function of a table is one, too"
+        )
+    return LEARNERS[name]
+
+
+def described(learner: Learner) -> str:
+    """Return the name of a function, with the arguments that a partial one has."""
+    if isinstance(learner, partial):
+        more = pformat(learner.keywords, width=1, compact=True)  # sorts dictionaries and sets
+        return f"{described(learner.func)} {learner.args!r} {more}"
+    return f"{learner.__module__}.{getattr(learner, '__qualname__', repr(learner))}"
+
+
+def _fitted(dataset: Dataset, parents: tuple[tuple[int, ...], ...]) -> BayesianNetwork:
+    if dataset.is_complete:
+        return fit_complete(dataset, parents)
+    return fit_em(dataset, parents, time_limit=SearchControl.within().remaining).model
+
 
 RECORD = "cross-validation.json"
 """The file, in its folder, of the folds that are done."""
@@ -149,8 +231,8 @@ def cross_validate(
     dataset
         Rows, with or without missing cells; of a row judged by, missing cells are summed out.
     learners
-        Names in :data:`exactlearn.evaluation.learners.LEARNERS`, or functions by name that make a
-        network, a decision graph or a naive Bayes model, or what has a ``network``, of a table.
+        Names in :data:`LEARNERS`, or functions by name that make a network, a decision graph or a
+        naive Bayes model, or what has a ``network``, of a table.
     folds
         Number of folds, at least 2; fewer for fewer rows.
     class_
@@ -198,7 +280,7 @@ def cross_validate(
         for k in range(folds)
         for name, learner in named.items()
     }
-    record = Record.in_folder(folder, RECORD, on_begin, SearchControl.within(time_limit))
+    record = Record.open(folder, RECORD, on_begin, SearchControl.within(time_limit))
     study = Study(list(runs.values()), record, jobs, cluster=cluster)
     study.run()
     failures: dict[str, tuple[str, ...]] = {}

@@ -60,40 +60,26 @@ class Record:
     @classmethod
     def open(
         cls,
-        path: Path | None,
+        folder: str | Path | None,
+        name: str,
         on_begin: Callable[[str], None],
         control: SearchControl = UNLIMITED,
     ) -> "Record":
-        """Return a record with the runs in its file, if there is one.
+        """Return the record in a file of a folder, which is made; without one nothing is kept.
 
         Raises
         ------
         FormatError
             When the file is not a record.
         """
-        if path is None or not path.exists():
-            return cls(path, on_begin, control=control)
-        try:
-            found = read_json(path)
-        except FormatError as error:
-            raise FormatError(f"{error}; this is no record of repetitions") from error
+        if folder is None:
+            return cls(None, on_begin, control=control)
+        path = Path(folder) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        found = read_json(path) if path.exists() else {}
         if not isinstance(found, dict):
             raise FormatError(f"{path}: no record of repetitions; name another folder")
         return cls(path, on_begin, found, control)
-
-    @classmethod
-    def in_folder(
-        cls,
-        folder: str | Path | None,
-        name: str,
-        on_begin: Callable[[str], None],
-        control: SearchControl,
-    ) -> "Record":
-        """Return the record in a file of a folder, which is made; without one nothing is kept."""
-        if folder is None:
-            return cls(None, on_begin, control=control)
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        return cls.open(Path(folder) / name, on_begin, control)
 
     def known(self, planned: "PlannedRun") -> Found | None:
         """Return what a run gave, if it was done before with the same settings."""
@@ -155,8 +141,6 @@ class Study:
     jobs
         Number of processes; with one, all runs in this process. More import the script that they
         are started from, whose own work must stand below ``if __name__ == "__main__":``.
-    is_shared
-        Whether each run gets an equal share of the time that is left, and else all of it.
     cluster
         A Dask cluster that does the runs instead: ``"local"``, ``"local:2"``, the address of a
         scheduler, or a ``distributed.Client``.
@@ -173,7 +157,6 @@ class Study:
     runs: Sequence[PlannedRun]
     record: Record
     jobs: int = 1
-    is_shared: bool = True
     cluster: Any = None
 
     def run(self) -> None:
@@ -214,9 +197,7 @@ class Study:
 
     def _share(self, parts: int) -> float | None:
         control = self.record.control
-        if control.remaining is None:
-            return None
-        return control.left / parts if self.is_shared else control.left
+        return None if control.remaining is None else control.left / parts
 
     def _here(self, waiting: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, Found]]:
         control = self.record.control

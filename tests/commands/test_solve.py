@@ -14,7 +14,7 @@ import exactlearn as el
 from exactlearn.commands.declared_constraints import declared_constraints
 from exactlearn.commands.sections import Search
 from exactlearn.errors import OptionError
-from exactlearn.evaluation.learners import learn_exact
+from exactlearn.evaluation.cross_validation import learn_exact
 from exactlearn.formats.table import read_dataset
 from exactlearn.instances import locate
 from exactlearn.reporting.records import support_records

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import exactlearn as el
 from exactlearn.errors import ExactlearnError, OptionError
 from exactlearn.evaluation.bootstrap import ArcStrengths, bootstrap
-from exactlearn.evaluation.learners import LEARNERS, learn_exact
+from exactlearn.evaluation.cross_validation import LEARNERS, learn_exact
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag, skeleton
 from exactlearn.graphs.orientation import oriented_class
@@ -299,7 +299,7 @@ def test_constraints_by_index_hold_in_samples_that_lack_a_column() -> None:
 def test_the_description_of_a_learner_does_not_depend_on_hashes() -> None:
     text = (
         "from functools import partial; import exactlearn as el;"
-        "from exactlearn.evaluation.learners import described;"
+        "from exactlearn.evaluation.cross_validation import described;"
         "from exactlearn.solvers.constraints import Independence as I;"
         "print(described(partial(el.learn, constraints=(I(frozenset('abc'), frozenset('de')),))))"
     )

@@ -8,8 +8,11 @@ import pytest
 import exactlearn as el
 from exactlearn.bayesnet.smoothing_choice import divided
 from exactlearn.errors import OptionError
-from exactlearn.evaluation.cross_validation import CrossValidation, cross_validate
-from exactlearn.evaluation.learners import learn_independent
+from exactlearn.evaluation.cross_validation import (
+    CrossValidation,
+    cross_validate,
+    learn_independent,
+)
 from exactlearn.evaluation.metrics import Mean
 from exactlearn.instances import locate
 from tests.command_line import fails, run, run_json

@@ -61,7 +61,7 @@ def study(seeds=(0, 1), is_redrawn=False, **methods):
 
 
 def done(one, jobs=1, path=None):
-    record = Record.open(path, lambda title: None)
+    record = Record.open(path and path.parent, path and path.name, lambda title: None)
     Study(list(one.runs()), record, jobs).run()
     return one.repetitions(record, one.conditions[0])
 

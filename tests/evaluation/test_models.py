@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from exactlearn.errors import OptionError, TooLargeError
-from exactlearn.evaluation import models
-from exactlearn.evaluation.models import divergence
+from exactlearn.evaluation import metrics
+from exactlearn.evaluation.metrics import divergence
 from exactlearn.pdg.compile.compile import compile_network
 from tests.network_oracle import joint, random_network
 
@@ -17,7 +17,7 @@ def too_large(monkeypatch):
     def refuse(p, q):
         raise TooLargeError("too many cells")
 
-    monkeypatch.setattr(models, "kl_divergence", refuse)
+    monkeypatch.setattr(metrics, "kl_divergence", refuse)
 
 
 @pytest.mark.usefixtures("too_large")

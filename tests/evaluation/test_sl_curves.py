@@ -12,8 +12,12 @@ from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.evaluation import sl_curves as module
-from exactlearn.evaluation.random_queries import random_queries
-from exactlearn.evaluation.sl_curves import LANGUAGES, empirical_log_likelihood, sl_curves
+from exactlearn.evaluation.sl_curves import (
+    LANGUAGES,
+    empirical_log_likelihood,
+    random_queries,
+    sl_curves,
+)
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from experiments.generators import drawn as rows_of
 from experiments.generators import random_graph

@@ -55,7 +55,12 @@ def study(path, given, jobs=1, control=None):
     """Return a study in so many processes, or on the cluster that is named instead."""
     control = SearchControl() if control is None else control
     jobs, cluster = (1, jobs) if isinstance(jobs, str) else (jobs, None)
-    return Study(given, Record.open(path, lambda title: None, control), jobs, cluster=cluster)
+    return Study(
+        given,
+        Record.open(path and path.parent, path and path.name, lambda title: None, control),
+        jobs,
+        cluster=cluster,
+    )
 
 
 def values(one):

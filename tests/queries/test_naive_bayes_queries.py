@@ -9,7 +9,7 @@ import exactlearn as el
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
-from exactlearn.evaluation.models import divergence
+from exactlearn.evaluation.metrics import divergence
 from exactlearn.queries import explanations, posteriors
 from exactlearn.queries.evidence import as_graph
 from tests.naive_bayes_oracle import full_joint, random_naive_bayes
