@@ -351,11 +351,6 @@ def network_of(
     return BayesianNetwork(dataset.names, dataset.states, families, tables)
 
 
-def _least_smoothing(smoothing: float) -> float:
-    """Return the pseudo-count of a first start: without one, parameters that are zero stay so."""
-    return max(1.0, smoothing)
-
-
 def _estimate(problem: NetworkEM, method: DeletionMethod) -> BayesianNetwork:
     """Return a deletion estimate; it is smoothed where a row is impossible under it."""
     data, parents, smoothing = problem.dataset, problem.families, problem.smoothing
@@ -370,13 +365,14 @@ def _estimate(problem: NetworkEM, method: DeletionMethod) -> BayesianNetwork:
 
 def _first(problem: NetworkEM, start: BayesianNetwork | None) -> NDArray[np.float64]:
     """Return the parameters of the first start."""
-    frequencies = problem.maximise(problem.available, _least_smoothing(problem.smoothing))
+    # Without pseudo-counts, parameters that are zero stay so.
+    frequencies = problem.maximise(problem.available, max(1.0, problem.smoothing))
     if start is None:
         return frequencies
     like = problem.model(frequencies)
     if sorted(start.names) == sorted(like.names):
         start = start.reordered(like)
-        if all(map(_same_members, start.parents, like.parents)):
+        if [{*family} for family in start.parents] == [{*family} for family in like.parents]:
             orders = (
                 (*(own.index(p) for p in family), -1)
                 for own, family in zip(start.parents, like.parents, strict=True)
@@ -388,10 +384,6 @@ def _first(problem: NetworkEM, start: BayesianNetwork | None) -> NDArray[np.floa
         "the network to start from must have the table's variables and states, and the same "
         "parents: leave the start out, or change it"
     )
-
-
-def _same_members(first: Sequence[int], second: Sequence[int]) -> bool:
-    return sorted(first) == sorted(second)
 
 
 def _starts(
