@@ -29,18 +29,13 @@ def index_rows(
     groups = 0
     for i in range(n):
         slot = _slot(keys, i, size)
-        while True:
-            group = slots[slot]
-            if group < 0:
-                slots[slot] = groups
-                labels[i] = groups
-                first[groups] = i
-                groups += 1
-                break
-            if _equal(keys, i, keys, first[group]):
-                labels[i] = group
-                break
+        while slots[slot] >= 0 and not _equal(keys, i, keys, first[slots[slot]]):
             slot = (slot + 1) & (size - 1)
+        if slots[slot] < 0:
+            slots[slot] = groups
+            first[groups] = i
+            groups += 1
+        labels[i] = slots[slot]
     return labels, first[:groups].copy(), slots
 
 
@@ -54,11 +49,9 @@ def find_row(
     """Return where in a table of different rows the i-th of some rows stands, -1 if nowhere."""
     size = len(slots)
     slot = _slot(keys, i, size)
-    while slots[slot] >= 0:
-        if _equal(keys, i, table, slots[slot]):
-            return np.int64(slots[slot])
+    while slots[slot] >= 0 and not _equal(keys, i, table, slots[slot]):
         slot = (slot + 1) & (size - 1)
-    return np.int64(-1)
+    return np.int64(slots[slot])
 
 
 @in_place_kernel

@@ -92,8 +92,6 @@ def _insert(ranks: NDArray[np.int64], keys: NDArray[np.int64], places: NDArray[n
 def find(rank: int, keys: NDArray[np.int64], places: NDArray[np.int32]) -> int:
     """Return the place of a rank, or -1."""
     slot = _slot(rank, len(keys))
-    while places[slot] >= 0:
-        if keys[slot] == rank:
-            return int(places[slot])
+    while places[slot] >= 0 and keys[slot] != rank:
         slot = (slot + 1) & (len(keys) - 1)
-    return -1
+    return int(places[slot])

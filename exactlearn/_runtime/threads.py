@@ -1,4 +1,4 @@
-"""Independent pieces of compiled work on several threads, their results in order.
+"""Threads and memory that a computation may use; pieces of work on threads, results in order.
 
 Kernels release the interpreter lock, so plain threads use all cores. What comes out does not depend
 on the number of threads.
@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeVar
 
@@ -100,3 +101,28 @@ def in_order(
             yield running.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+_GROUP = Path("/sys/fs/cgroup")
+"""Where Linux says what a control group, as of a container, may take."""
+
+
+def available_memory() -> int | None:
+    """Return the bytes of memory that are free, where the system tells.
+
+    Examples
+    --------
+    >>> free = available_memory()
+    >>> free is None or free > 0
+    True
+    """
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        free = next(1024 * int(x.split()[1]) for x in lines if x.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return None
+    try:
+        limit, taken = (int((_GROUP / f"memory.{x}").read_text()) for x in ("max", "current"))
+    except (OSError, ValueError):  # no group, or one without a limit: "max"
+        return free
+    return max(1, min(free, limit - taken))

@@ -203,6 +203,6 @@ def write_json(record: Mapping[str, Any], path: Path) -> None:
 
 
 def _json(record: Mapping[str, Any], indent: int | None = None) -> str:
-    from exactlearn._runtime.json_file import strict
+    from exactlearn._runtime.files import strict
 
     return json.dumps(strict(record), ensure_ascii=False, allow_nan=False, indent=indent)

@@ -122,7 +122,7 @@ def note_table(path: Path, rows: int, columns: int, files: Sequence[Path] = ()) 
 
 def as_table(options: Declared) -> dict[str, Any]:
     """Return options as the keys of a run file; those that are not set are left out."""
-    from exactlearn._runtime.json_file import strict  # which imports numpy
+    from exactlearn._runtime.files import strict
 
     found = {one.name.rstrip("_"): getattr(options, one.name) for one in fields(options)}  # type: ignore[arg-type]
     table: dict[str, Any] = strict({k: value for k, value in found.items() if value is not None})

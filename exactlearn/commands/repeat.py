@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from exactlearn import __version__
-from exactlearn._runtime.json_file import read_json, strict
+from exactlearn._runtime.files import read_json, strict
 from exactlearn.commands import COMMANDS, body_of, options_of, provenance
 from exactlearn.commands.declare import About, Declared
 from exactlearn.commands.output import Answer, Output

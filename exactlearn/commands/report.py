@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from exactlearn._runtime.arguments import refusal
-from exactlearn._runtime.files import atomic_write, suffix_of
-from exactlearn._runtime.json_file import read_json
+from exactlearn._runtime.files import atomic_write, read_json, suffix_of
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Report
 from exactlearn.commands.output import Answer, Output, require_suffix

@@ -19,8 +19,7 @@ from typing import Any
 import exactlearn
 from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import UNLIMITED, SearchControl, interrupts_ignored
-from exactlearn._runtime.files import atomic_write
-from exactlearn._runtime.json_file import read_json, strict
+from exactlearn._runtime.files import atomic_write, read_json, strict
 from exactlearn.errors import ExactlearnError, FormatError
 
 POLL_INTERVAL = 0.2

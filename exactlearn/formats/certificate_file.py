@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from exactlearn._runtime.json_file import read_json
+from exactlearn._runtime.files import read_json
 from exactlearn.errors import FormatError
 from exactlearn.solvers.certificates.certificate import FORMAT, Certificate
 from exactlearn.solvers.certificates.checker import KEYS

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from exactlearn._runtime.arguments import checked_arguments, refusal
-from exactlearn._runtime.files import atomic_write
-from exactlearn._runtime.json_file import read_json
+from exactlearn._runtime.files import atomic_write, read_json
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats import Format, format_of, writer_of
 from exactlearn.formats.models import NETWORKS, read_network

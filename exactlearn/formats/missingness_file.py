@@ -15,8 +15,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from exactlearn._runtime.files import atomic_write, read_text, suffix_of
-from exactlearn._runtime.json_file import read_json
+from exactlearn._runtime.files import atomic_write, read_json, read_text, suffix_of
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import FormatError, OptionError
 

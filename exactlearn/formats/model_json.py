@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from exactlearn._runtime.files import atomic_write
-from exactlearn._runtime.json_file import read_json
+from exactlearn._runtime.files import atomic_write, read_json
 from exactlearn.errors import CheckError, FormatError
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from exactlearn._runtime.compilation_notice import Compilations
 from exactlearn._runtime.control import Event
-from exactlearn._runtime.json_file import strict
+from exactlearn._runtime.files import strict
 from exactlearn.commands import output, progress
 from exactlearn.commands.progress import Checkpoint, ProgressDisplay
 from exactlearn.errors import OptionError

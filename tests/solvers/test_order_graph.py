@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.memory import available_memory
+from exactlearn._runtime.threads import available_memory
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.solvers import Problem, dynamic

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactlearn._runtime.json_file import read_json
+from exactlearn._runtime.files import read_json
 from exactlearn.errors import FormatError
 
 
