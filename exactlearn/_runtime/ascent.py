@@ -253,29 +253,47 @@ def fitted(
         Ends the ascents.
     """
     outcomes: list[EMStart] = []
-    best: _Ascent | None = None
+    best: tuple[EMState, list[EMState], EMStart] | None = None
+    least_gain = tolerance * problem.total_weight
     for parameters in starts:
-        ascent = _ascended(
-            problem, parameters, iterations, tolerance * problem.total_weight, on_iteration, control
+        states: list[EMState] = []
+
+        def record(state: EMState, states: list[EMState] = states) -> None:
+            states.append(state._replace(parameters=_NOTHING, counts=_NOTHING))
+            if on_iteration:
+                on_iteration(state)
+
+        last, converged = ascend(
+            problem.e_step(0, parameters),
+            Overrelaxation(problem, least_gain).step,
+            iterations=iterations,
+            least_gain=least_gain,
+            on_iteration=record,
+            control=control,
         )
-        outcomes.append(ascent.outcome)
-        if best is None or ascent.last.objective > best.last.objective:
-            best = ascent
+        outcome = EMStart(last.objective, last.log_likelihood, last.iteration, converged)
+        outcomes.append(outcome)
+        if best is None or last.objective > best[0].objective:
+            best = last, states, outcome
         if is_over(control):
             break
     if best is None:
         raise OptionError("EM needs at least one start")
-    last = outcomes[-1]
-    ended = last.converged or (last.iterations >= iterations and not isnan(last.objective))
+    ended = converged or (last.iteration >= iterations and not isnan(last.objective))
+    last, states, outcome = best
     return EMResult(
-        problem.model(best.last.parameters),
-        tuple(best.log_likelihoods),
-        tuple(best.objectives),
-        best.outcome.converged,
+        problem.model(last.parameters),
+        tuple(state.log_likelihood for state in states),
+        tuple(state.objective for state in states),
+        outcome.converged,
         tuple(outcomes),
         ended and len(outcomes) == len(starts),
         symmetric,
     )
+
+
+_NOTHING = np.empty(0)
+"""Stands for the arrays of a state that is not the last of its ascent."""
 
 
 @dataclass
@@ -334,45 +352,6 @@ class Overrelaxation(Generic[M]):
         ratio = np.divide(plain, state.parameters, out=np.ones_like(plain), where=possible)
         beyond = np.clip((self.factor - 1) * np.log(ratio), -self.reach, self.reach)
         return self.problem.normalised(plain * np.exp(beyond))
-
-
-class _Ascent(NamedTuple):
-    """The ascent from one start: its last state alone is kept whole."""
-
-    last: EMState
-    log_likelihoods: list[float]
-    objectives: list[float]
-    outcome: EMStart
-
-
-def _ascended(
-    problem: EMProblem[M],
-    parameters: NDArray[np.float64],
-    iterations: int,
-    least_gain: float,
-    on_iteration: Callable[[EMState], None] | None,
-    control: SearchControl,
-) -> _Ascent:
-    """Return the ascent from some parameters."""
-    log_likelihoods: list[float] = []
-    objectives: list[float] = []
-
-    def record(state: EMState) -> None:
-        log_likelihoods.append(state.log_likelihood)
-        objectives.append(state.objective)
-        if on_iteration:
-            on_iteration(state)
-
-    last, converged = ascend(
-        problem.e_step(0, parameters),
-        Overrelaxation(problem, least_gain).step,
-        iterations=iterations,
-        least_gain=least_gain,
-        on_iteration=record,
-        control=control,
-    )
-    outcome = EMStart(last.objective, last.log_likelihood, last.iteration, converged)
-    return _Ascent(last, log_likelihoods, objectives, outcome)
 
 
 def _gain(before: AscentState, after: AscentState) -> float:

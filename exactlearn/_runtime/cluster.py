@@ -65,7 +65,14 @@ def running(cluster: Any) -> Iterator[Any]:
         return
     distributed, (kind, _, count) = dask("distributed"), cluster.partition(":")
     if kind != "local":
-        with _connected(distributed, cluster) as client:
+        try:
+            client = distributed.Client(cluster, timeout=CONNECTION_TIMEOUT)
+        except (OSError, ValueError) as error:
+            raise OptionError(
+                f"cluster {cluster!r}: no scheduler answers ({error}); expected 'local', 'local:N' "
+                "or an address such as tcp://10.0.0.1:8786, which 'dask scheduler' prints"
+            ) from error
+        with client:
             yield client
         return
     if count and not (count.isdecimal() and int(count)):
@@ -85,17 +92,6 @@ def running(cluster: Any) -> Iterator[Any]:
         ) from error
     with processes, distributed.Client(processes) as client:
         yield client
-
-
-def _connected(distributed: Any, address: str) -> Any:
-    """Return a client of the scheduler at an address."""
-    try:
-        return distributed.Client(address, timeout=CONNECTION_TIMEOUT)
-    except (OSError, ValueError) as error:
-        raise OptionError(
-            f"cluster {address!r}: no scheduler answers ({error}); expected 'local', 'local:N' or "
-            "an address such as tcp://10.0.0.1:8786, which 'dask scheduler' prints"
-        ) from error
 
 
 def dask(name: str = "dask") -> Any:
