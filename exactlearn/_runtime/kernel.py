@@ -13,7 +13,6 @@ differs by one byte may end the process, so each file of it ends with a checksum
 read, for any reason, is removed and compiled again.
 """
 
-import gc
 import inspect
 import os
 import pickle
@@ -158,12 +157,7 @@ class _Callee(CPUDispatcher):
         Numba's own lock comes first: a thread that waits for another process then holds up no
         thread of its own that this other process waits for.
         """
-        with (
-            global_compiler_lock,
-            _only_process(self.lock),
-            interrupts_deferred(),
-            _no_collection(),
-        ):
+        with global_compiler_lock, _only_process(self.lock), interrupts_deferred():
             known = self.entry and self.entry.overloads.get(signature)
             if known and signature not in self.overloads:
                 cast(Any, self).add_overload(known)
@@ -218,18 +212,6 @@ def _widest(of: Any) -> Any:
     """Return the type of a scalar or an array that a kernel is compiled for."""
     of = _types.unliteral(of)
     return _types.int64 if isinstance(of, _types.Integer) and of.signed else of
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Collect no garbage: the compiler makes many objects, and little garbage."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
 
 
 @contextmanager
