@@ -21,17 +21,16 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, cached_property
+from functools import cache
 from hashlib import sha256
 from importlib import import_module
-from io import BytesIO
 from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, Any, TypeVar, cast, get_args
 
 import numba
 import numpy as np
-from numba.core import environment, event
+from numba.core import event
 from numba.core.caching import (
     CompileResultCacheImpl,
     FunctionCache,
@@ -116,24 +115,20 @@ class _Compilations(event.Listener):
 
     def on_start(self, event: Any) -> None:
         """Count a kernel, not what numba compiles of its own."""
-        if isinstance(event.data["dispatcher"], _Callee):
+        if isinstance(event.data["dispatcher"], _Kernel):
             COMPILATIONS.begin()
 
     def on_end(self, event: Any) -> None:
         """Note that a kernel is compiled."""
-        if isinstance(event.data["dispatcher"], _Callee):
+        if isinstance(event.data["dispatcher"], _Kernel):
             COMPILATIONS.end()
 
 
 cast(Any, event.register)("numba:compile", _Compilations())
 
 
-class _Callee(CPUDispatcher):
-    """A kernel as other kernels call it, compiled once for all constants.
-
-    It has no entry from Python, which would take a fifth of the time of its compilation: most
-    kernels are called by kernels only.
-    """
+class _Kernel(CPUDispatcher):
+    """A kernel, compiled once for all constants, whose calls from Python can be interrupted."""
 
     fingerprint: str | None = None
     """Of what it is compiled from; a kernel sent to a process has none, and is not kept."""
@@ -141,15 +136,12 @@ class _Callee(CPUDispatcher):
     lock: Path | None = None
     """The file that a process locks while it compiles."""
 
-    entry: Any = None
-    """The kernel as Python calls it: compiled for Python, it serves kernels as well."""
-
-    def keep(self, fingerprint: str, suffix: str = "") -> None:
+    def keep(self, fingerprint: str) -> None:
         """Keep the machine code on disk."""
         folder = cache_folder() / fingerprint
-        self._cache = KernelCache(self.py_func, folder, suffix)
+        self._cache = KernelCache(self.py_func, folder)
         self.fingerprint = fingerprint
-        self.lock = folder / f"{self.py_func.__name__}{suffix}.lock"
+        self.lock = folder / f"{self.py_func.__name__}.lock"
 
     def compile(self, signature: Any) -> Any:
         """Compile, or read from the disk what this or another process compiled.
@@ -158,9 +150,6 @@ class _Callee(CPUDispatcher):
         thread of its own that this other process waits for.
         """
         with global_compiler_lock, _only_process(self.lock), interrupts_deferred():
-            known = self.entry and self.entry.overloads.get(signature)
-            if known and signature not in self.overloads:
-                cast(Any, self).add_overload(known)
             return super().compile(signature)
 
     def get_call_template(self, types: Any, keywords: Any) -> Any:
@@ -170,26 +159,6 @@ class _Callee(CPUDispatcher):
         """
         keywords = {name: _widest(t) for name, t in dict(keywords).items()}
         return super().get_call_template(tuple(map(_widest, types)), keywords)
-
-
-class _Kernel(_Callee):
-    """A kernel as Python calls it: it can be interrupted; kernels call its other form."""
-
-    @cached_property
-    def callee(self) -> Any:
-        """The kernel as other kernels call it."""
-        callee = _Callee(
-            self.py_func, targetoptions=self.targetoptions | {"no_cpython_wrapper": True}
-        )
-        callee.entry = self
-        if self.fingerprint is not None:
-            callee.keep(self.fingerprint, "-callee")
-        return callee
-
-    @property
-    def _numba_type_(self) -> Any:
-        """The type of what is called by the name; a kernel that calls itself has one form only."""
-        return super()._numba_type_ if self.is_compiling else self.callee._numba_type_
 
     def __call__(self, *arguments: Any) -> Any:
         """Call; Ctrl-C comes out as such.
@@ -345,31 +314,7 @@ class _CheckedFiles(IndexDataCacheFile):
             raise ValueError(f"{name}: the checksum does not fit")
         if b"_numba_hashsecret" in dumped:  # kernels with sets or dictionaries
             import_module("numba.cpython.hashing")
-        return _Unpickler(BytesIO(dumped)).load()
-
-
-class _Unpickler(pickle.Unpickler):
-    """Reads machine code without the modules of numba that it was compiled with.
-
-    They take longer to import than all kernels of a command to read, and are there for compiling.
-    """
-
-    def find_class(self, module: str, name: str) -> Any:
-        """Return what is pickled by name."""
-        return _environment if name == "_rebuild_env" else super().find_class(module, name)
-
-
-def _environment(module: str, constants: list[Any], name: str) -> Any:
-    """Return a compiled function's constants; its globals serve numba's object mode only."""
-    if module in sys.modules or not module.startswith("numba."):
-        return environment._rebuild_env(module, constants, name)
-    found = environment.lookup_environment(name)
-    if found is None:
-        found = environment.Environment({"__name__": module})
-        found.consts[:] = constants
-        found.env_name = name
-        environment.Environment._memo[name] = found
-    return found
+        return pickle.loads(dumped)
 
 
 class _Folder(_CacheLocator):
@@ -391,18 +336,18 @@ class _Folder(_CacheLocator):
 class _CompiledFunction(CompileResultCacheImpl):
     """What numba writes of a kernel, in a folder that is given."""
 
-    def __init__(self, function: Callable[..., Any], folder: Path, suffix: str) -> None:
+    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
         self._lineno = function.__code__.co_firstlineno
         self._locator = _Folder(folder)
-        self._filename_base = function.__name__ + suffix
+        self._filename_base = function.__name__
 
 
 class KernelCache(FunctionCache):
     """The cache of a kernel; damaged files count as absent, and are written anew."""
 
-    def __init__(self, function: Callable[..., Any], folder: Path, suffix: str = "") -> None:
+    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
         self._name, self._py_func = repr(function), function
-        self._impl = _CompiledFunction(function, folder, suffix)
+        self._impl = _CompiledFunction(function, folder)
         self._cache_path = str(folder)
         self._files = self._cache_file = _CheckedFiles(str(folder), self._impl.filename_base, "")
         self.enable()
