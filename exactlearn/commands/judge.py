@@ -1,7 +1,7 @@
 """Commands that judge: ``evaluate`` judges a model, ``compare`` methods and learners."""
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from zlib import crc32
@@ -22,7 +22,7 @@ from exactlearn.evaluation.imputation_study import (
     is_done,
     method_rows,
 )
-from exactlearn.evaluation.metrics import Comparison, divergence
+from exactlearn.evaluation.metrics import divergence
 from exactlearn.evaluation.study import Record, Study
 from exactlearn.formats.models import read_model
 from exactlearn.imputation.imputed import Imputed
@@ -224,7 +224,7 @@ def _answer(study: ImputationStudy, runs: Study, output: Output, reference: str 
         rows = [row for c, found in known if found for row in method_rows(c, found, reference)]
         is_limited = any(row["limited"] for row in rows)
     else:
-        keys = [field.name for field in fields(Comparison)]
+        keys = ("method", "status", "accuracy", "score", "bound", "gap", "seconds", "log_loss")
         rows = [{key: one[key] for key in keys} for one in runs.found() if is_done(one)]
         is_limited = any(row["status"] == "feasible" for row in rows)
     is_interrupted = runs.record.control.is_stopped

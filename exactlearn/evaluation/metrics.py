@@ -64,10 +64,7 @@ class JudgedCells:
             When the tables have different rows, bins or observed cells, or the truth misses a
             variable, or the cell of one observed in the incomplete table.
         """
-        _require_same_table(incomplete, truth)
-        true = _true_codes(incomplete, truth)
-        _require_same_cells(incomplete, true)
-        cells = incomplete.missing_cells
+        true, cells = _true_codes(incomplete, truth), incomplete.missing_cells
         states = true[tuple(cells.T)].astype(np.int64)
         known = states != MISSING
         states, losses = states[known], None
@@ -110,59 +107,6 @@ def imputation_accuracy(
         From 0 to 1; NaN when the truth knows none of the missing cells.
     """
     return JudgedCells.of(incomplete, Imputed(values=np.asarray(values)), truth).accuracy
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One method's completion of one table.
-
-    Parameters
-    ----------
-    method, status
-        The method and how its search ended.
-    accuracy
-        Share of missing cells given their true state; NaN when the truth is not known.
-    score, bound, gap
-        Score reached, proven bound, and their relative gap; NaN or infinite for a method without.
-    seconds
-        Wall time.
-    log_loss
-        Mean of minus the logarithm of the true states' probabilities; NaN for a method without.
-    """
-
-    method: str
-    status: str
-    accuracy: float
-    score: float
-    bound: float
-    gap: float
-    seconds: float
-    log_loss: float = nan
-
-    @classmethod
-    def of(
-        cls,
-        method: str,
-        dataset: Dataset,
-        found: Imputed,
-        truth: Dataset | None,
-        seconds: float,
-    ) -> "Comparison":
-        """Judge a method's completion of a table."""
-        accuracy = log_loss = nan
-        if truth is not None and found.values is not None:
-            judged = JudgedCells.of(dataset, found, truth)
-            accuracy, log_loss = judged.accuracy, judged.log_loss
-        return cls(
-            method=method,
-            status=found.status,
-            accuracy=accuracy,
-            score=found.score,
-            bound=found.bound,
-            gap=found.gap,
-            seconds=seconds,
-            log_loss=log_loss,
-        )
 
 
 @dataclass(frozen=True)
@@ -283,41 +227,31 @@ class ClusteredTest:
 _ROUNDING = 1e-12
 
 
-def _require_same_table(incomplete: Dataset, truth: Dataset) -> None:
+def _true_codes(incomplete: Dataset, truth: Dataset) -> NDArray[np.int16]:
+    """Return the true states as codes of the incomplete table, states it lacks coming last."""
     if truth.n_rows != incomplete.n_rows:
         raise DataError(
             f"the true table has {truth.n_rows} rows, the incomplete one {incomplete.n_rows}; "
             "expected the same rows in the same order"
         )
-    for name in incomplete.names:
-        if name not in truth.names:
+    own, states = dict(zip(truth.names, truth.states, strict=True)), []
+    for name, known in zip(incomplete.names, incomplete.states, strict=True):
+        if name not in own:
             raise DataError(f"the true table has no column {name!r}; expected the same columns")
-    for name, edges in incomplete.edges.items():
-        if truth.edges.get(name, edges) != edges:
+        if truth.edges.get(name) not in (None, incomplete.edges.get(name, truth.edges.get(name))):
             raise DataError(
                 f"column {name!r} has other bins in the true table than in the incomplete one; "
                 "discretise the complete table first, and hide cells then"
             )
-
-
-def _true_codes(incomplete: Dataset, truth: Dataset) -> NDArray[np.int16]:
-    """Return the true states as codes of the incomplete table, states it lacks coming last."""
-    own = dict(zip(truth.names, truth.states, strict=True))
-    states = [
-        tuple(dict.fromkeys((*known, *own[name])))
-        for name, known in zip(incomplete.names, incomplete.states, strict=True)
-    ]
-    return aligned_codes(truth, incomplete.names, states)
-
-
-def _require_same_cells(incomplete: Dataset, true: NDArray[np.int16]) -> None:
-    """Refuse another state in an observed cell, or none."""
+        states.append(tuple(dict.fromkeys((*known, *own[name]))))
+    true = aligned_codes(truth, incomplete.names, states)
     differs = (true != incomplete.codes) & (incomplete.codes != MISSING)
     for row, v in np.argwhere(differs).tolist():
         raise DataError(
             f"{incomplete.row_place(row)}, column {incomplete.names[v]!r}: the true table differs "
             "from an observed cell of the incomplete one; expected the same rows in the same order"
         )
+    return true
 
 
 SAMPLES = 10_000

@@ -16,8 +16,6 @@ from exactlearn.evaluation.imputation_study import (
     ImputationStudy,
     ahead,
     method_rows,
-    packed,
-    unpacked,
 )
 from exactlearn.evaluation.metrics import ClusteredTest, JudgedCells
 from exactlearn.evaluation.study import Record, Study
@@ -81,7 +79,7 @@ def test_all_methods_complete_the_same_cells(tmp_path, jobs):
             assert run[method]["cells"] == len(incomplete.missing_cells)
             assert run[method]["accuracy"] == cells.accuracy
             assert run[method]["log_loss"] == pytest.approx(cells.log_loss)
-            right, losses = (unpacked(run[method][key]) for key in ("right", "losses"))
+            right, losses = (np.array(run[method][key]) for key in ("right", "losses"))
             assert len(right) == len(losses) == ROWS
             assert right.sum() == cells.right.sum()
             assert losses.sum() / len(cells.rows) == pytest.approx(cells.log_loss, rel=1e-3)
@@ -122,7 +120,7 @@ def test_rows_that_each_seed_draws_anew_are_no_repetitions_of_a_row():
     """Of 60 rows that both repetitions have, or of 120."""
     for is_redrawn in (False, True):
         runs = done(study(is_redrawn=is_redrawn, good=GOOD, fair=FAIR))
-        own = [unpacked(run["good"]["right"]) - unpacked(run["fair"]["right"]) for run in runs]
+        own = [np.subtract(run["good"]["right"], run["fair"]["right"]) for run in runs]
         sums = np.concatenate(own) if is_redrawn else np.sum(own, axis=0)
         expected = ClusteredTest.of([sums], sum(run["good"]["cells"] for run in runs))
         assert ahead(runs, "good", "fair", "accuracy") == expected
@@ -135,12 +133,6 @@ def test_a_cell_that_the_truth_misses_is_not_judged():
     found = JudgedCells.of(holes, Imputed.of(np.array([[0.2, 0.8], [1.0, 0.0]])), truth)
     assert (found.rows.tolist(), found.right.tolist()) == ([0], [True])
     assert found.log_loss == pytest.approx(-np.log(0.8))
-
-
-@settings(deadline=None)
-@given(st.lists(st.floats(0, 100), max_size=9))
-def test_packed_numbers_keep_three_digits(numbers):
-    np.testing.assert_allclose(unpacked(packed(np.array(numbers))), numbers, 1e-3, 1e-3)
 
 
 class TestClusteredTest:
