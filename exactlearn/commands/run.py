@@ -6,18 +6,16 @@ Each run of a sweep has a folder of its own, with its ``run.toml``; what is done
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import pandas as pd
 
-from exactlearn import __version__
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands import body_of, declarations, options_of, provenance, repeat
@@ -238,12 +236,16 @@ def _sweep(
         if not (place / "result.json").exists():
             record.done.get("sweep", {}).pop(name, None)
         work = partial(_run_alone, place.resolve(), options.time_limit)
-        hashes = [str(provenance.sha256([file])) for file in (place / "run.toml", *files)]
-        known = sha256("\n".join([__version__, *hashes]).encode()).hexdigest()[:16]
+        known = str(provenance.sha256([place / "run.toml", *files]))
         planned.append(PlannedRun("sweep", name, "run", work, known))
     study = Study(planned, record, options.jobs, cluster=options.cluster)
     study.run()
-    rows = list(_rows(study, runs, names))
+    rows = []
+    for one, (varied, _) in zip(planned, runs, strict=True):
+        gave = record.known(one) or {"error": "not done"}
+        if "error" not in gave:
+            keys = sorted(gave.keys() - {"learning"}, key=lambda key: ("." in key, key))
+            rows.append({"run": one.repetition, **varied, **{key: gave[key] for key in keys}})
     failures = [f"{planned.repetition}: {error}" for planned, error in study.failures()]
     keys = list(runs[0][0])
     found = {"varied": keys, "runs": rows, "failures": failures}
@@ -309,19 +311,3 @@ def _numbers(record: Mapping[str, Any]) -> Found:
         for key, value in flat.items()
         if isinstance(value, str | int | float) and key not in ("command", "output")
     }
-
-
-def _rows(
-    study: Study, runs: Sequence[tuple[Varied, Table]], names: Sequence[str]
-) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the runs that are done, or were cut short."""
-
-    def place(key: str) -> tuple[bool, int, str]:
-        last = _last(key)
-        return "." in key, SHOWN.index(last) if last in SHOWN else len(SHOWN), key
-
-    for planned, (varied, _), name in zip(study.runs, runs, names, strict=True):
-        found = study.record.known(planned)
-        if found is not None and "error" not in found:
-            own = sorted((key for key in found if key != "learning"), key=place)
-            yield {"run": name, **varied, **{key: found[key] for key in own}}

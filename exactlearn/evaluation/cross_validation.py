@@ -21,9 +21,8 @@ import numpy as np
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
-from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.component_growth import learn_naive_bayes
-from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.smoothing_choice import divided
@@ -37,6 +36,7 @@ from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Model
 from exactlearn.queries.table_queries import classify
 from exactlearn.structure.learning import LearnedNetwork, learn
+from exactlearn.structure.selection import fitted_network
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,14 +54,19 @@ def learn_exact(dataset: Dataset, **options: Any) -> LearnedNetwork:
     return learn(usable, time_limit=SearchControl.within().remaining, **options)
 
 
+def _with_parameters(dataset: Dataset, parents: Sequence[Sequence[int]]) -> BayesianNetwork:
+    left = SearchControl.within().remaining
+    return fitted_network(dataset, parents, smoothing=SMOOTHING, time_limit=left)[0]
+
+
 def learn_chow_liu(dataset: Dataset) -> BayesianNetwork:
     """Learn the tree of Chow and Liu (1968): the most likely one, by mutual information."""
-    return _fitted(dataset, chow_liu_tree(dataset))
+    return _with_parameters(dataset, chow_liu_tree(dataset))
 
 
 def learn_independent(dataset: Dataset) -> BayesianNetwork:
     """Learn the network without arcs."""
-    return _fitted(dataset, ((),) * dataset.n_variables)
+    return _with_parameters(dataset, ((),) * dataset.n_variables)
 
 
 def learn_mixture(dataset: Dataset, seed: int = 0) -> NaiveBayes:
@@ -106,12 +111,6 @@ def described(learner: Learner) -> str:
         more = pformat(learner.keywords, width=1, compact=True)  # sorts dictionaries and sets
         return f"{described(learner.func)} {learner.args!r} {more}"
     return f"{learner.__module__}.{getattr(learner, '__qualname__', repr(learner))}"
-
-
-def _fitted(dataset: Dataset, parents: tuple[tuple[int, ...], ...]) -> BayesianNetwork:
-    if dataset.is_complete:
-        return fit_complete(dataset, parents)
-    return fit_em(dataset, parents, time_limit=SearchControl.within().remaining).model
 
 
 RECORD = "cross-validation.json"
