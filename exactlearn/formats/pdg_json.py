@@ -144,7 +144,11 @@ def _from_json(content: dict[str, Any]) -> DecisionGraph:
         raise FormatError(
             "key 'nodes': a variable has fewer than one node, or more than parameters"
         )
-    _refuse_nothing(content["successors"], counts.tolist(), variables)
+    if None in content["successors"]:
+        raise FormatError(
+            f"key 'successors', entry {content['successors'].index(None)}: expected a node, found "
+            "null; where a state is impossible, any node of the child will do"
+        )
     successors = numbers(content, "successors", np.int64).ravel()
     if successors.size and not 0 <= successors.min() <= successors.max() < counts[:, 1].sum():
         raise FormatError("key 'successors': a number is not that of a node")
@@ -156,32 +160,6 @@ def _from_json(content: dict[str, Any]) -> DecisionGraph:
         parameters,
         successors.astype(np.int32),
     )
-
-
-def _refuse_nothing(
-    successors: list[Any],
-    counts: list[tuple[int, int]],
-    variables: list[tuple[str, tuple[str, ...], int]],
-) -> None:
-    """Name the first node that has null for a successor."""
-    if None not in successors:
-        return
-    place = successors.index(None)
-    first_node = 0
-    for v, count in counts:
-        name, states, _ = variables[v]
-        children = [child for child, _, parent in variables if parent == v]
-        width = len(states) * len(children)
-        if place < count * width:
-            node, inside = divmod(place, width)
-            state, child = divmod(inside, len(children))
-            raise FormatError(
-                f"key 'successors': node {first_node + node} ({name!r}) has no successor for state"
-                f" {states[state]!r} and child {children[child]!r}; where the state is impossible"
-                " any node of the child will do"
-            )
-        place -= count * width
-        first_node += count
 
 
 def _variable(place: int, entry: Any) -> tuple[str, tuple[str, ...], int]:

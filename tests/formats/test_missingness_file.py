@@ -1,6 +1,4 @@
-"""Missingness graphs in files, as text and as JSON."""
-
-import json
+"""Missingness graphs in files."""
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +12,7 @@ TEXT = "income <- age, income; children <- missing(income); smoke <-"
 
 @settings(deadline=None, max_examples=50)
 @given(graph=graphs())
-@pytest.mark.parametrize("name", ["graph.missingness", "graph.json", "graph.txt.gz"])
+@pytest.mark.parametrize("name", ["graph.missingness", "graph.txt.gz"])
 def test_a_written_graph_reads_back(tmp_path_factory, name, graph):
     path = tmp_path_factory.getbasetemp() / name
     write_missingness(graph, path)
@@ -35,13 +33,6 @@ def test_a_text_is_its_own_source(tmp_path):
     [
         ("g.missingness", "income <- age\nsmoke", "g.missingness: missingness graph, line 2"),
         ("g.missingness", "a <- missing(b); b <- missing(a)", "g.missingness: .*cycle"),
-        ("g.json", "[]", "g.json: expected an object such as"),
-        ("g.json", '{"a": ["b"]}', "g.json: key 'a': expected an object"),
-        ("g.json", '{"a": {"variables": ["b"], "indicator": []}}', "key 'a'"),
-        ("g.json", '{"a": {"variables": [1]}}', "key 'a'"),
-        ("g.json", '{"a": {"variables": "b"}}', "key 'a'"),
-        ("g.json", '{"a": {"variables": ["b", "b"]}}', "g.json: .*twice"),
-        ("g.json", '{"a": ', "not JSON"),
     ],
 )
 def test_what_is_no_graph_is_refused_with_the_file(tmp_path, name, content, message):
@@ -49,12 +40,6 @@ def test_what_is_no_graph_is_refused_with_the_file(tmp_path, name, content, mess
     path.write_text(content)
     with pytest.raises((FormatError, OptionError), match=message):
         read_missingness(path)
-
-
-def test_indicators_may_be_left_out_of_json(tmp_path):
-    path = tmp_path / "g.json"
-    path.write_text(json.dumps({"a": {"variables": ["b"]}}))
-    assert read_missingness(path) == read_missingness("a <- b")
 
 
 def test_no_source_is_refused(tmp_path):
