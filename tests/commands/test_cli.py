@@ -216,8 +216,8 @@ def test_simulate_hides_by_a_missingness_graph(tmp_path):
     data = read_dataset(tmp_path / "a.csv")
     assert record["missing_cells"] == len(data.missing_cells)
     assert {data.names[v] for v in data.missing_cells[:, 1]} <= {"lung", "dysp"}
-    (tmp_path / "g.json").write_text(json.dumps(record["missingness"]))
-    assert run_json(*words, tmp_path / "g.json", "-o", tmp_path / "b.csv") == record
+    (tmp_path / "g.missingness").write_text(text)
+    assert run_json(*words, tmp_path / "g.missingness", "-o", tmp_path / "b.csv") == record
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
 
 

@@ -79,13 +79,14 @@ def test_what_cannot_be_hashed_has_no_hash(tmp_path):
 
 
 def test_a_file_is_hashed_before_the_command_may_write_another_one_there(tmp_path):
-    scores = tmp_path / "scores.jkl"
-    run("convert", "cancer-mcar-complete", "-o", scores)
-    before = digest(scores)
-    record = signed_json("solve", scores, "-o", scores)
+    network = tmp_path / "network.bif"
+    run("convert", "cancer", "-o", network)
+    before = digest(network)
+    record = signed_json("fit", network, "cancer-mcar", "-o", network)
     assert record["made_by"]["inputs"] == [
-        {"name": "scores.jkl", "sha256": before, "option": "source"}
+        {"name": "network.bif", "sha256": before, "option": "source"}
     ]
+    assert digest(network) != before
 
 
 def test_a_run_says_what_made_it_and_each_of_its_steps(tmp_path):
