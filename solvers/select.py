@@ -147,12 +147,12 @@ def solve(
         problem.require_feasible()
     except InfeasibleError as error:
         return _infeasible(solver, str(error))
+    control = SearchControl(time_limit, on_event, checkpoint=checkpoint_in(checkpoint))
     components = split(problem)
     if solver != "auto":
         for component in components:
             COMPONENT_SOLVERS[solver].require_suitable(component)
-    states = checkpoint_in(checkpoint)
-    with SearchControl(time_limit, on_event, checkpoint=states).running() as control:
+    with control.running():
         control.stage(
             "choosing among %d parent sets of %d variables",
             problem.n_candidates,

@@ -490,3 +490,19 @@ def test_an_interrupt_or_a_limit_keeps_the_best_solution(starts):
     assert result.score >= max(seen[:2]) - 1e-9
     short = augment(data, BDeu(), method="t-local", starts=starts, time_limit=1e-9)
     assert short.status == "feasible"
+
+
+def test_what_a_limit_leaves_of_the_candidates_gives_a_network_without_tables(monkeypatch):
+    data, listed = holed_chain(3), candidate_parent_sets
+
+    def last(*arguments, control, **options):
+        problem = listed(*arguments, control=control, **options)
+        control.stop()
+        return problem
+
+    monkeypatch.setattr("exactlearn.augmentation.local_search.family_store.MOST_FAMILIES", 10)
+    monkeypatch.setattr("exactlearn.augmentation.task.candidate_parent_sets", last)
+    monkeypatch.setattr(FamilyStore, "of_listed", None)
+    result = augment(data, BDeu(), method="t-local", starts=1)
+    assert result.status == "interrupted"
+    assert any(result.parents)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 from math import inf
 from pathlib import Path
+from time import sleep
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from exactlearn._runtime.control import Event
 from exactlearn.errors import CheckError, OptionError, TooLargeError
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.solvers import Problem, solve
+from exactlearn.solvers.components import Component, split
 from tests.brute_force import best_selection
 
 PLAIN = ("scip", "order-graph", "dynamic", "auto")
@@ -227,6 +229,15 @@ def test_no_time_at_all_still_gives_a_selection() -> None:
         result = solve(random_problem(np.random.default_rng(1), 19), solver=solver, time_limit=0)
         assert result.status in ("feasible", "optimal")
         assert -inf < result.score <= result.bound < inf
+
+
+def test_a_time_limit_counts_taking_the_problem_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    def split_slowly(problem: Problem) -> tuple[Component, ...]:
+        sleep(0.2)
+        return split(problem)
+
+    monkeypatch.setattr("exactlearn.solvers.select.split", split_slowly)
+    assert solve(big_problem(), time_limit=0.1).seconds >= 0.2
 
 
 def test_gap_is_honoured() -> None:

@@ -261,8 +261,11 @@ def climb_in_orders(task: Task, incumbent: Incumbent, values: NDArray[np.int64])
         problem = task.families(values, budget=budget, control=incumbent)
         if solution is not None:
             problem = _also(problem, task, solution)
+        found = _good_network(task, incumbent, values, solution, problem)
+        if not incumbent.goes_on():  # the tables take longer than the network
+            break
         store = FamilyStore.of_listed(task.dataset, values, task.score, problem, incumbent)
-        found = _rise_once(task, incumbent, store, solution, problem)
+        found = _ascended(task, incumbent, store, found)
         if incumbent.is_over:
             break
         if solution is not None and found.score <= solution.target:
@@ -280,7 +283,8 @@ def _rise(
     """Alternate good DAGs and cells of a store until that brings nothing more."""
     while True:
         problem = task.families(store.values, control=incumbent)
-        found = _rise_once(task, incumbent, store, solution, problem)
+        found = _good_network(task, incumbent, store.values, solution, problem)
+        found = _ascended(task, incumbent, store, found)
         if solution is not None and found.score <= solution.target:
             if found.score < solution.score:
                 store.move_to(solution.values)
@@ -291,14 +295,14 @@ def _rise(
             return found
 
 
-def _rise_once(
+def _good_network(
     task: Task,
     incumbent: Incumbent,
-    store: FamilyStore,
+    values: NDArray[np.int64],
     solution: Solution | None,
     problem: Problem,
 ) -> Solution:
-    """Find a good DAG for the store's completion, then change cells within its order."""
+    """Find a good DAG for a completion, from the solution's if there is one."""
     problem.require_feasible()
     tuning = task.climbing
     start, perturbations = (
@@ -314,9 +318,14 @@ def _rise_once(
         seed=task.seed,
         control=incumbent,
     )
-    found = task.solution(parents, store.values)
+    found = task.solution(parents, values)
     incumbent.offer(found)
-    for dag in store.ascend(parents) if incumbent.goes_on() else ():
+    return found
+
+
+def _ascended(task: Task, incumbent: Incumbent, store: FamilyStore, found: Solution) -> Solution:
+    """Change cells of a solution within its DAG's order."""
+    for dag in store.ascend(found.parents) if incumbent.goes_on() else ():
         found = task.solution(dag, store.values)
         incumbent.offer(found)
     return found
