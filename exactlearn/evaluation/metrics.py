@@ -143,9 +143,6 @@ LEVEL = 0.05
 """Level of significance."""
 
 
-LEAST_PAIRS = 3
-"""Fewest pairs that are tested."""
-
 MOST_ENUMERATED = 12
 """Most rows that differ whose signs are enumerated."""
 
