@@ -9,9 +9,10 @@ order. When they bring nothing more, the DAG is made the best of all, and the co
 distance t are searched (:mod:`exactlearn.augmentation.local_search.neighbourhood`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -261,11 +262,8 @@ def climb_in_orders(task: Task, incumbent: Incumbent, values: NDArray[np.int64])
         problem = task.families(values, budget=budget, control=incumbent)
         if solution is not None:
             problem = _also(problem, task, solution)
-        found = _good_network(task, incumbent, values, solution, problem)
-        if not incumbent.goes_on():  # the tables take longer than the network
-            break
-        store = FamilyStore.of_listed(task.dataset, values, task.score, problem, incumbent)
-        found = _ascended(task, incumbent, store, found)
+        tabulate = partial(FamilyStore.of_listed, task.dataset, values, task.score, problem)
+        found = _rise_once(task, incumbent, values, solution, problem, partial(tabulate, incumbent))
         if incumbent.is_over:
             break
         if solution is not None and found.score <= solution.target:
@@ -275,16 +273,12 @@ def climb_in_orders(task: Task, incumbent: Incumbent, values: NDArray[np.int64])
 
 
 def _rise(
-    task: Task,
-    incumbent: Incumbent,
-    store: FamilyStore,
-    solution: Solution | None,
+    task: Task, incumbent: Incumbent, store: FamilyStore, solution: Solution | None
 ) -> Solution:
     """Alternate good DAGs and cells of a store until that brings nothing more."""
     while True:
         problem = task.families(store.values, control=incumbent)
-        found = _good_network(task, incumbent, store.values, solution, problem)
-        found = _ascended(task, incumbent, store, found)
+        found = _rise_once(task, incumbent, store.values, solution, problem, lambda: store)
         if solution is not None and found.score <= solution.target:
             if found.score < solution.score:
                 store.move_to(solution.values)
@@ -295,21 +289,19 @@ def _rise(
             return found
 
 
-def _good_network(
+def _rise_once(
     task: Task,
     incumbent: Incumbent,
     values: NDArray[np.int64],
     solution: Solution | None,
     problem: Problem,
+    tabulate: Callable[[], FamilyStore],
 ) -> Solution:
-    """Find a good DAG for a completion, from the solution's if there is one."""
+    """Find a good DAG for a completion, then tabulate it, and change cells within the order."""
     problem.require_feasible()
     tuning = task.climbing
-    start, perturbations = (
-        (None, tuning.perturbations)
-        if solution is None
-        else (solution.parents, tuning.perturbations_again)
-    )
+    start = None if solution is None else solution.parents
+    perturbations = tuning.perturbations if start is None else tuning.perturbations_again
     parents, _ = heuristic_network(
         problem,
         start,
@@ -320,14 +312,11 @@ def _good_network(
     )
     found = task.solution(parents, values)
     incumbent.offer(found)
-    return found
-
-
-def _ascended(task: Task, incumbent: Incumbent, store: FamilyStore, found: Solution) -> Solution:
-    """Change cells of a solution within its DAG's order."""
-    for dag in store.ascend(found.parents) if incumbent.goes_on() else ():
-        found = task.solution(dag, store.values)
-        incumbent.offer(found)
+    if incumbent.goes_on():  # the tables may take longer than the network
+        store = tabulate()
+        for dag in store.ascend(parents):
+            found = task.solution(dag, store.values)
+            incumbent.offer(found)
     return found
 
 
