@@ -65,7 +65,7 @@ def _table(section: type[Any], known: list[Field[Any]]) -> str:
             f"`{_key(one)}`",
             _words(choices()) if (choices := about_of(one).choices) else _kind(hints[one.name]),
             _default(one),
-            about_of(one).text.split("  [")[0],
+            about_of(one).help.split("  [")[0],
         )
         for one in fields(section)
         if one not in alike

@@ -22,7 +22,6 @@ from exactlearn.commands.declare import (
     PARAMETERS,
     About,
     Declared,
-    RegistryNames,
     about_of,
     group_of,
 )
@@ -63,7 +62,7 @@ class GroupedCommand(click.Command):
             if name in known and (line := known[name].get_help_record(ctx)):
                 found.setdefault(title, []).append(line)
         words = [self.help or "", *(one.metavar or "" for one in self.get_params(ctx))]
-        if files := [(k, text) for k, text in file_kinds() if any(k in one for one in words)]:
+        if files := [(k, text) for k, text in FILES.items() if any(k in one for one in words)]:
             with formatter.section("Files"):
                 formatter.write_dl(files)
         for title in sorted(found, key=lambda t: GROUPS.index(t) if t in GROUPS else -1):
@@ -200,22 +199,16 @@ def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
         default=False if flag else default,
         show_default=not flag and default is not None,
         metavar=about.metavar,
-        help=about.text,
+        help=about.help,
     )
 
 
-MODELS = ("NETWORKS", "GRAPHS", "NAIVE_BAYES")
-"""Registries of the formats of models."""
+_NETWORK = "A network (.bif, .xmlbif, .bifxml, .xml, .net)"
+_OTHERS = "a decision graph (.pdg.json) or a naive Bayes model (.nb.json)"
+_NAMED = "to read, also the name of a bundled network."
 
-
-def file_kinds() -> tuple[tuple[str, str], ...]:
-    """Return what names of files in helps stand for, each in a sentence."""
-    registries = (RegistryNames("formats.models", name) for name in MODELS)
-    networks, graphs, naive = (", ".join(names()) for names in registries)
-    network = f"A network ({networks})"
-    others = f"a decision graph ({graphs}) or a naive Bayes model ({naive})"
-    named = "to read, also the name of a bundled network."
-    return ("NETWORK", f"{network}; {named}"), ("MODEL", f"{network}, {others}; {named}")
+FILES = {"NETWORK": f"{_NETWORK}; {_NAMED}", "MODEL": f"{_NETWORK}, {_OTHERS}; {_NAMED}"}
+"""What names of files in helps stand for."""
 
 
 def _click_type(kind: Any, about: About) -> Any:

@@ -350,14 +350,16 @@ class Compare(Imputing, OnCluster):
     Parameters
     ----------
     learners
-        Compare learners, of {names}, by cross-validation.
+        Compare learners by cross-validation: exact, bic, chow-liu, independent, naive-bayes, pdg.
     folds
         With --learners: parts that the rows are divided into.
     jobs
         Processes.
     methods
-        Methods to compare, of {names}.  [default: branching,t-local,mode, with 60 seconds for
-        each and each table unless --time-limit says another limit]
+        Methods to compare: branching, exact, gadget, t-local, mode, structural-em, stacked,
+        posterior, mpe, averaged; with scikit-learn also knn, iterative, logistic, mice, forest,
+        boosted.  [default: branching,t-local,mode, with 60 seconds for each and each table unless
+        --time-limit says another limit]
     truth
         The table before cells were hidden.
     network
@@ -394,14 +396,11 @@ class Compare(Imputing, OnCluster):
     )
     more: tuple[str, ...] = argument("[MORE.csv]...", ())
     learners: tuple[str, ...] | None = names_option(
-        names=RegistryNames("evaluation.cross_validation", "LEARNERS"),
         excludes=("methods", "truth", "network", "hide", "repeat", "reference"),
     )
     folds: int = option(10, least=2, only="learners")
     jobs: int = option(1, least=1)
-    methods: tuple[str, ...] | None = names_option(
-        names=RegistryNames("imputation.methods", "METHODS")
-    )
+    methods: tuple[str, ...] | None = names_option()
     truth: str | None = option(
         None,
         reads=True,

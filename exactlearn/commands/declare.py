@@ -26,7 +26,7 @@ class About:
     Parameters
     ----------
     help
-        The text of its parameter in the docstring; ``{names}`` in it stands for ``names``.
+        The text of its parameter in the docstring.
     flags
         Names on the command line, where they are not the field's with two dashes.
     metavar
@@ -37,8 +37,6 @@ class About:
         Makes the field's value of what the command line holds, given the name of the option.
     choices
         Returns the words that a text may be.
-    names
-        Returns the names that the help lists.
     once
         Whether the command line takes a list or a table in one text, not entry by entry.
     positional
@@ -68,7 +66,6 @@ class About:
     most: float | None = None
     read: Callable[[Any, str], Any] | None = None
     choices: Callable[[], tuple[str, ...]] | None = None
-    names: Callable[[], tuple[str, ...]] | None = None
     once: bool = False
     positional: bool = False
     reads: bool = False
@@ -87,11 +84,6 @@ class About:
 
         suffixes = re.sub("NETWORK|MODEL", ".bif", self.metavar or "")
         return tuple(suffix for suffix in SUFFIXES if suffix in suffixes)
-
-    @property
-    def text(self) -> str:
-        """The help, with the names that it lists."""
-        return self.help.format(names=", ".join(self.names())) if self.names else self.help
 
     def check(self, key: str, found: Any) -> None:
         """Refuse numbers out of range.
