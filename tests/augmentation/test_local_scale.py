@@ -502,7 +502,7 @@ def test_what_a_limit_leaves_of_the_candidates_gives_a_network_without_tables(mo
 
     monkeypatch.setattr("exactlearn.augmentation.local_search.family_store.MOST_FAMILIES", 10)
     monkeypatch.setattr("exactlearn.augmentation.task.candidate_parent_sets", last)
-    monkeypatch.setattr(FamilyStore, "of_listed", None)
+    monkeypatch.setattr(FamilyStore, "of_listed", lambda *_: pytest.fail("tabulated"))
     result = augment(data, BDeu(), method="t-local", starts=1)
     assert result.status == "interrupted"
     assert any(result.parents)
