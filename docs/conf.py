@@ -14,6 +14,7 @@ import click
 
 sys.path.append(str(Path(__file__).parent))
 import run_file_page
+from public_names import public_names, results
 
 import exactlearn
 import exactlearn.sklearn
@@ -62,11 +63,14 @@ def write_reference(app: object) -> None:
     folder = Path(__file__).parent / "reference"
     folder.mkdir(exist_ok=True)
     pages: dict[str, list[str]] = {package: [] for package in PACKAGES}
-    for name in exactlearn.__all__:
-        package = exactlearn._homes()[name].split(".")[1]
-        pages[package if package in pages else "other"].append(f"exactlearn.{name}")
+    for name, own in (public_names() | results()).items():
+        package = own.__module__.split(".")[1]
+        pages[package if package in pages else "other"].append(name)
     pages["sklearn"] = [f"exactlearn.sklearn.{name}" for name in exactlearn.sklearn.__all__]
-    contents = ["# API reference", "This page lists all public names, in a line each."]
+    contents = [
+        "# API reference",
+        "This page lists all public names, and the classes of what they return, in a line each.",
+    ]
     for package, names in pages.items():
         names.sort(key=lambda name: (name != "exactlearn.learn", _is_class(name), name))
         text = [f"# {PACKAGES[package]}", "```{eval-rst}", *map(_entry, names), "```"]

@@ -5,105 +5,56 @@ from typing import TYPE_CHECKING
 __version__: str
 
 if TYPE_CHECKING:  # imports of lower rank: the modules import this package
-    from exactlearn._runtime.ascent import EMResult as EMResult
+    from exactlearn import augmentation as augmentation
+    from exactlearn import graphs as graphs
+    from exactlearn import queries as queries
     from exactlearn.augmentation.augment import augment as augment
-    from exactlearn.augmentation.augment import gadget_problem as gadget_problem
-    from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses as cell_losses
-    from exactlearn.augmentation.ranking import Ranking as Ranking
     from exactlearn.augmentation.ranking import best_solutions as best_solutions
-    from exactlearn.augmentation.result import Augmentation as Augmentation
     from exactlearn.bayesnet.complete_data import fit_complete as fit_complete
     from exactlearn.bayesnet.component_em import fit_naive_bayes as fit_naive_bayes
     from exactlearn.bayesnet.component_growth import learn_naive_bayes as learn_naive_bayes
-    from exactlearn.bayesnet.deletion import DeletionFit as DeletionFit
     from exactlearn.bayesnet.deletion import fit_deletion as fit_deletion
     from exactlearn.bayesnet.em import fit_em as fit_em
     from exactlearn.bayesnet.graph_deletion import (
         fit_by_missingness_graph as fit_by_missingness_graph,
     )
-    from exactlearn.bayesnet.indicators import fit_with_indicators as fit_with_indicators
     from exactlearn.bayesnet.naive_bayes import NaiveBayes as NaiveBayes
     from exactlearn.bayesnet.network import BayesianNetwork as BayesianNetwork
     from exactlearn.bayesnet.recoverability import recoverability as recoverability
-    from exactlearn.bayesnet.row_completion import draw_completions as draw_completions
     from exactlearn.bayesnet.row_completion import (
         most_probable_completion as most_probable_completion,
     )
-    from exactlearn.bayesnet.row_completion import posterior_cells as posterior_cells
-    from exactlearn.bayesnet.smoothing_choice import SmoothingChoice as SmoothingChoice
     from exactlearn.bayesnet.smoothing_choice import choose_smoothing as choose_smoothing
     from exactlearn.commands.report import report as report
-    from exactlearn.data.blocks import Blocks as Blocks
-    from exactlearn.data.blocks import merge_rows as merge_rows
     from exactlearn.data.dataset import Dataset as Dataset
     from exactlearn.data.discretisation import discretise as discretise
     from exactlearn.data.missingness import hide as hide
     from exactlearn.data.missingness import simulate_missingness as simulate_missingness
     from exactlearn.data.missingness_graph import MissingnessGraph as MissingnessGraph
-    from exactlearn.errors import ColumnWarning as ColumnWarning
     from exactlearn.errors import ExactlearnError as ExactlearnError
-    from exactlearn.errors import TimeLimitWarning as TimeLimitWarning
-    from exactlearn.evaluation.bootstrap import ArcStrengths as ArcStrengths
     from exactlearn.evaluation.bootstrap import bootstrap as bootstrap
-    from exactlearn.evaluation.cross_validation import CrossValidation as CrossValidation
     from exactlearn.evaluation.cross_validation import cross_validate as cross_validate
+    from exactlearn.evaluation.metrics import draw_rows as draw_rows
     from exactlearn.evaluation.metrics import effective_size as effective_size
-    from exactlearn.evaluation.sl_curves import random_queries as random_queries
     from exactlearn.evaluation.sl_curves import sl_curves as sl_curves
-    from exactlearn.formats.bif import read_bif as read_bif
-    from exactlearn.formats.bif import write_bif as write_bif
     from exactlearn.formats.graph_file import read_graph as read_graph
     from exactlearn.formats.graph_file import write_graph as write_graph
-    from exactlearn.formats.jkl import read_jkl as read_jkl
-    from exactlearn.formats.jkl import write_jkl as write_jkl
-    from exactlearn.formats.libraries import from_pgmpy as from_pgmpy
-    from exactlearn.formats.libraries import from_pyagrum as from_pyagrum
-    from exactlearn.formats.libraries import to_pgmpy as to_pgmpy
-    from exactlearn.formats.libraries import to_pyagrum as to_pyagrum
-    from exactlearn.formats.missingness_file import read_missingness as read_missingness
-    from exactlearn.formats.missingness_file import write_missingness as write_missingness
+    from exactlearn.formats.models import read_model as read_model
     from exactlearn.formats.models import read_network as read_network
-    from exactlearn.formats.models import write_network as write_network
-    from exactlearn.formats.naive_bayes_json import read_naive_bayes as read_naive_bayes
-    from exactlearn.formats.naive_bayes_json import write_naive_bayes as write_naive_bayes
-    from exactlearn.formats.pdg_json import read_pdg as read_pdg
-    from exactlearn.formats.pdg_json import write_pdg as write_pdg
+    from exactlearn.formats.models import write_model as write_model
     from exactlearn.formats.scores import read_scores as read_scores
     from exactlearn.formats.scores import write_scores as write_scores
     from exactlearn.formats.table import read_dataset as read_dataset
     from exactlearn.formats.table import write_dataset as write_dataset
     from exactlearn.formats.table_blocks import read_blocks as read_blocks
-    from exactlearn.graphs.comparison import StructureComparison as StructureComparison
-    from exactlearn.graphs.comparison import compare_structures as compare_structures
-    from exactlearn.graphs.consistent_extension import completed_pattern as completed_pattern
-    from exactlearn.graphs.consistent_extension import consistent_extension as consistent_extension
-    from exactlearn.graphs.d_separation import d_separated as d_separated
-    from exactlearn.graphs.dag import markov_blanket as markov_blanket
-    from exactlearn.graphs.equivalence import PartiallyDirectedGraph as PartiallyDirectedGraph
-    from exactlearn.graphs.equivalence import covered_edges as covered_edges
-    from exactlearn.graphs.equivalence import cpdag as cpdag
-    from exactlearn.graphs.equivalence import pattern as pattern
-    from exactlearn.graphs.equivalence import (
-        structural_hamming_distance as structural_hamming_distance,
-    )
-    from exactlearn.graphs.inclusion_boundary import (
-        expected_distinct_models as expected_distinct_models,
-    )
-    from exactlearn.graphs.inclusion_boundary import inclusion_boundary as inclusion_boundary
-    from exactlearn.graphs.inclusion_boundary import (
-        inclusion_boundary_size as inclusion_boundary_size,
-    )
     from exactlearn.graphs.named_graph import NamedGraph as NamedGraph
     from exactlearn.imputation import Imputer as Imputer
     from exactlearn.imputation import Learning as Learning
     from exactlearn.imputation.methods import impute as impute
     from exactlearn.pdg.compile.compile import compile_network as compile_network
-    from exactlearn.pdg.inference.complete_rows import sample_rows as sample_rows
     from exactlearn.pdg.learn.forest_population import learn_direct as learn_direct
-    from exactlearn.pdg.learn.hybrid import learn_hybrid as learn_hybrid
     from exactlearn.pdg.learn.hybrid import smallest_as_likely as smallest_as_likely
     from exactlearn.pdg.learn.methods import learn_pdg as learn_pdg
-    from exactlearn.pdg.learn.network_starts import structural_em_rounds as structural_em_rounds
     from exactlearn.pdg.learn.refine import refine as refine
     from exactlearn.pdg.learn.structural_em import structural_em_graph as structural_em_graph
     from exactlearn.pdg.learn.structure_search import learn_on_forest as learn_on_forest
@@ -112,18 +63,11 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     from exactlearn.queries.explanations import (
         most_probable_explanations as most_probable_explanations,
     )
-    from exactlearn.queries.explanations import most_probable_states as most_probable_states
     from exactlearn.queries.independences import independences as independences
-    from exactlearn.queries.information import entropy as entropy
     from exactlearn.queries.information import kl_divergence as kl_divergence
-    from exactlearn.queries.information import mutual_information as mutual_information
-    from exactlearn.queries.posteriors import Answer as Answer
-    from exactlearn.queries.posteriors import joint_posterior as joint_posterior
     from exactlearn.queries.posteriors import query as query
-    from exactlearn.queries.sensitivity import sensitivity as sensitivity
     from exactlearn.queries.table_queries import classify as classify
     from exactlearn.queries.table_queries import query_rows as query_rows
-    from exactlearn.scoring.candidate_identification import Budget as Budget
     from exactlearn.scoring.candidates import candidate_parent_sets as candidate_parent_sets
     from exactlearn.scoring.scores import AIC as AIC
     from exactlearn.scoring.scores import BIC as BIC
@@ -133,17 +77,10 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     from exactlearn.scoring.scores import score_family as score_family
     from exactlearn.scoring.sparse_candidates import sparse_candidates as sparse_candidates
     from exactlearn.solvers import Problem as Problem
-    from exactlearn.solvers import Result as Result
     from exactlearn.solvers import solve as solve
-    from exactlearn.solvers.certificates.certificate import Certificate as Certificate
-    from exactlearn.solvers.enumeration.networks import enumerate_classes as enumerate_classes
     from exactlearn.solvers.enumeration.networks import enumerate_networks as enumerate_networks
-    from exactlearn.structure.equivalence_search import EquivalenceSearch as EquivalenceSearch
     from exactlearn.structure.equivalence_search import equivalence_search as equivalence_search
-    from exactlearn.structure.ess_choice import ESSChoice as ESSChoice
     from exactlearn.structure.ess_choice import choose_ess as choose_ess
     from exactlearn.structure.learned_counts import learned_counts as learned_counts
-    from exactlearn.structure.learning import LearnedNetwork as LearnedNetwork
     from exactlearn.structure.learning import learn as learn
-    from exactlearn.structure.result import StructuralEM as StructuralEM
     from exactlearn.structure.structural_em import structural_em as structural_em

@@ -137,7 +137,7 @@ class ExactlearnError(Exception):
     --------
     >>> import exactlearn as el
     >>> try:
-    ...     el.read_bif("asya")
+    ...     el.read_network("asya")
     ... except el.ExactlearnError as error:
     ...     print(type(error).__name__)
     OptionError

@@ -21,12 +21,12 @@ from exactlearn import (
     candidate_parent_sets,
     choose_ess,
     choose_smoothing,
-    cpdag,
     fit_complete,
     hide,
     impute,
     solve,
 )
+from exactlearn.graphs import cpdag
 from experiments.report import Tables
 from experiments.runner import Grid
 from experiments.sources import SETS, network, public_set

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn import BayesianNetwork, Dataset, DecisionGraph, NaiveBayes, sample_rows
+from exactlearn import BayesianNetwork, Dataset, DecisionGraph, NaiveBayes, draw_rows
 
 MAX_CHILDREN, MAX_NODES = 3, 6
 """Moderate branching: most children of a variable in the tree, most nodes of a variable."""
@@ -57,14 +57,6 @@ def random_decision_graph(n: int, rng: np.random.Generator, max_states: int = 5)
     )
 
 
-def drawn(model: Any, size: int, rng: np.random.Generator) -> Dataset:
-    """Draw complete rows from a decision graph, a network or a naive Bayes model."""
-    if isinstance(model, DecisionGraph):
-        return Dataset(sample_rows(model, size, rng), model.names, model.states)
-    rows: Dataset = model.sample(size, rng)
-    return rows
-
-
 class Relation(NamedTuple):
     """Equally probable rows, and the forest of the decision graph that they have."""
 
@@ -92,6 +84,11 @@ def relation(name: str) -> Relation:
         return Relation(range(-1, 4), np.array(parity))
     pairs = [(*x, int(any(x[i] & x[i + 1] for i in range(6)))) for x in product((0, 1), repeat=7)]
     return Relation(range(-1, 7), np.array(pairs))
+
+
+def drawn(model: Any, size: int, rng: np.random.Generator) -> Dataset:
+    """Draw complete rows from a relation or a model."""
+    return model.sample(size, rng) if isinstance(model, Relation) else draw_rows(model, size, rng)
 
 
 def random_graph(name: str, seed: int) -> DecisionGraph:

@@ -24,9 +24,9 @@ from exactlearn import (
     fit_em,
     hide,
     learn_naive_bayes,
+    learn_pdg,
     structural_em,
     structural_em_graph,
-    structural_em_rounds,
 )
 from experiments import generators, sources
 from experiments.report import Tables, paired
@@ -51,7 +51,7 @@ SIGNIFICANCE = 0.05
 def learned(method: str, rows: Dataset, seed: int, forest: Any = "tree") -> Any:
     """Learn a model by a method's name.
 
-    ``PDG`` is the paper's method, over one tree; ``PDG, default`` that of `structural_em_rounds`.
+    ``PDG`` is the paper's method, over one tree; ``PDG, default`` that of `learn_pdg`.
     """
     how: dict[str, Any] = {"size": "representational"}
     if method == "NB":
@@ -64,7 +64,7 @@ def learned(method: str, rows: Dataset, seed: int, forest: Any = "tree") -> Any:
             return network
         return structural_em_graph(rows, start=compile_network(network), **how).graph
     if method == "PDG, default":
-        return structural_em_rounds(rows, seed=seed, **how).graph
+        return learn_pdg(rows, method="em", seed=seed, **how).graph
     if method == "PDG, forest":
         forest = "forest"
     how["parameters"] = method if method in ("available", "complete") else "em"

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from exactlearn import BayesianNetwork, ColumnWarning, Dataset, read_dataset, read_network
+from exactlearn import BayesianNetwork, Dataset, read_dataset, read_network
+from exactlearn.errors import ColumnWarning
 
 BUNDLED = ("asia", "cancer", "earthquake", "lucas", "survey")
 """Networks that come with the package."""

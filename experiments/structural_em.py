@@ -27,7 +27,6 @@ from exactlearn import (
     augment,
     candidate_parent_sets,
     choose_ess,
-    cpdag,
     fit_complete,
     fit_em,
     impute,
@@ -36,8 +35,8 @@ from exactlearn import (
     simulate_missingness,
     solve,
     structural_em,
-    structural_hamming_distance,
 )
+from exactlearn.graphs import cpdag, structural_hamming_distance
 from experiments.report import Tables
 from experiments.runner import Grid
 from experiments.sources import SETS, network, public_set

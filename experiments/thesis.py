@@ -29,7 +29,6 @@ from exactlearn import (
     learn,
     learn_direct,
     learn_on_forest,
-    random_queries,
     refine,
     sl_curves,
     smallest_as_likely,
@@ -53,6 +52,9 @@ MAX_CELLS = 20_000_000
 
 MAX_EXACT = 18
 """Most variables of a table whose network dynamic programming finds."""
+
+N_QUERIES = 1000
+"""Random queries that the models of a public table answer."""
 
 CHOSEN_BY = {"test": "test", "BIC": "bic", "AIC": "aic", "queries": "query_accuracy"}
 """What a model of a sequence is chosen by, and the column."""
@@ -171,11 +173,10 @@ def languages(*, method: str, seed: int, data: str, table: str) -> list[dict[str
         model, split = _known(table, data, seed)
         return [{**judged(model, split), "parameters": model.representational_size}]
     split = _split(table, data, seed)
-    queries = random_queries(split.test, seed=seed) if table in THESIS else None
     rates = (8.0, 4.0, 2.0, 1.0, log(split.train.n_rows) / 2)  # AIC's is 1, the last one BIC's
     weights = [rate / (1 + rate) for rate in rates]
-    how: dict[str, Any] = {"size_weights": weights, "queries": queries, "seed": seed}
-    curves = sl_curves(*split, languages=[method.lower()], **how)
+    how: dict[str, Any] = {"size_weights": weights, "queries": N_QUERIES * (table in THESIS)}
+    curves = sl_curves(*split, languages=[method.lower()], seed=seed, **how)
     curves = curves.drop(columns=["model", "language", "validation", "query_error", "size_weight"])
     curves["microseconds"] = 1e6 * curves.pop("query_seconds")
     rows = curves.rename(columns={"effective_size": "size"}).to_dict("records")

@@ -517,6 +517,6 @@ register(
         Problem,
         "a Problem",
         "make one with candidate_parent_sets(dataset, score) or Problem.from_candidates(names, "
-        "tables), or read one with read_jkl(path)",
+        "tables), or read one with read_scores(path)",
     )
 )

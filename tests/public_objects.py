@@ -8,12 +8,14 @@ import exactlearn as el
 from exactlearn.evaluation.bootstrap import ArcStrengths
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.instances import path
+from exactlearn.pdg.learn.hybrid import learn_hybrid
+from exactlearn.scoring.candidate_identification import Budget
 
 
 @lru_cache(maxsize=1)
 def public_objects():
     """Return an object of every public class, by the name of the class, and others by their own."""
-    network, table = el.read_bif("asia"), el.read_dataset("asia-mnar")
+    network, table = el.read_network("asia"), el.read_dataset("asia-mnar")
     complete = el.read_dataset("asia-mnar-complete")
     small = el.read_dataset("cancer-mcar").part(slice(12))
     problem = el.candidate_parent_sets(complete, "bdeu", max_parents=2)
@@ -27,7 +29,7 @@ def public_objects():
         *(network, table, problem, result, augmentation, em, graph, naive.model),
         el.query(network, {"smoke": "yes"}),
         el.read_blocks(path("asia-mnar-complete.csv")),
-        el.Budget(tables=100),
+        Budget(tables=100),
         result.certificate,
         el.fit_deletion(table, network.parents, method="f-mar"),
         el.choose_ess(complete, time_limit=0.5),
@@ -36,19 +38,19 @@ def public_objects():
         el.Learning(),
         el.MissingnessGraph.parse("lung <- smoke; dysp <- missing(lung)"),
         network.structure,
-        el.cpdag(network.parents),
+        el.graphs.cpdag(network.parents),
         el.best_solutions(small, "bdeu", 2, max_parents=1),
         el.choose_smoothing(complete, network.parents),
         el.structural_em(table, "bdeu", max_parents=2),
-        el.compare_structures(network.parents, result.parents),
+        el.graphs.compare_structures(network.parents, result.parents),
         el.learn(table, max_parents=1, ess=1.0),
         el.query_rows(network, table, "lung"),
         el.classify(network, table, "lung"),
         el.enumerate_networks(problem, k=3),
         el.learned_counts(table).counts,
         *el.independences(graph),
-        el.learn_hybrid(network, complete, size_weights=[0.1]),
-        ArcStrengths.of(network.names, [el.cpdag(network.parents)]),
+        learn_hybrid(network, complete, size_weights=[0.1]),
+        ArcStrengths.of(network.names, [el.graphs.cpdag(network.parents)]),
         el.cross_validate(complete, ["independent"], 2),
         Imputed.of(np.full((len(table.missing_cells), 2), 0.5)),
     ]

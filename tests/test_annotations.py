@@ -14,10 +14,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import exactlearn as el
+from exactlearn.bayesnet.row_completion import posterior_cells
 
 frame = pd.DataFrame({"a": ["x", "y"] * 9, "b": ["u", "v"] * 9})
 array: NDArray[np.int64] = np.zeros((3, 2), np.int64)
-network = el.read_bif("asia")
+network = el.read_network("asia")
 table = el.read_dataset("asia-mnar")
 
 el.learn(frame, required=[("a", "b")], tiers=[["a"], ["b"]], ess=1)
@@ -35,22 +36,22 @@ el.structural_em(array, "bic")
 el.query(network, {"smoke": "yes"}, "lung")
 el.query(network, {"smoke": "yes"}, ["lung"])
 el.classify(network, frame, "lung")
-el.entropy(network, targets="lung")
-el.mutual_information(network, "lung", ["smoke"], given="bronc")
-el.markov_blanket(network, "lung")
-el.d_separated(network, ["asia"], "tub")
-el.cpdag(network).arcs
-el.cpdag(el.learn(frame)).edges
-el.covered_edges(network)
-el.compare_structures(el.learn(frame), network)
-el.structural_hamming_distance(network, network)
+el.queries.entropy(network, targets="lung")
+el.queries.mutual_information(network, "lung", ["smoke"], given="bronc")
+el.graphs.markov_blanket(network, "lung")
+el.graphs.d_separated(network, ["asia"], "tub")
+el.graphs.cpdag(network).arcs
+el.graphs.cpdag(el.learn(frame)).edges
+el.graphs.covered_edges(network)
+el.graphs.compare_structures(el.learn(frame), network)
+el.graphs.structural_hamming_distance(network, network)
 el.score_family(frame, "a", ["b"], "bdeu")
 el.compile_network(network, root="lung")
-el.inclusion_boundary_size(network)
+el.graphs.inclusion_boundary_size(network)
 el.refine(el.compile_network(network), frame)
-el.sensitivity(el.compile_network(network), 0, "1", {"smoke": "yes"}, ("lung", "yes"))
+el.queries.sensitivity(el.compile_network(network), 0, "1", {"smoke": "yes"}, ("lung", "yes"))
 el.hide(frame, "mcar:0.1", np.random.default_rng(1))
-el.posterior_cells(network, frame)
+posterior_cells(network, frame)
 el.solve(el.candidate_parent_sets(frame, el.BDeu(1)))
 el.query(el.learn(frame), {"a": "x"}, "b")
 el.classify(el.learn(frame), frame, "b")
@@ -59,8 +60,8 @@ el.compile_network(el.learn(frame))
 
 WRONG = """el.learn(frame).arc
 el.learn(frame, max_parents="three")
-el.cpdag(network).directed
-el.cpdag(network.parents).edges
+el.graphs.cpdag(network).directed
+el.graphs.cpdag(network.parents).edges
 """
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import exactlearn as el
+from exactlearn.augmentation import Augmentation
 from exactlearn.errors import ArgumentError, ExactlearnError, OptionError
 
 YES_NO = ("no", "yes")
@@ -36,16 +37,16 @@ def naive_bayes():
 
 def test_one_name_stands_for_a_list_of_it(graph):
     assert el.query(NETWORK, targets="v4") == el.query(NETWORK, targets=["v4"])
-    assert el.joint_posterior(graph, None, "v4") == pytest.approx(
-        el.joint_posterior(graph, None, ["v4"])
+    assert el.queries.joint_posterior(graph, None, "v4") == pytest.approx(
+        el.queries.joint_posterior(graph, None, ["v4"])
     )
-    assert el.entropy(graph, targets="v4") == el.entropy(graph, targets=["v4"])
-    assert el.mutual_information(graph, "v1", "v4") == (
-        el.mutual_information(graph, ["v1"], ["v4"])
+    assert el.queries.entropy(graph, targets="v4") == el.queries.entropy(graph, targets=["v4"])
+    assert el.queries.mutual_information(graph, "v1", "v4") == (
+        el.queries.mutual_information(graph, ["v1"], ["v4"])
     )
-    assert el.mutual_information(graph, "v1", "v4", given=()) > 0
-    best = el.most_probable_states(graph, None, "v4").best
-    assert best == el.most_probable_states(graph, None, ["v4"]).best
+    assert el.queries.mutual_information(graph, "v1", "v4", given=()) > 0
+    best = el.queries.most_probable_states(graph, None, "v4").best
+    assert best == el.queries.most_probable_states(graph, None, ["v4"]).best
     assert el.query_rows(graph, TABLE, "v4").names == ("v4",)
     assert el.Dataset.from_array(np.array([["a"], ["b"], ["NA"]]), "v4", missing="NA").names == (
         "v4",
@@ -65,7 +66,7 @@ def test_one_symbol_or_column_is_no_list_of_letters(tmp_path):
 def test_frames_and_names_of_scores_are_taken():
     expected = el.augment(TABLE, el.BDeu(), max_parents=1).score
     assert el.augment(FRAME, "bdeu", max_parents=1).score == expected
-    assert el.Augmentation.completed(el.augment(FRAME, "BIC", max_parents=1), FRAME).is_complete
+    assert Augmentation.completed(el.augment(FRAME, "BIC", max_parents=1), FRAME).is_complete
     complete = FRAME.iloc[:3]
     problem = el.candidate_parent_sets(complete, "aic", max_parents=1)
     assert problem.names == ("v1", "v4")
@@ -90,9 +91,11 @@ def test_naive_bayes_is_asked_as_the_network_with_its_latent_variable(naive_baye
         assert ours.posterior == {n: pytest.approx(p) for n, p in theirs.posterior.items()}
     with pytest.raises(OptionError, match="no variable 'v5'"):
         el.query(naive_bayes, {"v5": "yes"})
-    assert el.entropy(naive_bayes) == pytest.approx(el.entropy(latent, targets=naive_bayes.names))
+    assert el.queries.entropy(naive_bayes) == pytest.approx(
+        el.queries.entropy(latent, targets=naive_bayes.names)
+    )
     with pytest.raises(ArgumentError, match="expected a BayesianNetwork, a DecisionGraph or a Na"):
-        el.entropy(TABLE)
+        el.queries.entropy(TABLE)
 
 
 def test_impossible_evidence_on_naive_bayes_is_refused():
@@ -120,24 +123,27 @@ def test_the_divergence_of_networks_is_that_of_their_graphs(graph):
         (lambda: el.augment(TABLE, 1), "'score': expected a score, found '1', of type int"),
         (lambda: el.augment(TABLE, "bdeu", required=["v1->v4"]), "arcs as pairs of variables"),
         (lambda: el.augment(TABLE, "bdeu", time_limit="1"), "'time_limit': expected a number"),
-        (lambda: el.query("asia.bif"), "'model': .*found 'asia.bif', of type str; .*read_bif"),
+        (lambda: el.query("asia.bif"), "'model': .*found 'asia.bif', of type str; .*read_model"),
         (lambda: el.query(NETWORK, ["v1"]), r"'evidence': expected a mapping"),
         (lambda: el.query(NETWORK, targets=[4.5]), "'targets': .* found '4.5', of type float"),
-        (lambda: el.joint_posterior(NETWORK, {}, None), "'targets': .* found None"),
+        (lambda: el.queries.joint_posterior(NETWORK, {}, None), "'targets': .* found None"),
         (lambda: el.refine(NETWORK, TABLE), "of type BayesianNetwork; .*compile_network"),
         (
             lambda: el.solve(TABLE),
             "expected a Problem, found an object of type Dataset; .*candidate_parent",
         ),
         (lambda: el.fit_complete(TABLE, None), "'parents': .* found None; pass the .parents of"),
-        (lambda: el.read_bif(None), "'path': expected the path of a file, found None"),
+        (lambda: el.read_network(None), "'path': expected the path of a file, found None"),
         (lambda: el.hide(COMPLETE, "mcar:1", 1), r"'rng': .* numpy.random.default_rng\(seed\)"),
         (lambda: el.hide(COMPLETE, None, 1), "'spec': expected a specification"),
         (lambda: el.Dataset.from_frame([[1, 2]]), "'frame': expected a pandas DataFrame"),
         (lambda: el.Dataset.from_frame(FRAME, discretise=2), "'discretise': expected a"),
         (lambda: el.read_dataset("t.csv", states="a=b,c"), "'states': expected the states of"),
         (lambda: el.read_dataset("t.csv", separator=1), "'separator': expected a text"),
-        (lambda: el.sensitivity(NETWORK, 0, "no", {}, ("v1", "no")), "expected a DecisionGraph"),
+        (
+            lambda: el.queries.sensitivity(NETWORK, 0, "no", {}, ("v1", "no")),
+            "expected a DecisionGraph",
+        ),
     ],
 )
 def test_arguments_of_the_wrong_kind_are_refused_with_what_to_pass(call, message):
@@ -211,7 +217,13 @@ def test_an_imputer_made_of_a_table_says_where_the_table_goes(table):
 
 @pytest.mark.parametrize(
     "function",
-    [el.query, el.joint_posterior, el.most_probable_states, el.entropy, el.independences],
+    [
+        el.query,
+        el.queries.joint_posterior,
+        el.queries.most_probable_states,
+        el.queries.entropy,
+        el.independences,
+    ],
 )
 def test_evidence_stands_before_targets(function):
     assert list(signature(function).parameters)[:3] == ["model", "evidence", "targets"]
@@ -223,7 +235,7 @@ def test_evidence_stands_before_targets(function):
 def test_a_structure_is_given_in_any_form(tmp_path):
     networkx = pytest.importorskip("networkx")
     table = el.read_dataset("cancer-mcar-complete")
-    network = el.read_bif("cancer")
+    network = el.read_network("cancer")
     el.write_graph(network.structure, tmp_path / "graph.json")
     forms = [
         {"Cancer": ["Pollution", "Smoker"], "Xray": "Cancer", "Dyspnoea": ["Cancer"]},

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import pytest
 
-import exactlearn as el
+from docs.public_names import public_names, results
 
 KERNEL_ARRAYS = {
     "DecisionGraph": "first_parameters first_successors layout parameter_offsets plan "
@@ -18,8 +18,16 @@ KERNEL_ARRAYS = {
 """Members that only other modules of the package call: of decision graphs the arrays that kernels
 read, of augmentations what makes one of a search, of naive Bayes models what queries ask."""
 
-PUBLIC = {name: getattr(el, name) for name in el.__all__}
-CLASSES = {name: value for name, value in PUBLIC.items() if inspect.isclass(value)}
+PUBLIC = {name.rpartition(".")[2]: own for name, own in public_names().items()}
+IN_FUNCTIONS = {
+    *("BoundarySize", "Classification", "Enumeration", "Imputed", "LearnedCounts", "LearntGraph"),
+    *("LearntModels", "Recovery", "Sensitivity", "StructuralEMGraph", "TableAnswer"),
+    "VariableIndependences",
+}
+"""Results that only the examples of the functions show that return them."""
+
+RESULTS = {own.__name__: own for own in results().values() if own.__name__ not in IN_FUNCTIONS}
+CLASSES = {name: own for name, own in (PUBLIC | RESULTS).items() if inspect.isclass(own)}
 
 
 def examples(documented):

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import exactlearn as el
+from exactlearn.structure.learning import LearnedNetwork
 from tests.network_oracle import joint
 
 
@@ -35,7 +36,7 @@ def test_rows_are_asked_one_by_one(model):
         alone = el.query_rows(model, rows.iloc[[k]], "a").posteriors[0]
         np.testing.assert_allclose(alone[0], together[k])
         evidence = {"b": rows["b"][k], "age": rows["age"][k]}
-        if not isinstance(model, el.LearnedNetwork):
+        if not isinstance(model, LearnedNetwork):
             expected = list(el.query(model, evidence, "a").posterior["a"].values())
             np.testing.assert_allclose(alone[0], expected)
     assert el.classify(model, FRAME.head(1), "a").labels.tolist() == [FRAME["a"][0]]

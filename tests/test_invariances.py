@@ -22,14 +22,14 @@ from exactlearn import (
     compile_network,
     fit_complete,
     fit_em,
-    learn_on_forest,
-    posterior_cells,
     refine,
     solve,
     structural_em,
 )
+from exactlearn.bayesnet.row_completion import posterior_cells
 from exactlearn.data.dataset import Dataset
 from exactlearn.pdg.inference.flows import log_likelihood_rows
+from exactlearn.pdg.learn.structure_search import learn_on_forest
 from tests.strategies import datasets
 
 MOST_MISSING = 4

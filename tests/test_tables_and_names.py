@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import exactlearn as el
+from docs.public_names import public_names
 from exactlearn.solvers.constraints import Independence, RequiredAncestor, Tiers
 from exactlearn.structure.learned_counts import LearnedCounts
 
@@ -67,14 +68,12 @@ TABLES = {
     "best_solutions": lambda t: el.best_solutions(t(True), "bdeu", 2, **FEW),
     "bootstrap": lambda t: el.bootstrap(t(False), 2).strengths,
     "candidate_parent_sets": lambda t: el.candidate_parent_sets(t(False), "bic"),
-    "cell_losses": lambda t: el.cell_losses(t(True), "bdeu", NETWORK.parents, [0, 1]),
     "choose_ess": lambda t: el.choose_ess(t(True)),
     "choose_smoothing": lambda t: el.choose_smoothing(t(False), NETWORK.parents),
     "classify": lambda t: el.classify(NETWORK, t(False), "X2"),
     "cross_validate": lambda t: (
         el.cross_validate(t(False), ["chow-liu"], 2).to_frame()["log_likelihood"].tolist()
     ),
-    "draw_completions": lambda t: el.draw_completions(NETWORK, t(True), 2, rng()),
     "equivalence_search": lambda t: el.equivalence_search(t(False), "bic"),
     "fit_by_missingness_graph": lambda t: (
         el.fit_by_missingness_graph(t(True), NETWORK.parents, "X1 <- X0; X2 <-").model
@@ -83,14 +82,10 @@ TABLES = {
     "fit_deletion": lambda t: el.fit_deletion(t(True), NETWORK.parents).model,
     "fit_em": lambda t: el.fit_em(t(True), NETWORK.parents).model,
     "fit_naive_bayes": lambda t: el.fit_naive_bayes(BAYES, t(True), iterations=2).model,
-    "fit_with_indicators": lambda t: (
-        el.fit_with_indicators(t(True), NETWORK.parents, "X1 <- X1; X2 <-").model
-    ),
-    "gadget_problem": lambda t: el.gadget_problem(t(True), "bdeu", **FEW),
+    "gadget_problem": lambda t: el.augmentation.gadget_problem(t(True), "bdeu", **FEW),
     "hide": lambda t: el.hide(t(False), "mcar:0.1", rng()),
     "impute": lambda t: el.impute(t(True), "mode"),
     "learn": lambda t: el.learn(t(True), ess=1).network,
-    "learn_hybrid": lambda t: el.learn_hybrid(NETWORK, t(False), smoothing=1.0).models[0].graph,
     "learn_naive_bayes": lambda t: (
         el.learn_naive_bayes(t(False), validation=t(False), components=2).model
     ),
@@ -99,11 +94,7 @@ TABLES = {
     "learn_pdg": lambda t: el.learn_pdg(t(False)).graph,
     "learned_counts": lambda t: el.learned_counts(t(True)),
     "most_probable_completion": lambda t: el.most_probable_completion(NETWORK, t(True)),
-    "posterior_cells": lambda t: el.posterior_cells(NETWORK, t(True)),
     "query_rows": lambda t: el.query_rows(NETWORK, t(True), "X2"),
-    "random_queries": lambda t: (
-        el.random_queries(t(False), 3, query_variables=1, evidence_variables=1).evidence
-    ),
     "refine": lambda t: el.refine(GRAPH, t(True), iterations=2).model,
     "score_family": lambda t: el.score_family(t(False), 1, [0], "bdeu"),
     "simulate_missingness": lambda t: el.simulate_missingness(t(False), "mcar:0.1", rng()),
@@ -114,7 +105,6 @@ TABLES = {
     "sparse_candidates": lambda t: el.sparse_candidates(t(False), "bic"),
     "structural_em": lambda t: el.structural_em(t(True), "bdeu").network,
     "structural_em_graph": lambda t: el.structural_em_graph(t(True), iterations=1).graph,
-    "structural_em_rounds": lambda t: el.structural_em_rounds(t(True), rounds=1).graph,
 }
 
 VARIABLES = {
@@ -125,29 +115,27 @@ VARIABLES = {
     "candidate_parent_sets": lambda v: el.candidate_parent_sets(
         WHOLE, "bic", required=[(v(2), v(0))]
     ),
-    "cell_losses": lambda v: el.cell_losses(HOLED, "bdeu", [(), (v(0),), (v(1),)], [0, 1]),
     "choose_smoothing": lambda v: el.choose_smoothing(WHOLE, [(), (v(0),), [v(1)]]),
     "classify": lambda v: el.classify(NETWORK, WHOLE, v(2)),
-    "compare_structures": lambda v: el.compare_structures(NETWORK, NETWORK.parents),
+    "compare_structures": lambda v: el.graphs.compare_structures(NETWORK, NETWORK.parents),
     "compile_network": lambda v: el.compile_network(NETWORK, root=v(1), steps=0),
-    "covered_edges": lambda v: el.covered_edges(NETWORK),
-    "cpdag": lambda v: el.cpdag(NETWORK),
-    "d_separated": lambda v: el.d_separated(NETWORK, [v(0)], [v(1)]),
-    "entropy": lambda v: el.entropy(NETWORK, {v(0): "1"}, [v(2)]),
+    "covered_edges": lambda v: el.graphs.covered_edges(NETWORK),
+    "cpdag": lambda v: el.graphs.cpdag(NETWORK),
+    "d_separated": lambda v: el.graphs.d_separated(NETWORK, [v(0)], [v(1)]),
+    "entropy": lambda v: el.queries.entropy(NETWORK, {v(0): "1"}, [v(2)]),
     "fit_by_missingness_graph": lambda v: (
         el.fit_by_missingness_graph(HOLED, [(), (v(0),), ()], "X1 <- X0; X2 <-").model
     ),
     "fit_complete": lambda v: el.fit_complete(WHOLE, {v(1): [v(0)], v(2): [v(1)]}),
     "fit_deletion": lambda v: el.fit_deletion(HOLED, [(), (v(0),), ()]).model,
     "fit_em": lambda v: el.fit_em(HOLED, [(), (v(0),), (v(0), v(1))]).model,
-    "fit_with_indicators": lambda v: (
-        el.fit_with_indicators(HOLED, [(), (v(0),), ()], "X1 <- X1; X2 <-").model
+    "gadget_problem": lambda v: el.augmentation.gadget_problem(
+        HOLED, "bdeu", forbidden=[(v(0), v(1))], **FEW
     ),
-    "gadget_problem": lambda v: el.gadget_problem(HOLED, "bdeu", forbidden=[(v(0), v(1))], **FEW),
-    "inclusion_boundary": lambda v: list(el.inclusion_boundary(NETWORK)),
-    "inclusion_boundary_size": lambda v: el.inclusion_boundary_size(NETWORK),
+    "inclusion_boundary": lambda v: list(el.graphs.inclusion_boundary(NETWORK)),
+    "inclusion_boundary_size": lambda v: el.graphs.inclusion_boundary_size(NETWORK),
     "independences": lambda v: el.independences(GRAPH, None, [v(2)]),
-    "joint_posterior": lambda v: el.joint_posterior(NETWORK, None, [v(2), v(0)]),
+    "joint_posterior": lambda v: el.queries.joint_posterior(NETWORK, None, [v(2), v(0)]),
     "learn": lambda v: (
         el.learn(
             WHOLE,
@@ -157,16 +145,16 @@ VARIABLES = {
     ),
     "learn_on_forest": lambda v: el.learn_on_forest(WHOLE, {v(1): v(0), v(2): v(1)}).graph,
     "learned_counts": lambda v: el.learned_counts(HOLED, required=[(v(2), v(0))]),
-    "markov_blanket": lambda v: el.markov_blanket(NETWORK, v(2)),
+    "markov_blanket": lambda v: el.graphs.markov_blanket(NETWORK, v(2)),
     "most_probable_explanations": lambda v: el.most_probable_explanations(NETWORK, {v(0): "1"}),
-    "most_probable_states": lambda v: el.most_probable_states(NETWORK, None, [v(2)]),
-    "mutual_information": lambda v: el.mutual_information(NETWORK, [v(0)], v(2), [v(1)]),
-    "pattern": lambda v: el.pattern(NETWORK),
+    "most_probable_states": lambda v: el.queries.most_probable_states(NETWORK, None, [v(2)]),
+    "mutual_information": lambda v: el.queries.mutual_information(NETWORK, [v(0)], v(2), [v(1)]),
+    "pattern": lambda v: el.graphs.pattern(NETWORK),
     "query": lambda v: el.query(NETWORK, {v(0): "1"}, [v(2)]),
     "query_rows": lambda v: el.query_rows(NETWORK, WHOLE, [v(2)]),
     "recoverability": lambda v: el.recoverability([(), (v(0),), ()], NAMES, "X1 <- X0; X2 <-"),
     "score_family": lambda v: el.score_family(WHOLE, v(1), [v(0)], "bdeu"),
-    "sensitivity": lambda v: el.sensitivity(GRAPH, 0, "1", None, (v(2), "1")),
+    "sensitivity": lambda v: el.queries.sensitivity(GRAPH, 0, "1", None, (v(2), "1")),
     "simulate_missingness": lambda v: el.simulate_missingness(
         WHOLE, "random-mar:0.3:1:1:0.5", rng(), [(), (v(0),), (v(1),)]
     ),
@@ -175,7 +163,9 @@ VARIABLES = {
     "structural_em_graph": lambda v: (
         el.structural_em_graph(HOLED, forest={v(1): v(0), v(2): v(1)}, iterations=1).graph
     ),
-    "structural_hamming_distance": lambda v: el.structural_hamming_distance(NETWORK, NETWORK),
+    "structural_hamming_distance": lambda v: el.graphs.structural_hamming_distance(
+        NETWORK, NETWORK
+    ),
 }
 
 TABLE_PARAMETERS = {"dataset", "data", "table", "train"}
@@ -184,9 +174,9 @@ VARIABLE_PARAMETERS = {
     *("target", "learnt", "root", "evidence"),
 }
 FUNCTIONS = {
-    name: set(inspect.signature(getattr(el, name)).parameters)
-    for name in el.__all__
-    if inspect.isfunction(getattr(el, name))
+    name.rpartition(".")[2]: set(inspect.signature(own).parameters)
+    for name, own in public_names().items()
+    if inspect.isfunction(own)
 }
 FILES = {name for name in FUNCTIONS if name.startswith(("read_", "write_"))}
 
@@ -227,34 +217,40 @@ def test_graphs_are_those_of_whatever_has_parents():
     turned = [(1,), (2,), ()]
     for given in (graph, {"X0": "X1", "X1": "X2"}, turned):
         assert el.fit_complete(WHOLE, given).parents == tuple(map(tuple, turned))
-    assert el.compare_structures(NETWORK, graph).shd == 2
-    assert el.compare_structures(NETWORK, graph).cpdag_shd == 0
-    assert el.cpdag(found).graph == el.cpdag(found.parents) == el.cpdag(found.network).graph
+    assert el.graphs.compare_structures(NETWORK, graph).shd == 2
+    assert el.graphs.compare_structures(NETWORK, graph).cpdag_shd == 0
+    assert (
+        el.graphs.cpdag(found).graph
+        == el.graphs.cpdag(found.parents)
+        == el.graphs.cpdag(found.network).graph
+    )
     with pytest.raises(el.ExactlearnError, match="expected the same variables; only one has"):
         el.fit_complete(WHOLE, el.NamedGraph.of((*NAMES[:2], "other"), [(), (), ()]))
     with pytest.raises(el.ExactlearnError, match="by index"):
-        el.cpdag([(), ("X0",)])
+        el.graphs.cpdag([(), ("X0",)])
 
 
 def named(graph):
     """Return a graph by index, or the parents of each variable, as arcs and edges by name."""
     if isinstance(graph, el.NamedGraph):
         return {*graph.arcs}, {*graph.edges}
-    if not isinstance(graph, el.PartiallyDirectedGraph):
-        graph = el.PartiallyDirectedGraph.of(graph)
+    if not isinstance(graph, el.graphs.PartiallyDirectedGraph):
+        graph = el.graphs.PartiallyDirectedGraph.of(graph)
     kinds = (graph.directed, graph.undirected)
     return tuple({(NAMES[a], NAMES[b]) for a, b in links} for links in kinds)
 
 
 NAMES_OUT = {
-    "completed_pattern": lambda graph: named(el.completed_pattern(el.pattern(graph))),
-    "consistent_extension": lambda graph: named(el.consistent_extension(el.cpdag(graph))),
-    "covered_edges": lambda graph: {*el.covered_edges(graph)},
-    "cpdag": lambda graph: named(el.cpdag(graph)),
-    "d_separated": lambda graph: {*el.d_separated(graph, [0], [1])},
-    "inclusion_boundary": lambda graph: [*map(named, el.inclusion_boundary(graph))],
-    "markov_blanket": lambda graph: {*el.markov_blanket(graph, 1)},
-    "pattern": lambda graph: named(el.pattern(graph)),
+    "completed_pattern": lambda graph: named(el.graphs.completed_pattern(el.graphs.pattern(graph))),
+    "consistent_extension": lambda graph: named(
+        el.graphs.consistent_extension(el.graphs.cpdag(graph))
+    ),
+    "covered_edges": lambda graph: {*el.graphs.covered_edges(graph)},
+    "cpdag": lambda graph: named(el.graphs.cpdag(graph)),
+    "d_separated": lambda graph: {*el.graphs.d_separated(graph, [0], [1])},
+    "inclusion_boundary": lambda graph: [*map(named, el.graphs.inclusion_boundary(graph))],
+    "markov_blanket": lambda graph: {*el.graphs.markov_blanket(graph, 1)},
+    "pattern": lambda graph: named(el.graphs.pattern(graph)),
 }
 
 

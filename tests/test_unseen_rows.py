@@ -47,7 +47,7 @@ STAGES = {
     "learn a graph by EM": ("learn-pdg missing.csv --method em", GRAPH),
     "learn a naive Bayes model": ("learn-nb whole.csv", NAIVE_BAYES),
     "learn a naive Bayes model by EM": ("learn-nb missing.csv --smoothing cv", NAIVE_BAYES),
-    "hybrid": ("learn-pdg whole.csv --network learnt", GRAPH),
+    "hybrid": ("learn-pdg whole.csv --network solved.bif", GRAPH),
     "hybrid with missing cells": ("learn-pdg missing.csv", GRAPH),
 }
 

@@ -173,7 +173,7 @@ class EMResult(
     Examples
     --------
     >>> import exactlearn as el
-    >>> fit = el.fit_em(el.read_dataset("asia-mnar"), el.read_bif("asia").parents)
+    >>> fit = el.fit_em(el.read_dataset("asia-mnar"), el.read_network("asia").parents)
     >>> fit.converged, fit.iterations, round(fit.log_likelihood, 3)
     (True, 6, -197.776)
     >>> fit.model.names[:3]

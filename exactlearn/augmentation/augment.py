@@ -210,7 +210,7 @@ def gadget_problem(
     --------
     >>> import exactlearn as el
     >>> table = el.read_dataset("cancer-mcar").part(slice(12))
-    >>> problem = el.gadget_problem(table, el.BDeu(), max_parents=1)
+    >>> problem = el.augmentation.gadget_problem(table, el.BDeu(), max_parents=1)
     >>> problem.n_variables, problem.options.tolist()
     (13, [])
     """

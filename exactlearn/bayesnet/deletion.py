@@ -146,7 +146,7 @@ class DeletionFit(Displayed, shown="method model unsupported"):
     Examples
     --------
     >>> import exactlearn as el
-    >>> table, network = el.read_dataset("asia-mnar"), el.read_bif("asia")
+    >>> table, network = el.read_dataset("asia-mnar"), el.read_network("asia")
     >>> fit = el.fit_deletion(table, network.parents, method="d-mcar")
     >>> fit.unsupported, fit.families[3].rows
     ((), 96.0)
@@ -176,7 +176,7 @@ class DeletionFit(Displayed, shown="method model unsupported"):
         Examples
         --------
         >>> import exactlearn as el
-        >>> table, network = el.read_dataset("asia-mnar"), el.read_bif("asia")
+        >>> table, network = el.read_dataset("asia-mnar"), el.read_network("asia")
         >>> fit = el.fit_deletion(table, network.parents, method="d-mcar", variances=True)
         >>> fit.standard_errors("bronc").round(3)
         bronc     no    yes

@@ -65,12 +65,12 @@ class BayesianNetwork(
     Examples
     --------
     >>> import exactlearn as el
-    >>> network = el.read_bif("asia")
+    >>> network = el.read_network("asia")
     >>> network
     BayesianNetwork(variables=8, arcs=8, parameters=18)
     >>> network.arcs[:2], network.representational_size, network.order
     ((('asia', 'tub'), ('smoke', 'lung')), 18, (0, 1, 2, 3, 4, 5, 6, 7))
-    >>> network == el.read_bif("asia"), network.digest == el.read_bif("asia").digest
+    >>> network == el.read_network("asia"), network.digest == el.read_network("asia").digest
     (True, True)
     >>> network.check()
     """
@@ -109,7 +109,7 @@ class BayesianNetwork(
         Examples
         --------
         >>> import exactlearn as el
-        >>> el.read_bif("cancer").to_frame()
+        >>> el.read_network("cancer").to_frame()
               parent     child
         0  Pollution    Cancer
         1     Smoker    Cancer
@@ -129,7 +129,7 @@ class BayesianNetwork(
         Examples
         --------
         >>> import exactlearn as el
-        >>> graph = el.read_bif("cancer").to_networkx()
+        >>> graph = el.read_network("cancer").to_networkx()
         >>> graph.nodes["Cancer"], sorted(graph.successors("Cancer"))
         ({'states': ['True', 'False']}, ['Dyspnoea', 'Xray'])
         """
@@ -160,7 +160,7 @@ class BayesianNetwork(
         Examples
         --------
         >>> import exactlearn as el
-        >>> el.read_bif("asia").table("dysp")
+        >>> el.read_network("asia").table("dysp")
         dysp          yes   no
         bronc either
         yes   yes     0.9  0.1
@@ -213,7 +213,7 @@ class BayesianNetwork(
         Examples
         --------
         >>> import exactlearn as el
-        >>> network = el.read_bif("asia")
+        >>> network = el.read_network("asia")
         >>> again = el.fit_complete(el.read_dataset("asia-mnar-complete"), network.parents)
         >>> again.states[0], network.states[0], again.reordered(network).states[0]
         (('no', 'yes'), ('yes', 'no'), ('yes', 'no'))
@@ -243,7 +243,7 @@ class BayesianNetwork(
         Examples
         --------
         >>> import exactlearn as el
-        >>> network, table = el.read_bif("asia"), el.read_dataset("asia-mnar")
+        >>> network, table = el.read_network("asia"), el.read_dataset("asia-mnar")
         >>> table.states[0], network.states[0]
         (('no', 'yes'), ('yes', 'no'))
         >>> table.codes[0].tolist(), network.aligned_codes(table)[0].tolist()
@@ -277,7 +277,7 @@ class BayesianNetwork(
         --------
         >>> import exactlearn as el
         >>> table = el.read_dataset("asia-mnar")
-        >>> el.read_bif("asia").log_likelihood_rows(table)[:3].round(3).tolist()
+        >>> el.read_network("asia").log_likelihood_rows(table)[:3].round(3).tolist()
         [-1.237, -1.892, -1.786]
         """
         codes = self.aligned_codes(dataset)
@@ -305,7 +305,7 @@ class BayesianNetwork(
         --------
         >>> import exactlearn as el
         >>> table = el.read_dataset("asia-mnar-complete")
-        >>> round(el.read_bif("asia").log_likelihood(table), 3)
+        >>> round(el.read_network("asia").log_likelihood(table), 3)
         -214.923
         """
         return dataset.total(self.log_likelihood_rows(dataset))
@@ -329,7 +329,7 @@ class BayesianNetwork(
         Examples
         --------
         >>> import exactlearn as el
-        >>> el.read_bif("asia").sample(1000, np.random.default_rng(1))
+        >>> el.read_network("asia").sample(1000, np.random.default_rng(1))
         Dataset(rows=1000, variables=8)
         """
         if rows < 0:
@@ -459,7 +459,7 @@ def _reduced(
 as_network = instance_of(
     BayesianNetwork,
     "a BayesianNetwork",
-    "read a file with read_bif(path), or estimate one with fit_complete or fit_em",
+    "read a file with read_network(path), or estimate one with fit_complete or fit_em",
 )
 register(network=as_network)
 

@@ -154,8 +154,8 @@ def draw_completions(
     Examples
     --------
     >>> import exactlearn as el
-    >>> table, network = el.read_dataset("asia-mnar"), el.read_bif("asia")
-    >>> values = el.draw_completions(network, table, 3, np.random.default_rng(1))
+    >>> table, network = el.read_dataset("asia-mnar"), el.read_network("asia")
+    >>> values = draw_completions(network, table, 3, np.random.default_rng(1))
     >>> values.shape, table.complete(values[0]).is_complete
     ((3, 16), True)
     """

@@ -81,7 +81,7 @@ class SmoothingChoice:
     Examples
     --------
     >>> import exactlearn as el
-    >>> table, network = el.read_dataset("asia-mnar-complete"), el.read_bif("asia")
+    >>> table, network = el.read_dataset("asia-mnar-complete"), el.read_network("asia")
     >>> choice = el.choose_smoothing(table, network.parents)
     >>> round(choice.smoothing, 3), choice.folds
     (0.421, 5)

@@ -28,9 +28,9 @@ from exactlearn.commands.pipeline import (
 from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.data.missingness_simulation import SimulatedMissingness, simulate_graph
 from exactlearn.errors import CheckError, FormatError, OptionError, did_you_mean
-from exactlearn.evaluation.metrics import drawn_rows
 from exactlearn.formats import written_suffixes
 from exactlearn.formats.certificate_file import read_certificate
+from exactlearn.formats.missingness_file import read_missingness
 from exactlearn.formats.models import FORMATS as MODELS
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
 from exactlearn.formats.scores import FORMATS as SCORES
@@ -60,10 +60,10 @@ def run_simulate(options: Simulate, output: Output) -> Answer:
     path, rng = target(output, tuple(TABLES)), np.random.default_rng(options.seed)
     require_suffix(options.complete, tuple(TABLES), "--complete")
     model = read_model(options.source)
-    full = drawn_rows(model, options.rows, rng)
+    full = el.draw_rows(model, options.rows, rng)
     found = SimulatedMissingness(full, IGNORABLE, {})
     if options.missingness is not None:
-        found = simulate_graph(full, el.read_missingness(options.missingness), rng)
+        found = simulate_graph(full, read_missingness(options.missingness), rng)
     elif options.hide is not None:
         parents = model.parents if isinstance(model, el.BayesianNetwork) else None
         found = el.simulate_missingness(full, options.hide, rng, parents)

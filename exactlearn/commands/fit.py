@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import exactlearn as el
-from exactlearn._runtime.ascent import EMState
+from exactlearn._runtime.ascent import EMResult, EMState
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import suffix_of
-from exactlearn.bayesnet.deletion import DeletionMethod
+from exactlearn.bayesnet.deletion import DeletionFit, DeletionMethod
 from exactlearn.bayesnet.em import network_of
-from exactlearn.bayesnet.indicators import without_indicators
+from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
 from exactlearn.bayesnet.row_completion import log_likelihood_cells
 from exactlearn.commands.declarations import Fit
 from exactlearn.commands.large_tables import load_merged, rows_for
@@ -23,6 +23,7 @@ from exactlearn.commands.progress import Checkpoint
 from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.formats.graph_file import STRUCTURES
+from exactlearn.formats.missingness_file import read_missingness
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
 from exactlearn.instances import locate
 from exactlearn.queries.evidence import Model
@@ -46,7 +47,7 @@ def run(options: Fit, output: Output) -> Answer:
     if not data.row_weights.any():
         raise DataError("the table has no rows of positive weight: nothing to fit to")
     if options.missingness is not None:
-        graph = el.read_missingness(options.missingness)
+        graph = read_missingness(options.missingness)
         graph.check_table(data)
     default = "graph" if graph else "complete" if is_network and data.is_complete else "em"
     method = options.method or default
@@ -106,9 +107,9 @@ def _by_em(
 ) -> tuple[Model, dict[str, Any], str]:
     """Return the model with its parameters by EM, the record of how EM went, and how it ended."""
     hidden = graph or IGNORABLE
-    run: Callable[..., el.EMResult[Any]]
+    run: Callable[..., EMResult[Any]]
     if isinstance(model, el.BayesianNetwork):
-        run = partial(el.fit_with_indicators, data, model.parents, hidden, **given)
+        run = partial(fit_with_indicators, data, model.parents, hidden, **given)
     elif isinstance(model, el.NaiveBayes):
         run = partial(el.fit_naive_bayes, model, data, **given)
     else:
@@ -146,11 +147,11 @@ def _by_em(
 
 
 def _shown(
-    run: Callable[..., el.EMResult[Any]],
+    run: Callable[..., EMResult[Any]],
     model_of: Callable[[NDArray[np.float64]], Model],
     output: Output,
     time_limit: float | None,
-) -> tuple[el.EMResult[Any], str]:
+) -> tuple[EMResult[Any], str]:
     """Run EM, show its progress and write its best models; return its result, and how it ended."""
     best: EMState | None = None
     begun, path = 0, output.path
@@ -196,7 +197,7 @@ def _log_likelihood(network: el.BayesianNetwork, data: el.Dataset, output: Outpu
         return None
 
 
-def _families(fit: el.DeletionFit, output: Output) -> dict[str, dict[str, Any]]:
+def _families(fit: DeletionFit, output: Output) -> dict[str, dict[str, Any]]:
     """Return what an estimate in closed form used of each family; say what rows do not support."""
     families = [*zip(fit.model.names, fit.families, strict=True)]
     for name, family in families:

@@ -53,7 +53,7 @@ def run_evaluate(options: Evaluate, output: Output) -> Answer:
         if found.method == "sampled" and np.isfinite(found.value):
             record["kl_interval"] = found.interval
         if isinstance(model, el.BayesianNetwork) and isinstance(reference, el.BayesianNetwork):
-            record |= vars(el.compare_structures(model.parents, reference.parents))
+            record |= vars(el.graphs.compare_structures(model.parents, reference.parents))
     output.save(record)
     return Answer(record=record)
 

@@ -16,6 +16,7 @@ from exactlearn.commands.output import Answer, Output, is_folder, require_suffix
 from exactlearn.commands.pipeline import learning, load, load_for, with_chosen_ess
 from exactlearn.data.missingness_patterns import missingness_patterns
 from exactlearn.errors import OptionError
+from exactlearn.formats.missingness_file import read_missingness, write_missingness
 from exactlearn.formats.models import NETWORKS
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.graphs.dag import named_parents
@@ -139,7 +140,7 @@ def run_missingness(options: Missingness, output: Output) -> Answer:
     }
     graph = learned
     if options.missingness is not None:
-        graph = el.read_missingness(options.missingness)
+        graph = read_missingness(options.missingness)
         graph.check_table(data)
         implied = indicator_tests(data, rng, graph)
         record["implied"] = {
@@ -151,7 +152,7 @@ def run_missingness(options: Missingness, output: Output) -> Answer:
         }
     record["recommendation"] = recommendation(data, graph)._asdict()
     is_graph = path is not None and suffix_of(path) == ".missingness"
-    output.save(record, write=partial(el.write_missingness, learned) if is_graph else None)
+    output.save(record, write=partial(write_missingness, learned) if is_graph else None)
     return Answer(record=record, remarks=[NOT_TESTABLE] if tests else ())
 
 

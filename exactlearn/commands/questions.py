@@ -154,7 +154,7 @@ def run_graph(options: Graph, output: Output) -> Answer:
     named = el.read_graph(options.source)
     if options.to is not None:
         named = named.as_kind(options.to)
-    names, parents, own = named.names, named.parents, el.cpdag(named.parents)
+    names, parents, own = named.names, named.parents, el.graphs.cpdag(named.parents)
     record = {
         **graph_record(named),
         "class_size": own.size,
@@ -162,13 +162,13 @@ def run_graph(options: Graph, output: Output) -> Answer:
         "v_structures": [[names[v] for v in triple] for triple in sorted(v_structures(parents))],
     }
     if named.kind == "dag":
-        record["covered"] = named_arcs(names, el.covered_edges(parents))
+        record["covered"] = named_arcs(names, el.graphs.covered_edges(parents))
     if options.variable is not None:
         v = named.index(options.variable)
         known = {
             "parents": parents[v],
             "children": children(parents)[v],
-            "markov_blanket": el.markov_blanket(parents, v),
+            "markov_blanket": el.graphs.markov_blanket(parents, v),
         }
         blanket = {key: [names[u] for u in sorted(found)] for key, found in known.items()}
         record["blanket"] = {"variable": options.variable, **blanket}
@@ -182,11 +182,11 @@ def run_graph(options: Graph, output: Output) -> Answer:
             **({} if trail is None else {"active_trail": named_arcs(names, trail)}),
         }
     if options.boundary:
-        size = el.inclusion_boundary_size(parents)
+        size = el.graphs.inclusion_boundary_size(parents)
         record["inclusion_boundary"] = {**size._asdict(), "total": size.total}
     if options.reference is not None:
         reference = el.read_graph(options.reference, names)
-        record["comparison"] = vars(el.compare_structures(named.graph, reference.graph))
+        record["comparison"] = vars(el.graphs.compare_structures(named.graph, reference.graph))
     is_drawn = output.path is not None and suffix_of(output.path) in FIGURES
     draw = partial(write_figure, structure_drawing(named))
     output.save(record, write=draw if is_drawn else None)

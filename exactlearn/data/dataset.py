@@ -414,7 +414,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         Examples
         --------
         >>> import exactlearn as el
-        >>> table, network = el.read_dataset("asia-mnar"), el.read_bif("asia")
+        >>> table, network = el.read_dataset("asia-mnar"), el.read_network("asia")
         >>> values = el.most_probable_completion(network, table)
         >>> table.completion_frame(values).head(2)
            row variable value
@@ -530,7 +530,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         Examples
         --------
         >>> import exactlearn as el
-        >>> network, table = el.read_bif("asia"), el.read_dataset("asia-mnar-complete")
+        >>> network, table = el.read_network("asia"), el.read_dataset("asia-mnar-complete")
         >>> round(table.total(network.log_likelihood_rows(table)), 3)
         -214.923
         """

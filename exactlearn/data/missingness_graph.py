@@ -194,7 +194,7 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         Examples
         --------
         >>> import exactlearn as el
-        >>> MissingnessGraph.parse("lung <- smoke").check(el.read_bif("asia").names)
+        >>> MissingnessGraph.parse("lung <- smoke").check(el.read_network("asia").names)
         """
         for name, causes in self.causes.items():
             for variable in (name, *causes):

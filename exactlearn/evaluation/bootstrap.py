@@ -82,8 +82,8 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
     Examples
     --------
     >>> import exactlearn as el
-    >>> asia = el.read_bif("asia")
-    >>> found = ArcStrengths.of(asia.names, [el.cpdag(asia.parents)])
+    >>> asia = el.read_network("asia")
+    >>> found = ArcStrengths.of(asia.names, [el.graphs.cpdag(asia.parents)])
     >>> found.strength("smoke", "lung"), found.edge_strength("smoke", "lung"), found.threshold
     (0.5, 1.0, 0.0)
     >>> found.averaged() == asia.structure
@@ -121,7 +121,8 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
         Examples
         --------
         >>> import exactlearn as el
-        >>> found = ArcStrengths.of(("a", "b"), [el.cpdag([(), (0,)]), el.cpdag([(), ()])])
+        >>> classes = [el.graphs.cpdag([(), (0,)]), el.graphs.cpdag([(), ()])]
+        >>> found = ArcStrengths.of(("a", "b"), classes)
         >>> found.strength("a", "b"), found.edge_strength("a", "b")
         (0.25, 0.5)
         """
@@ -176,7 +177,7 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
         Examples
         --------
         >>> import exactlearn as el
-        >>> ArcStrengths.of(("a", "b"), [el.cpdag([(), (0,)])]).averaged().arcs
+        >>> ArcStrengths.of(("a", "b"), [el.graphs.cpdag([(), (0,)])]).averaged().arcs
         (('a', 'b'),)
         """
         least = self.threshold if threshold is None else threshold

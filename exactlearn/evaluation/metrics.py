@@ -279,17 +279,24 @@ def effective_size(model: ModelLike) -> int:
     return model.effective_size
 
 
-def drawn_rows(model: Model, rows: int, rng: np.random.Generator) -> Dataset:
+@checked_arguments()
+def draw_rows(model: ModelLike, rows: int, rng: np.random.Generator) -> Dataset:
     """Draw complete rows from a model.
 
     Parameters
     ----------
     model
-        Of any language.
+        A network, a decision graph or a naive Bayes model.
     rows
         How many.
     rng
         Source of randomness; same generator state, same rows.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> el.draw_rows(el.read_network("asia"), 5, np.random.default_rng(0)).n_rows
+    5
     """
     if isinstance(model, DecisionGraph):
         return Dataset(sample_rows(model, rows, rng), model.names, model.states)
@@ -347,7 +354,7 @@ def _estimated(
 ) -> Divergence:
     """Return the mean logarithm of the ratio of the probabilities of rows of the reference."""
     p, q = (normalised(m) if isinstance(m, BayesianNetwork) else m for m in (reference, model))
-    rows = drawn_rows(p, samples, rng)
+    rows = draw_rows(p, samples, rng)
     theirs = q.log_likelihood_rows(rows)
     if np.isneginf(theirs).any():  # a proof, not an estimate: the reference has drawn such a row
         return Divergence(inf, "sampled", (inf, inf))

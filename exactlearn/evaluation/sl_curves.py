@@ -237,7 +237,7 @@ def sl_curves(
     validation: DatasetLike | None = None,
     languages: Sequence[str] = tuple(LANGUAGES),
     size_weights: Sequence[float] | None = None,
-    queries: RandomQueries | None = None,
+    queries: int = 0,
     seed: int = 0,
     time_limit: float | None = None,
 ) -> "pd.DataFrame":
@@ -255,9 +255,9 @@ def sl_curves(
         Weights of the size in S = (1-lambda) L - lambda size (THESIS, 4.40), L the total
         log-likelihood; left out, those of `RATES` and of BIC.
     queries
-        Random queries that each model answers.
+        Number of random queries, of rows of the test, that each model answers.
     seed
-        Of the searches.
+        Of the searches and of the queries.
     time_limit
         Seconds, shared among the languages; after it and after an interrupt, the sequences end
         where they are.
@@ -303,12 +303,13 @@ def sl_curves(
     rates = (*RATES, log(max(2.0, float(train.row_weights.sum()))) / 2)
     weights = sorted(set(size_weights or map(size_weight_of, rates)), reverse=True)
     parts = {"train": train, "validation": test if validation is None else validation, "test": test}
+    asked = random_queries(test, queries, seed=seed) if queries else None
     rows, unfinished = list[dict[str, Any]](), list[str]()
     with SearchControl.within(time_limit).running() as control:
         for k, language in enumerate(languages):
             share = None if control.remaining is None else control.left / (len(languages) - k)
             with SearchControl.within(share).running() as own:
-                rows += _points(language, weights, seed, parts, queries)
+                rows += _points(language, weights, seed, parts, asked)
                 if own.is_over:
                     unfinished.append(language)
     frame = pd.DataFrame(rows)

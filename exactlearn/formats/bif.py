@@ -90,7 +90,7 @@ def read_bif(path: str | os.PathLike[str]) -> BayesianNetwork:
     Examples
     --------
     >>> import exactlearn as el
-    >>> el.read_bif("asia")
+    >>> el.read_network("asia")
     BayesianNetwork(variables=8, arcs=8, parameters=18)
     """
     return parse_bif(read_text(locate(path, ".bif")), os.fspath(path))
@@ -308,9 +308,9 @@ def write_bif(
     Examples
     --------
     >>> import exactlearn as el
-    >>> network = el.read_bif("asia")
-    >>> el.write_bif(network, "copy.bif")
-    >>> el.read_bif("copy.bif") == network
+    >>> network = el.read_network("asia")
+    >>> el.write_model(network, "copy.bif")
+    >>> el.read_network("copy.bif") == network
     True
     """
     text = format_bif(network, name=name, comment=comment)

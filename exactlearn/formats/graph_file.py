@@ -44,8 +44,8 @@ def read_graph(path: str | os.PathLike[str], names: Sequence[str] | None = None)
     Examples
     --------
     >>> import exactlearn as el
-    >>> el.write_graph(el.read_bif("asia").structure, "asia.json")
-    >>> el.read_graph("asia.json") == el.read_bif("asia").structure
+    >>> el.write_graph(el.read_network("asia").structure, "asia.json")
+    >>> el.read_graph("asia.json") == el.read_network("asia").structure
     True
     """
     file = locate(path, ".bif")

@@ -68,8 +68,8 @@ def read_jkl(path: str | os.PathLike[str]) -> Problem:
     >>> import exactlearn as el
     >>> table = el.read_dataset("cancer-mcar-complete")
     >>> problem = el.candidate_parent_sets(table, "bic", max_parents=1)
-    >>> el.write_jkl(problem, "cancer.jkl")
-    >>> el.read_jkl("cancer.jkl") == problem
+    >>> el.write_scores(problem, "cancer.jkl")
+    >>> el.read_scores("cancer.jkl") == problem
     True
     """
     return _Reader(os.fspath(path), read_lines(Path(path))).problem()
@@ -110,7 +110,7 @@ def write_jkl(problem: Problem, path: str | os.PathLike[str]) -> None:
     >>> import exactlearn as el
     >>> table = el.read_dataset("cancer-mcar-complete")
     >>> problem = el.candidate_parent_sets(table, "bic", max_parents=1)
-    >>> el.write_jkl(problem, "cancer.jkl")
+    >>> el.write_scores(problem, "cancer.jkl")
     """
     atomic_write(path, format_jkl(problem))
 

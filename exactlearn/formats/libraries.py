@@ -39,8 +39,8 @@ def from_pgmpy(model: Any) -> BayesianNetwork:
     --------
     >>> import exactlearn as el
     >>> asia = el.read_network("asia")
-    >>> model = el.to_pgmpy(asia)  # doctest: +SKIP
-    >>> el.from_pgmpy(model).names == asia.names  # doctest: +SKIP
+    >>> model = to_pgmpy(asia)  # doctest: +SKIP
+    >>> from_pgmpy(model).names == asia.names  # doctest: +SKIP
     True
     """
     try:
@@ -78,7 +78,7 @@ def to_pgmpy(network: NetworkLike) -> Any:
     Examples
     --------
     >>> import exactlearn as el
-    >>> model = el.to_pgmpy(el.read_network("asia"))  # doctest: +SKIP
+    >>> model = to_pgmpy(el.read_network("asia"))  # doctest: +SKIP
     >>> model.get_parents("lung")  # doctest: +SKIP
     ['smoke']
     """
@@ -119,7 +119,7 @@ def from_pyagrum(model: Any) -> BayesianNetwork:
     --------
     >>> import pyagrum  # doctest: +SKIP
     >>> import exactlearn as el
-    >>> el.from_pyagrum(pyagrum.fastBN("a{no|yes}->b")).states[0]  # doctest: +SKIP
+    >>> from_pyagrum(pyagrum.fastBN("a{no|yes}->b")).states[0]  # doctest: +SKIP
     ('no', 'yes')
     """
     try:
@@ -154,7 +154,7 @@ def to_pyagrum(network: NetworkLike) -> Any:
     Examples
     --------
     >>> import exactlearn as el
-    >>> model = el.to_pyagrum(el.read_network("asia"))  # doctest: +SKIP
+    >>> model = to_pyagrum(el.read_network("asia"))  # doctest: +SKIP
     >>> model.variable("lung").labels()  # doctest: +SKIP
     ('yes', 'no')
     """

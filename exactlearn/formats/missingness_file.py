@@ -59,8 +59,8 @@ def write_missingness(graph: MissingnessGraph, path: str | os.PathLike[str]) -> 
     Examples
     --------
     >>> import exactlearn as el
-    >>> el.write_missingness(el.MissingnessGraph.parse("lung <- smoke"), "missingness.txt")
-    >>> el.read_missingness("missingness.txt").kind
+    >>> write_missingness(el.MissingnessGraph.parse("lung <- smoke"), "missingness.txt")
+    >>> read_missingness("missingness.txt").kind
     'MAR'
     """
     atomic_write(path, "".join(f"{statement}\n" for statement in graph.statements))

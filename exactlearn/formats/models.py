@@ -11,7 +11,7 @@ from typing import Any
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.formats import Format, format_of, writer_of
 from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.naive_bayes_json import read_naive_bayes, write_naive_bayes
@@ -20,7 +20,7 @@ from exactlearn.formats.pdg_json import read_pdg, write_pdg
 from exactlearn.formats.xmlbif import read_xmlbif, write_xmlbif
 from exactlearn.instances import locate
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.evidence import Model
+from exactlearn.queries.evidence import Model, ModelLike
 
 _XMLBIF = Format(read_xmlbif, write_xmlbif)
 
@@ -45,8 +45,15 @@ FORMATS: Mapping[str, Format[Any]] = ChainMap[str, Format[Any]](NETWORKS, GRAPHS
 """Formats of all models by the suffix of the file."""
 
 
+@checked_arguments()
 def read_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model in the format of the suffix, or a bundled network; ``.gz`` may follow.
+    """Read a model in the format of the suffix; ``.gz`` may follow.
+
+    Parameters
+    ----------
+    path
+        The file: a network (as for :func:`read_network`), a decision graph (``.pdg.json``) or a
+        naive Bayes model (``.nb.json``); or the name of a bundled network.
 
     Raises
     ------
@@ -54,6 +61,13 @@ def read_model(path: str | os.PathLike[str]) -> Model:
         When the file does not follow its format.
     OptionError
         When the suffix names no model format, or there is no such file.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> el.write_model(el.compile_network(el.read_network("asia")), "asia.pdg.json")
+    >>> el.read_model("asia.pdg.json").effective_size
+    40
     """
     file = locate(path, ".bif")
     expected = (
@@ -92,50 +106,38 @@ def read_network(path: str | os.PathLike[str]) -> BayesianNetwork:
 
 
 @checked_arguments()
-def write_network(network: NetworkLike, path: str | os.PathLike[str]) -> None:
-    """Write a network in the format of the suffix, in one step; ``.gz`` may follow.
+def write_model(model: ModelLike, path: str | os.PathLike[str]) -> None:
+    """Write a model in the format of the suffix, in one step; ``.gz`` may follow.
 
     Every format keeps all digits and all names: what a format, or a program that reads it, cannot
     hold as a name is written as a similar word beside the name itself.
 
     Parameters
     ----------
-    network
-        Network to write.
+    model
+        A network, a decision graph or a naive Bayes model.
     path
-        File to write or replace; suffixes as for :func:`read_network`.
-
-    Raises
-    ------
-    OptionError
-        When the suffix names no format of networks, or the file cannot be written.
-
-    Examples
-    --------
-    >>> import exactlearn, tempfile, pathlib
-    >>> network = exactlearn.read_network("cancer")
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "cancer.net"
-    >>> exactlearn.write_network(network, file)
-    >>> exactlearn.read_network(file).names == network.names
-    True
-    """
-    writer_of(Path(path), NETWORKS, "a file for a network")(network, Path(path))
-
-
-def write_model(model: Model, path: Path) -> None:
-    """Write a model in the format of the suffix, in one step.
+        File to write or replace; suffixes as for :func:`read_model`.
 
     Raises
     ------
     OptionError
         When the suffix names no format of such a model, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> network = el.read_network("cancer")
+    >>> el.write_model(network, "cancer.net")
+    >>> el.read_network("cancer.net").names == network.names
+    True
     """
+    known: tuple[Mapping[str, Format[Any]], str] = GRAPHS, "a decision graph"
     if isinstance(model, BayesianNetwork):
-        write_network(model, path)
+        known = NETWORKS, "a network"
     elif isinstance(model, NaiveBayes):
-        writer_of(path, NAIVE_BAYES, "a file for a naive Bayes model")(model, path)
-    else:
-        writer_of(path, GRAPHS, "a file for a decision graph")(model, path)
+        known = NAIVE_BAYES, "a naive Bayes model"
+    writer_of(Path(path), known[0], f"a file for {known[1]}")(model, Path(path))
 
 
 def _of(formats: Mapping[str, object]) -> str:

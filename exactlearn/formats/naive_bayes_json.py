@@ -74,7 +74,7 @@ def write_naive_bayes(model: NaiveBayes, path: str | os.PathLike[str]) -> None:
     --------
     >>> import exactlearn as el
     >>> model = el.learn_naive_bayes(el.read_dataset("cancer-mcar-complete")).model
-    >>> el.write_naive_bayes(model, "cancer.nb.json")
+    >>> el.write_model(model, "cancer.nb.json")
     """
     content = {
         "variables": [
@@ -108,8 +108,8 @@ def read_naive_bayes(path: str | os.PathLike[str]) -> NaiveBayes:
     --------
     >>> import exactlearn as el
     >>> model = el.learn_naive_bayes(el.read_dataset("cancer-mcar-complete")).model
-    >>> el.write_naive_bayes(model, "cancer.nb.json")
-    >>> el.read_naive_bayes("cancer.nb.json") == model
+    >>> el.write_model(model, "cancer.nb.json")
+    >>> el.read_model("cancer.nb.json") == model
     True
     """
     return read_object(path, HEAD, _KEYS, _from_json)

@@ -83,7 +83,7 @@ def write_pdg(pdg: DecisionGraph, path: str | os.PathLike[str]) -> None:
     Examples
     --------
     >>> import exactlearn as el
-    >>> el.write_pdg(el.compile_network(el.read_bif("asia")), "asia.pdg.json")
+    >>> el.write_model(el.compile_network(el.read_network("asia")), "asia.pdg.json")
     """
     write_object(path, HEAD, _to_json(pdg))
 
@@ -108,9 +108,9 @@ def read_pdg(path: str | os.PathLike[str]) -> DecisionGraph:
     Examples
     --------
     >>> import exactlearn as el
-    >>> graph = el.compile_network(el.read_bif("asia"))
-    >>> el.write_pdg(graph, "asia.pdg.json")
-    >>> el.read_pdg("asia.pdg.json") == graph
+    >>> graph = el.compile_network(el.read_network("asia"))
+    >>> el.write_model(graph, "asia.pdg.json")
+    >>> el.read_model("asia.pdg.json") == graph
     True
     """
     return read_object(path, HEAD, _KEYS, _from_json)

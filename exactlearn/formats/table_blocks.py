@@ -37,8 +37,8 @@ def read_blocks(
 ) -> Blocks:
     """Name a table of any length, which is read in blocks when it is used.
 
-    Iterate over the blocks, each a :class:`~exactlearn.Dataset`, or merge their equal rows into one
-    weighted table with :func:`exactlearn.merge_rows`, for `fit_deletion`, `fit_em` and the others.
+    Iterate over the blocks, each a :class:`~exactlearn.Dataset`, or hand them to a function of a
+    table, which merges their equal rows (:func:`~exactlearn.data.blocks.merge_rows`).
     Codes and errors are those of :func:`exactlearn.read_dataset`.
 
     Parameters
@@ -70,7 +70,8 @@ def read_blocks(
     Examples
     --------
     >>> from exactlearn.instances import locate
-    >>> from exactlearn import fit_deletion, merge_rows
+    >>> from exactlearn import fit_deletion
+    >>> from exactlearn.data.blocks import merge_rows
     >>> blocks = read_blocks(locate("cancer-mcar", ".csv"), block_bytes=1000)
     >>> sum(block.n_rows for block in blocks)
     300

@@ -9,7 +9,6 @@ from math import nan
 
 from exactlearn._runtime.arguments import ByName, ParentsLike, checked_arguments
 from exactlearn._runtime.display import Displayed
-from exactlearn.graphs.consistent_extension import completed_pattern
 from exactlearn.graphs.equivalence import (
     Arc,
     PartiallyDirectedGraph,
@@ -17,6 +16,7 @@ from exactlearn.graphs.equivalence import (
     as_structure,
     structural_hamming_distance,
 )
+from exactlearn.graphs.extension import completed_pattern
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,7 +45,7 @@ class StructureComparison(
     --------
     >>> import exactlearn as el
     >>> learnt = el.learn(el.read_dataset("asia-mnar-complete"))
-    >>> found = el.compare_structures(learnt.parents, el.read_bif("asia").parents)
+    >>> found = el.graphs.compare_structures(learnt.parents, el.read_network("asia").parents)
     >>> found.shd, found.edge_recall
     (8, 0.625)
     """

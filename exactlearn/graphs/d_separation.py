@@ -90,7 +90,7 @@ def d_separated(
     >>> sorted(d_separated([(), (0,), (1,), ()], [0], [1]))
     [2, 3]
     >>> import exactlearn as el
-    >>> sorted(d_separated(el.read_bif("asia"), "asia", "tub"))[:3]
+    >>> sorted(d_separated(el.read_network("asia"), "asia", "tub"))[:3]
     ['bronc', 'dysp', 'either']
     """
     if both := sorted(set(variables) & set(given)):

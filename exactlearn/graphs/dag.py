@@ -144,7 +144,7 @@ def markov_blanket(parents: ParentsLike, variable: VariableLike) -> frozenset[An
     >>> sorted(markov_blanket([(), (), (0, 1), (2,)], 0))
     [1, 2]
     >>> import exactlearn as el
-    >>> sorted(markov_blanket(el.read_bif("asia"), "lung"))
+    >>> sorted(markov_blanket(el.read_network("asia"), "lung"))
     ['either', 'smoke', 'tub']
     """
     return moral_graph(parents)[variable]

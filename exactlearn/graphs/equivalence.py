@@ -280,7 +280,7 @@ def cpdag(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
     >>> sorted(found.directed), sorted(found.undirected)
     ([(1, 2), (3, 2)], [(0, 1)])
     >>> import exactlearn as el
-    >>> cpdag(el.read_bif("cancer")).arcs[:2]
+    >>> cpdag(el.read_network("cancer")).arcs[:2]
     (('Pollution', 'Cancer'), ('Smoker', 'Cancer'))
     """
     order = topological_order([tuple(family) for family in parents])

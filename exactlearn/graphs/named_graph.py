@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 from exactlearn._runtime.display import Displayed
 from exactlearn.errors import OptionError, did_you_mean
-from exactlearn.graphs.consistent_extension import check_cpdag, consistent_extension
 from exactlearn.graphs.dag import arcs_by_name, topological_order
 from exactlearn.graphs.equivalence import Arc, Parents, PartiallyDirectedGraph, cpdag, pattern
+from exactlearn.graphs.extension import check_cpdag, consistent_extension
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -231,7 +231,7 @@ class Structured:
         Examples
         --------
         >>> import exactlearn as el
-        >>> el.read_bif("asia").arcs[:2]
+        >>> el.read_network("asia").arcs[:2]
         (('asia', 'tub'), ('smoke', 'lung'))
         """
         return () if self.parents is None else arcs_by_name(self.names, self.parents)
@@ -248,7 +248,7 @@ class Structured:
         Examples
         --------
         >>> import exactlearn as el
-        >>> el.read_bif("asia").structure.as_kind("cpdag").edges
+        >>> el.read_network("asia").structure.as_kind("cpdag").edges
         (('asia', 'tub'), ('smoke', 'lung'), ('smoke', 'bronc'))
         """
         if self.parents is None:

@@ -143,14 +143,14 @@ class Imputer(Displayed, shown="mode learning network draws"):
     [[1, 1], [0, 0]]
     >>> import exactlearn as el
     >>> table = el.read_dataset("asia-mnar")
-    >>> imputer = el.Imputer("posterior", network=el.read_bif("asia")).fit(table)
+    >>> imputer = el.Imputer("posterior", network=el.read_network("asia")).fit(table)
     >>> imputer.imputed(table).to_frame(table).iloc[:2, :4].round(4)
        row variable value  probability
     0    2     dysp   yes          0.9
     1   12     dysp    no          0.8
     >>> imputer.fit_transform(table)
     Dataset(rows=100, variables=8)
-    >>> len(el.Imputer("multiple", network=el.read_bif("asia"), draws=3).transform_all(table))
+    >>> len(el.Imputer("multiple", network=el.read_network("asia"), draws=3).transform_all(table))
     3
     >>> el.Imputer("mode").learn(table).network
     BayesianNetwork(variables=8, parameters=8)

@@ -1,5 +1,7 @@
 """Queries of models: posteriors, explanations, information, independences, sensitivity.
 
+The most used ones stand on top: :func:`exactlearn.query`, :func:`exactlearn.query_rows`, and so on.
+
 =============  =============================================================  ================
 symbol         meaning                                                        shape
 =============  =============================================================  ================
@@ -12,3 +14,16 @@ symbol         meaning                                                        sh
 ``a b c d``    coefficients of the posterior (a t + b) / (c t + d)
 =============  =============================================================  ================
 """
+
+from exactlearn.queries.explanations import most_probable_states
+from exactlearn.queries.information import entropy, mutual_information
+from exactlearn.queries.parameter_sensitivity import sensitivity
+from exactlearn.queries.posteriors import joint_posterior
+
+__all__ = [
+    "entropy",
+    "joint_posterior",
+    "most_probable_states",
+    "mutual_information",
+    "sensitivity",
+]

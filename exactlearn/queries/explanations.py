@@ -95,7 +95,7 @@ def most_probable_explanations(
     Examples
     --------
     >>> import exactlearn as el
-    >>> best = el.most_probable_explanations(el.read_bif("cancer"), {"Xray": "positive"}, k=2)
+    >>> best = el.most_probable_explanations(el.read_network("cancer"), {"Xray": "positive"}, k=2)
     >>> [(each.states["Cancer"], round(each.probability, 4)) for each in best]
     [('False', 0.4233), ('False', 0.1814)]
     """
@@ -146,7 +146,8 @@ def most_probable_states(
     Examples
     --------
     >>> import exactlearn as el
-    >>> answer = el.most_probable_states(el.read_bif("asia"), {"dysp": "yes"}, ["lung", "bronc"])
+    >>> asia = el.read_network("asia")
+    >>> answer = el.queries.most_probable_states(asia, {"dysp": "yes"}, ["lung", "bronc"])
     >>> answer.best.states, round(answer.best.probability, 4), answer.status
     ({'lung': 'no', 'bronc': 'yes'}, 0.7689, 'optimal')
     """

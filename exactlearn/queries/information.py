@@ -53,10 +53,10 @@ def entropy(
     Examples
     --------
     >>> import exactlearn as el
-    >>> network = el.read_bif("asia")
-    >>> round(el.entropy(network, targets="lung"), 4)
+    >>> network = el.read_network("asia")
+    >>> round(el.queries.entropy(network, targets="lung"), 4)
     0.213
-    >>> round(el.entropy(network, {"smoke": "yes"}, "lung"), 4)
+    >>> round(el.queries.entropy(network, {"smoke": "yes"}, "lung"), 4)
     0.3251
     """
     if targets is not None:
@@ -95,10 +95,10 @@ def mutual_information(
     Examples
     --------
     >>> import exactlearn as el
-    >>> network = el.read_bif("asia")
-    >>> round(el.mutual_information(network, "smoke", "dysp"), 4)
+    >>> network = el.read_network("asia")
+    >>> round(el.queries.mutual_information(network, "smoke", "dysp"), 4)
     0.028
-    >>> round(el.mutual_information(network, "smoke", "dysp", given=["bronc", "either"]), 4)
+    >>> round(el.queries.mutual_information(network, "smoke", "dysp", given=["bronc", "either"]), 4)
     0.0
     """
     table = joint_posterior(model, evidence, [*first, *second, *given])
@@ -137,7 +137,7 @@ def kl_divergence(p: ModelLike, q: ModelLike) -> float:
     Examples
     --------
     >>> import exactlearn as el
-    >>> network = el.read_bif("asia")
+    >>> network = el.read_network("asia")
     >>> learnt = el.fit_complete(el.read_dataset("asia-mnar-complete"), network.parents)
     >>> round(el.kl_divergence(network, learnt), 4), el.kl_divergence(network, network)
     (0.1178, 0.0)

@@ -69,7 +69,7 @@ class Answer(Displayed):
     Examples
     --------
     >>> import exactlearn as el
-    >>> answer = el.query(el.read_bif("asia"), {"smoke": "yes"}, ["lung", "bronc"])
+    >>> answer = el.query(el.read_network("asia"), {"smoke": "yes"}, ["lung", "bronc"])
     >>> answer
     Answer(lung: yes 0.1, no 0.9; bronc: yes 0.6, no 0.4; P(evidence) 0.5)
     >>> round(answer.posterior["lung"]["yes"], 4), round(answer.probability_of_evidence, 4)
@@ -100,7 +100,7 @@ class Answer(Displayed):
         Examples
         --------
         >>> import exactlearn as el
-        >>> el.query(el.read_bif("asia"), {"smoke": "yes"}, "lung").to_frame()
+        >>> el.query(el.read_network("asia"), {"smoke": "yes"}, "lung").to_frame()
           variable state  probability
         0     lung   yes          0.1
         1     lung    no          0.9
@@ -148,7 +148,7 @@ def query(
     Examples
     --------
     >>> import exactlearn as el
-    >>> network = el.read_bif("asia")
+    >>> network = el.read_network("asia")
     >>> el.query(network, {"smoke": "yes", "dysp": "yes"}, "bronc")
     Answer(bronc: yes 0.8802, no 0.1198; P(evidence) 0.2764)
     >>> el.query(network, {"xray": {"yes": 0.9, "no": 0.3}}, "lung")  # weights of the states
@@ -201,8 +201,8 @@ def joint_posterior(
     Examples
     --------
     >>> import exactlearn as el
-    >>> network = el.read_bif("asia")
-    >>> el.joint_posterior(network, {"dysp": "yes"}, ["lung", "bronc"]).round(4).tolist()
+    >>> network = el.read_network("asia")
+    >>> el.queries.joint_posterior(network, {"dysp": "yes"}, ["lung", "bronc"]).round(4).tolist()
     [[0.065, 0.0377], [0.7689, 0.1283]]
     """
     wanted = [model.index(name) for name in targets]

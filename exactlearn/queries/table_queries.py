@@ -157,7 +157,8 @@ def query_rows(
     Examples
     --------
     >>> import exactlearn as el
-    >>> found = el.query_rows(el.read_bif("asia"), el.read_dataset("asia-mnar"), ["lung", "xray"])
+    >>> asia, table = el.read_network("asia"), el.read_dataset("asia-mnar")
+    >>> found = el.query_rows(asia, table, ["lung", "xray"])
     >>> found.to_frame().head(3).round(3)
     variable lung      xray
     state     yes   no  yes   no
@@ -199,7 +200,7 @@ def classify(
     Examples
     --------
     >>> import exactlearn as el
-    >>> found = el.classify(el.read_bif("asia"), el.read_dataset("asia-mnar"), "lung")
+    >>> found = el.classify(el.read_network("asia"), el.read_dataset("asia-mnar"), "lung")
     >>> found.accuracy, round(found.log_loss, 4)
     (1.0, 0.0008)
     >>> found.to_frame().head(2)

@@ -94,7 +94,7 @@ class Budget:
     --------
     >>> import exactlearn as el
     >>> table = el.read_dataset("asia-mnar-complete")
-    >>> el.candidate_parent_sets(table, "bdeu", max_parents=2, budget=el.Budget(tables=50))
+    >>> el.candidate_parent_sets(table, "bdeu", max_parents=2, budget=Budget(tables=50))
     Problem(variables=8, candidates=59)
     """
 

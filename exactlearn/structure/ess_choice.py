@@ -114,7 +114,7 @@ class ESSChoice(Displayed, shown="reason"):
     Examples
     --------
     >>> import exactlearn as el
-    >>> choice = el.ESSChoice(4.0, {1.0: -2.31, 4.0: -2.25, 16.0: -2.24}, folds=10, max_parents=3)
+    >>> choice = ESSChoice(4.0, {1.0: -2.31, 4.0: -2.25, 16.0: -2.24}, folds=10, max_parents=3)
     >>> choice.best, choice.to_dict()["value"]
     (16.0, 4.0)
     >>> print(choice.reason)

@@ -26,7 +26,6 @@ from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, MaxParents, Tiers
 from exactlearn.solvers.enumeration.networks import (
     Enumeration,
-    enumerate_classes,
     enumerate_networks,
 )
 from exactlearn.solvers.problem import Arc
@@ -282,8 +281,9 @@ def select(
     if best is None:
         one: dict[str, Any] = {"certify": certify, "gap": gap, "scores": scores}
         return scored.judged(solve(scored.problem, on_event=on_event, **one, **options)), None
-    enumerate_best = enumerate_classes if classes else enumerate_networks
-    found = enumerate_best(scored.problem, k=best, on_event=on_event, **options)
+    found = enumerate_networks(
+        scored.problem, k=best, classes=classes, on_event=on_event, **options
+    )
     result = scored.judged(found.best)
     if scored.problem.stopped:
         found = replace(found, best=result, status=result.status, bound=inf)

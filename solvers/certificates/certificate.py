@@ -161,8 +161,8 @@ class Certificate(Displayed, shown="score bound gap variables leaves clusters"):
         >>> import exactlearn as el
         >>> table = el.read_dataset("cancer-mcar-complete")
         >>> problem = el.candidate_parent_sets(table, "bdeu", max_parents=1)
-        >>> el.write_jkl(problem, "scores.jkl")
-        >>> certificate = el.solve(el.read_jkl("scores.jkl"), certify=True).certificate
+        >>> el.write_scores(problem, "scores.jkl")
+        >>> certificate = el.solve(el.read_scores("scores.jkl"), certify=True).certificate
         >>> certificate.check(Path("scores.jkl").read_text())
         """
         try:

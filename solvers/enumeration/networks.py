@@ -89,12 +89,13 @@ def enumerate_networks(
     *,
     k: int | None = None,
     factor: float | None = None,
+    classes: bool = False,
     solver: str = "auto",
     time_limit: float | None = None,
     on_event: OnEvent | None = None,
     **options: Any,
 ) -> Enumeration:
-    """Return the best networks over the candidates of a problem.
+    """Return the best networks, or Markov equivalence classes, over the candidates of a problem.
 
     Parameters
     ----------
@@ -105,6 +106,9 @@ def enumerate_networks(
     factor
         All whose probability is at least that of the best one divided by this: scores are
         logarithms. 1 gives all networks that tie for the best score.
+    classes
+        Return the best equivalence classes, each by its best network over the candidates.
+        Constraints hold for the networks that are returned, not for all members of their classes.
     solver, time_limit, on_event, options
         As in :func:`exactlearn.solvers.solve`; the solver must be exact.
 
@@ -118,42 +122,14 @@ def enumerate_networks(
     >>> problem = Problem.from_candidates("ab", [{(): -2.0, (1,): -1.0}, {(): -2.0, (0,): -1.5}])
     >>> [(found.parents, found.score) for found in enumerate_networks(problem, k=2).networks]
     [(((1,), ()), -3.0), (((), (0,)), -3.5)]
+    >>> len(enumerate_networks(problem, k=2, classes=True).networks)
+    2
     """
     _check(problem, k, factor, solver)
     with SearchControl(time_limit, on_event).running() as control:
-        search = _search(problem, _other_network, solver, control, options)
-        return _enumerate(search, lambda parents: parents, k, factor)
-
-
-@checked_arguments()
-def enumerate_classes(
-    problem: Problem,
-    *,
-    k: int | None = None,
-    factor: float | None = None,
-    solver: str = "auto",
-    time_limit: float | None = None,
-    on_event: OnEvent | None = None,
-    **options: Any,
-) -> Enumeration:
-    """Return the best Markov equivalence classes, each by its best network over the candidates.
-
-    The parameters are those of :func:`enumerate_networks`. Constraints hold for the networks that
-    are returned, not for all members of their classes.
-
-    Examples
-    --------
-    >>> import exactlearn as el
-    >>> table = el.read_dataset("cancer-mcar-complete")
-    >>> problem = el.candidate_parent_sets(table, "bdeu", max_parents=1)
-    >>> found = el.enumerate_classes(problem, k=2)
-    >>> found.status, [round(each.score, 2) for each in found.networks]
-    ('optimal', [-597.56, -597.6])
-    """
-    _check(problem, k, factor, solver)
-    with SearchControl(time_limit, on_event).running() as control:
-        search = _search(problem, _other_class, solver, control, options)
-        return _enumerate(search, cpdag, k, factor)
+        others = _other_class if classes else _other_network
+        search = _search(problem, others, solver, control, options)
+        return _enumerate(search, cpdag if classes else lambda parents: parents, k, factor)
 
 
 def _check(problem: Problem, k: int | None, factor: float | None, solver: str) -> None:

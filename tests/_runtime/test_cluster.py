@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from exactlearn import fit_deletion, merge_rows, read_blocks
+from exactlearn import fit_deletion, read_blocks
 from exactlearn._runtime import cluster
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.blocks import merge_rows
 from exactlearn.errors import DataError, MissingExtraError, OptionError, SolverError
 from exactlearn.formats.models import write_model
 from exactlearn.formats.table import read_dataset, write_dataset

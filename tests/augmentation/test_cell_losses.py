@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import exactlearn as el
 from exactlearn.augmentation.incumbent import total_score
+from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
 from exactlearn.errors import TooLargeError
 from tests.graph_oracle import dags
 from tests.own_scores import K2
@@ -21,7 +22,7 @@ def test_losses_are_differences_of_whole_scores(table: el.Dataset, data: st.Data
     score = data.draw(st.sampled_from([el.BDeu(1.0), el.BDeu(10.0), el.BIC(), K2()]))
     states = table.cardinalities[table.missing_cells[:, 1]]
     values = np.array([data.draw(st.integers(0, int(r) - 1)) for r in states], np.int64)
-    losses = el.cell_losses(table, score, parents, values)
+    losses = cell_losses(table, score, parents, values)
     here = total_score(table.complete(values), parents, score)
     for cell, r in enumerate(states):
         for state in range(losses.shape[1]):
@@ -40,4 +41,4 @@ def test_tables_that_are_too_large_are_refused() -> None:
     table = el.Dataset(codes, tuple("abcdefghi"), (tuple("0123456789"),) * 9)
     parents = (*((),) * 8, tuple(range(8)))
     with pytest.raises(TooLargeError, match="allow fewer parents"):
-        el.cell_losses(table, el.BDeu(1.0), parents, np.zeros(9, int))
+        cell_losses(table, el.BDeu(1.0), parents, np.zeros(9, int))

@@ -10,6 +10,8 @@ from click.testing import CliRunner
 import exactlearn as el
 from exactlearn.__main__ import main
 from exactlearn.augmentation.incumbent import total_score
+from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
+from exactlearn.bayesnet.row_completion import posterior_cells
 from exactlearn.commands import augment as command
 from exactlearn.instances import locate
 from tests.command_line import run, run_json
@@ -30,7 +32,7 @@ def check(cells: list[dict], parents: dict) -> None:
     def of(at: int, value: str) -> float:
         return total_score(TABLE.complete(changed(cells, at, value)), dag, score)
 
-    posterior = el.posterior_cells(el.fit_em(TABLE, dag).model, TABLE)
+    posterior = posterior_cells(el.fit_em(TABLE, dag).model, TABLE)
     for k, (cell, row) in enumerate(zip(cells, posterior, strict=True)):
         states = TABLE.states[TABLE.names.index(cell["variable"])]
         losses = {s: of(k, cell["value"]) - of(k, s) for s in states if s != cell["value"]}
@@ -77,7 +79,7 @@ def test_impute_gives_the_ratio_of_the_probabilities() -> None:
 def test_frames_have_the_same_columns() -> None:
     found = el.augment(TABLE, el.BDeu(1.0))
     frame = found.to_frame(TABLE, el.BDeu(1.0))
-    losses = el.cell_losses(TABLE, el.BDeu(1.0), found.parents, found.values)
+    losses = cell_losses(TABLE, el.BDeu(1.0), found.parents, found.values)
     assert frame.loss_of_next_best.tolist() == np.where(losses == 0, np.inf, losses).min(1).tolist()
     assert list(found.to_frame(TABLE).columns) == ["row", "variable", "value"]
     imputed = el.Imputer(mode="posterior").fit(TABLE).imputed(TABLE)

@@ -39,8 +39,8 @@ def tables(tmp_path_factory):
 def test_a_network_by_em_or_from_a_complete_table(tables, tmp_path):
     written = tmp_path / "net.bif"
     found = run_json("fit", "cancer", tables / "holes.csv", "-o", written)
-    data = load_for(tables / "holes.csv", Reading(), el.read_bif(written))
-    expected = el.fit_em(data, el.read_bif(written).parents)
+    data = load_for(tables / "holes.csv", Reading(), el.read_network(written))
+    expected = el.fit_em(data, el.read_network(written).parents)
     assert found["log_likelihood"] == expected.log_likelihood
     assert found["iterations"] > 1
     counted = run_json("fit", "cancer", tables / "full.csv")
@@ -56,18 +56,18 @@ def test_a_decision_graph(tables, tmp_path):
     assert list(em) == keys.split()
     assert em["smoothing"] >= 0.01
     assert em["log_likelihood"] > em["log_likelihood_before"]
-    assert el.read_pdg(tmp_path / "refined.pdg.json").n_variables == 5
+    assert el.read_model(tmp_path / "refined.pdg.json").n_variables == 5
     assert len(run_json(*words, "--starts", 2)["starts"]) == 2
 
 
 @pytest.mark.parametrize("table", ["full", "holes"])
 def test_a_graph_without_parameters(tables, tmp_path, table):
-    network, rows = el.read_bif("cancer"), tables / f"{table}.csv"
+    network, rows = el.read_network("cancer"), tables / f"{table}.csv"
     el.write_graph(network.structure.reordered(sorted(network.names)), tmp_path / "graph.json")
     record = run_json("fit", tmp_path / "graph.json", rows, "-o", tmp_path / "fitted.bif")
     expected = run_json("fit", "cancer", rows)
     assert record["log_likelihood"] == pytest.approx(expected["log_likelihood"])
-    fitted = el.read_bif(tmp_path / "fitted.bif")
+    fitted = el.read_network(tmp_path / "fitted.bif")
     assert set(fitted.structure.arcs) == set(network.structure.arcs)
 
 
@@ -77,7 +77,7 @@ def test_complete_counts_each_family_in_the_rows_that_observe_it(tmp_path):
     words = ("fit", tmp_path / "net.json", tmp_path / "rows.csv", "--method", "complete")
     record = run_json(*words, "--smoothing", 1, "-o", tmp_path / "out.bif")
     assert record["rows_per_family"] == {"a": 5, "b": 3, "c": 0}
-    a, b, c = el.read_bif(tmp_path / "out.bif").tables
+    a, b, c = el.read_network(tmp_path / "out.bif").tables
     assert a.tolist() == pytest.approx([4 / 7, 3 / 7])
     assert b.tolist() == pytest.approx(np.array([[3 / 5, 2 / 5], [0.5, 0.5]]))
     assert c.tolist() == [[0.5, 0.5], [0.5, 0.5]]
@@ -94,7 +94,7 @@ def wind(tmp_path):
     states = (("v1", "v2", "v3", "v4", "v5"), ("h0", "h1", "h2"))
     parents, tables = ((), (0,)), (np.full(5, 0.2), np.full((5, 3), 1 / 3))
     network = el.BayesianNetwork(("v", "h"), states, parents, tables)
-    el.write_network(network, tmp_path / "net.bif")
+    el.write_model(network, tmp_path / "net.bif")
     rows = [("?2?3131?2", 0), ("?4?3", 1), ("?4?5??3??", 2)]
     lines = [f"{'?' if v == '?' else 'v' + v},h{h}" for velocities, h in rows for v in velocities]
     (tmp_path / "wind.csv").write_text("\n".join(["v,h", *lines]) + "\n")
@@ -102,7 +102,7 @@ def wind(tmp_path):
 
 
 def mean(wind):
-    return el.read_bif(wind[-1]).tables[0] @ HEIGHTS
+    return el.read_network(wind[-1]).tables[0] @ HEIGHTS
 
 
 def test_informed_deletion(wind):
@@ -131,7 +131,7 @@ def test_a_missingness_graph(wind):
     em = run_json(*words, "v <- h", "--method", "em")
     assert em["families"]["v"] == expected
     assert em["log_likelihood"] < run_json(*wind, "--method", "em")["log_likelihood"]
-    assert el.read_bif(wind[-1]).names == ("v", "h")
+    assert el.read_network(wind[-1]).names == ("v", "h")
 
 
 def test_what_other_estimators_did_is_shown(wind):

@@ -6,9 +6,9 @@ import pytest
 
 from exactlearn.formats.graph_file import read_graph, write_graph
 from exactlearn.formats.models import read_network
+from exactlearn.graphs.boundary import inclusion_boundary
 from exactlearn.graphs.comparison import compare_structures
 from exactlearn.graphs.equivalence import cpdag, v_structures
-from exactlearn.graphs.inclusion_boundary import inclusion_boundary
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.instances import locate
 from tests.command_line import run, run_json

@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
     codes[rng.random(codes.shape) < 0.1] = -1
     write_dataset(Dataset(codes, full.names, full.states), folder / "rows.csv")
     write_dataset(truth.sample(100, rng), folder / "test.csv")
-    el.write_naive_bayes(truth, folder / "truth.nb.json")
+    el.write_model(truth, folder / "truth.nb.json")
     run("learn-nb", folder / "rows.csv", "--components", 3, "-o", folder / "model.nb.json")
     return folder
 
@@ -35,7 +35,7 @@ def test_the_best_number_of_components_is_learnt(folder, tmp_path):
     record = run_json("learn-nb", folder / "rows.csv", "-o", file)
     assert record["finished"] is True
     assert (record["status"], record["bound"], record["gap"]) == ("heuristic", None, None)
-    model, data = el.read_naive_bayes(file), read_dataset(folder / "rows.csv")
+    model, data = el.read_model(file), read_dataset(folder / "rows.csv")
     assert model.n_components == record["components"]
     assert model.effective_size == record["effective_size"]
     total = data.total(model.log_likelihood_rows(data))
@@ -65,7 +65,7 @@ def test_an_interrupt_or_a_limit_keeps_the_best_so_far(folder, tmp_path, monkeyp
     record = run_json("learn-nb", *words, "--time-limit", 0, status=3)
     assert (record["finished"], record["components"]) == (False, 1)
     assert record["status"] == "feasible"
-    assert el.read_naive_bayes(file).n_components == 1
+    assert el.read_model(file).n_components == 1
     grow = el.learn_naive_bayes
 
     def interrupted(*arguments, on_model, **options):
@@ -84,28 +84,28 @@ def test_an_interrupt_or_a_limit_keeps_the_best_so_far(folder, tmp_path, monkeyp
 
 def test_a_better_model_is_written_at_once(folder, tmp_path, monkeypatch):
     def die(*arguments, on_model, **options):
-        model = el.read_naive_bayes(folder / "model.nb.json")
+        model = el.read_model(folder / "model.nb.json")
         on_model(model, models.ComponentRow(3, 1, 1, -1.0, None, -1.0, 0.0), True)
         raise RuntimeError("killed")
 
     monkeypatch.setattr(el, "learn_naive_bayes", die)
     file = tmp_path / "model.nb.json"
     assert "killed" in fails("learn-nb", folder / "rows.csv", "-o", file, status=1)
-    assert el.read_naive_bayes(file).n_components == 3
+    assert el.read_model(file).n_components == 3
 
 
 def test_a_model_is_fitted_by_em_from_its_parameters(folder, tmp_path):
     file = tmp_path / "fitted.nb.json"
     words = ("fit", folder / "truth.nb.json", folder / "rows.csv", "-o", file)
     record = run_json(*words, "--smoothing", 0.1)
-    fitted, data = el.read_naive_bayes(file), read_dataset(folder / "rows.csv")
+    fitted, data = el.read_model(file), read_dataset(folder / "rows.csv")
     assert fitted.n_components == 3
     assert record["log_likelihood"] == pytest.approx(data.total(fitted.log_likelihood_rows(data)))
 
 
 def test_questions_are_answered_with_the_component_summed_out(folder, tmp_path):
     model = folder / "model.nb.json"
-    learnt = el.read_naive_bayes(model)
+    learnt = el.read_model(model)
     record = run_json("query", model, "-e", "X0=a", "--soft", "X1=a:0.5,b:0.2", "--best", 2)
     evidence = {"X0": "a", "X1": {"a": 0.5, "b": 0.2}}
     assert record["posterior"] == el.query(learnt, evidence, [*record["posterior"]]).posterior

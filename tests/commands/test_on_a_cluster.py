@@ -13,7 +13,6 @@ from exactlearn import (
     augment,
     equivalence_search,
     learn,
-    merge_rows,
     read_blocks,
     read_dataset,
     solve,
@@ -21,6 +20,7 @@ from exactlearn import (
 )
 from exactlearn._runtime import cluster
 from exactlearn._runtime.control import SearchControl
+from exactlearn.data.blocks import merge_rows
 from exactlearn.errors import ArgumentError
 from exactlearn.formats.scores import read_scores
 from exactlearn.formats.table import write_dataset

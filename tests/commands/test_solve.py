@@ -174,7 +174,7 @@ def test_the_second_class_is_the_best_network_of_another_class(table):
     names = list(record["parents"])
 
     def class_of(parents):
-        return el.cpdag([tuple(names.index(p) for p in parents[name]) for name in names])
+        return el.graphs.cpdag([tuple(names.index(p) for p in parents[name]) for name in names])
 
     first, second = record["networks"]
     expected = next(n for n in networks if class_of(n["parents"]) != class_of(first["parents"]))

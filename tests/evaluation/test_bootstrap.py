@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import exactlearn as el
+from exactlearn.data.blocks import merge_rows
 from exactlearn.errors import ExactlearnError, OptionError
 from exactlearn.evaluation.bootstrap import ArcStrengths, bootstrap
 from exactlearn.evaluation.cross_validation import LEARNERS, learn_exact
@@ -166,7 +167,7 @@ def test_the_default_counts_the_classes_that_enumeration_finds(table: el.Dataset
 
 def test_samples_are_as_many_rows_and_equal_rows_are_drawn_one_by_one(table: el.Dataset) -> None:
     rng = np.random.default_rng(1)
-    merged = el.merge_rows([table])
+    merged = merge_rows([table])
     drawn = [merged.resampled(rng) for _ in range(400)]
     assert {float(one.row_weights.sum()) for one in drawn} == {60.0}
     counts = [one.row_weights[(one.codes == merged.codes[0]).all(axis=1)].sum() for one in drawn]
@@ -271,13 +272,13 @@ def test_arcs_by_index_are_the_table_s_where_a_sample_leaves_a_column_out() -> N
     codes[::2, 1:] = 1
     rare = el.Dataset.from_array(codes)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", el.ColumnWarning)
+        warnings.simplefilter("ignore", el.errors.ColumnWarning)
         found = bootstrap(rare, 12, forbidden=[(1, 2)])
     assert found.strength("X1", "X2") == 0 < found.strength("X2", "X1")
 
 
 def test_a_limit_too_short_for_the_ess_is_warned_of() -> None:
-    with pytest.warns(el.TimeLimitWarning) as caught:
+    with pytest.warns(el.errors.TimeLimitWarning) as caught:
         found = bootstrap(el.read_dataset("cancer-mcar"), 1, ess="auto", time_limit=0.0)
     assert found.replicates == 0
     assert caught[0].filename == __file__

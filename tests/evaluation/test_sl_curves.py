@@ -1,6 +1,7 @@
 """SL-curves: entropy, the criteria, and what each language's sequence holds."""
 
 from collections import Counter
+from functools import partial
 from math import log
 
 import numpy as np
@@ -15,7 +16,6 @@ from exactlearn.evaluation import sl_curves as module
 from exactlearn.evaluation.sl_curves import (
     LANGUAGES,
     empirical_log_likelihood,
-    random_queries,
     sl_curves,
 )
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -116,7 +116,7 @@ def test_a_model_too_large_for_the_rows_ends_its_sequence(monkeypatch):
 
 
 def test_large_models_are_not_queried(monkeypatch):
-    train, queries = drawn(200, 0), random_queries(drawn(50, 1), 20, query_variables=2)
     monkeypatch.setattr(module, "MAX_QUERIED", 20)
-    curves = sl_curves(train, drawn(50, 1), languages=["nb"], queries=queries)
+    monkeypatch.setattr(module, "random_queries", partial(random_queries, query_variables=2))
+    curves = sl_curves(drawn(200, 0), drawn(50, 1), languages=["nb"], queries=20)
     assert ((curves["query_accuracy"] < 0) == (curves["effective_size"] <= 20)).all()

@@ -15,17 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn import (
-    BayesianNetwork,
-    from_pgmpy,
-    from_pyagrum,
-    read_bif,
-    read_network,
-    to_pgmpy,
-    to_pyagrum,
-    write_network,
-)
+from exactlearn import BayesianNetwork, read_network, write_model
 from exactlearn.errors import ArgumentError, DataError, FormatError, MissingExtraError
+from exactlearn.formats.libraries import from_pgmpy, from_pyagrum, to_pgmpy, to_pyagrum
 from exactlearn.formats.models import NETWORKS
 from exactlearn.instances import names as bundled
 from exactlearn.instances import path as bundled_path
@@ -80,14 +72,14 @@ def named_networks(draw, names=any_names, most=4) -> BayesianNetwork:
 def test_round_trip_with_any_names_and_numbers(suffix, network):
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"n{suffix}"
-        write_network(network, path)
+        write_model(network, path)
         assert_same(read_network(path), network)
 
 
 @pytest.mark.parametrize("suffix", NETWORKS)
 def test_names_that_a_format_holds_stand_as_they_are(suffix, tmp_path):
     network = read_network(bundled_path("asia.bif"))
-    write_network(network, tmp_path / f"asia{suffix}")
+    write_model(network, tmp_path / f"asia{suffix}")
     assert "exactlearn_" not in (tmp_path / f"asia{suffix}").read_text().replace("_place", "")
 
 
@@ -96,7 +88,7 @@ def test_other_names_stand_beside_similar_words(tmp_path):
         ("a b", "a_b"), (("<=1", "é"),) * 2, ((),) * 2, (np.full(2, 0.5),) * 2
     )
     network = replace(network, names=("a b", "a_b"))
-    write_network(network, tmp_path / "n.net")
+    write_model(network, tmp_path / "n.net")
     assert (
         (tmp_path / "n.net")
         .read_text()
@@ -108,7 +100,7 @@ def test_other_names_stand_beside_similar_words(tmp_path):
             "node a_b\n"
         )
     )
-    write_network(network, tmp_path / "n.xmlbif")
+    write_model(network, tmp_path / "n.xmlbif")
     assert "<NAME>a b</NAME>" in (tmp_path / "n.xmlbif").read_text()
 
 
@@ -197,12 +189,12 @@ def test_rounded_rows_are_rescaled_and_wrong_ones_refused(tmp_path):
 
 @pytest.mark.parametrize("name", ["child", "insurance", "hailfinder", "mildew"])
 def test_public_networks_come_back_and_reach_pyagrum(pyagrum, data_dir, name, tmp_path):
-    network = read_bif(data_dir / "bif" / f"{name}.bif.gz")
+    network = read_network(data_dir / "bif" / f"{name}.bif.gz")
     for suffix in NETWORKS:
-        write_network(network, tmp_path / f"n{suffix}.gz")
+        write_model(network, tmp_path / f"n{suffix}.gz")
         assert_same(read_network(tmp_path / f"n{suffix}.gz"), network)
     for suffix, tolerance in ((".bif", 1e-7), (".bifxml", 0), (".net", 1e-7)):
-        write_network(network, tmp_path / f"n{suffix}")
+        write_model(network, tmp_path / f"n{suffix}")
         peer = from_pyagrum(pyagrum.loadBN(str(tmp_path / f"n{suffix}")))
         for own, parents, a, b in zip(
             peer.parents, network.parents, peer.tables, network.tables, strict=True
@@ -228,7 +220,7 @@ def assert_equal(first: BayesianNetwork, second: BayesianNetwork, tolerance: flo
 def test_pgmpy_reads_what_we_write(pgmpy, network, suffix):
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"n{suffix}"
-        write_network(network, path)
+        write_model(network, path)
         reader = getattr(pgmpy.readwrite, f"{PGMPY[suffix]}Reader")(str(path))
         variables = getattr(reader, "variable_names", None) or reader.variables
         peer = from_pgmpy(reader.get_model())
@@ -245,7 +237,7 @@ def test_pgmpy_reads_what_we_write(pgmpy, network, suffix):
 def test_pyagrum_reads_what_we_write(pyagrum, network, suffix):
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"n{suffix}"
-        write_network(network, path)
+        write_model(network, path)
         peer = from_pyagrum(pyagrum.loadBN(str(path)))
     found = as_peer_has_it(network, peer)
     assert [sorted(p) for p in found.parents] == [sorted(p) for p in network.parents]
@@ -288,9 +280,9 @@ def test_files_of_pgmpy_are_read(pgmpy, suffix, seed, tmp_path):
 
 def test_bundled_networks_reach_pgmpy_in_every_format(pgmpy, tmp_path):
     for name in bundled(".bif"):
-        network = read_bif(bundled_path(name))
+        network = read_network(bundled_path(name))
         for suffix, format_name in PGMPY.items():
-            write_network(network, tmp_path / f"n{suffix}")
+            write_model(network, tmp_path / f"n{suffix}")
             reader = getattr(pgmpy.readwrite, f"{format_name}Reader")
             peer = from_pgmpy(reader(str(tmp_path / f"n{suffix}")).get_model()).reordered(network)
             for a, b in zip(peer.tables, network.tables, strict=True):

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn import fit_deletion, fit_em, merge_rows, read_blocks
+from exactlearn import fit_deletion, fit_em, read_blocks
+from exactlearn.data.blocks import merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, ExactlearnError, OptionError
 from exactlearn.formats.table import read_dataset, write_dataset

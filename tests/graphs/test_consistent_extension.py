@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 
 from exactlearn.errors import OptionError
-from exactlearn.graphs.consistent_extension import (
-    check_cpdag,
-    completed_pattern,
-    consistent_extension,
-)
 from exactlearn.graphs.equivalence import (
     PartiallyDirectedGraph,
     cpdag,
     pattern,
     skeleton,
     v_structures,
+)
+from exactlearn.graphs.extension import (
+    check_cpdag,
+    completed_pattern,
+    consistent_extension,
 )
 from tests.graph_oracle import arcs_of, dags, every_dag
 

@@ -7,9 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.errors import OptionError
-from exactlearn.graphs.d_separation import d_separated
-from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
-from exactlearn.graphs.inclusion_boundary import (
+from exactlearn.graphs.boundary import (
     deleted,
     deletions,
     expected_distinct_models,
@@ -18,6 +16,8 @@ from exactlearn.graphs.inclusion_boundary import (
     inserted,
     insertions,
 )
+from exactlearn.graphs.d_separation import d_separated
+from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
 from tests.graph_oracle import arcs_of, boundaries, dags, every_dag, without
 
 

@@ -41,10 +41,10 @@ def test_answers_agree_with_the_full_joint(seed, n, components):
     expected = given_evidence.sum(axis=tuple(u for u in range(n) if u not in some))
     expected = expected.transpose([sorted(some).index(v) for v in some])
     names = [model.names[v] for v in some]
-    assert el.joint_posterior(model, evidence, names) == pytest.approx(expected, abs=1e-12)
+    assert el.queries.joint_posterior(model, evidence, names) == pytest.approx(expected, abs=1e-12)
     with np.errstate(divide="ignore", invalid="ignore"):
         entropy = -np.nansum(given_evidence * np.log(given_evidence))
-    assert el.entropy(model, evidence=evidence) == pytest.approx(entropy)
+    assert el.queries.entropy(model, evidence=evidence) == pytest.approx(entropy)
 
 
 @given(st.integers(0, 10_000), st.booleans())
@@ -58,7 +58,7 @@ def test_explanations_sum_the_component_out(seed, by_search):
         patch.setattr(explanations, "MAX_JOINT", max(limit, 1))
         (best,) = el.most_probable_explanations(model)
         assert best.probability == pytest.approx(table.max())
-        two = el.most_probable_states(model, None, ["X1", "X3"])
+        two = el.queries.most_probable_states(model, None, ["X1", "X3"])
         assert two.best.probability == pytest.approx(table.sum(axis=(0, 2)).max())
     three = [e.probability for e in el.most_probable_explanations(model, k=3)]
     assert three == pytest.approx(np.sort(table, axis=None)[: -len(three) - 1 : -1].tolist())
@@ -69,9 +69,9 @@ def test_explanations_that_are_too_many_are_refused():
     with pytest.raises(TooLargeError, match="the limit is 1,000,000"):
         el.most_probable_explanations(model, k=2)
     with pytest.raises(TooLargeError, match="the limit is 1,000,000"):
-        el.entropy(model)
+        el.queries.entropy(model)
     with pytest.raises(DataError, match="probability zero"):
-        el.joint_posterior(
+        el.queries.joint_posterior(
             random_naive_bayes(np.random.default_rng(3), 2, 1, 1.0), {"X0": "a"}, "X1"
         )
 
@@ -146,4 +146,4 @@ def test_the_graph_has_the_component_as_its_root():
     graph = as_graph(taken)
     graph.check()
     assert graph.names == ("component", "X1", "X2", "component_")
-    assert el.joint_posterior(graph, None, taken.names) == pytest.approx(full_joint(model))
+    assert el.queries.joint_posterior(graph, None, taken.names) == pytest.approx(full_joint(model))

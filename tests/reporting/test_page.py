@@ -182,7 +182,7 @@ def test_a_table_that_has_changed_is_not_shown(tmp_path):
 
 def test_what_cannot_be_told_is_refused(tmp_path):
     network = tmp_path / "network.bif"
-    el.write_bif(el.fit_complete(Dataset(np.zeros((1, 1), int), ["a"], ["xy"]), [()]), network)
+    el.write_model(el.fit_complete(Dataset(np.zeros((1, 1), int), ["a"], ["xy"]), [()]), network)
     (tmp_path / "list.json").write_text("[]")
     for source, error in (("none", OptionError), (".", OptionError), ("list.json", FormatError)):
         with pytest.raises(error):

@@ -1,6 +1,5 @@
 """The best networks and classes against all networks of tiny problems."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import exp, inf
 
@@ -17,7 +16,6 @@ from exactlearn.solvers.constraints import ArcTotal, RequiredAncestor
 from exactlearn.solvers.enumeration.networks import (
     Enumeration,
     ScoredNetwork,
-    enumerate_classes,
     enumerate_networks,
 )
 from tests.constraint_oracle import networks, random_constraint
@@ -93,8 +91,8 @@ def test_all_within_a_factor(kept: float) -> None:
         assert scores(few) == pytest.approx(within[:2], abs=1e-9)
 
 
-@pytest.mark.parametrize("enumerate_", [enumerate_networks, enumerate_classes])
-def test_k_and_a_factor_together(enumerate_: Callable[..., Enumeration]) -> None:
+@pytest.mark.parametrize("of_classes", [False, True])
+def test_k_and_a_factor_together(of_classes: bool) -> None:
     """Under constraints, parts of the search are solved before the factor's floor is known."""
     for seed in (21, 555, 866, 1172, 1511, 2620, *range(100)):
         rng = np.random.default_rng(seed)
@@ -106,9 +104,8 @@ def test_k_and_a_factor_together(enumerate_: Callable[..., Enumeration]) -> None
         ]
         problem = Problem.from_candidates(plain.names, tables)
         problem = replace(problem, constraints=tuple(constraints))
-        of_classes = enumerate_ is enumerate_classes
         every = classes(problem) if of_classes else [score for score, _ in networks(problem)]
-        found = enumerate_(problem, k=2, factor=3.0)
+        found = enumerate_networks(problem, classes=of_classes, k=2, factor=3.0)
         wanted = [score for score in every[:2] if score >= every[0] - np.log(3.0)]
         assert scores(found) == wanted
         assert found.bound >= (every[len(wanted)] if len(wanted) < len(every) else -inf)
@@ -120,7 +117,7 @@ def test_the_best_classes() -> None:
         problem = random_problem(rng, 4, most_parents=3, kept=0.4, ties=round_ % 4 == 0)
         expected = classes(problem)
         k = (1, 4, 12, len(expected) + 1)[round_ % 4]
-        found = enumerate_classes(problem, k=k)
+        found = enumerate_networks(problem, classes=True, k=k)
         assert found.complete
         assert scores(found) == pytest.approx(expected[:k], abs=1e-9)
         assert len({cpdag(network.parents) for network in found.networks}) == len(found.networks)
@@ -139,20 +136,20 @@ def test_members_of_a_class_tie_and_are_not_met() -> None:
     best = enumerate_networks(problem, factor=1.0)
     size = cpdag(best.networks[0].parents).size
     assert best.ties == len(best.networks) == size > 1
-    found = enumerate_classes(problem, k=6)
+    found = enumerate_networks(problem, classes=True, k=6)
     assert scores(found) == pytest.approx(classes(problem)[:6], abs=1e-9)
 
 
-@pytest.mark.parametrize("enumerate_", [enumerate_networks, enumerate_classes])
-def test_constraints_hold_for_all_that_is_listed(enumerate_: Callable[..., Enumeration]) -> None:
+@pytest.mark.parametrize("of_classes", [False, True])
+def test_constraints_hold_for_all_that_is_listed(of_classes: bool) -> None:
     rng = np.random.default_rng(6)
     for round_ in range(10):
         problem = random_problem(rng, 4, kept=0.6, constraints=1)
         drawn = [random_constraint(rng, 4, int(kind)) for kind in rng.integers(0, 8, 2)]
         problem = replace(problem, constraints=tuple(drawn))
         every = [score for score, _ in networks(problem)]
-        expected = every if enumerate_ is enumerate_networks else classes(problem)
-        found = enumerate_(problem, k=5 + round_)
+        expected = classes(problem) if of_classes else every
+        found = enumerate_networks(problem, classes=of_classes, k=5 + round_)
         assert found.complete
         assert scores(found) == pytest.approx(expected[: 5 + round_], abs=1e-9)
         assert (found.best.status == "infeasible") == (not every)
@@ -185,9 +182,9 @@ def test_interruption_keeps_what_was_found() -> None:
     assert 0 < len(found.networks) < 30
 
 
-@pytest.mark.parametrize("enumerate_", [enumerate_networks, enumerate_classes])
+@pytest.mark.parametrize("of_classes", [False, True])
 def test_what_is_known_is_listed_before_anything_is_proven(
-    enumerate_: Callable[..., Enumeration],
+    of_classes: bool,
 ) -> None:
     problem = random_problem(np.random.default_rng(8), 6, kept=0.9)
 
@@ -195,7 +192,7 @@ def test_what_is_known_is_listed_before_anything_is_proven(
         if event.parents is not None:
             press_ctrl_c()
 
-    found = enumerate_(problem, k=3, on_event=interrupt)
+    found = enumerate_networks(problem, classes=of_classes, k=3, on_event=interrupt)
     assert (found.status, found.complete) == ("interrupted", False)
     assert [network.parents for network in found.networks] == [found.best.parents]
 

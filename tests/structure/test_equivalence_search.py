@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import exactlearn as el
 from exactlearn._runtime import control
+from exactlearn.graphs.boundary import inclusion_boundary, inclusion_boundary_size
 from exactlearn.graphs.equivalence import cpdag
-from exactlearn.graphs.inclusion_boundary import inclusion_boundary, inclusion_boundary_size
 from exactlearn.scoring.properties import Domain, is_equivalent
 from exactlearn.scoring.scores import score_family
 from exactlearn.scoring.set_values import SetValues
@@ -188,7 +188,7 @@ def test_kes_ends_in_local_optima_that_no_exact_optimum_falls_below(greediness):
 
 
 def test_results_depend_on_the_seed_only():
-    data = el.read_bif(el_bif("asia")).sample(300, np.random.default_rng(0))
+    data = el.read_network(el_bif("asia")).sample(300, np.random.default_rng(0))
     keywords = {"method": "kes", "greediness": 0.3, "restarts": 24}
     one = equivalence_search(data, el.BDeu(), threads=1, seed=5, **keywords)
     two = equivalence_search(data, el.BDeu(), threads=2, seed=5, **keywords)
@@ -204,7 +204,7 @@ def el_bif(name):
 
 
 def test_ges_finds_the_class_of_a_distribution_with_many_rows():
-    network = el.read_bif(el_bif("survey"))
+    network = el.read_network(el_bif("survey"))
     data = network.sample(200_000, np.random.default_rng(1))
     assert equivalence_search(data, el.BIC()).cpdag.graph == cpdag(network.parents)
 

@@ -113,7 +113,7 @@ def test_missing_cells_are_learned_from_as_solve_does():
 
 @pytest.mark.parametrize("name", ["asia", "cancer", "survey"])
 def test_one_missing_cell_changes_neither_the_ess_nor_the_arcs(name):
-    full = el.read_bif(name).sample(300, np.random.default_rng(7))
+    full = el.read_network(name).sample(300, np.random.default_rng(7))
     codes = full.codes.copy()
     codes[17, 2] = -1
     holed = el.Dataset(codes, full.names, full.states)
@@ -197,7 +197,7 @@ class TestColumnsLeftOut:
         rows["place"] = "Ghent"
         rows["nothing"] = None
         rows["partly"] = [None, *["x"] * (len(rows) - 1)]
-        with pytest.warns(el.ColumnWarning) as caught:
+        with pytest.warns(el.errors.ColumnWarning) as caught:
             found = el.learn(rows, tidy=True)
         assert found.left_out == {
             "place": "constant, every cell is 'Ghent'",
@@ -213,14 +213,14 @@ class TestColumnsLeftOut:
         data = table(9)
         codes = data.codes.copy()
         codes[:, 1], codes[:, 2] = 0, -1
-        with pytest.warns(el.ColumnWarning, match="left out: 'xray' .all cells are missing"):
+        with pytest.warns(el.errors.ColumnWarning, match="left out: 'xray' .all cells are missing"):
             found = el.learn(el.Dataset(codes, data.names, data.states), ess=1, tidy=True)
         assert found.names == ("smoke", "lung", "cough")
 
     def test_arcs_of_them_are_refused_and_a_table_of_them_too(self):
         rows = frame(table(8)).assign(place="Ghent")
         with (
-            pytest.warns(el.ColumnWarning),
+            pytest.warns(el.errors.ColumnWarning),
             pytest.raises(el.ExactlearnError, match="no variable 'place'"),
         ):
             el.learn(rows, required=[("smoke", "place")], tidy=True)
@@ -250,7 +250,7 @@ def test_without_time_there_is_a_network_and_the_reason(monkeypatch, share, miss
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = el.learn(table(10, share=share), ess="auto", time_limit=0, missing=missing)
-    assert [one.category for one in caught] == [el.TimeLimitWarning]
+    assert [one.category for one in caught] == [el.errors.TimeLimitWarning]
     assert all(one.filename == __file__ for one in caught)
     assert found.status == "feasible"
     assert found.score <= found.bound
@@ -358,14 +358,14 @@ def test_indices_count_columns_that_are_left_out(by_index, by_name):
     rows = pd.DataFrame({"same": "x", "a": a, "b": b, "c": c})
     expected = el.learn(rows.drop(columns="same"), **by_name).parents
     for given in (rows, rows.to_numpy().astype(str), pa.table(rows)):
-        with pytest.warns(el.ColumnWarning):
+        with pytest.warns(el.errors.ColumnWarning):
             assert el.learn(given, **by_index, tidy=True).parents == expected
 
 
 def test_an_index_of_a_column_that_is_left_out_is_refused():
     rows = frame(table()).assign(same="x")[["same", *NAMES]]
     with (
-        pytest.warns(el.ColumnWarning),
+        pytest.warns(el.errors.ColumnWarning),
         pytest.raises(el.errors.OptionError, match="no variable 'same'"),
     ):
         el.learn(rows, required=[(0, 1)], tidy=True)

@@ -139,7 +139,7 @@ def compile_network(
     Examples
     --------
     >>> import exactlearn as el
-    >>> el.compile_network(el.read_bif("asia"))
+    >>> el.compile_network(el.read_network("asia"))
     DecisionGraph(variables=8, nodes=20, effective_size=40)
     """
     # Ctrl-C raises here unless a search around this one takes it: a graph alone does not show

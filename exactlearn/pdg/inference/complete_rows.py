@@ -43,8 +43,8 @@ def sample_rows(graph: DecisionGraph, rows: int, rng: np.random.Generator) -> ND
     Examples
     --------
     >>> import exactlearn as el
-    >>> graph = el.compile_network(el.read_bif("asia"))
-    >>> el.sample_rows(graph, 1000, np.random.default_rng(1)).shape
+    >>> graph = el.compile_network(el.read_network("asia"))
+    >>> sample_rows(graph, 1000, np.random.default_rng(1)).shape
     (1000, 8)
     """
     if rows < 0:

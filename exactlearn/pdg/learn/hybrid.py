@@ -291,7 +291,7 @@ def smallest_as_likely(
     Examples
     --------
     >>> import exactlearn as el
-    >>> network, table = el.read_bif("asia"), el.read_dataset("asia-mnar-complete")
+    >>> network, table = el.read_network("asia"), el.read_dataset("asia-mnar-complete")
     >>> least = network.log_likelihood(table) / table.n_rows
     >>> found = el.smallest_as_likely(network, table, least)
     >>> found.graph

@@ -112,6 +112,7 @@ def learn_pdg(
     method: Literal["hybrid", "direct", "em", "available", "complete"] = "hybrid",
     network: BayesianNetwork | None = None,
     size_weights: Sequence[float] | None = None,
+    size: Size = "effective",
     smoothing: float | None = None,
     seed: int = 0,
     time_limit: float | None = None,
@@ -132,6 +133,8 @@ def learn_pdg(
     size_weights
         Weights of the size, from 0 to 1, a graph for each; left out, one by cross-validation, or
         that of BIC where cells are missing or ``smoothing`` is given.
+    size
+        ``effective`` or ``representational``, of which ``hybrid`` only has the first one.
     smoothing
         Pseudo-count of every parameter; left out, parameters are shrunk to those of a network as
         far as cross-validation chooses; 1 with missing cells.
@@ -161,11 +164,14 @@ def learn_pdg(
     """
     if method not in METHODS:
         raise OptionError(f"method: found {method!r}{did_you_mean(method, METHODS)}")
+    if method == "hybrid" and size != "effective":
+        raise OptionError(f"size {size!r}: method 'hybrid' has the effective size only")
     request = Request(
         dataset=dataset,
         method=method,
         network=network,
         size_weights=size_weights,
+        size=size,
         smoothing=smoothing,
         seed=seed,
     )

@@ -191,7 +191,7 @@ def structural_em_rounds(
     --------
     >>> import exactlearn as el
     >>> table = el.read_dataset("cancer-mcar").part(slice(80))
-    >>> el.structural_em_rounds(table, size_weight=0.2, rounds=1).graph
+    >>> structural_em_rounds(table, size_weight=0.2, rounds=1).graph
     DecisionGraph(variables=5, nodes=8, effective_size=16)
     """
     rng = np.random.default_rng(seed)

@@ -183,7 +183,7 @@ def refine(
     --------
     >>> import exactlearn as el
     >>> table = el.read_dataset("asia-mnar")
-    >>> fit = el.refine(el.compile_network(el.read_bif("asia")), table)
+    >>> fit = el.refine(el.compile_network(el.read_network("asia")), table)
     >>> fit.converged, bool(fit.log_likelihoods[-1] > fit.log_likelihoods[0])
     (True, True)
     """

@@ -60,7 +60,7 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
     Examples
     --------
     >>> import exactlearn as el
-    >>> graph = el.compile_network(el.read_bif("asia"))
+    >>> graph = el.compile_network(el.read_network("asia"))
     >>> graph
     DecisionGraph(variables=8, nodes=20, effective_size=40)
     >>> graph.n_nodes, graph.node_counts.tolist(), graph.representational_size, graph.effective_size
@@ -110,7 +110,7 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         Examples
         --------
         >>> import exactlearn as el
-        >>> graph = el.compile_network(el.read_bif("asia"))
+        >>> graph = el.compile_network(el.read_network("asia"))
         >>> [graph.names[v] for v in graph.order.tolist()]
         ['asia', 'tub', 'lung', 'smoke', 'bronc', 'dysp', 'xray', 'either']
         """
@@ -129,7 +129,7 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         Examples
         --------
         >>> import exactlearn as el
-        >>> graph = el.compile_network(el.read_bif("asia"))
+        >>> graph = el.compile_network(el.read_network("asia"))
         >>> graph.first_nodes[graph.order].tolist()
         [0, 1, 3, 5, 8, 12, 16, 18]
         """
@@ -196,7 +196,7 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         Examples
         --------
         >>> import exactlearn as el
-        >>> graph = el.compile_network(el.read_bif("asia"))
+        >>> graph = el.compile_network(el.read_network("asia"))
         >>> graph.parameters_of(graph.index("tub")).round(3).tolist()
         [[0.05, 0.95], [0.01, 0.99]]
         """
@@ -210,7 +210,7 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         Examples
         --------
         >>> import exactlearn as el
-        >>> graph = el.compile_network(el.read_bif("asia"))
+        >>> graph = el.compile_network(el.read_network("asia"))
         >>> graph.successors_of(graph.index("asia"))[:, :, 0].tolist()
         [[1, 2]]
         """
@@ -222,7 +222,7 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         Examples
         --------
         >>> import exactlearn as el
-        >>> graph = el.compile_network(el.read_bif("asia"))
+        >>> graph = el.compile_network(el.read_network("asia"))
         >>> graph.with_parameters(graph.parameters) == graph
         True
         """
@@ -239,7 +239,7 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         Examples
         --------
         >>> import exactlearn as el
-        >>> graph = el.compile_network(el.read_bif("asia"))
+        >>> graph = el.compile_network(el.read_network("asia"))
         >>> graph.with_counts(10 * graph.parameters).parameters_of(0).round(3).tolist()
         [[0.01, 0.99]]
         """
@@ -253,7 +253,7 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         Examples
         --------
         >>> import exactlearn as el
-        >>> graph = el.compile_network(el.read_bif("asia"))
+        >>> graph = el.compile_network(el.read_network("asia"))
         >>> graph.relative(np.zeros(len(graph.parameters)), graph.parameters)[:2].tolist()
         [0.01, 0.99]
         """
@@ -274,7 +274,7 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         Examples
         --------
         >>> import exactlearn as el
-        >>> network = el.read_bif("asia")
+        >>> network = el.read_network("asia")
         >>> graph = el.compile_network(network)
         >>> graph.reordered(network).names == network.names
         True
@@ -316,7 +316,7 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         --------
         >>> import exactlearn as el
         >>> table = el.read_dataset("asia-mnar")
-        >>> graph = el.compile_network(el.read_bif("asia"))
+        >>> graph = el.compile_network(el.read_network("asia"))
         >>> graph.log_likelihood_rows(table)[:3].round(3).tolist()
         [-1.237, -1.892, -1.786]
         """
@@ -453,7 +453,7 @@ def check_successors(layout: Layout, names: Sequence[str]) -> None:
 as_graph = instance_of(
     DecisionGraph,
     "a DecisionGraph",
-    "read a file with read_pdg(path), or compile a network with compile_network(network)",
+    "read a file with read_model(path), or compile a network with compile_network(network)",
 )
 
 
@@ -466,6 +466,6 @@ def as_graphs(value: Any, name: str) -> tuple[DecisionGraph, ...]:
 _model = instance_of(
     (BayesianNetwork, DecisionGraph, NaiveBayes),
     "a BayesianNetwork, a DecisionGraph or a NaiveBayes",
-    "read a file with read_bif(path), read_pdg(path) or read_naive_bayes(path)",
+    "read a file with read_model(path)",
 )
 register(pdg=as_graph, graph=as_graph, model=_model, p=_model, q=_model)

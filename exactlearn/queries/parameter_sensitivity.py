@@ -80,9 +80,9 @@ def sensitivity(
     Examples
     --------
     >>> import exactlearn as el
-    >>> graph = el.compile_network(el.read_bif("asia"))
+    >>> graph = el.compile_network(el.read_network("asia"))
     >>> node = int(graph.first_nodes[graph.index("smoke")])
-    >>> found = el.sensitivity(graph, node, "yes", None, ("bronc", "yes"))
+    >>> found = el.queries.sensitivity(graph, node, "yes", None, ("bronc", "yes"))
     >>> round(found.parameter, 4), round(found.posterior(0.9), 4), round(found.slope(0.5), 4)
     (0.9091, 0.4499, 0.0165)
     """

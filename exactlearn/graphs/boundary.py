@@ -27,13 +27,13 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from exactlearn._runtime.arguments import ByName, ParentsLike, checked_arguments, named_results
-from exactlearn.graphs.consistent_extension import check_cpdag, consistent_extension
 from exactlearn.graphs.equivalence import (
     PartiallyDirectedGraph,
     as_structure,
     cpdag,
     unordered,
 )
+from exactlearn.graphs.extension import check_cpdag, consistent_extension
 from exactlearn.graphs.named_graph import NamedGraph
 
 
