@@ -16,6 +16,7 @@ from exactlearn.evaluation import sl_curves as module
 from exactlearn.evaluation.sl_curves import (
     LANGUAGES,
     empirical_log_likelihood,
+    random_queries,
     sl_curves,
 )
 from exactlearn.pdg.model.decision_graph import DecisionGraph
