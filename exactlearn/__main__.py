@@ -64,14 +64,9 @@ class LazyGroup(click.Group):
         """Write the overview without importing the commands."""
         width = max(map(len, COMMANDS))  # that of the names is the same in all groups
         for group in dict.fromkeys(known.group for known in COMMANDS.values()):
+            own = {name: known for name, known in COMMANDS.items() if known.group == group}
             with formatter.section(group):
-                formatter.write_dl(
-                    [
-                        (f"{name:{width}}", k.line)
-                        for name, k in COMMANDS.items()
-                        if k.group == group
-                    ]
-                )
+                formatter.write_dl([(f"{name:{width}}", own[name].line) for name in own])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -166,10 +161,8 @@ def _message(error: BaseException) -> tuple[str, ExitStatus]:
         return shortened(message, MOST), ExitStatus.MISTAKE
     if isinstance(error, MemoryError):
         reason = f" ({error})" if str(error) else ""
-        return (
-            f"not enough memory{reason}: take fewer rows, variables or parents",
-            ExitStatus.MISTAKE,
-        )
+        message = f"not enough memory{reason}: take fewer rows, variables or parents"
+        return message, ExitStatus.MISTAKE
     return (
         f"unexpected {type(error).__name__}: {shortened(str(error), MOST)}. This is a fault of "
         "exactlearn, not of your input; run again with --debug and report the traceback.",

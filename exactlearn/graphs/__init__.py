@@ -4,30 +4,6 @@ Functions of a graph take whatever has one: parents by name or by index, a model
 graph by :func:`exactlearn.read_graph`.
 """
 
-from exactlearn.graphs.boundary import inclusion_boundary, inclusion_boundary_size
-from exactlearn.graphs.comparison import compare_structures
-from exactlearn.graphs.d_separation import d_separated
-from exactlearn.graphs.dag import markov_blanket
-from exactlearn.graphs.equivalence import (
-    PartiallyDirectedGraph,
-    covered_edges,
-    cpdag,
-    pattern,
-    structural_hamming_distance,
-)
-from exactlearn.graphs.extension import completed_pattern, consistent_extension
+from exactlearn import loaded_on_use
 
-__all__ = [
-    "PartiallyDirectedGraph",
-    "compare_structures",
-    "completed_pattern",
-    "consistent_extension",
-    "covered_edges",
-    "cpdag",
-    "d_separated",
-    "inclusion_boundary",
-    "inclusion_boundary_size",
-    "markov_blanket",
-    "pattern",
-    "structural_hamming_distance",
-]
+__getattr__, __dir__ = loaded_on_use(__name__)

@@ -167,27 +167,6 @@ def deleted(own: PartiallyDirectedGraph, operator: Operator) -> PartiallyDirecte
     )
 
 
-def expected_distinct_models(n_models: int, n_draws: int) -> float:
-    """Return the expected number of distinct models among uniform draws with replacement.
-
-    THESIS (4.30) with the sum up to the number of draws (printed to one less):
-    ``sum over i = 1..R of ((N - 1) / N)^(i - 1)``.
-
-    Parameters
-    ----------
-    n_models
-        Number of models N, at least 1.
-    n_draws
-        Number of draws R.
-
-    Examples
-    --------
-    >>> expected_distinct_models(2, 2)
-    1.5
-    """
-    return n_models * (1 - ((n_models - 1) / n_models) ** n_draws)
-
-
 def _cpdag_of(
     given: Sequence[Collection[int]] | PartiallyDirectedGraph,
 ) -> PartiallyDirectedGraph:

@@ -15,15 +15,6 @@ symbol         meaning                                                        sh
 =============  =============================================================  ================
 """
 
-from exactlearn.queries.explanations import most_probable_states
-from exactlearn.queries.information import entropy, mutual_information
-from exactlearn.queries.parameter_sensitivity import sensitivity
-from exactlearn.queries.posteriors import joint_posterior
+from exactlearn import loaded_on_use
 
-__all__ = [
-    "entropy",
-    "joint_posterior",
-    "most_probable_states",
-    "mutual_information",
-    "sensitivity",
-]
+__getattr__, __dir__ = loaded_on_use(__name__)

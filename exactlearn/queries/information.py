@@ -106,10 +106,8 @@ def mutual_information(
     without_first = table.sum(axis=tuple(range(a)))
     without_second = table.sum(axis=tuple(range(a, b)))
     only_given = table.sum(axis=tuple(range(b)))
-    information = (
-        _entropy(without_second) + _entropy(without_first) - _entropy(table) - _entropy(only_given)
-    )
-    return max(0.0, information)
+    conditional_entropy = _entropy(without_second) - _entropy(only_given)
+    return max(0.0, conditional_entropy - (_entropy(table) - _entropy(without_first)))
 
 
 @checked_arguments()

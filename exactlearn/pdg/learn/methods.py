@@ -31,7 +31,6 @@ from exactlearn.pdg.learn.network_starts import (
     LEAST_SIZE_WEIGHT,
     MAX_PARENTS,
     MOST_CELLS,
-    ROUNDS,
     SMOOTHING,
     learnt_network,
     structural_em_rounds,
@@ -66,8 +65,6 @@ class Request:
         Weights of the size; that of BIC when not set.
     size, significances, smoothing, seed
         As for `exactlearn.pdg.learn.forest_population.learn_direct`.
-    tree
-        Structural EM: one tree of variables.
     """
 
     dataset: Dataset
@@ -76,7 +73,6 @@ class Request:
     size_weights: Sequence[float] | None = None
     size: Size = "effective"
     significances: Sequence[float] | None = None
-    tree: bool = False
     smoothing: float | None = None
     seed: int = 0
 
@@ -354,7 +350,6 @@ def _structural_em(request: Request, report: Report, keep: Keep) -> LearntModels
         if not finished:
             break
         options: dict[str, Any] = {
-            "forest": "tree" if request.tree else "forest",
             "size_weight": size_weight,
             "size": request.size,
             "smoothing": smoothing,
@@ -362,10 +357,7 @@ def _structural_em(request: Request, report: Report, keep: Keep) -> LearntModels
             "on_graph": reached,
         }
         if request.method == "em" and start is None:
-            rounds = 0 if request.tree else ROUNDS
-            found = structural_em_rounds(
-                request.dataset, rounds=rounds, seed=request.seed, **options
-            )
+            found = structural_em_rounds(request.dataset, seed=request.seed, **options)
         else:
             cases = cast(Cases, request.method)
             found = structural_em_graph(request.dataset, cases=cases, start=start, **options)
