@@ -48,7 +48,7 @@ SHARE = 0.5
 class LearnedCounts(NamedTuple):
     """Expected counts and where they come from.
 
-    Attributes
+    Parameters
     ----------
     counts
         The expected counts; not ``finished`` when a limit came first.

@@ -246,7 +246,7 @@ def _path(
 class SmallestHybrid(NamedTuple):
     """The smallest graph of the path with at least a given log-likelihood.
 
-    Attributes
+    Parameters
     ----------
     graph
         With the parameters that are most probable given the records, not smoothed.
