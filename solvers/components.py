@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.checkpoint import digest
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.errors import OptionError
 
 from .problem import Problem, offsets
@@ -198,15 +198,12 @@ def _component(problem: Problem, parts: NDArray[np.int64], part: int) -> Compone
     n = problem.n_variables
     variables = np.flatnonzero(parts[:n] == part)
     choices = np.flatnonzero(parts[n:] == part)
-    rows = np.concatenate([np.arange(problem.first[v], problem.first[v + 1]) for v in variables])
+    rows = np.flatnonzero(parts[problem.child] == part)
     rows = rows[np.lexsort((rows, -problem.scores[rows], problem.child[rows]))]
     first = offsets(problem.first[variables + 1] - problem.first[variables])
     parents = _masks(problem.member_first, problem.members, rows, _local(variables, n))
     options = problem.options[choices]
-    literals = np.concatenate(
-        [np.arange(problem.option_first[c], problem.option_first[c + 1]) for c in choices]
-        or [np.zeros(0, np.int64)]
-    )
+    literals = np.flatnonzero(np.repeat(parts[n:] == part, problem.options))
     assert problem.literal_first is not None
     local = _local(literals, int(problem.options.sum()))
     reads = _masks(problem.literal_first, problem.literals, rows, local)
@@ -259,26 +256,32 @@ def bit_sets(
     return masks
 
 
+@in_place_kernel
+def _contains(masks: NDArray[np.uint64], row: int, other: int) -> bool:
+    inside = True
+    for w in range(masks.shape[1]):
+        inside &= masks[other, w] & ~masks[row, w] == 0
+    return inside
+
+
 @kernel
 def undominated(first: NDArray[np.int64], masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Return which rows contain no earlier kept row of the same variable, shape (m,)."""
     keep = np.ones(len(masks), np.bool_)
-    kept = np.empty(len(masks), np.int64)
+    # Kept rows are listed by their largest member: a row contains those of its own members only.
+    none = WORD * masks.shape[1]
+    earlier = np.empty(len(masks), np.int64)
     for v in range(len(first) - 1):
-        n_kept = 0
+        last = np.full(none + 1, -1, np.int64)
         for c in range(first[v], first[v + 1]):
-            for k in range(n_kept):
-                inside = True
-                for w in range(masks.shape[1]):
-                    if masks[kept[k], w] & ~masks[c, w]:
-                        inside = False
-                        break
-                if inside:
-                    keep[c] = False
-                    break
+            for b in range(-1, none):
+                if b < 0 or masks[c, b >> 6] >> np.uint64(b & 63) & np.uint64(1):
+                    own, k = b, last[b]
+                    while k >= 0 and not _contains(masks, c, k):
+                        k = earlier[k]
+                    keep[c] &= k < 0
             if keep[c]:
-                kept[n_kept] = c
-                n_kept += 1
+                earlier[c], last[own] = last[own], c
     return keep
 
 

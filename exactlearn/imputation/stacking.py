@@ -25,7 +25,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from exactlearn._runtime.control import SearchControl
@@ -402,6 +401,8 @@ def pool_weights(cells: HiddenCells, centre: Matrix, strength: float) -> Matrix:
     weights
         Shape (components,), none negative.
     """
+    from scipy.optimize import minimize  # takes long to import
+
     own = cells.logs[:, np.arange(len(cells.states)), cells.states]
     finite = np.where(np.isfinite(cells.logs), cells.logs, 0.0)
 

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
-from scipy.stats import chi2
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel
@@ -168,6 +167,8 @@ def dependence_graph(
     rows_per_parameter
         Rows per degree of freedom without which a pair counts as independent.
     """
+    from scipy.stats import chi2  # takes long to import
+
     r = np.asarray(cardinalities, np.int64)
     used = np.unique(parts, return_inverse=True)
     n_parts = len(used[0])
