@@ -1,4 +1,4 @@
-"""Strongly connected components, against reachability; rows without others in them, against pairs."""
+"""Strongly connected components against reachability, and rows without others in them."""
 
 from itertools import pairwise
 
