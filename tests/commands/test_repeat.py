@@ -146,12 +146,3 @@ def test_the_same_seed_writes_the_same_bytes(folder, words):
         one, two = (folder / name / file for name in ("one", "two"))
         if file != "result.json" and not file.startswith("trace"):
             assert sha256([one]) == sha256([two]), file
-
-
-def test_steps_of_a_run_keep_their_own_records(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    steps = '[graph]\nsource = "asia"\n[query]\nsource = "asia"\ntargets = ["lung"]\n'
-    (tmp_path / "run.toml").write_text(f'pipeline = false\n[data]\nfile = "asia-mnar.csv"\n{steps}')
-    run_json("instances", "asia-mnar.csv", "-o", tmp_path)
-    run_json("run", "run.toml", "-o", "out")
-    assert run_json("run", "out")["differences"] == []

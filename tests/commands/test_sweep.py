@@ -178,16 +178,6 @@ def test_ctrl_c_keeps_what_is_done(folder):
     assert "runs are done" in err
 
 
-def test_other_constraints_are_other_runs(folder):
-    text = '[data]\nfile = "table.csv"\n[score]\ness = [1]\n[search]\nconstraints = "rules.toml"\n'
-    rules, words = folder / "rules.toml", ("run", written(folder, text), "-o", folder / "out")
-    rules.write_text('required = ["asia -> xray"]\n')
-    (first,) = run_json(*words)["runs"]
-    rules.write_text('forbidden = ["asia -> xray"]\n')
-    (second,) = run_json(*words)["runs"]
-    assert second["score"] > first["score"]
-
-
 def test_jobs_without_a_sweep_are_refused(folder):
     path = written(folder, 'data.file = "table.csv"\n')
     assert "no list of values" in fails("run", path, "--jobs", "2")

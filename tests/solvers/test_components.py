@@ -26,8 +26,7 @@ def test_vertices_are_together_that_reach_each_other(monkeypatch, closed, n):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_row_is_kept_that_contains_no_earlier_kept_one(seed):
-    rng = np.random.default_rng(seed)
-    words = seed % 3
+    rng, words = np.random.default_rng(seed), seed % 3
     first = np.cumsum([0, *rng.integers(1, 12, 4)])
     masks = np.zeros((first[-1], words), np.uint64)
     for row in masks if words else ():
