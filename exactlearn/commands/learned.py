@@ -168,11 +168,9 @@ def write_learned(model: DecisionGraph | NaiveBayes, record: Mapping[str, Any], 
 
 def write_trace(result: Learned, folder: Path) -> None:
     """Write the trace of a search into a folder, a row for each improvement."""
-    import pandas as pd  # takes long
-
     folder.mkdir(parents=True, exist_ok=True)
-    trace = pd.DataFrame(result.trace, columns=["seconds", "score", "bound"])
-    atomic_write(folder / "trace.csv", trace.to_csv(index=False))
+    rows = [("seconds", "score", "bound"), *result.trace]
+    atomic_write(folder / "trace.csv", "".join(f"{','.join(map(str, row))}\n" for row in rows))
 
 
 L = TypeVar("L", bound=Learned)
