@@ -100,8 +100,7 @@ def with_file(search: Selection, names: Sequence[str]) -> Selection:
     more: dict[str, Any] = {}
     for one in fields(Constrained):
         own, other = getattr(search, one.name), getattr(found, one.name)
-        is_list = isinstance(own, tuple) and one.name != "tiers"
-        if is_list:
+        if isinstance(own, tuple) and one.name != "tiers":
             more[one.name] = tuple(dict.fromkeys((*own, *other)))
         elif own in (None, (), {}) or other in (None, (), {}, own):
             more[one.name] = other if own in (None, (), {}) else own

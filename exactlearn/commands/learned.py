@@ -31,6 +31,9 @@ from exactlearn.structure.selection import fitted_network
 Learned = Result | Augmentation | EquivalenceSearch
 """The result of a search."""
 
+MOST_DRAWN = 120
+"""Variables of the largest network that a folder has a picture of; 150 would take two seconds."""
+
 
 @dataclass(frozen=True, eq=False)
 class Artifacts:
@@ -90,7 +93,7 @@ class Artifacts:
                 write_dataset(table, path / f"completed-{k:0{width}}.csv")
         elif "completion" in self.record:
             self._write(path / "completed.csv")
-        if self.parents:
+        if self.parents and len(self.names) <= MOST_DRAWN:
             write_drawing(self._drawing, path / "network.svg", output)
         output.wrote(path)
 

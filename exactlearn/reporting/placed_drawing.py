@@ -23,8 +23,8 @@ SMALL_LETTER = 0.066
 GAP, STEEPNESS, MOST_GAP = 0.55, 0.06, 1.6
 """Least height between two layers, its growth by the sideways run of their arcs, and its most."""
 
-MAX_BOXES = 120
-"""Largest number of boxes that is drawn: those of PATHFINDER take a second, of 150 two."""
+MAX_BOXES = 400
+"""Largest number of boxes that is drawn; nobody can read more."""
 
 Point = tuple[float, float]
 

@@ -15,7 +15,6 @@ from exactlearn.errors import OptionError
 from exactlearn.formats.run_file import from_table
 from exactlearn.graphs.named_graph import Kind
 from exactlearn.imputation.learning import ESS
-from exactlearn.imputation.methods import METHODS
 from exactlearn.pdg.compile import compile as compilation
 from exactlearn.solvers import strategy
 from tests.command_line import run
@@ -67,9 +66,3 @@ def test_choices_are_the_registry_s(declared, key, registry, monkeypatch):
     assert "|mine]" in run("augment", "--help")
     with pytest.raises(OptionError, match=f"key '{key}': expected one of .*'mine', found the text"):
         from_table({key: "yours"}, declared)
-
-
-def test_help_of_compare_lists_the_registry(monkeypatch):
-    monkeypatch.setitem(METHODS, "mine", METHODS["knn"])
-    listed = "".join(run("compare", "--help").split())  # lines break at hyphens, too
-    assert f"of{','.join(METHODS)}." in listed
