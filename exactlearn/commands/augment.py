@@ -1,65 +1,63 @@
 """``exactlearn augment``: network and completion of incomplete data, learned together."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn._runtime.control import SearchControl
 from exactlearn.augmentation import augment
 from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
+from exactlearn.augmentation.ranking import Ranking, best_solutions
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.bayesnet.em import fit_em
-from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import posterior_cells
 from exactlearn.commands.declarations import Augment
 from exactlearn.commands.learned import (
     Artifacts,
     Learned,
     concluded,
+    keeping,
     require_table_names,
-    run_search,
     writable,
 )
 from exactlearn.commands.output import Answer, Output, worst
 from exactlearn.commands.pipeline import (
     directions,
     incomplete_options,
-    load,
-    load_truth,
     score_of,
     with_chosen_ess,
 )
+from exactlearn.commands.tables import load
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
 from exactlearn.evaluation.metrics import imputation_accuracy
 from exactlearn.graphs.dag import named_parents
 from exactlearn.reporting.records import completion_record, learning_record, size_in_words
-from exactlearn.scoring.scores import Score
 
-if TYPE_CHECKING:
-    from exactlearn.augmentation.ranking import Ranking
+LATE = 1.0
+"""Seconds after the time limit in which EM may still end."""
 
 
 def run(options: Augment, output: Output) -> Answer:
     """Run the command."""
     writable(output, with_data=True, completes=True)
-    data = load(options.source, options)
-    truth = None if options.truth is None else load_truth(options.truth, options)
+    data, truth = load(options.source, options), None
+    if options.truth is not None:
+        truth = load(options.truth, replace(options, states={}))
     require_table_names(output, data)
     output.detail(size_in_words(data))
     _note_few_cells(output, data, options)
-    options, more = with_chosen_ess(data, options, output.note)
-    certainty: dict[str, Any] = {}
+    options, chosen = with_chosen_ess(data, options, output.note)
+    how = incomplete_options(data, options)
 
-    def artifacts(learned: Learned) -> Artifacts:
+    def artifacts(
+        learned: Learned, certainty: Mapping[str, Any] | None = None, **more: Any
+    ) -> Artifacts:
         assert learned.parents is not None
         known = directions(options, data.names)
-        record = {**learning_record(data.names, learned, known), **more}
-        record["completion"] = completion_record(data, learned.values, **certainty)
+        record = {**learning_record(data.names, learned, known), **chosen, **more}
+        record["completion"] = completion_record(data, learned.values, **(certainty or {}))
         if truth is not None:
             record["imputation_accuracy"] = imputation_accuracy(data, learned.values, truth)
         completed = data.complete(learned.values)
@@ -67,49 +65,26 @@ def run(options: Augment, output: Output) -> Answer:
 
     control = SearchControl(options.time_limit)
     with output.progress_display(options.method) as display:
-        learn = partial(
-            augment,
-            data,
-            method=options.method,
-            cluster=options.cluster,
-            checkpoint=options.checkpoint,
-            **incomplete_options(data, options),
-        )
-        result = run_search(output, display, lambda tell: learn(on_event=tell), artifacts)
+        alike = {name: getattr(options, name) for name in ("method", "cluster", "checkpoint")}
+        result = augment(data, on_event=keeping(output, display, artifacts), **alike, **how)
+    certainty, more, ended = dict[str, Any](), dict[str, Any](), str(result.status)
     if result.unproven is not None:
         more["unproven"] = asdict(result.unproven)
-    if result.parents is not None and result.status != "interrupted":
-        fitted = partial(_fitted, data, result.parents, options, control)
+    if result.parents is not None and ended != "interrupted":
         with output.progress_display("posteriors of the cells"):
-            certainty = cell_certainty(
-                data, score_of(options), result.parents, result.values, fitted, output
-            )
+            certainty = _certainty(data, result, options, control, output)
         more |= MEANINGS if certainty else {}
         if options.best is not None:
+            del how["starts"], how["t"]
+            how |= {"k": options.best, "time_limit": control.remaining}
             with output.progress_display("the best solutions") as display:
-                more |= _best_solutions(
-                    options, options.best, data, result, control.remaining, display
-                )
+                best = result if ended == "optimal" else None
+                ranking = best_solutions(data, best=best, on_event=display, **how)
+            more |= {"best": _ranking_record(data, ranking), "best_status": ranking.status}
+            ended = worst(ended, ranking.status)
     return concluded(
-        output,
-        data.names,
-        result,
-        artifacts,
-        ended=worst(result.status, str(more.get("best_status"))),
+        output, data.names, result, partial(artifacts, certainty=certainty, **more), ended=ended
     )
-
-
-LATE = 1.0
-"""Seconds after the time limit in which EM may still end."""
-
-
-def _fitted(
-    data: Dataset, parents: Sequence[Sequence[int]], options: Augment, control: SearchControl
-) -> BayesianNetwork | None:
-    """Return the network with parameters by EM, unless there is no time for that."""
-    limit = None if control.remaining is None else control.left + LATE
-    fit = fit_em(data, parents, smoothing=options.smoothing, time_limit=limit)
-    return fit.model if fit.is_complete else None
 
 
 MEANINGS = {
@@ -119,32 +94,29 @@ MEANINGS = {
 """What the figures of completed cells are, for the record."""
 
 
-def cell_certainty(
-    data: Dataset,
-    score: Score,
-    parents: Sequence[Sequence[int]],
-    values: NDArray[np.int64],
-    network: Callable[[], BayesianNetwork | None],
-    output: Output,
+def _certainty(
+    data: Dataset, found: Augmentation, options: Augment, control: SearchControl, output: Output
 ) -> dict[str, Any]:
     """Return how certain completed cells are, as keywords of :func:`completion_record`.
 
     What is too large, or not done in time, is left out with a note.
     """
-    found: dict[str, Any] = {}
+    certainty: dict[str, Any] = {}
     if data.is_complete:
-        return found
+        return certainty
+    assert found.parents is not None
     try:
-        found["losses"] = cell_losses(data, score, parents, values)
-        model = network()
-        if model is None:
-            output.note("No posterior of the completed cells: EM was not done in time")
+        certainty["losses"] = cell_losses(data, score_of(options), found.parents, found.values)
+        limit = None if control.remaining is None else control.left + LATE
+        fit = fit_em(data, found.parents, smoothing=options.smoothing, time_limit=limit)
+        if fit.is_complete:
+            certainty["probabilities"] = posterior_cells(fit.model, data)
         else:
-            found["probabilities"] = posterior_cells(model, data)
+            output.note("No posterior of the completed cells: EM was not done in time")
     except (TooLargeError, DataError) as error:
-        what = "posterior" if "losses" in found else "loss or posterior"
+        what = "posterior" if certainty else "loss or posterior"
         output.note(f"No {what} of the completed cells: {error}")
-    return found
+    return certainty
 
 
 def _note_few_cells(output: Output, data: Dataset, search: Augment) -> None:
@@ -158,44 +130,18 @@ def _note_few_cells(output: Output, data: Dataset, search: Augment) -> None:
         )
 
 
-def _best_solutions(
-    wanted: Augment,
-    k: int,
-    data: Dataset,
-    found: Augmentation,
-    time_limit: float | None,
-    on_event: OnEvent,
-) -> dict[str, Any]:
-    """List the best solutions in the time that is left; return what this adds to the record."""
-    from exactlearn.augmentation.ranking import best_solutions
-
-    options = incomplete_options(data, wanted)
-    del options["starts"], options["t"]
-    options["time_limit"] = time_limit
-    best = found if found.status == "optimal" else None
-    ranking = best_solutions(data, k=k, best=best, on_event=on_event, **options)
-    return {"best": _ranking_record(data, ranking), "best_status": ranking.status}
-
-
-def _ranking_record(data: Dataset, ranking: "Ranking") -> list[dict[str, Any]]:
+def _ranking_record(data: Dataset, ranking: Ranking) -> list[dict[str, Any]]:
     """Return the solutions, and where their completions differ from that of the first."""
-    if not ranking.solutions:
-        return []
-    best = ranking.solutions[0]
-    return [
-        {
-            "score": pair.score,
-            "loss": best.score - pair.score,
-            "parents": named_parents(data.names, pair.parents),
-            "differs": [
-                cell
-                for cell, same in zip(
-                    completion_record(data, pair.values.tolist()),
-                    pair.values == best.values,
-                    strict=True,
-                )
-                if not same
-            ],
-        }
-        for pair in ranking.solutions
-    ]
+    rows = []
+    for pair in ranking.solutions:
+        best = ranking.solutions[0]
+        cells = completion_record(data, pair.values.tolist())
+        rows.append(
+            {
+                "score": pair.score,
+                "loss": best.score - pair.score,
+                "parents": named_parents(data.names, pair.parents),
+                "differs": [cells[k] for k in (pair.values != best.values).nonzero()[0]],
+            }
+        )
+    return rows

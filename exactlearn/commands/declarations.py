@@ -213,7 +213,7 @@ class Solve(CompleteLearning, Kept, NetworkParameters, Clustered):
 
 
 _NOT_OF_CLASSES = {
-    *("start", "counts", "gap", "checkpoint", "certificate", "best", "scoring_time"),
+    *("start", "counts", "gap", "checkpoint", "certificate", "best", "bootstrap", "scoring_time"),
     *(one.name for one in fields(Selection)),
 } - {"solver", "seed", "time_limit"}
 """Options of ``solve`` that have no meaning for equivalence classes."""

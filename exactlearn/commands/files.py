@@ -16,15 +16,9 @@ from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn._runtime.files import read_text, suffix_of
 from exactlearn.commands.declarations import Convert, Instances, Simulate, Verify
-from exactlearn.commands.large_tables import blocks_of, is_large, load_merged
 from exactlearn.commands.output import Answer, Output, require_suffix
-from exactlearn.commands.pipeline import (
-    constraints,
-    load,
-    score_of,
-    scoring,
-    with_chosen_ess,
-)
+from exactlearn.commands.pipeline import constraints, score_of, scoring, with_chosen_ess
+from exactlearn.commands.tables import blocks, is_large, load, load_merged
 from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.data.missingness_simulation import SimulatedMissingness, simulate_graph
 from exactlearn.errors import CheckError, FormatError, OptionError, did_you_mean
@@ -134,11 +128,11 @@ def _scored(options: Convert, output: Output) -> el.Problem:
             return scoring(data, chosen, cluster=client).scored(chosen.time_limit).problem
         if options.ess == "auto":
             raise OptionError("--candidate-parents counts block by block: leave out --ess auto")
-        blocks = blocks_of(options.source, options).with_states(client)
-        names = blocks.variables or ()
+        counted = blocks(options.source, options).with_states(client)
+        names = counted.variables or ()
         required, forbidden = single_arcs(names, **constraints(options, names))
         return el.sparse_candidates(
-            blocks,
+            counted,
             score_of(options),
             candidate_parents=options.candidate_parents,
             max_parents=options.most_parents_among(len(names)),

@@ -17,9 +17,9 @@ from exactlearn.bayesnet.em import network_of
 from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
 from exactlearn.bayesnet.row_completion import log_likelihood_cells
 from exactlearn.commands.declarations import Fit
-from exactlearn.commands.large_tables import load_merged, rows_for
 from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.progress import Checkpoint
+from exactlearn.commands.tables import load_merged, rows_for
 from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.formats.graph_file import STRUCTURES

@@ -11,9 +11,9 @@ import numpy as np
 import exactlearn as el
 from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare, Evaluate
-from exactlearn.commands.large_tables import rows_for
 from exactlearn.commands.output import Answer, Output, require_suffix
-from exactlearn.commands.pipeline import learning, load, load_truth, with_chosen_ess
+from exactlearn.commands.pipeline import learning, with_chosen_ess
+from exactlearn.commands.tables import load, rows_for
 from exactlearn.errors import DataError, OptionError, did_you_mean
 from exactlearn.evaluation.imputation_study import (
     Condition,
@@ -166,7 +166,9 @@ def _check(chosen: list[str], options: Compare, *, is_repeated: bool) -> None:
 
 def _conditions(options: Compare, network: el.BayesianNetwork | None) -> Iterator[Condition]:
     """Yield each table with each kind of hidden cells, or the one incomplete table."""
-    truth = load_truth(options.truth, options) if options.truth and not options.hide else None
+    as_it_is, truth = replace(options, states={}), None
+    if options.truth and not options.hide:
+        truth = load(options.truth, as_it_is)
     for source in map(str, (options.network,) if network else (options.source, *options.more)):
         drawn = network or load(source, options)
         for spec in options.hide or ((HIDDEN,) if network else ("",)):

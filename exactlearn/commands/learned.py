@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from exactlearn._runtime.control import Event, OnEvent
 from exactlearn._runtime.files import atomic_write, suffix_of
@@ -176,35 +176,21 @@ def write_trace(result: Learned, folder: Path) -> None:
     atomic_write(folder / "trace.csv", "".join(f"{','.join(map(str, row))}\n" for row in rows))
 
 
-L = TypeVar("L", bound=Learned)
-
-
-def run_search(
-    output: Output,
-    display: ProgressDisplay,
-    learn: Callable[[OnEvent], L],
-    artifacts: Callable[[Learned], Artifacts],
-) -> L:
-    """Learn while showing the progress and writing each incumbent.
-
-    Parameters
-    ----------
-    output, display
-        Where to.
-    learn
-        Learns, and reports events.
-    artifacts
-        What is written of a selection.
-    """
+def keeping(
+    output: Output, display: ProgressDisplay, artifacts: Callable[[Learned], Artifacts]
+) -> OnEvent:
+    """Return what shows the events of a search, and writes each incumbent's artifacts."""
     checkpoint, path = Checkpoint(display.warn), output.path
 
     def on_event(event: Event) -> None:
         if path is not None and event.parents is not None:
-            found = _so_far(event)
+            known = event._asdict()
+            del known["open_nodes"]
+            found = Result(**known, status="feasible", solver="")  # as if it ended now
             checkpoint.keep(event.score, lambda: artifacts(found).write_incumbent(path))
         display(event)
 
-    return learn(on_event)
+    return on_event
 
 
 def concluded(
@@ -264,10 +250,3 @@ def concluded(
         remarks=[learned.message] if is_told else [],
         failure=failures[0] if failures else None,
     )
-
-
-def _so_far(event: Event) -> Result:
-    """Return an event as the result it would be if the search ended now."""
-    known = event._asdict()
-    del known["open_nodes"]
-    return Result(**known, status="feasible", solver="")

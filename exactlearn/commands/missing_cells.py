@@ -13,7 +13,8 @@ from exactlearn._runtime.files import suffix_of
 from exactlearn.commands.declarations import Impute, Missingness
 from exactlearn.commands.learned import Artifacts, require_table_names
 from exactlearn.commands.output import Answer, Output, is_folder, require_suffix
-from exactlearn.commands.pipeline import learning, load, load_for, with_chosen_ess
+from exactlearn.commands.pipeline import learning, with_chosen_ess
+from exactlearn.commands.tables import load
 from exactlearn.data.missingness_patterns import missingness_patterns
 from exactlearn.errors import OptionError
 from exactlearn.formats.missingness_file import read_missingness, write_missingness
@@ -47,7 +48,7 @@ def run_impute(options: Impute, output: Output) -> Answer:
     method, begun = options.chosen_method, monotonic()
     _check(options, output)
     given = None if options.network is None else el.read_network(options.network)
-    data = load_for(options.source, options, given) if given else load(options.source, options)
+    data = load(options.source, options, given)
     require_table_names(output, data)
     output.detail(size_in_words(data))
     train = data if options.train is None else load(options.train, options)
@@ -59,7 +60,7 @@ def run_impute(options: Impute, output: Output) -> Answer:
             imputer = el.Imputer(method, how, given, options.draws).fit(train)
             assert imputer.network is not None
             if options.train is not None:
-                data = load_for(options.source, options, imputer.network)
+                data = load(options.source, options, imputer.network)
             found, network = imputer.imputed(data), imputer.network
         else:
             found = METHODS[method](data, how)

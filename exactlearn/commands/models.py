@@ -18,8 +18,8 @@ from exactlearn.bayesnet.component_growth import ComponentRow
 from exactlearn.commands.declarations import Compile, LearnNb, LearnPdg
 from exactlearn.commands.learned import write_learned
 from exactlearn.commands.output import Answer, Output, require_suffix
-from exactlearn.commands.pipeline import load, load_for
 from exactlearn.commands.progress import Checkpoint
+from exactlearn.commands.tables import load
 from exactlearn.errors import OptionError
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES
 from exactlearn.pdg.compile.approximation import MergeSequence
@@ -40,7 +40,7 @@ def run_compile(options: Compile, output: Output) -> Answer:
     path = output.path
     require_suffix(path, (*GRAPHS, ".json", *FIGURES))
     network = el.read_network(options.source)
-    rows = None if options.data is None else load_for(options.data, options, network)
+    rows = None if options.data is None else load(options.data, options, network)
     write_time = WRITE_TIME if path is not None and suffix_of(path) in GRAPHS else 0.0
     control, added, remarks = SearchControl(options.time_limit), dict[str, Any](), list[str]()
     with (
@@ -120,7 +120,7 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
     network = None if options.network is None else el.read_network(options.network)
     data, test = load(options.source, options), None
     if options.validation is not None:
-        test = load_for(options.validation, options, network or data)
+        test = load(options.validation, options, network or data)
     request = Request(
         dataset=data,
         method=options.method,
@@ -177,7 +177,7 @@ def run_learn_nb(options: LearnNb, output: Output) -> Answer:
         raise OptionError("--validation chooses the number of components: leave out --components")
     data, validation = load(options.source, options), None
     if options.validation is not None:
-        validation = load_for(options.validation, options, data)
+        validation = load(options.validation, options, data)
     control, models = SearchControl(options.time_limit), list[dict[str, Any]]()
 
     def record(place: int, *, finished: bool) -> dict[str, Any]:

@@ -1,29 +1,23 @@
-"""The steps of the declared pipeline that learn: table, score, constraints, network."""
+"""From options to what learns: score, constraints, parent sets, networks of incomplete data."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from exactlearn._runtime.control import OnEvent, SearchControl
-from exactlearn.commands.declarations import Imputing, Solve
+from exactlearn.commands.declarations import Imputing
 from exactlearn.commands.declared_constraints import arcs, declared_constraints, with_file
-from exactlearn.commands.provenance import note_table
 from exactlearn.commands.sections import (
     CLASS_SEARCHES,
     CompleteLearning,
     Criterion,
     IncompleteLearning,
-    Reading,
     Selection,
 )
-from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError, OptionError
-from exactlearn.formats.table import read_dataset
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.orientation import known_directions
-from exactlearn.instances import locate
-from exactlearn.queries.evidence import Model
 from exactlearn.scoring.scores import Score, parse_score
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.selection import Scoring, single_arcs
@@ -33,35 +27,6 @@ if TYPE_CHECKING:
 
 
 Options = TypeVar("Options", bound=CompleteLearning)
-
-
-def load(source: str | Path, reading: Reading) -> Dataset:
-    """Read a table as declared: a file, or a bundled one by its name."""
-    path = locate(source, ".csv")
-    data = read_dataset(path, **reading.keywords)
-    note_table(path, data.n_rows, data.n_variables)
-    return data
-
-
-def load_truth(source: str | Path, reading: Reading) -> Dataset:
-    """Read the table that completions are compared with; its states are the ones it has."""
-    return load(source, replace(reading, states={}))
-
-
-def load_for(source: str | Path, reading: Reading, model: Model | Dataset) -> Dataset:
-    """Read a table for a model, or for the table that one is learnt from.
-
-    Its variables are in the model's order, with the model's states.
-
-    Raises
-    ------
-    DataError
-        When a variable of the model is absent, or a row has a state that the model does not know.
-    """
-    states = dict(zip(model.names, model.states, strict=True))
-    dataset = load(source, replace(reading, states={**reading.states, **states}))
-    codes = aligned_codes(dataset, model.names, model.states)
-    return Dataset(codes, model.names, model.states, dataset.weights, lines=dataset.lines)
 
 
 def score_of(criterion: Criterion) -> Score:
@@ -96,8 +61,7 @@ def with_chosen_ess(
     KeyboardInterrupt
         After Ctrl-C, unless it ends a search that this is a part of.
     """
-    if isinstance(options, Selection):  # refused before the cross-validation, which takes long
-        constraints(options, dataset.names)
+    constraints(options, dataset.names)  # refused before the cross-validation, which takes long
     if options.ess != "auto":
         return options, {}
     from exactlearn.structure.ess_choice import chosen_ess  # takes long to import
@@ -108,7 +72,7 @@ def with_chosen_ess(
         "auto",
         criterion=options.criterion,
         max_parents=options.most_parents,
-        counts=options.counts if isinstance(options, Solve) else "expected",
+        counts=getattr(options, "counts", "expected"),
         seed=options.seed,
         time_limit=options.time_limit,
     )
@@ -143,21 +107,6 @@ def constraints(search: Selection, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def arc_constraints(search: Selection, names: Sequence[str]) -> dict[str, frozenset[Arc]]:
-    """Return the declared constraints, which must be on single arcs, as arcs.
-
-    Raises
-    ------
-    OptionError
-        As :func:`constraints`, and when one is not on single arcs: networks are not completed
-        under those.
-    InfeasibleError
-        As :func:`constraints`.
-    """
-    required, forbidden = single_arcs(names, **constraints(search, names))
-    return {"required": required, "forbidden": forbidden}
-
-
 def directions(search: Selection, names: Sequence[str]) -> frozenset[Arc]:
     """Return the directions that the declared constraints on single arcs leave to adjacencies."""
     found = constraints(search, names)
@@ -174,15 +123,18 @@ def scoring(dataset: Dataset, options: CompleteLearning, **more: Any) -> Scoring
         When one variable is allowed more parents than all are.
     """
     _require_parent_sets(options)
-    return Scoring(
-        dataset=dataset,
-        score=score_of(options),
-        max_parents=options.most_parents,
-        scoring_time=options.scoring_time,
-        seed=options.seed,
+    return Scoring(dataset=dataset, **learning_options(dataset, options), **more)
+
+
+def learning_options(dataset: Dataset, options: CompleteLearning) -> dict[str, Any]:
+    """Return the declared options as keywords of both `learn` and `Scoring`."""
+    return {
+        "score": score_of(options),
+        "max_parents": options.most_parents,
+        "scoring_time": options.scoring_time,
+        "seed": options.seed,
         **constraints(options, dataset.names),
-        **more,
-    )
+    }
 
 
 def _require_parent_sets(search: Selection) -> None:
@@ -200,10 +152,10 @@ def incomplete_options(dataset: Dataset, options: IncompleteLearning) -> dict[st
     Raises
     ------
     OptionError
-        When a scoring time is given: only complete data are searched best first; and as
-        :func:`arc_constraints`.
+        When a scoring time is given, since only complete data are searched best first; when a
+        constraint is not on single arcs; as :func:`constraints`.
     InfeasibleError
-        As :func:`arc_constraints`.
+        As :func:`constraints`.
     """
     _require_parent_sets(options)
     if options.scoring_time is not None:
@@ -211,12 +163,14 @@ def incomplete_options(dataset: Dataset, options: IncompleteLearning) -> dict[st
             "scoring_time is for complete data, but cells are missing; leave it out, and lower "
             "max_parents if there are too many families"
         )
+    required, forbidden = single_arcs(dataset.names, **constraints(options, dataset.names))
     alike = ("t", "starts", "solver", "time_limit", "seed")
     return {
         "score": score_of(options),
         "max_parents": options.most_parents_among(dataset.n_variables),
         **{name: getattr(options, name) for name in alike},
-        **arc_constraints(options, dataset.names),
+        "required": required,
+        "forbidden": forbidden,
     }
 
 

@@ -14,7 +14,7 @@ from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands.declarations import Graph, Query
 from exactlearn.commands.declared_constraints import independence
 from exactlearn.commands.output import Answer, Output, require_suffix
-from exactlearn.commands.pipeline import load
+from exactlearn.commands.tables import load
 from exactlearn.data.dataset import unknown_columns
 from exactlearn.errors import OptionError
 from exactlearn.formats.graph_file import graph_record

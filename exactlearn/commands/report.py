@@ -12,11 +12,11 @@ from exactlearn._runtime.files import atomic_write, read_json, suffix_of
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Report
 from exactlearn.commands.output import Answer, Output, require_suffix
-from exactlearn.commands.pipeline import load
 from exactlearn.commands.provenance import files_read, record_in, sha256
 from exactlearn.commands.repeat import made_with
 from exactlearn.commands.sections import Reading
 from exactlearn.commands.steps import declared, read_runs
+from exactlearn.commands.tables import load
 from exactlearn.errors import ExactlearnError, FormatError, OptionError
 from exactlearn.formats.models import FORMATS, NETWORKS, read_model
 from exactlearn.pdg.model.decision_graph import DecisionGraph

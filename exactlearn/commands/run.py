@@ -22,7 +22,6 @@ from exactlearn.commands import body_of, declarations, options_of, provenance, r
 from exactlearn.commands.declare import About
 from exactlearn.commands.learned import write_drawing
 from exactlearn.commands.output import Answer, Output, write_json
-from exactlearn.commands.pipeline import load
 from exactlearn.commands.report import write_page
 from exactlearn.commands.steps import (
     PLACES,
@@ -39,6 +38,7 @@ from exactlearn.commands.steps import (
     steps,
     with_files,
 )
+from exactlearn.commands.tables import load
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import state_index, variable_index
 from exactlearn.errors import ExitStatus, OptionError

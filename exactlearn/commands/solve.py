@@ -1,94 +1,58 @@
 """``exactlearn solve``: the optimal network of a table, or of given local scores."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from exactlearn._runtime import cluster as clusters
-from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import read_text
 from exactlearn.commands.declarations import Solve
-from exactlearn.commands.large_tables import load_merged, place
-from exactlearn.commands.learned import Artifacts, Learned, concluded, run_search, writable
+from exactlearn.commands.learned import Artifacts, Learned, concluded, keeping, writable
 from exactlearn.commands.output import Answer, Output, require_parent, worst
 from exactlearn.commands.pipeline import (
     constraints,
     directions,
+    learning_options,
     score_of,
     scoring,
     with_chosen_ess,
 )
 from exactlearn.commands.sections import CLASS_SEARCHES
-from exactlearn.commands.several import bootstrap_record, classes_record, networks_record
+from exactlearn.commands.tables import load_merged, place
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
+from exactlearn.evaluation.bootstrap import bootstrap
 from exactlearn.formats.graph_file import read_graph
 from exactlearn.formats.scores import is_score_file, read_scores
-from exactlearn.graphs.equivalence import PartiallyDirectedGraph
-from exactlearn.graphs.orientation import oriented_class
-from exactlearn.reporting.records import learning_record
+from exactlearn.graphs.dag import named_parents
+from exactlearn.graphs.equivalence import cpdag
+from exactlearn.reporting.records import cpdag_record, learning_record, support_records
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration.networks import Enumeration
 from exactlearn.structure.equivalence_search import EquivalenceSearch, equivalence_search
 from exactlearn.structure.selection import Scored, select
 
+Search = Callable[..., tuple[Learned, Enumeration | None]]
+"""Searches, given ``on_event``; returns the list of networks, too, where one is wanted."""
+
 GOES_ON = ("optimal", "feasible", "heuristic")
 """How a search ends after which a bootstrap may begin."""
 
+_OF_TABLES = ("criterion", "ess", "max_parents", "scoring_time", "counts", "bootstrap")
+"""Options for which the rows of a table are needed."""
 
-def run(options: Solve, output: Output) -> Answer:
-    """Run the command."""
-    path = place(options.source)
-    has_scores = is_score_file(path)
-    writable(output, with_data=not has_scores, completes=False)
-    _check(options, output, has_scores=has_scores)
-    found: list[Enumeration] = []
-    sampled: dict[str, Any] = {}
-    with output.progress_display(f"reading {path.name}") as display:
-        task = (_of_scores if has_scores else _of_table)(path, options, output, display.stage)
+_CANDIDATES = {
+    True: "all parent sets of the allowed sizes",
+    False: "the candidates of the file: if it leaves out dominated ones, so does the list",
+}
 
-        def artifacts(learned: Learned) -> Artifacts:
-            assert learned.parents is not None
-            record = learning_record(task.names, learned, directions(options, task.names))
-            record |= task.record
-            if options.certificate is not None and isinstance(learned, Result):
-                record["certificate"] = learned.certificate and str(options.certificate)
-                record["certificate_unfinished"] = not learned.is_certified
-            if isinstance(learned, EquivalenceSearch):
-                record |= classes_record(task.names, learned)
-            for listed in found:
-                record |= networks_record(options, task.names, listed, from_data=not has_scores)
-            record |= {"bootstrap": sampled} if sampled else {}
-            return replace(task.artifacts, parents=learned.parents, record=record)
-
-        display.stage("solving")
-
-        def learn(on_event: OnEvent) -> Learned:
-            result, listed = task.learn(on_event)
-            found.extend([listed] if listed else [])
-            return result
-
-        result: Learned = run_search(output, display, learn, artifacts)
-    also: list[Callable[[], None]] = []
-    if isinstance(result, Result) and options.certificate is not None:
-        also.append(partial(_write_certificate, result, options.certificate, output))
-    is_cut_short = options.certificate is not None and not getattr(result, "is_certified", True)
-    if options.bootstrap is not None and is_cut_short:
-        output.note("The certificate is unfinished: the bootstrap is left out")
-    elif options.bootstrap is not None and result.status in GOES_ON:
-        assert task.artifacts.data is not None
-        sampled |= bootstrap_record(options, task.artifacts.data, _learned_class, output)
-    ends = [listed.status for listed in found] + [str(sampled.get("status", "done"))]
-    return concluded(
-        output,
-        task.names,
-        result,
-        artifacts,
-        also=also,
-        ended=worst(result.status, *ends),
-    )
+_BAYES_FACTOR = {
+    "bdeu": "log Bayes factor: difference of the log marginal likelihoods under BDeu",
+    "bic": "difference of BIC, which approximates the log Bayes factor for many rows",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,63 +61,91 @@ class _Task:
 
     Parameters
     ----------
-    learn
+    options
+        Those of the command, with the equivalent sample size that was chosen.
+    names
+        Names of the variables.
+    search
         Searches, and reports events; returns the list of networks, too, where one is wanted.
-    artifacts
-        What is written of an answer, but for the answer.
+    data
+        The table, unless scores were given.
     record
         What the record says besides the answer.
     """
 
-    learn: Callable[[OnEvent], tuple[Learned, Enumeration | None]]
-    artifacts: Artifacts
-    record: dict[str, Any]
+    options: Solve
+    names: tuple[str, ...]
+    search: Search
+    data: Dataset | None = None
+    record: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the variables."""
-        return self.artifacts.names
+    def artifacts(self, learned: Learned, **more: Any) -> Artifacts:
+        """Return what is written of an answer, with more keys of the record."""
+        assert learned.parents is not None
+        known = directions(self.options, self.names)
+        record = {**learning_record(self.names, learned, known), **self.record, **more}
+        smoothing, counts = self.options.smoothing, self.record.get("counts")
+        return Artifacts(self.names, learned.parents, record, self.data, smoothing, counts)
+
+
+def run(options: Solve, output: Output) -> Answer:
+    """Run the command."""
+    path = place(options.source)
+    has_scores = is_score_file(path)
+    writable(output, with_data=not has_scores, completes=False)
+    _check(options, has_scores=has_scores)
+    with output.progress_display(f"reading {path.name}") as display:
+        task = (_of_scores if has_scores else _of_table)(path, options, output, display.stage)
+        display.stage("solving")
+        learned, listed = task.search(on_event=keeping(output, display, task.artifacts))
+    more, also, ends = dict[str, Any](), list[Callable[[], None]](), [learned.status]
+    if isinstance(learned, EquivalenceSearch):
+        more |= _classes_record(task.names, learned)
+    elif isinstance(learned, Result) and options.certificate is not None:
+        more["certificate"] = learned.certificate and str(options.certificate)
+        more["certificate_unfinished"] = not learned.is_certified
+        also.append(partial(_write_certificate, learned, options.certificate, output))
+    if listed is not None and listed.networks:
+        more |= _networks_record(task, listed)
+        ends.append(listed.status)
+    if options.bootstrap is not None and more.get("certificate_unfinished"):
+        output.note("The certificate is unfinished: the bootstrap is left out")
+    elif options.bootstrap is not None and learned.status in GOES_ON:
+        more["bootstrap"] = _bootstrap_record(task, options.bootstrap, output)
+        ends.append(more["bootstrap"]["status"])
+    artifacts = partial(task.artifacts, **more)
+    return concluded(output, task.names, learned, artifacts, also=also, ended=worst(*ends))
 
 
 def _of_scores(path: Path, options: Solve, output: Output, stage: Callable[[str], None]) -> _Task:
     problem = read_scores(path)
     problem = replace(problem, **constraints(options, problem.names))
+    scored = Scored(problem=problem, time_left=options.time_limit)
     text = read_text(path) if options.certificate is not None else None
-    return _selection(Scored(problem=problem), options, output, options.time_limit, scores=text)
+    return _Task(
+        options=options,
+        names=problem.names,
+        search=_selection(scored, options, output, scores=text),
+    )
 
 
 def _of_table(path: Path, options: Solve, output: Output, stage: Callable[[str], None]) -> _Task:
     with clusters.running(options.cluster) as client:
         data = load_merged(options.source, options, client)
         with SearchControl().running():  # Ctrl-C ends both, and leaves a network
-            options, choice = with_chosen_ess(data, options, output.note)
+            options, record = with_chosen_ess(data, options, output.note)
             if options.solver in CLASS_SEARCHES:
-                return _class_search(data, options, choice)
-            stage(f"scoring {data.n_variables} variables")
-            scored = scoring(
-                data,
-                options,
-                every=options.best is not None,
-                counts=options.counts,
-                cluster=client,
-            ).within(options.time_limit)
-    counts = None if data.is_complete else options.counts
-    record = choice if counts is None else choice | {"counts": counts}
-    limit = scored.time_left
-    return _selection(scored, options, output, limit, data=data, counts=counts, record=record)
+                search = _class_search(data, options)
+            else:
+                stage(f"scoring {data.n_variables} variables")
+                every, counts = options.best is not None, options.counts
+                how = scoring(data, options, every=every, counts=counts, cluster=client)
+                search = _selection(how.within(options.time_limit), options, output)
+    record |= {} if data.is_complete else {"counts": options.counts}
+    return _Task(options=options, names=data.names, search=search, data=data, record=record)
 
 
-def _selection(
-    scored: Scored,
-    options: Solve,
-    output: Output,
-    time_limit: float | None,
-    *,
-    data: Dataset | None = None,
-    counts: Any = None,
-    record: dict[str, Any] | None = None,
-    scores: str | None = None,
-) -> _Task:
+def _selection(scored: Scored, options: Solve, output: Output, **keywords: Any) -> Search:
     """Return the selection of parent sets that were scored."""
     problem = scored.problem
     for remark in scored.remarks:
@@ -161,30 +153,21 @@ def _selection(
     output.detail(
         f"{problem.n_candidates} candidate parent sets of {problem.n_variables} variables"
     )
-    keywords: dict[str, Any] = {
-        "best": options.best,
-        "classes": options.classes,
-        "solver": options.solver,
-        "time_limit": time_limit,
-        "seed": options.seed,
-        "threads": options.threads,
-        "gap": options.gap,
-        "checkpoint": options.checkpoint,
-        # Of a table whose scoring was stopped, a proof would be about the sets that were scored.
-        "certify": options.certificate is not None and not problem.stopped,
-        "scores": scores,
-    }
     if options.start is not None:
         keywords["start"] = read_graph(options.start, problem.names).parents
-    artifacts = Artifacts(problem.names, (), {}, data, options.smoothing, counts)
+    alike = ("best", "classes", "solver", "seed", "threads", "gap", "checkpoint")
+    return partial(
+        select,
+        scored,
+        time_limit=scored.time_left,
+        # Of a table whose scoring was stopped, a proof would be about the sets that were scored.
+        certify=options.certificate is not None and not problem.stopped,
+        **{name: getattr(options, name) for name in alike},
+        **keywords,
+    )
 
-    def learn(on_event: OnEvent) -> tuple[Learned, Enumeration | None]:
-        return select(scored, on_event=on_event, **keywords)
 
-    return _Task(learn=learn, artifacts=artifacts, record=record or {})
-
-
-def _class_search(data: Dataset, options: Solve, choice: dict[str, Any]) -> _Task:
+def _class_search(data: Dataset, options: Solve) -> Search:
     """Return a search over equivalence classes of a complete table."""
     if not data.is_complete:
         raise DataError(
@@ -192,37 +175,84 @@ def _class_search(data: Dataset, options: Solve, choice: dict[str, Any]) -> _Tas
             f"{options.solver} needs complete data; 'exactlearn solve' without it, 'augment' and "
             "'impute' learn from missing cells"
         )
-
-    def learn(on_event: OnEvent) -> tuple[Learned, None]:
-        more: dict[str, Any] = {"threads": options.threads, "cluster": options.cluster}
-        return _search_classes(data, options, on_event=on_event, **more), None
-
-    artifacts = Artifacts(data.names, (), {}, data, options.smoothing)
-    return _Task(learn=learn, artifacts=artifacts, record=choice)
-
-
-def _search_classes(data: Dataset, options: Solve, **more: Any) -> EquivalenceSearch:
-    return equivalence_search(
+    alike = ("time_limit", "seed", "threads", "cluster")
+    search = partial(
+        equivalence_search,
         data,
         score_of(options),
         method="ges" if options.solver == "ges" else "kes",
         max_parents=options.most_parents,
-        time_limit=options.time_limit,
-        seed=options.seed,
-        **more,
+        **{name: getattr(options, name) for name in alike},
     )
+    return lambda on_event: (search(on_event=on_event), None)
 
 
-def _learned_class(options: Solve, data: Dataset) -> PartiallyDirectedGraph:
-    """Return the class of what the command learns, with the arcs that constraints direct."""
-    options = replace(options, time_limit=SearchControl.within().remaining)
-    if options.solver in CLASS_SEARCHES:
-        parents = _search_classes(data, options).parents
-    else:
-        scored = scoring(data, options, counts=options.counts).within(options.time_limit)
-        how: dict[str, Any] = {"solver": options.solver, "seed": options.seed}
-        parents = select(scored, time_limit=scored.time_left, **how)[0].parents
-    return oriented_class(parents or (), directions(options, data.names))
+def _networks_record(task: _Task, listed: Enumeration) -> dict[str, Any]:
+    """Return the keys that a list of networks or classes adds to the record of the best one."""
+    networks = [
+        {
+            "score": network.score,
+            "log_bayes_factor": network.score - listed.networks[0].score,
+            "parents": named_parents(task.names, network.parents),
+            **(_class_record(task.names, network.parents) if task.options.classes else {}),
+        }
+        for network in listed.networks
+    ]
+    meaning = "difference of the given scores; a log Bayes factor where these are BDeu scores"
+    if task.data is not None:
+        others = "difference of scores that are no marginal likelihoods"
+        meaning = _BAYES_FACTOR.get(task.options.criterion, others)
+    return {
+        "networks": networks,
+        "bayes_factor": meaning,
+        "complete": listed.complete,
+        "next_bound": listed.bound,
+        "ties": listed.ties,
+        "candidates": _CANDIDATES[task.data is not None],
+        "support": support_records(task.names, listed.networks),
+    }
+
+
+def _classes_record(names: Sequence[str], found: EquivalenceSearch) -> dict[str, Any]:
+    """Return the keys that a search over equivalence classes adds to that of the best network."""
+    classes = [
+        {"score": optimum.score, "starts": optimum.starts, **_class_record(names, optimum.parents)}
+        for optimum in found.optima
+    ]
+    known = {key: getattr(found, key) for key in ("method", "scores", "steps", "sets")}
+    return {**known, "classes": classes}
+
+
+def _class_record(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Return the CPDAG of a network's class, and how many networks are in it."""
+    graph = cpdag(parents)
+    return {**cpdag_record(names, graph), "size": graph.size}
+
+
+def _bootstrap_record(task: _Task, replicates: int, output: Output) -> dict[str, Any]:
+    """Learn from bootstrap samples as from the table; return the record."""
+    options, data = task.options, task.data
+    assert data is not None
+    if not data.is_complete and options.criterion == "bdeu" and options.ess != 1:
+        output.note(
+            f"Cells are missing: strengths of networks with ess {options.ess:g} are too high, as "
+            "these have more arcs than the rows support; --ess 1 gives cautious ones"
+        )
+    with output.progress_display("bootstrap") as display, SearchControl().running() as control:
+        found = bootstrap(
+            data,
+            replicates,
+            cluster=options.cluster,
+            folder=output.folder,
+            time_limit=options.time_limit,
+            on_begin=display.stage,
+            solver=options.solver,
+            missing=options.counts,
+            **learning_options(data, options),
+        )
+    is_short = found.replicates + len(found.failures) < found.wanted or found.unfinished > 0
+    status = "interrupted" if control.is_stopped else "feasible" if is_short else "done"
+    return {"status": status, **found.to_dict(), "arcs": found.to_records()}
 
 
 def _write_certificate(result: Result, path: Path, output: Output) -> None:
@@ -235,11 +265,7 @@ def _write_certificate(result: Result, path: Path, output: Output) -> None:
         output.note(f"Certificate unfinished: it proves the bound {result.certificate.bound}")
 
 
-_OF_TABLES = ("criterion", "ess", "max_parents", "scoring_time", "counts", "bootstrap")
-"""Options for which the rows of a table are needed."""
-
-
-def _check(options: Solve, output: Output, *, has_scores: bool) -> None:
+def _check(options: Solve, *, has_scores: bool) -> None:
     """Refuse, before any work is done, options that do not go with the input or the output."""
     for name in _OF_TABLES if has_scores else ():
         if options.is_given(name):

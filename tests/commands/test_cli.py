@@ -17,8 +17,8 @@ from exactlearn.__main__ import COMMANDS, main
 from exactlearn.augmentation.incumbent import Incumbent
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
 from exactlearn.bayesnet.em import fit_em
-from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.sections import Reading
+from exactlearn.commands.tables import load
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.pdg_json import read_pdg
@@ -354,14 +354,12 @@ class TestRun:
         network, graph = record["held_out"]["network"], record["held_out"]["decision_graph"]
         assert network["rows"] == graph["rows"] == 2000
         assert network["impossible_rows"] == graph["impossible_rows"] == []
-        fresh = load_for(
-            tmp_path / "fresh.csv", Reading(), read_pdg(tmp_path / "out/model.pdg.json")
-        )
+        fresh = load(tmp_path / "fresh.csv", Reading(), read_pdg(tmp_path / "out/model.pdg.json"))
         expected = log_likelihood(read_pdg(tmp_path / "out/model.pdg.json"), fresh) / 2000
         assert graph["log_likelihood_per_row"] == pytest.approx(expected)
         assert expected > network["log_likelihood_per_row"] - 0.02
         parents = [record["parents"][name] for name in fresh.names]
-        data = load_for(tables / "holes.csv", Reading(), fresh)
+        data = load(tables / "holes.csv", Reading(), fresh)
         by_em = fit_em(data, [[fresh.names.index(p) for p in ps] for ps in parents]).model
         written = read_bif(tmp_path / "out/network.bif").tables
         for table, other in zip(by_em.tables, written, strict=True):

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 import exactlearn as el
 from exactlearn.__main__ import main
 from exactlearn.bayesnet.em import NetworkEM
-from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.sections import Reading
+from exactlearn.commands.tables import load
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.learn.refine import ParameterEM
 from tests.command_line import fails, run, run_json
@@ -39,7 +39,7 @@ def tables(tmp_path_factory):
 def test_a_network_by_em_or_from_a_complete_table(tables, tmp_path):
     written = tmp_path / "net.bif"
     found = run_json("fit", "cancer", tables / "holes.csv", "-o", written)
-    data = load_for(tables / "holes.csv", Reading(), el.read_network(written))
+    data = load(tables / "holes.csv", Reading(), el.read_network(written))
     expected = el.fit_em(data, el.read_network(written).parents)
     assert found["log_likelihood"] == expected.log_likelihood
     assert found["iterations"] > 1

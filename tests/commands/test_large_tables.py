@@ -6,7 +6,8 @@ from click.testing import CliRunner
 
 from exactlearn.__main__ import main
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.commands import large_tables
+from exactlearn.commands import tables
+from exactlearn.commands.progress import ProgressDisplay
 from exactlearn.data.dataset import Dataset
 from exactlearn.formats.models import read_model, write_model
 from exactlearn.formats.table import write_dataset
@@ -47,7 +48,7 @@ def folder(tmp_path_factory):
 def source(request, folder, monkeypatch):
     """Return the table as `fit` and `evaluate` read it in blocks."""
     if request.param == "large":
-        monkeypatch.setattr(large_tables, "LARGE", 1)
+        monkeypatch.setattr(tables, "LARGE", 1)
         return folder / "rows.csv"
     return folder / ("parts" if request.param == "folder" else "part?.csv")
 
@@ -60,7 +61,7 @@ def test_fit_in_blocks_gives_the_same_model(folder, tmp_path, monkeypatch, sourc
     words = ("--method", method, "--weights", "weight")
     blocks = run_json("fit", folder / "net.bif", source, *words, "-o", tmp_path / "blocks.bif")
     assert (blocks["rows"], blocks["distinct_rows"] < 100) == (400, True)
-    monkeypatch.setattr(large_tables, "LARGE", 2**26)
+    monkeypatch.setattr(tables, "LARGE", 2**26)
     whole = run_json(
         "fit", folder / "net.bif", folder / "rows.csv", *words, "-o", tmp_path / "w.bif"
     )
@@ -75,7 +76,7 @@ def test_fit_in_blocks_gives_the_same_model(folder, tmp_path, monkeypatch, sourc
 def test_evaluate_in_blocks_gives_the_same_numbers(folder, monkeypatch, source, model):
     words = ("--weights", "weight", "--class", "b")
     blocks = run_json("evaluate", folder / model, source, *words)
-    monkeypatch.setattr(large_tables, "LARGE", 2**26)
+    monkeypatch.setattr(tables, "LARGE", 2**26)
     whole = run_json("evaluate", folder / model, folder / "rows.csv", *words)
     assert (blocks["impossible"], whole["impossible_rows"]) == (0, [])
     for key in ("rows", "class"):
@@ -94,16 +95,11 @@ def test_impossible_rows_of_a_table_in_blocks_are_counted(tmp_path):
 
 
 def test_ctrl_c_leaves_the_parameters_of_the_rows_read(folder, monkeypatch):
-    monkeypatch.setattr(large_tables._Counted, "__call__", _pressing)
+    monkeypatch.setattr(ProgressDisplay, "show", lambda display, text: press_ctrl_c())
     words = ["fit", folder / "net.bif", folder / "part?.csv", "--method", "d-mcar"]
     done = CliRunner().invoke(main, [*map(str, words)])
     assert done.exit_code == 130
     assert "Interrupted: what follows is of the first 100 rows" in done.stderr
-
-
-def _pressing(counted, rows):
-    counted.rows += rows
-    press_ctrl_c()
 
 
 def test_a_time_limit_without_any_row_is_refused(folder):

@@ -275,19 +275,19 @@ def test_a_bootstrap_with_missing_cells_and_without_time():
 
 
 def test_searches_over_classes_are_those_of_the_library(tmp_path):
-    words = ("--solver", "ges", "--criterion", "bic", "--bootstrap", 3)
+    words = ("--solver", "ges", "--criterion", "bic")
     record = run_json("solve", TABLE, *words, "-o", tmp_path / "x")
     data = read_dataset(locate(TABLE, ".csv"))
     ours = el.equivalence_search(data, el.BIC())
     assert (record["status"], record["score"], record["gap"]) == ("heuristic", ours.score, None)
     assert len(record["classes"]) == 1
-    assert record["bootstrap"]["replicates"] == 3
     assert el.read_network(tmp_path / "x" / "network.bif").n_variables == data.n_variables
     record = run_json("solve", TABLE, "--solver", "kes", "--seed", 3)
     assert sum(each["starts"] for each in record["classes"]) == len(record["scores"])
     assert record["score"] == max(record["scores"]) == record["classes"][0]["score"]
     assert "'exactlearn solve' without it" in fails("solve", "cancer-mcar", "--solver", "ges")
     assert "exactlearn solve" in fails("augment", "cancer-mcar", "--solver", "kes")
+    assert "leave it out" in fails("solve", TABLE, "--solver", "ges", "--bootstrap", 3)
 
 
 def test_the_best_solutions_begin_with_the_answer(tables, tmp_path):

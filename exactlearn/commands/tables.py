@@ -1,0 +1,174 @@
+"""Tables of the command line: read at once, or in blocks where they are large or several files."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from exactlearn._runtime.control import SearchControl
+from exactlearn.commands.output import Output
+from exactlearn.commands.provenance import note_table
+from exactlearn.commands.sections import Clustered, Reading
+from exactlearn.data.blocks import Blocks, merge_rows
+from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.errors import OptionError
+from exactlearn.formats.table import read_dataset
+from exactlearn.formats.table_blocks import read_blocks, table_files
+from exactlearn.instances import locate
+from exactlearn.queries.evidence import Model
+
+LARGE = 2**26
+"""Bytes of a text from which on it is read in blocks."""
+
+LARGE_PACKED = 2**22
+"""The same for a compressed file."""
+
+
+def is_large(source: str) -> bool:
+    """Return whether a table is a large file, or several files."""
+    path = Path(source)
+    if not path.is_file():  # a bundled table, a pattern or a folder
+        return path.is_dir() or any(c in source for c in "*?[")
+    is_packed = path.suffix.lower() in (".gz", ".parquet")
+    return path.stat().st_size >= (LARGE_PACKED if is_packed else LARGE)
+
+
+def place(source: str) -> Path:
+    """Return the file of a table or of scores, or the folder or pattern of several files.
+
+    Raises
+    ------
+    OptionError
+        When there is no such file.
+    """
+    return Path(source) if is_large(source) else locate(source, ".csv")
+
+
+def load(source: str | Path, reading: Reading, model: Model | Dataset | None = None) -> Dataset:
+    """Read a table as declared: a file, or a bundled one by its name.
+
+    With a model, or the table that one is learnt from, its variables are in the model's order, with
+    the model's states.
+
+    Raises
+    ------
+    DataError
+        When a variable of the model is absent, or a row has a state that the model does not know.
+    """
+    path = locate(source, ".csv")
+    data = read_dataset(path, **{**reading.keywords, "states": _states(reading, model)})
+    note_table(path, data.n_rows, data.n_variables)
+    if model is None:
+        return data
+    codes = aligned_codes(data, model.names, model.states)
+    return Dataset(codes, model.names, model.states, data.weights, lines=data.lines)
+
+
+def load_merged(source: str, options: Clustered, cluster: Any = None) -> Dataset:
+    """Read a table; of a large one, or several files, the distinct rows with their weights.
+
+    A cluster alone changes nothing: how rows are divided into folds depends on which there are.
+
+    Raises
+    ------
+    OptionError
+        When numbers of several files are to be cut into bins.
+    """
+    if not is_large(source) or ((options.discretise or options.tidy) and Path(source).is_file()):
+        return load(source, options)
+    return _merged(source, options, None, cluster)[0]
+
+
+def blocks(source: str, options: Clustered, model: Model | None = None) -> Blocks:
+    """Return the blocks of a table, read as declared, or with variables and states of a model.
+
+    Raises
+    ------
+    OptionError
+        When there is no such table, or numbers are to be cut into bins.
+    """
+    how = {**options.keywords, "states": _states(options, model)}
+    if how.pop("discretise"):
+        raise OptionError(
+            f"{source}: a table that is read in blocks is read without --discretise; declare the "
+            "bins with --states, as in --states 'age=<=30,>30'"
+        )
+    return read_blocks(place(source), **how, variables=None if model is None else model.names)
+
+
+class Rows(NamedTuple):
+    """A table to fit a model to.
+
+    Parameters
+    ----------
+    table
+        Its distinct rows where it was read in blocks.
+    ended
+        ``interrupted`` or ``feasible`` where the reading was ended, by the time limit in the latter
+        case: the table is then that of the first rows.
+    time_left
+        Seconds left of the time limit, if there is one.
+    record
+        The numbers of rows and of distinct rows of a table in blocks.
+    """
+
+    table: Dataset
+    ended: str
+    time_left: float | None
+    record: Mapping[str, int]
+
+
+def rows_for(
+    source: str, options: Clustered, model: Model, output: Output, time_limit: float | None
+) -> Rows:
+    """Read a table for a model; the time limit and Ctrl-C end the reading of blocks.
+
+    Raises
+    ------
+    OptionError
+        When the time limit left no time to read any row.
+    """
+    if options.cluster is None and not is_large(source):
+        return Rows(load(source, options, model), "finished", time_limit, {})
+    with (
+        SearchControl(time_limit).running() as control,
+        output.progress_display("Reading") as display,
+    ):
+        table, rows = _merged(source, options, model, options.cluster, display.show)
+    record = {"rows": rows, "distinct_rows": table.n_rows}
+    if not control.is_over:
+        return Rows(table, "finished", control.remaining, record)
+    if not rows and control.is_stopped:
+        raise KeyboardInterrupt
+    if not rows:
+        raise OptionError(f"--time-limit {time_limit:g}: no row was read; give it more time")
+    cause = "Interrupted" if control.is_stopped else "Time limit reached"
+    output.note(f"{cause}: what follows is of the first {rows} rows")
+    return Rows(table, control.status, 0.0, record)
+
+
+def _merged(
+    source: str,
+    options: Clustered,
+    model: Model | None,
+    cluster: Any,
+    show: Callable[[str], object] = lambda text: None,
+) -> tuple[Dataset, int]:
+    """Return the distinct rows of a table in blocks with their weights, and how many were read."""
+    rows = 0
+
+    def count(more: int) -> None:
+        nonlocal rows
+        rows += more
+        show(f"{rows} rows")
+
+    table = merge_rows(replace(blocks(source, options, model), on_rows=count), cluster=cluster)
+    path, files = place(source), table_files(place(source))
+    note_table(files[0] if len(files) == 1 else path, rows, table.n_variables, files)
+    return table, rows
+
+
+def _states(reading: Reading, model: Model | Dataset | None) -> Mapping[str, tuple[str, ...]]:
+    """Return the states of the columns, those of a model before the declared ones."""
+    known = {} if model is None else dict(zip(model.names, model.states, strict=True))
+    return {**reading.states, **known}
