@@ -25,8 +25,6 @@ class Compilations:
         Called whenever a compilation begins or ends; without one, :meth:`announce` is.
     """
 
-    TEXT: ClassVar = "compiling kernels (first use on this machine)"
-
     NOTE: ClassVar = (
         "Compiling the numerical kernels that this needs, once per environment: up to a minute"
     )
@@ -38,9 +36,9 @@ class Compilations:
     _seconds: float = 0.0
 
     @property
-    def text(self) -> str:
-        """What is going on; nothing when no kernel is being compiled."""
-        return f"{self.TEXT}: {self.started}" if self._running else ""
+    def is_compiling(self) -> bool:
+        """Whether a kernel is being compiled."""
+        return self._running > 0
 
     @property
     def is_first(self) -> bool:

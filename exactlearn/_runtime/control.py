@@ -324,7 +324,7 @@ class SearchControl:
         if self.is_stopped:
             raise KeyboardInterrupt
         self.stop()
-        if COMPILATIONS.text and not self.outermost._has_incumbent:
+        if COMPILATIONS.is_compiling and not self.outermost._has_incumbent:
             _defer(number, frame)  # nothing is lost, and the rest of the kernels may take a minute
 
 

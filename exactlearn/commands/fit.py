@@ -18,7 +18,6 @@ from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicato
 from exactlearn.bayesnet.row_completion import log_likelihood_cells
 from exactlearn.commands.declarations import Fit
 from exactlearn.commands.output import Answer, Output, require_suffix
-from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.tables import load_merged, rows_for
 from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.errors import DataError, OptionError, TooLargeError
@@ -156,7 +155,6 @@ def _shown(
     best: EMState | None = None
     begun, path = 0, output.path
     with output.progress_display("EM") as display:
-        checkpoint = Checkpoint(display.warn)
 
         def report(state: EMState) -> None:
             nonlocal begun, best
@@ -165,7 +163,7 @@ def _shown(
                 best = state
             parameters = best.parameters
             if path is not None:
-                checkpoint.keep(state.objective, lambda: write_model(model_of(parameters), path))
+                display.keep(state.objective, lambda: write_model(model_of(parameters), path))
             text = f"iteration {state.iteration}  log-likelihood {number(state.log_likelihood)}"
             if begun > 1:
                 text = f"start {begun}  {text}  best {number(best.log_likelihood)}"

@@ -18,7 +18,6 @@ from exactlearn.bayesnet.component_growth import ComponentRow
 from exactlearn.commands.declarations import Compile, LearnNb, LearnPdg
 from exactlearn.commands.learned import write_learned
 from exactlearn.commands.output import Answer, Output, require_suffix
-from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.tables import load
 from exactlearn.errors import OptionError
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES
@@ -49,11 +48,10 @@ def run_compile(options: Compile, output: Output) -> Answer:
         ExitStack() as until_first,
     ):
         until_first.enter_context(ended_by_signal())
-        checkpoint = Checkpoint(display.warn)
 
         def keep(size: int, compiled: Callable[[], Compilation]) -> None:
             if path is not None:
-                checkpoint.keep(-size, lambda: _write(compiled(), path))
+                display.keep(-size, lambda: _write(compiled(), path))
 
         compiled = compile_and_check(
             network,
@@ -152,15 +150,14 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
         return models[best][1], {"method": options.method, **rows[best], **ended}
 
     def keep(score: float, size_weight: float, smoothed: Callable[[], el.DecisionGraph]) -> None:
-        if path is not None and checkpoint.is_due:
+        if path is not None and display.may_write:
             graph = smoothed()
             if test is not None and len(options.size_weights) > 1:
                 score = log_likelihood(graph, test)
-            checkpoint.keep(score, lambda: write_learned(*best_of((size_weight, graph)), path))
+            display.keep(score, lambda: write_learned(*best_of((size_weight, graph)), path))
 
     control = SearchControl(options.time_limit)
     with control.running(), output.progress_display(f"learning ({options.method})") as display:
-        checkpoint = Checkpoint(display.warn)
         if path is not None and options.method in ("direct", "hybrid"):
             keep_first(request, keep)
         found = learn_by(request, display.show, keep)
@@ -186,14 +183,13 @@ def run_learn_nb(options: LearnNb, output: Output) -> Answer:
         return {"status": status, **models[place], "bound": None, "gap": None, **ended}
 
     with control.running(), output.progress_display("learning (nb)") as display:
-        checkpoint = Checkpoint(display.warn)
 
         def on_model(model: el.NaiveBayes, row: ComponentRow, is_best: bool) -> None:
             models.append({k: v for k, v in asdict(row).items() if v is not None})
             display.show(f"{row.components} components  score {number(row.score)}")
             if path is not None and is_best:
                 so_far = record(-1, finished=False)
-                checkpoint.keep(len(models), lambda: write_learned(model, so_far, path))
+                display.keep(len(models), lambda: write_learned(model, so_far, path))
 
         found = el.learn_naive_bayes(
             data,

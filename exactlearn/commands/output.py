@@ -1,7 +1,6 @@
 """Where an answer goes: one JSON object or its description on standard output, notes beside it."""
 
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,16 +125,9 @@ class Output(Declared):
             click.echo(text, err=True)
 
     def show_compiling(self) -> None:
-        """Say why a command does not begin at once.
-
-        A line on the terminal counts the kernels, unless a progress display does.
-        """
-        text, on_terminal = COMPILATIONS.text, sys.stderr.isatty()
+        """Say why a command does not begin at once."""
         if COMPILATIONS.is_first:
             self.note(COMPILATIONS.NOTE)
-        if on_terminal and not self.quiet and sys.stderr is sys.__stderr__:
-            width = len(COMPILATIONS.TEXT) + 6
-            click.echo(f"\r{text:{width}}" + ("" if text else "\r"), nl=False, err=True)
 
     def detail(self, text: str) -> None:
         """Print a line on standard error when verbose."""

@@ -7,17 +7,8 @@ from time import monotonic
 from typing import Self
 
 from rich.console import Console
-from rich.progress import (
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.text import Text
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn._runtime.control import HEAD, Event
 from exactlearn.commands import LOG
 from exactlearn.errors import OptionError, TooLargeError
@@ -30,70 +21,11 @@ RETRY = 5.0
 """Seconds after which an incumbent that could not be written is tried again."""
 
 
-class Checkpoint:
-    """Write each better answer as soon as it is found, but not all the time.
-
-    A full disk or a folder that is gone does not end the search: it is reported once, and writing
-    is tried again later.
-
-    Parameters
-    ----------
-    warn
-        Called once, with the reason why an answer could not be written.
-    """
-
-    def __init__(self, warn: Callable[[str], None]) -> None:
-        self._warn, self._warned = warn, False
-        self._written = self._free_at = -inf
-
-    @property
-    def is_due(self) -> bool:
-        """Whether writing has its turn."""
-        return monotonic() >= self._free_at
-
-    def keep(self, score: float, write: Callable[[], object]) -> None:
-        """Write an answer if it is better than the one on disk and writing has its turn.
-
-        Parameters
-        ----------
-        score
-            How good it is.
-        write
-            Makes and writes it; must replace its files in one step each.
-        """
-        begun = monotonic()
-        if score <= self._written or not self.is_due:
-            return
-        try:
-            write()
-        except (OSError, OptionError, TooLargeError) as error:
-            self._free_at = begun + RETRY
-            if not self._warned:
-                self._warned = True
-                self._warn(f"The best so far is not saved: {_reason(error)}. The search goes on.")
-            return
-        self._written = score
-        ended = monotonic()
-        self._free_at = ended + (ended - begun) * (1 / WRITING_SHARE - 1)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError):
-        place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{error.strerror or error}"
-    return str(error)
-
-
-class _CompilationColumn(ProgressColumn):
-    """The number of kernels compiled so far, while there are any to compile."""
-
-    def render(self, task: Task) -> Text:
-        """Return the text to show now."""
-        return Text(COMPILATIONS.text)
-
-
 class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
-    """Show what goes on, on standard error: a live line on a terminal, else lines with ``-v``.
+    """Show what goes on, and write each better answer as soon as it is found.
+
+    It is shown on standard error: a live line on a terminal, else lines with ``-v``. A full disk or
+    a folder that is gone does not end a search: it is reported once, and writing is tried later.
 
     Parameters
     ----------
@@ -106,13 +38,13 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
     def __init__(self, task: str, *, quiet: bool = False, verbose: bool = False) -> None:
         self._task, self._state = task, ""
         self._quiet, self._verbose = quiet, verbose and not quiet
+        self._warned, self._written, self._free_at = False, -inf, -inf
         console = Console(stderr=True, highlight=False, markup=False)
         self._live = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             TextColumn("{task.fields[state]}", markup=False),
             TimeElapsedColumn(),
-            _CompilationColumn(),
             console=console,
             transient=True,
             disable=quiet or not console.is_terminal,
@@ -161,6 +93,35 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
         if state != self._state:
             self._say(row or f"{self._task}  {state}")
         self._state = state
+
+    @property
+    def may_write(self) -> bool:
+        """Whether writing has its turn: it takes a small share of the time."""
+        return monotonic() >= self._free_at
+
+    def keep(self, score: float, write: Callable[[], object]) -> None:
+        """Write an answer if it is better than the one on disk and writing has its turn.
+
+        Parameters
+        ----------
+        score
+            How good it is.
+        write
+            Makes and writes it; must replace its files in one step each.
+        """
+        begun = monotonic()
+        if score <= self._written or not self.may_write:
+            return
+        try:
+            write()
+        except (OSError, OptionError, TooLargeError) as error:
+            self._free_at = begun + RETRY
+            if not self._warned:
+                self.warn(f"The best so far is not saved: {error}. The search goes on.")
+            self._warned = True
+            return
+        self._written, ended = score, monotonic()
+        self._free_at = ended + (ended - begun) * (1 / WRITING_SHARE - 1)
 
     def warn(self, text: str) -> None:
         """Print a line of its own, above the live line."""
