@@ -574,12 +574,9 @@ class LearnPdg(Reading, Random):
     network
         Network whose graph the search starts from: direct beside its own starts, em and others
         in place of them.
-    size_weights
-        Weight of the size in (1-lambda) log-likelihood - lambda size; repeatable with
-        --validation.  [default: for direct and hybrid with a complete table and without
-        --smoothing by cross-validation, else that of BIC]
-    validation
-        Write the model under which this table is most probable.
+    size_weight
+        Weight of the size in (1-lambda) log-likelihood - lambda size.  [default: for direct and
+        hybrid with a complete table and without --smoothing by cross-validation, else that of BIC]
     smoothing
         Pseudo-count of every parameter.  [default: parameters are shrunk to those of a learnt
         network as far as cross-validation chooses; 1 with missing cells]
@@ -594,7 +591,7 @@ class LearnPdg(Reading, Random):
 
     written_in_run = "learnt.pdg.json"
     groups: ClassVar = {
-        "Score": "size_weights validation",
+        "Score": "size_weight",
         "Search": "time_limit",
         "Parameters": "smoothing",
     }
@@ -602,8 +599,7 @@ class LearnPdg(Reading, Random):
     source: str = argument("DATA.csv", reads=True, in_run="file")
     method: GraphMethod = option("hybrid")
     network: str | None = option(None, reads=True, metavar="NETWORK")
-    size_weights: tuple[float, ...] = option((), flags=("--size-weight",), least=0, most=1)
-    validation: str | None = option(None, reads=True, metavar="DATA.csv")
+    size_weight: float | None = option(None, least=0, most=1)
     smoothing: float | None = option(None, least=0, most=MOST_SMOOTHING)
     time_limit: float | None = option(None, least=0)
 
@@ -614,7 +610,7 @@ class LearnNb(Reading, Random):
 
     All variables are independent given the component, which is never observed. Their number grows
     by splits of components, each number is fitted by EM, and the model of the best score is taken,
-    (1-lambda) log-likelihood - lambda free parameters, or the best on the rows of --validation.
+    (1-lambda) log-likelihood - lambda free parameters.
 
     The table is a file or the name of a bundled one. -o writes the model (.nb.json) or the record
     (.json). Ctrl-C ends the search with the best model so far (exit status 130), and so does
@@ -626,8 +622,6 @@ class LearnNb(Reading, Random):
         Number of components.  [default: that of the best score]
     size_weight
         Weight of the size in (1-lambda) log-likelihood - lambda size.  [default: that of BIC]
-    validation
-        Write the model under which this table is most probable.
     smoothing
         Pseudo-count of every parameter. cv: the number of components found with 0.1, then the
         pseudo-count under which held-out rows are most probable, by cross-validation.
@@ -642,7 +636,7 @@ class LearnNb(Reading, Random):
 
     written_in_run = "learnt.nb.json"
     groups: ClassVar = {
-        "Score": "size_weight validation",
+        "Score": "size_weight",
         "Search": "time_limit",
         "Parameters": "smoothing",
     }
@@ -650,7 +644,6 @@ class LearnNb(Reading, Random):
     source: str = argument("DATA.csv", reads=True, in_run="file")
     components: int | None = option(None, least=1)
     size_weight: float | None = option(None, least=0, most=1)
-    validation: str | None = option(None, reads=True, metavar="DATA.csv")
     smoothing: float | Literal["cv"] = option(
         0.1, metavar="NUMBER|cv", least=0, most=MOST_SMOOTHING
     )

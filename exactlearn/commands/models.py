@@ -19,7 +19,6 @@ from exactlearn.commands.declarations import Compile, LearnNb, LearnPdg
 from exactlearn.commands.learned import write_learned
 from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.tables import load
-from exactlearn.errors import OptionError
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import Compilation, compile_and_check, fits, max_error
@@ -113,68 +112,53 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
     """Learn decision graphs, and choose one."""
     path, begun = output.path, monotonic()
     require_suffix(path, (*GRAPHS, ".json", *FIGURES))
-    if len(options.size_weights) > 1 and options.validation is None:
-        raise OptionError("several --size-weight need --validation, a table to choose the model by")
-    network = None if options.network is None else el.read_network(options.network)
-    data, test = load(options.source, options), None
-    if options.validation is not None:
-        test = load(options.validation, options, network or data)
+    data = load(options.source, options)
     request = Request(
         dataset=data,
         method=options.method,
-        network=network,
-        size_weights=options.size_weights or None,
+        network=None if options.network is None else el.read_network(options.network),
+        size_weights=None if options.size_weight is None else [options.size_weight],
         smoothing=options.smoothing,
         seed=options.seed,
     )
 
-    judged_by = "log_likelihood" if test is None else "validation_log_likelihood"
-
-    def row(size_weight: float, graph: el.DecisionGraph) -> dict[str, Any]:
+    def record(size_weight: float, graph: el.DecisionGraph, finished: bool) -> dict[str, Any]:
+        sizes = ("effective_size", "representational_size")
         return {
+            "method": options.method,
             "size_weight": size_weight,
-            "effective_size": graph.effective_size,
-            "representational_size": graph.representational_size,
+            **{name: getattr(graph, name) for name in sizes},
             "nodes": graph.n_nodes,
             "trees": int((graph.forest < 0).sum()),
             "log_likelihood": log_likelihood(graph, data),
-            **({} if test is None else {judged_by: log_likelihood(graph, test)}),
+            "seconds": monotonic() - begun,
+            "finished": finished,
         }
 
-    def best_of(
-        *models: tuple[float, el.DecisionGraph], finished: bool = False
-    ) -> tuple[el.DecisionGraph, dict[str, Any]]:
-        rows = [row(*model) for model in models]
-        best = max(range(len(rows)), key=lambda k: rows[k][judged_by])
-        ended = {"seconds": monotonic() - begun, "finished": finished, "models": rows}
-        return models[best][1], {"method": options.method, **rows[best], **ended}
-
     def keep(score: float, size_weight: float, smoothed: Callable[[], el.DecisionGraph]) -> None:
-        if path is not None and display.may_write:
+        def write(path: Path) -> None:
             graph = smoothed()
-            if test is not None and len(options.size_weights) > 1:
-                score = log_likelihood(graph, test)
-            display.keep(score, lambda: write_learned(*best_of((size_weight, graph)), path))
+            write_learned(graph, record(size_weight, graph, finished=False), path)
+
+        if path is not None:
+            display.keep(score, partial(write, path))
 
     control = SearchControl(options.time_limit)
     with control.running(), output.progress_display(f"learning ({options.method})") as display:
         if path is not None and options.method in ("direct", "hybrid"):
             keep_first(request, keep)
         found = learn_by(request, display.show, keep)
-    graph, record = best_of(*found.models, finished=found.finished)
-    output.save(record, write=partial(write_learned, graph, record))
-    return Answer(record=record, status="done" if found.finished else control.status)
+    size_weight, graph = found.models[-1]
+    answer = record(size_weight, graph, found.finished)
+    output.save(answer, write=partial(write_learned, graph, answer))
+    return Answer(record=answer, status="done" if found.finished else control.status)
 
 
 def run_learn_nb(options: LearnNb, output: Output) -> Answer:
     """Learn a naive Bayes model."""
     path, begun = output.path, monotonic()
     require_suffix(path, (*NAIVE_BAYES, ".json"))
-    if options.components is not None and options.validation is not None:
-        raise OptionError("--validation chooses the number of components: leave out --components")
-    data, validation = load(options.source, options), None
-    if options.validation is not None:
-        validation = load(options.validation, options, data)
+    data = load(options.source, options)
     control, models = SearchControl(options.time_limit), list[dict[str, Any]]()
 
     def record(place: int, *, finished: bool) -> dict[str, Any]:
@@ -195,7 +179,6 @@ def run_learn_nb(options: LearnNb, output: Output) -> Answer:
             data,
             components=options.components,
             size_weight=options.size_weight,
-            validation=validation,
             smoothing=None if options.smoothing == "cv" else options.smoothing,
             seed=options.seed,
             on_model=on_model,

@@ -94,13 +94,10 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
             self._say(row or f"{self._task}  {state}")
         self._state = state
 
-    @property
-    def may_write(self) -> bool:
-        """Whether writing has its turn: it takes a small share of the time."""
-        return monotonic() >= self._free_at
-
     def keep(self, score: float, write: Callable[[], object]) -> None:
         """Write an answer if it is better than the one on disk and writing has its turn.
+
+        It takes a small share of the time.
 
         Parameters
         ----------
@@ -110,7 +107,7 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
             Makes and writes it; must replace its files in one step each.
         """
         begun = monotonic()
-        if score <= self._written or not self.may_write:
+        if score <= self._written or begun < self._free_at:
             return
         try:
             write()

@@ -58,15 +58,6 @@ def test_a_complete_table_is_learnt_directly(tables, tmp_path):
     assert again.read_bytes() == file.read_bytes()
 
 
-def test_validation_chooses_among_size_weights(tables):
-    words = ("--validation", tables / "test.csv", "--size-weight", "0.3", "--size-weight", "1")
-    record = run_json("learn-pdg", tables / "full.csv", *words, "--method", "direct")
-    assert [m["size_weight"] for m in record["models"]] == [1.0, 0.3]
-    best = max(record["models"], key=lambda m: m["validation_log_likelihood"])
-    assert record["size_weight"] == best["size_weight"] == 0.3
-    assert "validation" in run("learn-pdg", tables / "full.csv", *words[:4])
-
-
 @pytest.mark.parametrize("method", ["em", "available", "complete"])
 def test_missing_cells(tables, method):
     record = run_json("learn-pdg", tables / "holes.csv", "--method", method)
