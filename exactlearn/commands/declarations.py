@@ -107,8 +107,6 @@ class Run(OnCluster):
     exactlearn run cancer/result.json
     """
 
-    groups: ClassVar = {"Search": "seed time_limit jobs"}
-
     source: str = argument("RUN.toml|RESULT.json", reads=True)
     seed: int | None = option(None, least=0)
     time_limit: float | None = option(None, least=0)
@@ -480,12 +478,6 @@ class Fit(Clustered, Random):
     exactlearn fit cancer cancer-mcar --method f-mcar --json
     """
 
-    groups: ClassVar = {
-        "EM": "iterations tolerance starts",
-        "Closed form": "separators",
-        "Search": "time_limit",
-    }
-
     source: str = argument("MODEL", reads=True, in_run="network.bif")
     table: str = argument("DATA.csv", reads=True, in_run="file")
     method: FitMethod | None = option(None)
@@ -543,11 +535,6 @@ class Compile(Reading, Random):
     """
 
     written_in_run = "compiled.pdg.json"
-    groups: ClassVar = {
-        "Merging": "merge_budget data",
-        "Search": "time_limit max_size",
-    }
-
     source: str = argument("NETWORK", reads=True, in_run="network.bif")
     root: str | None = option(None, metavar="NAME")
     time_limit: float | None = option(None, least=0)
@@ -590,12 +577,6 @@ class LearnPdg(Reading, Random):
     """
 
     written_in_run = "learnt.pdg.json"
-    groups: ClassVar = {
-        "Score": "size_weight",
-        "Search": "time_limit",
-        "Parameters": "smoothing",
-    }
-
     source: str = argument("DATA.csv", reads=True, in_run="file")
     method: GraphMethod = option("hybrid")
     network: str | None = option(None, reads=True, metavar="NETWORK")
@@ -635,12 +616,6 @@ class LearnNb(Reading, Random):
     """
 
     written_in_run = "learnt.nb.json"
-    groups: ClassVar = {
-        "Score": "size_weight",
-        "Search": "time_limit",
-        "Parameters": "smoothing",
-    }
-
     source: str = argument("DATA.csv", reads=True, in_run="file")
     components: int | None = option(None, least=1)
     size_weight: float | None = option(None, least=0, most=1)
@@ -680,12 +655,6 @@ class Query(Reading, Random):
     exactlearn query asia -e smoke=yes --best 2 --json
     exactlearn query asia --data asia-mnar --class lung -o rows.csv
     """
-
-    groups: ClassVar = {
-        "Evidence": "evidence soft",
-        "Answers": "targets best independences",
-        "Rows of a table": "data class_",
-    }
 
     source: str = argument("MODEL", reads=True, in_run="model.pdg.json")
     evidence: Mapping[str, str] = option(
@@ -734,8 +703,6 @@ class Simulate(Random):
     """
 
     written_in_run = "simulated.csv"
-    groups: ClassVar = {"Missing cells": "hide missingness complete"}
-
     source: str = argument("MODEL", reads=True, in_run="network.bif")
     rows: int = option(100, least=1)
     hide: str | None = option(None, metavar="MECHANISM:AMOUNT", excludes=("missingness",))
@@ -763,8 +730,6 @@ class Convert(CompleteLearning, Clustered):
     exactlearn convert asia -o asia.svg
     exactlearn convert asia-mnar-complete --max-parents 2 -o scores.jkl
     """
-
-    groups: ClassVar = {"Score": "candidate_parents"}
 
     source: str = argument("FILE", reads=True)
     candidate_parents: int | None = option(None, least=1, metavar="K", excludes=("scoring_time",))
