@@ -5,6 +5,8 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from exactlearn._runtime.control import SearchControl
 from exactlearn.augmentation import augment
 from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
@@ -31,8 +33,9 @@ from exactlearn.commands.pipeline import (
 from exactlearn.commands.tables import load
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
-from exactlearn.evaluation.metrics import imputation_accuracy
+from exactlearn.evaluation.metrics import JudgedCells
 from exactlearn.graphs.dag import named_parents
+from exactlearn.imputation.imputed import Imputed
 from exactlearn.reporting.records import completion_record, learning_record, size_in_words
 
 LATE = 1.0
@@ -59,7 +62,8 @@ def run(options: Augment, output: Output) -> Answer:
         record = {**learning_record(data.names, learned, known), **chosen, **more}
         record["completion"] = completion_record(data, learned.values, **(certainty or {}))
         if truth is not None:
-            record["imputation_accuracy"] = imputation_accuracy(data, learned.values, truth)
+            cells = JudgedCells.of(data, Imputed(values=np.asarray(learned.values)), truth)
+            record["imputation_accuracy"] = cells.accuracy
         completed = data.complete(learned.values)
         return Artifacts(data.names, learned.parents, record, completed, options.smoothing)
 

@@ -15,15 +15,9 @@ from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.pipeline import learning, with_chosen_ess
 from exactlearn.commands.tables import load, rows_for
 from exactlearn.errors import DataError, OptionError, did_you_mean
-from exactlearn.evaluation.imputation_study import (
-    Condition,
-    ImputationStudy,
-    Pair,
-    is_done,
-    method_rows,
-)
+from exactlearn.evaluation.imputation_study import Condition, ImputationStudy, Pair, method_rows
 from exactlearn.evaluation.metrics import divergence
-from exactlearn.evaluation.study import Record, Study
+from exactlearn.evaluation.study import Study
 from exactlearn.formats.models import read_model
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.methods import METHODS
@@ -114,8 +108,9 @@ def run_compare(options: Compare, output: Output) -> Answer:
         seeds=range(options.seed, options.seed + repeat),
         settings=f"options {crc32(repr(how).encode()):08x}",
     )
-    record = Record.open(output.folder, "repetitions.json", output.detail, SearchControl())
-    runs = Study(list(study.runs()), record, options.jobs, cluster=options.cluster)
+    path = None if output.folder is None else output.folder / "repetitions.json"
+    control = SearchControl()
+    runs = Study(study.runs(), path, options.jobs, options.cluster, output.detail, control)
     runs.run()
     return _answer(study, runs, output, options.reference)
 
@@ -222,14 +217,15 @@ def _answer(study: ImputationStudy, runs: Study, output: Output, reference: str 
     """Write and return what is done."""
     failures = [f"{planned.title}: {error}" for planned, error in runs.failures()]
     if study.conditions[0].hidden:
-        known = [(c, study.repetitions(runs.record, c)) for c in study.conditions]
+        known = [(c, study.repetitions(runs, c)) for c in study.conditions]
         rows = [row for c, found in known if found for row in method_rows(c, found, reference)]
         is_limited = any(row["limited"] for row in rows)
     else:
         keys = ("method", "status", "accuracy", "score", "bound", "gap", "seconds", "log_loss")
-        rows = [{key: one[key] for key in keys} for one in runs.found() if is_done(one)]
+        done = (one for one in runs.found() if not one.get("unfinished"))
+        rows = [{key: one[key] for key in keys} for one in done]
         is_limited = any(row["status"] == "feasible" for row in rows)
-    is_interrupted = runs.record.control.is_stopped
+    is_interrupted = runs.control.is_stopped
     if is_interrupted:
         output.note("Interrupted: these are the runs that are done")
     if not rows and not failures:

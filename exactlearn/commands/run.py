@@ -42,7 +42,7 @@ from exactlearn.commands.tables import load
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import state_index, variable_index
 from exactlearn.errors import ExitStatus, OptionError
-from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
+from exactlearn.evaluation.study import Found, PlannedRun, Study
 from exactlearn.formats.models import read_model
 from exactlearn.formats.run_file import to_toml
 from exactlearn.instances import bundled, locate
@@ -228,31 +228,38 @@ def _sweep(
 ) -> Answer:
     """Do the runs of a sweep that are left, and write the table of all."""
     names = _names([varied for varied, _ in runs])
+    study = Study(
+        [],
+        folder / "runs.json",
+        options.jobs,
+        options.cluster,
+        output.note,
+        SearchControl(),
+    )
     planned = []
-    record = Record.open(folder, "runs.json", output.note, SearchControl())
     for name, (_, table) in zip(names, runs, strict=True):
         place = folder / name
         _, files = _stored(table, place)
         if not (place / "result.json").exists():
-            record.done.get("sweep", {}).pop(name, None)
+            study.done.pop(name, None)
         work = partial(_run_alone, place.resolve(), options.time_limit)
         known = str(provenance.sha256([place / "run.toml", *files]))
-        planned.append(PlannedRun("sweep", name, "run", work, known))
-    study = Study(planned, record, options.jobs, cluster=options.cluster)
+        planned.append(PlannedRun(name, work, known))
+    study.runs = planned
     study.run()
     rows = []
     for one, (varied, _) in zip(planned, runs, strict=True):
-        gave = record.known(one) or {"error": "not done"}
+        gave = study.known(one) or {"error": "not done"}
         if "error" not in gave:
             keys = sorted(gave.keys() - {"learning"}, key=lambda key: ("." in key, key))
-            rows.append({"run": one.repetition, **varied, **{key: gave[key] for key in keys}})
-    failures = [f"{planned.repetition}: {error}" for planned, error in study.failures()]
+            rows.append({"run": one.title, **varied, **{key: gave[key] for key in keys}})
+    failures = [f"{planned.title}: {error}" for planned, error in study.failures()]
     keys = list(runs[0][0])
     found = {"varied": keys, "runs": rows, "failures": failures}
     write_json(found, folder / "sweep.json")
     atomic_write(folder / "sweep.csv", pd.DataFrame(rows).to_csv(index=False))
     remarks, ended = [f"Results lie in {folder.resolve()}"], int(ExitStatus.FAILED)
-    if record.control.is_over:
+    if study.control.is_over:
         done = sum(map(study.is_done, planned))
         remarks.append(
             f"Interrupted: {done} of {len(runs)} runs are done; call again for the others"

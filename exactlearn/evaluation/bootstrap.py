@@ -18,8 +18,7 @@ and that is :math:`F(1/2)`, as F is monotone. So the significant edges are those
 of the samples, and the threshold is the largest strength that is no more than a half.
 """
 
-import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -34,14 +33,13 @@ from exactlearn._runtime.display import ByValue
 from exactlearn.data.blocks import merge_rows
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.labels import variable_index
-from exactlearn.errors import ExactlearnError, OptionError, TimeLimitWarning
+from exactlearn.errors import ExactlearnError, OptionError
 from exactlearn.evaluation.cross_validation import Learner, described, named_learner
-from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
+from exactlearn.evaluation.study import Found, PlannedRun, Study
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph
 from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.graphs.orientation import oriented_class
-from exactlearn.structure.ess_choice import chosen_ess
 from exactlearn.structure.learning import limits_by_name
 
 if TYPE_CHECKING:
@@ -52,9 +50,6 @@ RECORD = "bootstrap.json"
 
 KINDS = ("directed", "undirected")
 """What a record of a sample holds of its class: arcs and edges by name."""
-
-COLUMNS = "parent child strength edge_strength direction compelled reversible significant"
-"""What a record of an arc says."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,15 +102,7 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
     failures: tuple[str, ...] = ()
 
     @classmethod
-    def of(
-        cls,
-        names: Sequence[str],
-        graphs: Sequence[PartiallyDirectedGraph],
-        *,
-        wanted: int | None = None,
-        unfinished: int = 0,
-        failures: Sequence[str] = (),
-    ) -> "ArcStrengths":
+    def of(cls, names: Sequence[str], graphs: Sequence[PartiallyDirectedGraph]) -> "ArcStrengths":
         """Count the arcs of classes, given as CPDAGs, perhaps with more arcs directed.
 
         Examples
@@ -126,17 +113,13 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
         >>> found.strength("a", "b"), found.edge_strength("a", "b")
         (0.25, 0.5)
         """
-        compelled, reversible = np.zeros((2, len(names), len(names)))
+        counts = np.zeros((2, len(names), len(names)))
         for graph in graphs:
-            for a, b in graph.directed:
-                compelled[a, b] += 1
-            for a, b in graph.undirected:
-                reversible[a, b] += 1
-                reversible[b, a] += 1
-        n = max(1, len(graphs))
-        every = len(graphs) if wanted is None else wanted
-        shares = compelled / n, reversible / n
-        return cls(tuple(names), *shares, len(graphs), every, unfinished, tuple(failures))
+            for own, arcs in zip(counts, (graph.directed, graph.undirected), strict=True):
+                for arc in arcs:
+                    own[arc] += 1
+        compelled, one_way = counts / max(1, len(graphs))
+        return cls(tuple(names), compelled, one_way + one_way.T, len(graphs), len(graphs))
 
     @property
     def strengths(self) -> NDArray[np.float64]:
@@ -181,63 +164,51 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
         (('a', 'b'),)
         """
         least = self.threshold if threshold is None else threshold
-        arcs = np.argwhere(np.triu(self.edges > least, 1)).tolist()
-        strengths = self.strengths
-        both = sorted([(-strengths[a, b], a, b) for x, y in arcs for a, b in ((x, y), (y, x))])
+        arcs = np.argwhere((self.edges > least) & (self.strengths > 0)).tolist()
         parents: list[set[int]] = [set() for _ in self.names]
-        above: list[set[int]] = [set() for _ in self.names]  # ancestors
-        for _, a, b in both:
-            known = strengths[a, b] > 0 and a not in parents[b] and b not in parents[a]
-            if known and b not in above[a]:
+        reached = np.eye(len(self.names), dtype=bool)  # from the row's by arcs to the column's
+        for a, b in sorted(arcs, key=lambda arc: -self.strengths[*arc]):
+            if not reached[b, a]:
                 parents[b].add(a)
-                new = {a, *above[a]}
-                for v in range(len(self.names)):
-                    if v == b or b in above[v]:
-                        above[v] |= new
+                reached |= np.outer(reached[:, a], reached[b])
         return NamedGraph.of(self.names, parents)
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return one record for each arc that any sample has, the strongest edges first.
-
-        Keys are ``parent``, ``child``, ``strength``, ``edge_strength``, ``direction`` (the share of
-        the edge's strength in this direction), ``compelled``, ``reversible`` and ``significant``.
-        """
-        strengths, edges = self.strengths, self.edges
-        rows = [
-            {
-                "parent": self.names[a],
-                "child": self.names[b],
-                "strength": float(strengths[a, b]),
-                "edge_strength": float(edges[a, b]),
-                "direction": float(strengths[a, b] / edges[a, b]),
-                "compelled": float(self.compelled[a, b]),
-                "reversible": float(self.reversible[a, b]),
-                "significant": bool(edges[a, b] > self.threshold),
-            }
-            for a, b in np.argwhere(strengths > 0).tolist()
-        ]
-        return sorted(rows, key=lambda row: (-row["edge_strength"], -row["strength"]))
+        """Return one record for each row of :meth:`to_frame`."""
+        return [{str(k): x for k, x in row.items()} for row in self.to_frame().to_dict("records")]
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return a table with one row for each arc, with the columns of :meth:`to_records`."""
+        """Return a table with one row for each arc that any sample has, the strongest edges first.
+
+        Columns are ``parent``, ``child``, ``strength``, ``edge_strength``, ``direction`` (the share
+        of the edge's strength in this direction), ``compelled``, ``reversible`` and
+        ``significant``.
+        """
         import pandas as pd
 
-        return pd.DataFrame(self.to_records(), columns=COLUMNS.split())
+        tails, heads = arcs = np.nonzero(self.strengths > 0)
+        strength, edge, names = self.strengths[arcs], self.edges[arcs], self.names
+        columns = {
+            "parent": [names[v] for v in tails],
+            "child": [names[v] for v in heads],
+            "strength": strength,
+            "edge_strength": edge,
+            "direction": strength / edge,
+            "compelled": self.compelled[arcs],
+            "reversible": self.reversible[arcs],
+            "significant": edge > self.threshold,
+        }
+        order = np.lexsort((-strength, -edge))
+        return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a JSON record says beside the arcs."""
-        return {
-            "replicates": self.replicates,
-            "wanted": self.wanted,
-            "unfinished": self.unfinished,
-            "failures": list(self.failures),
-            "threshold": self.threshold,
-            "averaged": named_parents(self.names, self.averaged().parents),
-        }
+        averaged = named_parents(self.names, self.averaged().parents)
+        keys = ("replicates", "wanted", "unfinished", "failures", "threshold")
+        return {**{key: getattr(self, key) for key in keys}, "averaged": averaged}
 
     def _index(self, name: str | int) -> int:
-        places = {known: v for v, known in enumerate(self.names)}
-        return variable_index(name, places)
+        return variable_index(name, {known: v for v, known in enumerate(self.names)})
 
 
 @checked_arguments()
@@ -265,8 +236,7 @@ def bootstrap(
         Number of samples, at least 1.
     learner
         A name in :data:`exactlearn.evaluation.cross_validation.LEARNERS`, or a function of a table.
-        With ``ess="auto"``, ``exact`` has the equivalent sample size that is chosen for the table
-        itself, once. A function returns a graph, or what has ``parents``; a
+        A function returns a graph, or what has ``parents``; a
         `PartiallyDirectedGraph` counts as it is, of others the CPDAG, with the arcs directed that
         follow from required and forbidden arcs and tiers of ``learn``. For several processes it
         must pickle.
@@ -292,14 +262,10 @@ def bootstrap(
     Raises
     ------
     OptionError
-        When there is no sample, no learner of that name, or no variable that an arc names.
+        When there is no sample, no learner of that name, no variable that an arc names, or ``ess``
+        is ``auto``: :func:`exactlearn.choose_ess` chooses it for the table.
     ExactlearnError
         When no sample gave a network; says why.
-
-    Warns
-    -----
-    TimeLimitWarning
-        When the equivalent sample size was to be chosen, but the time was too short.
 
     Examples
     --------
@@ -318,40 +284,29 @@ def bootstrap(
     weights = dataset.row_weights
     if (weights == np.floor(weights)).all():
         dataset = replace(merge_rows([dataset]), edges=dataset.edges)
-    control = SearchControl.within(time_limit)
     options = limits_by_name(options, dataset.names)  # a sample may leave columns out
-    with control.running():
-        if learner == "exact" and options.get("ess") == "auto":  # a sample repeats rows of folds
-            options["ess"], choice = chosen_ess(
-                dataset,
-                "auto",
-                criterion=options.get("score", "bdeu"),
-                max_parents=options.get("max_parents", 3),
-                seed=seed,
-                time_limit=control.remaining,
-            )
-            if choice is not None and not choice.folds:
-                warnings.warn(choice.reason, TimeLimitWarning, stacklevel=3)
+    if options.get("ess") == "auto":  # a sample repeats rows of folds
+        raise OptionError("ess 'auto': give the number that el.choose_ess chooses for the table")
     chosen = named_learner(learner) if isinstance(learner, str) else learner
     if options:
         chosen = partial(chosen, **options)
     settings = f"{described(chosen)} {dataset.digest} seed {seed}"
-    runs = [
-        PlannedRun(
-            "bootstrap", str(k), "network", partial(_run, dataset, chosen, seed, k), settings
-        )
-        for k in range(replicates)
-    ]
-    record = Record.open(folder, RECORD, on_begin, control)
-    study = Study(runs, record, jobs, cluster=cluster)
+    works = [partial(_run, dataset, chosen, seed, k) for k in range(replicates)]
+    study = Study(
+        [PlannedRun(f"bootstrap sample {k}", work, settings) for k, work in enumerate(works)],
+        Path(folder, RECORD) if folder else None,
+        jobs,
+        cluster,
+        on_begin,
+        SearchControl.within(time_limit),
+    )
     study.run()
     found = list(study.found())
     failures = tuple(dict.fromkeys(why for _, why in study.failures()))
     if failures and not found:
         raise ExactlearnError(f"no bootstrap sample gave a network: {failures[0]}")
-    return ArcStrengths.of(
-        dataset.names,
-        [_class(one, dataset.names) for one in found],
+    return replace(
+        ArcStrengths.of(dataset.names, [_class(one, dataset.names) for one in found]),
         wanted=replicates,
         unfinished=sum(bool(one.get("unfinished")) for one in found),
         failures=failures,
@@ -359,29 +314,24 @@ def bootstrap(
 
 
 def _run(dataset: Dataset, learn: Learner, seed: int, number: int) -> Found:
-    """Learn from one sample; return the arcs and edges of the class."""
-    found = learn(dataset.resampled(np.random.default_rng((seed, number))))
-    graph, names = class_of(found), getattr(found, "names", dataset.names)  # without a column, say
-    return {kind: sorted((names[a], names[b]) for a, b in getattr(graph, kind)) for kind in KINDS}
-
-
-def class_of(found: Any) -> PartiallyDirectedGraph:
-    """Return the CPDAG of what was learnt.
+    """Learn from one sample; return the arcs and edges of the class.
 
     Raises
     ------
     OptionError
-        When it is no graph, and has no parents.
+        When what was learnt is no graph, and has no parents.
     """
-    if isinstance(found, PartiallyDirectedGraph):
-        return found
-    parents: Sequence[Collection[int]] | None = getattr(found, "parents", found)
-    if not isinstance(parents, Sequence):
-        raise OptionError(
-            f"the learner returned {found!r}, which has no network: expected a graph, or what has "
-            "the parents of each variable; give it more time, or another learner"
-        )
-    return oriented_class(parents, getattr(found, "directions", ()))
+    found = learn(dataset.resampled(np.random.default_rng((seed, number))))
+    names = getattr(found, "names", dataset.names)  # without a column, say
+    if not isinstance(found, PartiallyDirectedGraph):
+        parents = getattr(found, "parents", found)
+        if not isinstance(parents, Sequence):
+            raise OptionError(
+                f"the learner returned {found!r}, which has no network: expected a graph, or what "
+                "has the parents of each variable; give it more time, or another learner"
+            )
+        found = oriented_class(parents, getattr(found, "directions", ()))
+    return {kind: sorted((names[a], names[b]) for a, b in getattr(found, kind)) for kind in KINDS}
 
 
 def _class(found: Found, names: Sequence[str]) -> PartiallyDirectedGraph:

@@ -29,7 +29,7 @@ from exactlearn.bayesnet.smoothing_choice import divided
 from exactlearn.data.dataset import Dataset, DatasetLike, varying_columns
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, Mean
-from exactlearn.evaluation.study import Found, PlannedRun, Record, Study
+from exactlearn.evaluation.study import Found, PlannedRun, Study
 from exactlearn.pdg.learn.methods import learn_pdg
 from exactlearn.pdg.learn.network_starts import chow_liu_tree
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -181,16 +181,17 @@ class CrossValidation(ByValue, shown="learners folds best"):
         Of each measure ``NAME``: its mean, ``NAME_error``, ``NAME_difference`` and
         ``NAME_difference_error``; also ``seconds``, ``folds`` (those done) and ``failures``.
         """
-        best, rows = self.best, []
+        rows = []
         for name in self.learners:
             row: dict[str, Any] = {"learner": name}
             for measure in self.measures:
-                mean, apart = self.mean(name, measure), self.difference(name, best, measure)
-                for key, own in ((measure, mean), (f"{measure}_difference", apart)):
-                    row |= {key: own.value, f"{key}_error": own.error}
+                for key, mean in (
+                    (measure, self.mean(name, measure)),
+                    (f"{measure}_difference", self.difference(name, self.best, measure)),
+                ):
+                    row |= {key: mean.value, f"{key}_error": mean.error}
             seconds = self._of(name, "seconds")
-            row["seconds"] = Mean.of(seconds).value
-            row["folds"] = sum(map(isfinite, seconds))
+            row |= {"seconds": Mean.of(seconds).value, "folds": sum(map(isfinite, seconds))}
             rows.append(row | {"failures": "; ".join(self.failures.get(name, ()))})
         return rows
 
@@ -257,11 +258,9 @@ def cross_validate(
     >>> found.best, found.difference("exact", "independent").value > 0
     ('exact', True)
     """
-    named = (
-        dict(learners)
-        if isinstance(learners, Mapping)
-        else {name: named_learner(name) for name in dict.fromkeys(learners)}
-    )
+    if not isinstance(learners, Mapping):
+        learners = {name: named_learner(name) for name in learners}
+    named = dict(learners)
     if not named:
         raise OptionError("no learner: give the names of some, as in learners=['exact', 'bic']")
     if class_ is not None:
@@ -270,30 +269,23 @@ def cross_validate(
     settings = f"{dataset.digest} folds {folds} seed {seed} class {class_}"
     runs = {
         (name, k): PlannedRun(
-            "cross-validation",
-            f"fold {k + 1}",
-            name,
+            f"fold {k + 1}: {name}",
             partial(_run, dataset, learner, folds, k, seed, class_),
             f"{described(learner)} {settings}",
         )
         for k in range(folds)
         for name, learner in named.items()
     }
-    record = Record.open(folder, RECORD, on_begin, SearchControl.within(time_limit))
-    study = Study(list(runs.values()), record, jobs, cluster=cluster)
+    control, path = SearchControl.within(time_limit), Path(folder, RECORD) if folder else None
+    study = Study([*runs.values()], path, jobs, cluster, on_begin, control)
     study.run()
-    failures: dict[str, tuple[str, ...]] = {}
-    for planned, why in study.failures():
-        failures[planned.method] = tuple(dict.fromkeys((*failures.get(planned.method, ()), why)))
     measures = [*(MEASURES if class_ is not None else MEASURES[:1]), "seconds"]
-    done = {key: record.known(planned) or {} for key, planned in runs.items()}
-    found = {
-        name: {
-            measure: tuple(_number(done[name, k], measure) for k in range(folds))
-            for measure in measures
-        }
-        for name in named
-    }
+    found, failures = {}, dict[str, tuple[str, ...]]()
+    for name in named:
+        done = [study.known(runs[name, k]) or {} for k in range(folds)]
+        found[name] = {key: tuple(_number(fold, key) for fold in done) for key in measures}
+        if errors := dict.fromkeys(fold["error"] for fold in done if "error" in fold):
+            failures[name] = tuple(errors)
     return CrossValidation(tuple(named), folds, found, failures)
 
 
@@ -313,27 +305,25 @@ def _run(
             "training table: leave that column out, or take fewer folds"
         )
     total = test.total(model.log_likelihood_rows(test)) / float(test.row_weights.sum())
-    record = {"log_likelihood": total if isfinite(total) else "-inf", "seconds": seconds}
+    record = {"log_likelihood": total, "seconds": seconds}
     if class_ is None:
         return record
     judged = classify(model, test, class_)
     known = np.flatnonzero(judged.labels >= 0)
-    labels, weights = judged.labels[known], test.row_weights[known]
-    likely = np.nan_to_num(judged.posterior[known, labels])
-    losses = -np.log(np.maximum(likely, LEAST_PROBABILITY))
-    right = judged.predicted[known] == labels
     if not len(known):  # no row of the fold has the class
         return record
-    return record | {
-        "log_loss": float(np.average(losses, weights=weights)),
-        "accuracy": float(np.average(right, weights=weights)),
-    }
+    labels = judged.labels[known]
+    likely = np.nan_to_num(judged.posterior[known, labels])
+    losses = -np.log(np.maximum(likely, LEAST_PROBABILITY))
+    mean = partial(np.average, weights=test.row_weights[known])
+    right = judged.predicted[known] == labels
+    return record | {"log_loss": float(mean(losses)), "accuracy": float(mean(right))}
 
 
 def _number(found: Found, measure: str) -> float:
-    """Return a number of a record, which has no infinities."""
+    """Return a number of a record, in which ``None`` stands for infinities."""
     value = np.nan if "error" in found or found.get("unfinished") else found.get(measure, np.nan)
-    return -inf if value == "-inf" else float(value)
+    return -inf if value is None else value
 
 
 def _mean(numbers: Sequence[float]) -> Mean:

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import nan
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from exactlearn.data.dataset import Dataset
 from exactlearn.evaluation.metrics import ClusteredTest, JudgedCells, Mean
-from exactlearn.evaluation.study import Found, PlannedRun, Record, Runs
+from exactlearn.evaluation.study import Found, PlannedRun, Study
 from exactlearn.imputation.imputed import Imputed
 
 Pair = tuple[Dataset, Dataset | None]
@@ -29,10 +29,8 @@ Pair = tuple[Dataset, Dataset | None]
 Complete = Callable[[Dataset, int], Imputed]
 """Completes a table, with a seed; for several processes it must pickle."""
 
-Metric = Literal["accuracy", "log_loss"]
-
-SIGNS: Mapping[Metric, int] = {"accuracy": 1, "log_loss": -1}
-"""Whether more of it is better."""
+METRICS: Mapping[str, tuple[str, int]] = {"accuracy": ("right", 1), "log_loss": ("losses", -1)}
+"""The key of a run that has it row by row, and whether more of it is better."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,11 +56,6 @@ class Condition:
     digest: str = ""
     is_redrawn: bool = False
 
-    @property
-    def name(self) -> str:
-        """The name in the record, which no other condition has."""
-        return f"{self.table}, {self.hidden}" if self.hidden else self.table
-
 
 @dataclass(frozen=True, kw_only=True)
 class ImputationStudy:
@@ -71,7 +64,7 @@ class ImputationStudy:
     Parameters
     ----------
     conditions
-        With different names.
+        With different names of tables, or of what hides their cells.
     methods
         What completes a table, by names.
     seeds
@@ -85,52 +78,40 @@ class ImputationStudy:
     seeds: Sequence[int] = (0,)
     settings: str = ""
 
-    def runs(self) -> Iterator[PlannedRun]:
-        """Yield the runs of a :class:`~exactlearn.evaluation.study.Study`, repetition first."""
-        for seed in self.seeds:
-            for condition in self.conditions:
-                for method, complete in self.methods.items():
-                    known = (condition.draw, complete, method, seed)
-                    work = partial(completed, *known, is_redrawn=condition.is_redrawn)
-                    settings = f"{self.settings} {condition.digest}".strip()
-                    yield PlannedRun(condition.name, str(seed), method, work, settings)
+    def runs(self) -> list[PlannedRun]:
+        """Return the runs of a :class:`~exactlearn.evaluation.study.Study`, repetition first."""
+        pairs = [(condition, seed) for seed in self.seeds for condition in self.conditions]
+        return [run for pair in pairs for run in self._repetition(*pair).values()]
 
-    def repetitions(self, record: Record, condition: Condition) -> list[Runs]:
+    def _repetition(self, condition: Condition, seed: int) -> dict[str, PlannedRun]:
+        words = [condition.table, condition.hidden, str(seed)]
+        title, settings = ", ".join(filter(None, words)), f"{self.settings} {condition.digest}"
+        return {
+            method: PlannedRun(
+                f"{title}: {method}",
+                partial(completed, condition, complete, method, seed),
+                settings,
+            )
+            for method, complete in self.methods.items()
+        }
+
+    def repetitions(self, study: Study, condition: Condition) -> list[dict[str, Found]]:
         """Return for each repetition of a condition what all methods gave; only whole ones.
 
         A method that failed where others did not has no accuracy and no loss.
         """
         found = []
         for seed in self.seeds:
-            own = record.done.get(condition.name, {}).get(str(seed), {})
-            runs = {m: own[m] for m in self.methods if m in own}
-            failed = [m for m, run in runs.items() if "error" in run]
-            done = [m for m, run in runs.items() if is_done(run)]
-            if done and len(failed) + len(done) == len(self.methods):
-                nothing = dict.fromkeys(runs[done[0]], nan) | {
-                    "status": "failed",
-                    "cells": runs[done[0]]["cells"],
-                    "right": None,
-                    "losses": None,
-                    "units": None,
-                }
-                found.append(runs | dict.fromkeys(failed, nothing))
+            planned = self._repetition(condition, seed)
+            runs = {method: study.known(run) or {} for method, run in planned.items()}
+            done = [run for method, run in runs.items() if study.is_done(planned[method])]
+            if done and all(run in done or "error" in run for run in runs.values()):
+                failed = {"status": "failed", "cells": done[0]["cells"]}
+                found.append({m: run if run in done else failed for m, run in runs.items()})
         return found
 
 
-def is_done(found: Found) -> bool:
-    """Return whether a run has neither failed nor been cut short."""
-    return "error" not in found and not found.get("unfinished")
-
-
-def completed(
-    draw: Callable[[int], Pair],
-    complete: Complete,
-    method: str,
-    seed: int,
-    *,
-    is_redrawn: bool = False,
-) -> Found:
+def completed(condition: Condition, complete: Complete, method: str, seed: int) -> Found:
     """Complete a table by a method, and compare the completion with the truth.
 
     Returns
@@ -141,7 +122,7 @@ def completed(
         how many cells are judged; how many of each row are ``right``, the loss of each row, and the
         names of the rows as ``units`` (:meth:`ClusteredTest.of`).
     """
-    incomplete, truth = draw(seed)
+    incomplete, truth = condition.draw(seed)
     begun, begun_cpu = time.monotonic(), time.process_time()
     found = complete(incomplete, seed)
     cpu, seconds = time.process_time() - begun_cpu, time.monotonic() - begun
@@ -153,7 +134,7 @@ def completed(
     cells = JudgedCells.of(incomplete, found, truth)
     rows = partial(np.bincount, cells.rows, minlength=incomplete.n_rows)
     units: list[Any] = [*range(truth.n_rows)]
-    if is_redrawn:
+    if condition.is_redrawn:
         units = [f"{seed}: {row}" for row in units]
     elif truth.row_index is not None and truth.row_index.is_unique:
         units = truth.row_index.tolist()
@@ -167,10 +148,9 @@ def completed(
     }
 
 
-_ROWS: Mapping[Metric, str] = {"accuracy": "right", "log_loss": "losses"}
-
-
-def ahead(runs: Sequence[Runs], first: str, second: str, metric: Metric) -> ClusteredTest:
+def ahead(
+    runs: Sequence[Mapping[str, Found]], first: str, second: str, metric: str
+) -> ClusteredTest:
     """Return how far a method is ahead of another: more accuracy, or less loss.
 
     Parameters
@@ -182,17 +162,16 @@ def ahead(runs: Sequence[Runs], first: str, second: str, metric: Metric) -> Clus
     metric
         What they are judged by; without it in a run the difference is NaN.
     """
-    key, sign = _ROWS[metric], SIGNS[metric]
+    key, sign = METRICS[metric]
     if any(run[m].get(key) is None for run in runs for m in (first, second)):
         return ClusteredTest(nan, nan)
     differences = [sign * np.subtract(r[first][key], r[second][key]) for r in runs]
-    units = [r[first]["units"] for r in runs if r[first].get("units")]
-    cells = sum(r[first]["cells"] for r in runs)
-    return ClusteredTest.of(differences, cells, units if len(units) == len(runs) else None)
+    units = [r[first]["units"] for r in runs]
+    return ClusteredTest.of(differences, sum(r[first]["cells"] for r in runs), units)
 
 
 def method_rows(
-    condition: Condition, runs: Sequence[Runs], reference: str | None = None
+    condition: Condition, runs: Sequence[Mapping[str, Found]], reference: str | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield one row for each method of a condition: means over repetitions, standard errors, tests.
 
@@ -217,17 +196,15 @@ def method_rows(
             "limited": sum(found["status"] == "feasible" for found in own),
         }
         for key in ("accuracy", "log_loss", "score", "bound", "gap", "seconds", "cpu_seconds"):
-            mean = Mean.of(found[key] for found in own)
+            mean = Mean.of(found.get(key) for found in own)
             row |= {key: mean.value, f"{key}_error": mean.error}
         if reference is not None:
-            tests = {metric: ahead(runs, method, reference, metric) for metric in SIGNS}
-            row |= {
-                "reference": reference,
-                "difference": tests["accuracy"].difference,
-                "p_value": tests["accuracy"].p_value,
-                "significant": tests["accuracy"].significant,
-                "loss_difference": -tests["log_loss"].difference,
-                "loss_p_value": tests["log_loss"].p_value,
-                "loss_significant": tests["log_loss"].significant,
-            }
+            row["reference"] = reference
+            for metric, prefix in (("accuracy", ""), ("log_loss", "loss_")):
+                test = ahead(runs, method, reference, metric)
+                row |= {
+                    f"{prefix}difference": METRICS[metric][1] * test.difference,
+                    f"{prefix}p_value": test.p_value,
+                    f"{prefix}significant": test.significant,
+                }
         yield row

@@ -13,7 +13,7 @@ from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, aligned_codes
-from exactlearn.errors import DataError, OptionError, TooLargeError
+from exactlearn.errors import DataError, TooLargeError
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.pdg.inference.complete_rows import sample_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -85,28 +85,6 @@ class JudgedCells:
     def log_loss(self) -> float:
         """The mean loss in nats; NaN without cells or probabilities."""
         return nan if self.losses is None or not len(self.losses) else float(self.losses.mean())
-
-
-def imputation_accuracy(
-    incomplete: Dataset, values: Sequence[int] | NDArray[np.int64], truth: Dataset
-) -> float:
-    """Return the share of missing cells that were given their true state.
-
-    Parameters
-    ----------
-    incomplete
-        The table with missing cells.
-    values
-        State of each missing cell, in the order of ``incomplete.missing_cells``.
-    truth
-        As for :meth:`JudgedCells.of`, as are the errors.
-
-    Returns
-    -------
-    accuracy
-        From 0 to 1; NaN when the truth knows none of the missing cells.
-    """
-    return JudgedCells.of(incomplete, Imputed(values=np.asarray(values)), truth).accuracy
 
 
 @dataclass(frozen=True)
@@ -323,42 +301,35 @@ class Divergence:
     interval: tuple[float, float]
 
 
-def divergence(
-    reference: Model, model: Model, *, samples: int = SAMPLES, seed: int = 0
-) -> Divergence:
+def divergence(reference: Model, model: Model, *, seed: int = 0) -> Divergence:
     """Return KL(reference, model): exact where that is feasible, else estimated.
 
     Parameters
     ----------
     reference, model
         Networks or decision graphs; variables and states are matched by name.
-    samples, seed
-        Rows to draw from the reference where an estimate is needed, at least 2, and the seed.
+    seed
+        Seed of the rows drawn from the reference where an estimate is needed.
 
     Raises
     ------
     OptionError
-        When the models do not have the same variables and states, or there are too few samples.
+        When the models do not have the same variables and states.
     """
-    if samples < 2:
-        raise OptionError(f"{samples} samples: an interval needs at least 2")
     try:
         value = kl_divergence(reference, model)
     except TooLargeError:
-        return _estimated(reference, model, samples, np.random.default_rng(seed))
+        return _estimated(reference, model, np.random.default_rng(seed))
     return Divergence(value, "exact", (value, value))
 
 
-def _estimated(
-    reference: Model, model: Model, samples: int, rng: np.random.Generator
-) -> Divergence:
+def _estimated(reference: Model, model: Model, rng: np.random.Generator) -> Divergence:
     """Return the mean logarithm of the ratio of the probabilities of rows of the reference."""
     p, q = (normalised(m) if isinstance(m, BayesianNetwork) else m for m in (reference, model))
-    rows = draw_rows(p, samples, rng)
+    rows = draw_rows(p, SAMPLES, rng)
     theirs = q.log_likelihood_rows(rows)
     if np.isneginf(theirs).any():  # a proof, not an estimate: the reference has drawn such a row
         return Divergence(inf, "sampled", (inf, inf))
-    ratios = p.log_likelihood_rows(rows) - theirs
-    mean, error = float(ratios.mean()), float(ratios.std(ddof=1)) / sqrt(samples)
-    low, value, high = (max(0.0, mean + k * error) for k in (-QUANTILE, 0.0, QUANTILE))
+    mean = Mean.of(p.log_likelihood_rows(rows) - theirs)
+    low, value, high = (max(0.0, mean.value + k * mean.error) for k in (-QUANTILE, 0.0, QUANTILE))
     return Divergence(value, "sampled", (low, high))

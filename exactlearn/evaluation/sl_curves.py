@@ -9,12 +9,13 @@ the test is drawn, and two disjoint sets of its variables, Q and E; the accuracy
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log, nan, sqrt
 from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
@@ -24,7 +25,7 @@ from exactlearn.bayesnet.component_growth import naive_bayes_models
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
-from exactlearn.data.trade_off import size_weight_of
+from exactlearn.data.trade_off import check_size_weight, size_weight_of
 from exactlearn.errors import DataError, OptionError, TooLargeError, did_you_mean
 from exactlearn.evaluation.metrics import effective_size
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
@@ -34,9 +35,6 @@ from exactlearn.pdg.learn.network_starts import learnt_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Model
 from exactlearn.scoring.scores import PenalisedLikelihood
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RATES = (8.0, 4.0, 2.0, 1.0, 0.5)
 """What a cell of size must gain, as a multiple of AIC's 1; that of BIC, half the logarithm of the
@@ -51,7 +49,7 @@ SIGNIFICANCES = (0.01, 1.0)
 MAX_QUERIED = 500_000
 """Effective size of the largest models that random queries are asked of."""
 
-N_QUERIES, QUERY_VARIABLES, EVIDENCE_VARIABLES = 1000, 4, 3
+QUERY_VARIABLES, EVIDENCE_VARIABLES = 4, 3
 """Random queries as in THESIS, section 5.4."""
 
 WARM_UP = 50
@@ -64,7 +62,9 @@ Weighted = tuple[Model, float | None]
 """A model, and the weight of the size that it was learned with, if any."""
 
 
-def networks(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[Weighted]:
+def networks(
+    dataset: Dataset, weights: Sequence[float], seed: int
+) -> Iterator[tuple[BayesianNetwork, float]]:
     """Yield networks of at most three parents; with missing cells, by structural EM."""
     for size_weight in weights:
         yield learnt_network(dataset, seed, score=PenalisedLikelihood(size_weight)), size_weight
@@ -92,8 +92,6 @@ def decision_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> It
 def hybrid_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[Weighted]:
     """Yield the decision graphs of networks, each merged with the weight it was learned with."""
     for network, size_weight in networks(dataset, weights, seed):
-        assert isinstance(network, BayesianNetwork)
-        assert size_weight is not None
         merged = learn_hybrid(network, dataset, size_weights=[size_weight], seed=seed)
         yield merged.models[0].graph, size_weight
 
@@ -107,63 +105,19 @@ LANGUAGES: Mapping[str, Callable[[Dataset, Sequence[float], int], Iterator[Weigh
 """How each language makes its sequence."""
 
 
-@dataclass(frozen=True, eq=False)
-class RandomQueries:
-    """Queries P(q | e), one a row.
-
-    Parameters
-    ----------
-    evidence, observed
-        Rows in which only the cells of E are observed, and those with the cells of Q as well.
-    """
-
-    evidence: Dataset
-    observed: Dataset
-
-    def answered_by(self, model: Model) -> dict[str, float]:
-        """Return how a model answers: beliefs are updated by e, and by q and e, for each query.
-
-        A network is queried in its own clique tree, not compiled.
-
-        Returns
-        -------
-        answers
-            ``query_accuracy``, the mean log P(q | e) in nats, minus infinity where a query is
-            impossible; ``query_error``, its standard error, NaN for one query; ``query_seconds``,
-            CPU time of a belief update: all posterior marginals given a query's evidence, and the
-            probability of that.
-
-        Raises
-        ------
-        DataError
-            When a variable of the model is absent, or a row has a state that it does not know.
-        TooLargeError
-            When the tables of a network would have too many cells.
-        """
-        update = _belief_update(model)
-        asked = (self.evidence, self.observed)
-        given, all_of = (aligned_codes(part, model.names, model.states) for part in asked)
-        for codes in (given, all_of):
-            update(codes[:WARM_UP])
-        begun = process_time()
-        before, after = update(given), update(all_of)
-        seconds = (process_time() - begun) / (2 * self.evidence.n_rows)
-        with np.errstate(invalid="ignore"):
-            logs = np.where(np.isneginf(after), -np.inf, after - before)
-            error = float(logs.std(ddof=1)) / sqrt(len(logs)) if len(logs) > 1 else nan
-        return dict(zip(ANSWERS, (float(logs.mean()), error, seconds), strict=True))
+Queries = tuple[Dataset, Dataset]
+"""Rows in which only the cells of E are observed, and those with the cells of Q as well."""
 
 
-@checked_arguments()
 def random_queries(
-    dataset: DatasetLike,
-    n_queries: int = N_QUERIES,
+    dataset: Dataset,
+    n_queries: int,
     *,
     query_variables: int = QUERY_VARIABLES,
     evidence_variables: int = EVIDENCE_VARIABLES,
     seed: int = 0,
-) -> RandomQueries:
-    """Draw queries from rows.
+) -> Queries:
+    """Draw queries P(q | e) from rows.
 
     Parameters
     ----------
@@ -178,45 +132,59 @@ def random_queries(
 
     Raises
     ------
-    OptionError
-        When there is no query, or no variable to ask for.
     DataError
         When no row has so many observed cells.
-
-    Examples
-    --------
-    >>> table = Dataset(np.array([[0, 1, 0]]), ("a", "b", "c"), (("n", "y"),) * 3)
-    >>> asked = random_queries(table, 5, query_variables=1, evidence_variables=1)
-    >>> (asked.evidence.codes >= 0).sum(axis=1).tolist()
-    [1, 1, 1, 1, 1]
     """
-    if min(n_queries, query_variables) < 1 or evidence_variables < 0:
-        raise OptionError(
-            f"{n_queries} queries of {query_variables} variables given {evidence_variables}: "
-            "expected at least one query, of one variable given none"
-        )
     observed = dataset.codes != MISSING
     both = query_variables + evidence_variables
     weights = np.where(observed.sum(axis=1) >= both, dataset.row_weights, 0.0)
     if not weights.sum() > 0:
         raise DataError(
             f"no row has the {both} observed cells that a query of {query_variables} variables "
-            f"given {evidence_variables} needs; ask for fewer"
+            f"given {evidence_variables} needs; ask for no queries"
         )
     rng = np.random.default_rng(seed)
     rows = rng.choice(dataset.n_rows, n_queries, p=weights / weights.sum())
     keys = np.where(observed[rows], rng.random((n_queries, dataset.n_variables)), np.inf)
-    order = keys.argsort(axis=1)
-    given, all_of = (_only(dataset, rows, order[:, :k]) for k in (evidence_variables, both))
-    return RandomQueries(given, all_of)
+    rank, drawn = keys.argsort(axis=1).argsort(axis=1), dataset.part(rows)
+    given, all_of = (
+        replace(drawn, codes=np.where(rank < k, drawn.codes, MISSING), weights=None)
+        for k in (evidence_variables, both)
+    )
+    return given, all_of
 
 
-def _only(dataset: Dataset, rows: NDArray[np.int64], kept: NDArray[np.int64]) -> Dataset:
-    """Return rows of a table of which only some cells are kept."""
-    chosen = dataset.part(rows)
-    codes = np.full_like(chosen.codes, MISSING)
-    np.put_along_axis(codes, kept, np.take_along_axis(chosen.codes, kept, axis=1), axis=1)
-    return replace(chosen, codes=codes, weights=None)
+def answers(model: Model, queries: Queries) -> dict[str, float]:
+    """Return how a model answers: beliefs are updated by e, and by q and e, for each query.
+
+    A network is queried in its own clique tree, not compiled.
+
+    Returns
+    -------
+    answers
+        ``query_accuracy``, the mean log P(q | e) in nats, minus infinity where a query is
+        impossible; ``query_error``, its standard error, NaN for one query; ``query_seconds``, CPU
+        time of a belief update: all posterior marginals given a query's evidence, and the
+        probability of that.
+
+    Raises
+    ------
+    DataError
+        When a variable of the model is absent, or a row has a state that it does not know.
+    TooLargeError
+        When the tables of a network would have too many cells.
+    """
+    update = _belief_update(model)
+    given, all_of = (aligned_codes(part, model.names, model.states) for part in queries)
+    for codes in (given, all_of):
+        update(codes[:WARM_UP])
+    begun = process_time()
+    before, after = update(given), update(all_of)
+    seconds = (process_time() - begun) / (2 * len(given))
+    with np.errstate(invalid="ignore"):
+        logs = np.where(np.isneginf(after), -np.inf, after - before)
+        error = float(logs.std(ddof=1)) / sqrt(len(logs)) if len(logs) > 1 else nan
+    return dict(zip(ANSWERS, (float(logs.mean()), error, seconds), strict=True))
 
 
 def _belief_update(model: Model) -> Callable[[NDArray[np.int16]], NDArray[np.float64]]:
@@ -234,21 +202,18 @@ def sl_curves(
     train: DatasetLike,
     test: DatasetLike,
     *,
-    validation: DatasetLike | None = None,
     languages: Sequence[str] = tuple(LANGUAGES),
     size_weights: Sequence[float] | None = None,
     queries: int = 0,
     seed: int = 0,
     time_limit: float | None = None,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Learn the sequences of several languages: one row for each model.
 
     Parameters
     ----------
     train, test
         Rows learned from, and rows that the models are judged by; cells may be missing.
-    validation
-        Rows that a model is chosen by; left out, those of the test.
     languages
         ``bn`` (networks), ``nb`` (naive Bayes), ``pdg`` and ``hybrid`` (decision graphs).
     size_weights
@@ -266,19 +231,18 @@ def sl_curves(
     -------
     pandas.DataFrame
         ``language``, ``size_weight``, ``effective_size``, ``parameters`` (free ones);
-        log-likelihoods per row in nats of ``train``, ``validation`` and ``test``; ``bic`` and
-        ``aic``, to be maximised, which count the effective size of decision graphs and the free
-        parameters of other models; CPU ``seconds``; ``query_accuracy``, ``query_error`` and
-        ``query_seconds``, see `RandomQueries`; and the ``model``. In ``attrs``: the log-likelihoods
-        per row that no model exceeds, ``train_bound`` and ``test_bound``, and the languages that
-        are ``unfinished``.
+        log-likelihoods per row in nats of ``train`` and ``test``; ``bic`` and ``aic``, to be
+        maximised, which count the effective size of decision graphs and the free parameters of
+        other models; CPU ``seconds``; ``query_accuracy``, ``query_error`` and ``query_seconds``,
+        see `answers`; and the ``model``. In ``attrs``: the languages that are ``unfinished``.
 
     Raises
     ------
     OptionError
-        When a language is unknown, or a size weight is not between 0 and 1.
+        When a language is unknown, a size weight is not from 0 to 1, or there are fewer than no
+        queries.
     DataError
-        When a table has no rows.
+        When a table has no rows, or no row has the observed cells of a query.
     TooLargeError
         When rows with missing cells are too hard for the first model of a language; a later one
         ends its sequence.
@@ -292,104 +256,65 @@ def sl_curves(
       language  effective_size  train
     0       bn               6  -1.39
     """
-    import pandas as pd
-
     for name in languages:
         if name not in LANGUAGES:
             raise OptionError(f"no language {name!r}{did_you_mean(name, LANGUAGES)}")
     for weight in size_weights or ():
-        if not 0 < weight < 1:
-            raise OptionError(f"size_weight {weight}: expected a number between 0 and 1")
+        check_size_weight(weight)
+    if queries < 0:
+        raise OptionError(f"queries {queries}: expected a number of queries, at least 0")
     rates = (*RATES, log(max(2.0, float(train.row_weights.sum()))) / 2)
     weights = sorted(set(size_weights or map(size_weight_of, rates)), reverse=True)
-    parts = {"train": train, "validation": test if validation is None else validation, "test": test}
     asked = random_queries(test, queries, seed=seed) if queries else None
     rows, unfinished = list[dict[str, Any]](), list[str]()
     with SearchControl.within(time_limit).running() as control:
         for k, language in enumerate(languages):
-            share = None if control.remaining is None else control.left / (len(languages) - k)
+            share = control.left / (len(languages) - k)
             with SearchControl.within(share).running() as own:
-                rows += _points(language, weights, seed, parts, asked)
+                models = LANGUAGES[language](train, weights, seed)
+                points = _points(models, train, test, asked)
+                rows += [{"language": language, **point} for point in points]
                 if own.is_over:
                     unfinished.append(language)
     frame = pd.DataFrame(rows)
-    frame.attrs["train_bound"] = empirical_log_likelihood(train)
-    frame.attrs["test_bound"] = empirical_log_likelihood(test)
     frame.attrs["unfinished"] = unfinished
     return frame
 
 
 def _points(
-    language: str,
-    weights: Sequence[float],
-    seed: int,
-    parts: Mapping[str, Dataset],
-    queries: RandomQueries | None,
+    models: Iterator[Weighted], train: Dataset, test: Dataset, queries: Queries | None
 ) -> Iterator[dict[str, Any]]:
     """Yield the models of a language as rows; of equal models for two weights the first one."""
     begun, last = process_time(), None
     try:
-        for model, size_weight in LANGUAGES[language](parts["train"], weights, seed):
+        for model, size_weight in models:
             if last is not None and SearchControl.within().is_over:  # cut short
                 return
             seconds = process_time() - begun
-            row = point(model, parts, queries)
+            row = _point(model, train, test, queries)
             found = row["effective_size"], row["parameters"], row["train"], row["test"]
             if found != last:
-                yield {"language": language, "size_weight": size_weight, "seconds": seconds} | row
+                yield {"size_weight": size_weight, "seconds": seconds, **row}
             begun, last = process_time(), found
     except TooLargeError:  # larger ones are not easier
         if last is None:
             raise
 
 
-def point(
-    model: Model, parts: Mapping[str, Dataset], queries: RandomQueries | None = None
-) -> dict[str, Any]:
+def _point(model: Model, train: Dataset, test: Dataset, queries: Queries | None) -> dict[str, Any]:
     """Return sizes, log-likelihoods per row, criteria and answers of a model; and the model."""
     size, parameters = effective_size(model), model.representational_size
-    means = {
-        name: part.total(model.log_likelihood_rows(part)) / float(part.row_weights.sum())
-        for name, part in parts.items()
-    }
-    total = float(parts["train"].row_weights.sum())
+    totals = [part.total(model.log_likelihood_rows(part)) for part in (train, test)]
+    n_train, n_test = (float(part.row_weights.sum()) for part in (train, test))
     counted = size if isinstance(model, DecisionGraph) else parameters
-    answers = dict.fromkeys(ANSWERS, nan)
-    if queries is not None and size <= MAX_QUERIED:
-        answers = queries.answered_by(model)
+    asked = queries if size <= MAX_QUERIED else None
     return {
         "effective_size": size,
         "parameters": parameters,
-        **means,
-        "bic": total * means["train"] - log(total) / 2 * counted if total else nan,
-        "aic": total * means["train"] - counted,
-        **answers,
+        "train": totals[0] / n_train,
+        "test": totals[1] / n_test,
+        "bic": totals[0] - log(n_train) / 2 * counted,
+        "aic": totals[0] - counted,
+        **(answers(model, asked) if asked else dict.fromkeys(ANSWERS, nan)),
         "model": model,
     }
-
-
-def empirical_log_likelihood(dataset: Dataset) -> float:
-    """Return the log-likelihood per row under the rows' own distribution: -H, THESIS (4.4), (4.6).
-
-    No model has a higher one. With missing cells, rows that miss the same variables have a
-    distribution of their own.
-
-    Parameters
-    ----------
-    dataset
-        Rows, possibly weighted and with missing cells; at least one of positive weight.
-
-    Examples
-    --------
-    >>> table = Dataset(np.array([[0], [0], [1], [1]]), ("a",), (("n", "y"),))
-    >>> round(empirical_log_likelihood(table), 4)
-    -0.6931
-    """
-    weights = dataset.row_weights
-    totals = []
-    for parts in (dataset.codes, dataset.codes == MISSING):
-        _, kind = np.unique(parts, axis=0, return_inverse=True)
-        totals.append(np.bincount(kind.ravel(), weights)[kind.ravel()])
-    used = weights > 0
-    logs = np.log(totals[0][used] / totals[1][used])
-    return float(weights[used] @ logs / weights.sum())

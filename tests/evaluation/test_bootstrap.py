@@ -277,13 +277,6 @@ def test_arcs_by_index_are_the_table_s_where_a_sample_leaves_a_column_out() -> N
     assert found.strength("X1", "X2") == 0 < found.strength("X2", "X1")
 
 
-def test_a_limit_too_short_for_the_ess_is_warned_of() -> None:
-    with pytest.warns(el.errors.TimeLimitWarning) as caught:
-        found = bootstrap(el.read_dataset("cancer-mcar"), 1, ess="auto", time_limit=0.0)
-    assert found.replicates == 0
-    assert caught[0].filename == __file__
-
-
 def test_constraints_by_index_hold_in_samples_that_lack_a_column() -> None:
     rng = np.random.default_rng(0)
     codes = np.full((40, 3), -1)

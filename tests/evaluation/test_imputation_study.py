@@ -18,7 +18,7 @@ from exactlearn.evaluation.imputation_study import (
     method_rows,
 )
 from exactlearn.evaluation.metrics import ClusteredTest, JudgedCells
-from exactlearn.evaluation.study import Record, Study
+from exactlearn.evaluation.study import Study
 from exactlearn.imputation.imputed import Imputed
 
 ROWS = 60
@@ -49,19 +49,15 @@ def refuse(table, seed):
     raise OptionError("not this table")
 
 
-def without_probabilities(table, seed):
-    return Imputed(values=np.zeros(len(table.missing_cells), np.int64))
-
-
 def study(seeds=(0, 1), is_redrawn=False, **methods):
     condition = Condition(table="copy", hidden="some", draw=drawn, is_redrawn=is_redrawn)
     return ImputationStudy(conditions=[condition], methods=methods, seeds=seeds)
 
 
 def done(one, jobs=1, path=None):
-    record = Record.open(path and path.parent, path and path.name, lambda title: None)
-    Study(list(one.runs()), record, jobs).run()
-    return one.repetitions(record, one.conditions[0])
+    runs = Study(one.runs(), path, jobs)
+    runs.run()
+    return one.repetitions(runs, one.conditions[0])
 
 
 GOOD, FAIR, BAD = (partial(complete, rightly) for rightly in (0.95, 0.8, 0.3))
@@ -95,14 +91,11 @@ def test_a_method_that_fails_has_no_figures_and_a_table_that_no_method_completes
 
 def test_a_repetition_that_is_not_whole_does_not_count():
     one = study(good=GOOD, fair=FAIR)
-    record = Record(None, lambda title: None)
-    Study(
-        [run for run in one.runs() if run.method == "good" or run.repetition == "1"], record
-    ).run()
-    (condition,) = one.conditions
-    assert len(one.repetitions(record, condition)) == 1
-    record.done[condition.name]["1"]["good"]["unfinished"] = True
-    assert one.repetitions(record, condition) == []
+    runs = Study(one.runs()[1:])  # without the first method's first repetition
+    runs.run()
+    assert len(one.repetitions(runs, one.conditions[0])) == 1
+    runs.done[runs.runs[-1].title]["unfinished"] = True
+    assert one.repetitions(runs, one.conditions[0]) == []
 
 
 def test_the_better_method_is_ahead():

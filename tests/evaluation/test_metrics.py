@@ -1,4 +1,4 @@
-"""Imputation accuracy against counting by hand, and means with their errors."""
+"""Imputation accuracy against counting by hand, means with their errors, and divergences."""
 
 from math import inf, isnan, nan
 
@@ -8,14 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError
-from exactlearn.evaluation.metrics import Mean, imputation_accuracy
+from exactlearn.errors import DataError, TooLargeError
+from exactlearn.evaluation import metrics
+from exactlearn.evaluation.metrics import JudgedCells, Mean, divergence
+from exactlearn.imputation.imputed import Imputed
+from exactlearn.pdg.compile.compile import compile_network
+from tests.network_oracle import joint, random_network
 
 NAMES, STATES = ("a", "b"), (("no", "yes"), ("x", "y", "z"))
 
 
 def table(rows, names=NAMES, states=STATES, **more):
     return Dataset(np.array(rows, np.int8).reshape(len(rows), len(names)), names, states, **more)
+
+
+def imputation_accuracy(incomplete, values, truth):
+    return JudgedCells.of(incomplete, Imputed(values=np.array(values)), truth).accuracy
 
 
 @st.composite
@@ -79,3 +87,36 @@ def test_means_leave_out_what_is_not_known():
     assert Mean.of([2.0, 4.0, nan, inf]) == Mean(3.0, 1.0)
     assert isnan(Mean.of([2.0]).error)
     assert isnan(Mean.of([]).value)
+
+
+@pytest.fixture
+def too_large(monkeypatch):
+    def refuse(p, q):
+        raise TooLargeError("too many cells")
+
+    monkeypatch.setattr(metrics, "kl_divergence", refuse)
+    monkeypatch.setattr(metrics, "SAMPLES", 500)
+
+
+@pytest.mark.usefixtures("too_large")
+def test_the_interval_of_a_sampled_divergence_covers_it_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    p = random_network(rng, 4, most_states=2)
+    q = random_network(rng, 4, most_states=2)
+    one, other = joint(p), joint(q)
+    exact = (one * np.log(one / other)).sum()
+    graph = compile_network(q, steps=0)
+    for reference, model in ((p, q), (p, graph), (compile_network(p, steps=0), q)):
+        found = [divergence(reference, model, seed=s) for s in range(200)]
+        assert {each.method for each in found} == {"sampled"}
+        covered = sum(each.interval[0] <= exact <= each.interval[1] for each in found)
+        assert 175 <= covered <= 200
+        assert np.mean([each.value for each in found]) == pytest.approx(exact, rel=0.05)
+
+
+@pytest.mark.usefixtures("too_large")
+def test_a_drawn_row_that_the_model_excludes_proves_that_the_divergence_is_infinite():
+    p = random_network(np.random.default_rng(1), 3, most_states=2)
+    excluding = type(p)(p.names, p.states, ((),) * 3, tuple(np.array([0.0, 1.0]) for _ in range(3)))
+    found = divergence(p, excluding)
+    assert (found.value, found.method, found.interval) == (inf, "sampled", (inf, inf))

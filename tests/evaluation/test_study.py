@@ -15,7 +15,7 @@ from exactlearn import __version__
 from exactlearn._runtime.cluster import results as cluster_results
 from exactlearn._runtime.control import SearchControl
 from exactlearn.errors import DataError
-from exactlearn.evaluation.study import PlannedRun, Record, Study
+from exactlearn.evaluation.study import PlannedRun, Study
 
 pytest.importorskip("distributed", reason="needs Dask: exactlearn[scale]")
 # Sockets of a cluster that closes are left to the garbage collector.
@@ -47,20 +47,13 @@ def search_until_stopped(started):
 
 
 def runs_of(log=None, numbers=range(4), settings=""):
-    works = {n: partial(square, n, log) for n in numbers}
-    return [PlannedRun("t", str(n % 2), f"m{n}", work, settings) for n, work in works.items()]
+    return [PlannedRun(f"m{n}", partial(square, n, log), settings) for n in numbers]
 
 
 def study(path, given, jobs=1, control=None):
     """Return a study in so many processes, or on the cluster that is named instead."""
-    control = SearchControl() if control is None else control
     jobs, cluster = (1, jobs) if isinstance(jobs, str) else (jobs, None)
-    return Study(
-        given,
-        Record.open(path and path.parent, path and path.name, lambda title: None, control),
-        jobs,
-        cluster=cluster,
-    )
+    return Study(given, path, jobs, cluster, control=control or SearchControl())
 
 
 def values(one):
@@ -82,24 +75,24 @@ def test_runs_are_done_once_and_again_with_other_settings(tmp_path, jobs):
 
 
 def test_processes_leave_the_same_bytes(tmp_path):
-    for jobs in (1, 3, "local:2"):
-        study(tmp_path / f"{jobs}.json", runs_of(), jobs).run()
-    assert (tmp_path / "1.json").read_bytes() == (tmp_path / "3.json").read_bytes()
-    assert (tmp_path / "1.json").read_bytes() == (tmp_path / "local:2.json").read_bytes()
+    paths = [tmp_path / f"{jobs}.json" for jobs in PLACES]
+    for path, jobs in zip(paths, PLACES, strict=True):
+        study(path, runs_of(), jobs).run()
+    assert len({path.read_bytes() for path in paths}) == 1
 
 
 @pytest.mark.parametrize("jobs", PLACES)
 def test_a_failure_is_kept_in_its_place_and_run_again(tmp_path, jobs):
     path = tmp_path / "record.json"
     wrong = [
-        PlannedRun("t", "0", "data", partial(fail_on, 1, DataError)),
-        PlannedRun("t", "0", "bug", partial(fail_on, 2, ZeroDivisionError)),
+        PlannedRun("data", partial(fail_on, 1, DataError)),
+        PlannedRun("bug", partial(fail_on, 2, ZeroDivisionError)),
     ]
     first = study(path, [*wrong, *runs_of()], jobs)
     first.run()
     assert values(first) == [0, 1, 4, 9]
     assert [why for _, why in first.failures()] == ["no 1", "ZeroDivisionError: no 2"]
-    mended = [PlannedRun("t", "0", "data", partial(square, 5)), *runs_of()]
+    mended = [PlannedRun("data", partial(square, 5)), *runs_of()]
     later = study(path, mended)
     later.run()
     assert (values(later), list(later.failures())) == ([25, 0, 1, 4, 9], [])
@@ -108,13 +101,13 @@ def test_a_failure_is_kept_in_its_place_and_run_again(tmp_path, jobs):
 @pytest.mark.parametrize("jobs", PLACES)
 def test_the_time_limit_keeps_what_is_cut_short_as_unfinished(tmp_path, jobs):
     path, started = tmp_path / "record.json", tmp_path / "started"
-    given = [PlannedRun("t", "0", "long", partial(search_until_stopped, started))]
+    given = [PlannedRun("long", partial(search_until_stopped, started))]
     limited = study(path, given, jobs, SearchControl(0.1 if jobs == 1 else 4.0))
     limited.run()
     assert [f["unfinished"] for f in limited.found()] == [True] * started.exists()
-    later = study(path, [PlannedRun("t", "0", "long", partial(square, 3))])
+    later = study(path, [PlannedRun("long", partial(square, 3))])
     later.run()
-    assert json.loads(path.read_text())["t"]["0"]["long"] == {
+    assert json.loads(path.read_text())["long"] == {
         "value": 9,
         "learning": f"exactlearn {__version__}",
     }
@@ -137,7 +130,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, jobs):
         "from pathlib import Path\n"
         "if __name__ == '__main__':\n"
         f"    begun = Path({str(started)!r})\n"
-        "    long = PlannedRun('t', '9', 'long', partial(search_until_stopped, begun))\n"
+        "    long = PlannedRun('long', partial(search_until_stopped, begun))\n"
         f"    one = study(Path({str(path)!r}), [*runs_of(), long], {jobs!r})\n"
         "    one.run()\n"
     )
@@ -148,16 +141,15 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, jobs):
     )
 
     def done():
-        return json.loads(path.read_text())["t"] if path.exists() else {}
+        return json.loads(path.read_text()) if path.exists() else {}
 
-    while not started.exists() or sum(map(len, done().values())) < 4:
+    while not started.exists() or len(done()) < 4:
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     assert process.wait(100) == 0
-    done = json.loads(path.read_text())["t"]
-    assert [done[str(n % 2)][f"m{n}"]["value"] for n in range(4)] == [0, 1, 4, 9]
-    assert done["9"]["long"]["unfinished"]
+    assert [done()[f"m{n}"]["value"] for n in range(4)] == [0, 1, 4, 9]
+    assert done()["long"]["unfinished"]
 
 
 def killed_once(mark):
@@ -170,7 +162,7 @@ def killed_once(mark):
 
 def test_a_killed_worker_changes_no_run(tmp_path):
     mark = tmp_path / "killed"
-    deadly = PlannedRun("t", "9", "deadly", partial(killed_once, mark))
+    deadly = PlannedRun("deadly", partial(killed_once, mark))
     one = study(tmp_path / "record.json", [deadly, *runs_of()], "local:2")
     one.run()
     assert mark.exists()
