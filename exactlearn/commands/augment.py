@@ -5,8 +5,6 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from exactlearn._runtime.control import SearchControl
 from exactlearn.augmentation import augment
 from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
@@ -35,7 +33,6 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
 from exactlearn.evaluation.metrics import JudgedCells
 from exactlearn.graphs.dag import named_parents
-from exactlearn.imputation.imputed import Imputed
 from exactlearn.reporting.records import completion_record, learning_record, size_in_words
 
 LATE = 1.0
@@ -62,8 +59,7 @@ def run(options: Augment, output: Output) -> Answer:
         record = {**learning_record(data.names, learned, known), **chosen, **more}
         record["completion"] = completion_record(data, learned.values, **(certainty or {}))
         if truth is not None:
-            cells = JudgedCells.of(data, Imputed(values=np.asarray(learned.values)), truth)
-            record["imputation_accuracy"] = cells.accuracy
+            record["imputation_accuracy"] = JudgedCells.of(data, learned.values, truth).accuracy
         completed = data.complete(learned.values)
         return Artifacts(data.names, learned.parents, record, completed, options.smoothing)
 

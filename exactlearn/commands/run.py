@@ -228,24 +228,17 @@ def _sweep(
 ) -> Answer:
     """Do the runs of a sweep that are left, and write the table of all."""
     names = _names([varied for varied, _ in runs])
-    study = Study(
-        [],
-        folder / "runs.json",
-        options.jobs,
-        options.cluster,
-        output.note,
-        SearchControl(),
-    )
     planned = []
     for name, (_, table) in zip(names, runs, strict=True):
-        place = folder / name
-        _, files = _stored(table, place)
-        if not (place / "result.json").exists():
-            study.done.pop(name, None)
-        work = partial(_run_alone, place.resolve(), options.time_limit)
-        known = str(provenance.sha256([place / "run.toml", *files]))
+        _, files = _stored(table, folder / name)
+        work = partial(_run_alone, (folder / name).resolve(), options.time_limit)
+        known = str(provenance.sha256([folder / name / "run.toml", *files]))
         planned.append(PlannedRun(name, work, known))
-    study.runs = planned
+    path, control = folder / "runs.json", SearchControl()
+    study = Study(planned, path, options.jobs, options.cluster, output.note, control)
+    for name in names:
+        if not (folder / name / "result.json").exists():
+            study.done.pop(name, None)
     study.run()
     rows = []
     for one, (varied, _) in zip(planned, runs, strict=True):
@@ -259,7 +252,7 @@ def _sweep(
     write_json(found, folder / "sweep.json")
     atomic_write(folder / "sweep.csv", pd.DataFrame(rows).to_csv(index=False))
     remarks, ended = [f"Results lie in {folder.resolve()}"], int(ExitStatus.FAILED)
-    if study.control.is_over:
+    if control.is_over:
         done = sum(map(study.is_done, planned))
         remarks.append(
             f"Interrupted: {done} of {len(runs)} runs are done; call again for the others"

@@ -131,7 +131,7 @@ def completed(condition: Condition, complete: Complete, method: str, seed: int) 
     known |= {"seconds": seconds, "cpu_seconds": cpu}
     if truth is None or found.values is None:
         return known
-    cells = JudgedCells.of(incomplete, found, truth)
+    cells = JudgedCells.of(incomplete, found.values, truth, found.probabilities)
     rows = partial(np.bincount, cells.rows, minlength=incomplete.n_rows)
     units: list[Any] = [*range(truth.n_rows)]
     if condition.is_redrawn:

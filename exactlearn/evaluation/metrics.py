@@ -6,7 +6,7 @@ from math import inf, isfinite, nan, sqrt
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.cliques import clique_tree
@@ -14,7 +14,6 @@ from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, TooLargeError
-from exactlearn.imputation.imputed import Imputed
 from exactlearn.pdg.inference.complete_rows import sample_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Model, ModelLike
@@ -45,18 +44,26 @@ class JudgedCells:
     losses: NDArray[np.float64] | None
 
     @classmethod
-    def of(cls, incomplete: Dataset, found: Imputed, truth: Dataset) -> "JudgedCells":
+    def of(
+        cls,
+        incomplete: Dataset,
+        values: ArrayLike,
+        truth: Dataset,
+        probabilities: NDArray[np.float64] | None = None,
+    ) -> "JudgedCells":
         """Compare a completion with the truth.
 
         Parameters
         ----------
         incomplete
             The table with missing cells.
-        found
-            Values of its missing cells, perhaps with their distributions.
+        values
+            State of each missing cell, in the order of ``incomplete.missing_cells``.
         truth
             The same rows; variables and states are matched by name. A cell that is missing there,
             too, is not judged.
+        probabilities
+            Those of the states of each missing cell, shape (cells, states).
 
         Raises
         ------
@@ -68,13 +75,13 @@ class JudgedCells:
         states = true[tuple(cells.T)].astype(np.int64)
         known = states != MISSING
         states, losses = states[known], None
-        if found.probabilities is not None:
-            given = found.probabilities[known]
+        if probabilities is not None:
+            given = probabilities[known]
             # A true state that the incomplete table does not know has no probability at all.
             beyond = max(0, int(states.max(initial=0)) + 1 - given.shape[1])
             of_true = np.pad(given, ((0, 0), (0, beyond)))[np.arange(len(states)), states]
             losses = -np.log(np.maximum(of_true, LEAST_PROBABILITY))
-        return cls(cells[known, 0], np.asarray(found.values)[known] == states, losses)
+        return cls(cells[known, 0], np.asarray(values)[known] == states, losses)
 
     @property
     def accuracy(self) -> float:

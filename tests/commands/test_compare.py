@@ -186,7 +186,6 @@ def test_logarithmic_loss_by_hand():
     truth = Dataset(np.array([[1, 0], [0, 1]]), ("a", "b"), (("x", "y"), ("u", "v")))
     shares = np.array([[0.25, 0.75], [0.0, 1.0], [1.0, 0.0]])
     expected = -(np.log(0.75) + 2 * np.log(LEAST_PROBABILITY)) / 3
-    assert JudgedCells.of(holes, Imputed.of(shares), truth).log_loss == pytest.approx(expected)
+    assert JudgedCells.of(holes, [1, 1, 0], truth, shares).log_loss == pytest.approx(expected)
     complete = Dataset(np.array([[0, 0]]), ("a", "b"), states)
-    nothing = Imputed.of(np.empty((0, 2)))
-    assert isnan(JudgedCells.of(complete, nothing, complete).log_loss)
+    assert isnan(JudgedCells.of(complete, [], complete, np.empty((0, 2))).log_loss)

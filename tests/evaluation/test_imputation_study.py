@@ -71,7 +71,8 @@ def test_all_methods_complete_the_same_cells(tmp_path, jobs):
     for seed, run in enumerate(runs):
         incomplete, truth = drawn(seed)
         for method, work in (("good", GOOD), ("bad", BAD)):
-            cells = JudgedCells.of(incomplete, work(incomplete, seed), truth)
+            found = work(incomplete, seed)
+            cells = JudgedCells.of(incomplete, found.values, truth, found.probabilities)
             assert run[method]["cells"] == len(incomplete.missing_cells)
             assert run[method]["accuracy"] == cells.accuracy
             assert run[method]["log_loss"] == pytest.approx(cells.log_loss)
@@ -123,7 +124,7 @@ def test_a_cell_that_the_truth_misses_is_not_judged():
     names, states = ("a",), (("x", "y"),)
     holes = Dataset(np.array([[-1], [-1], [0]]), names, states)
     truth = Dataset(np.array([[1], [-1], [0]]), names, states)
-    found = JudgedCells.of(holes, Imputed.of(np.array([[0.2, 0.8], [1.0, 0.0]])), truth)
+    found = JudgedCells.of(holes, [1, 0], truth, np.array([[0.2, 0.8], [1.0, 0.0]]))
     assert (found.rows.tolist(), found.right.tolist()) == ([0], [True])
     assert found.log_loss == pytest.approx(-np.log(0.8))
 
