@@ -177,7 +177,7 @@ def languages(*, method: str, seed: int, data: str, table: str) -> list[dict[str
     weights = [rate / (1 + rate) for rate in rates]
     how: dict[str, Any] = {"size_weights": weights, "queries": N_QUERIES * (table in THESIS)}
     curves = sl_curves(*split, languages=[method.lower()], seed=seed, **how)
-    curves = curves.drop(columns=["model", "language", "query_error", "size_weight"])
+    curves = curves.drop(columns=["model", "language", "size_weight"])
     curves["microseconds"] = 1e6 * curves.pop("query_seconds")
     rows = curves.rename(columns={"effective_size": "size"}).to_dict("records")
     return [{str(key): value for key, value in row.items()} for row in rows]

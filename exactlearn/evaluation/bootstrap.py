@@ -281,8 +281,7 @@ def bootstrap(
     """
     if replicates < 1:
         raise OptionError(f"{replicates} replicates: give 1 or more")
-    weights = dataset.row_weights
-    if (weights == np.floor(weights)).all():
+    if (dataset.row_weights % 1 == 0).all():
         dataset = replace(merge_rows([dataset]), edges=dataset.edges)
     options = limits_by_name(options, dataset.names)  # a sample may leave columns out
     if options.get("ess") == "auto":  # a sample repeats rows of folds
@@ -292,14 +291,9 @@ def bootstrap(
         chosen = partial(chosen, **options)
     settings = f"{described(chosen)} {dataset.digest} seed {seed}"
     works = [partial(_run, dataset, chosen, seed, k) for k in range(replicates)]
-    study = Study(
-        [PlannedRun(f"bootstrap sample {k}", work, settings) for k, work in enumerate(works)],
-        Path(folder, RECORD) if folder else None,
-        jobs,
-        cluster,
-        on_begin,
-        SearchControl.within(time_limit),
-    )
+    runs = [PlannedRun(f"bootstrap sample {k}", work, settings) for k, work in enumerate(works)]
+    path, control = Path(folder, RECORD) if folder else None, SearchControl.within(time_limit)
+    study = Study(runs, path, jobs, cluster, on_begin, control)
     study.run()
     found = list(study.found())
     failures = tuple(dict.fromkeys(why for _, why in study.failures()))

@@ -157,23 +157,21 @@ class CrossValidation(ByValue, shown="learners folds best"):
     @property
     def measures(self) -> tuple[str, ...]:
         """What there is of `MEASURES`."""
-        of = next(iter(self.found.values()), {})
-        return tuple(measure for measure in MEASURES if measure in of)
+        return tuple(measure for measure in MEASURES if measure in self.found[self.learners[0]])
 
     @property
     def best(self) -> str:
         """The learner of the highest mean log-likelihood per row, the first of equal ones."""
-        means = {name: self.mean(name).value for name in self.learners}
-        return max(means, key=lambda name: -inf if np.isnan(means[name]) else means[name])
+        return max(self.learners, key=lambda name: np.nan_to_num(self.mean(name).value, nan=-inf))
 
     def mean(self, learner: str, measure: str = "log_likelihood") -> Mean:
         """Return the mean over the folds with its standard error; -inf if of any fold."""
-        return _mean(self._of(learner, measure))
+        return Mean.of(self._of(learner, measure))
 
     def difference(self, first: str, second: str, measure: str = "log_likelihood") -> Mean:
         """Return the mean of the folds' differences with its standard error."""
         own, other = self._of(first, measure), self._of(second, measure)
-        return _mean([a - b for a, b in zip(own, other, strict=True)])
+        return Mean.of([a - b for a, b in zip(own, other, strict=True)])
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one record for each learner, with the differences from the best one.
@@ -324,9 +322,3 @@ def _number(found: Found, measure: str) -> float:
     """Return a number of a record, in which ``None`` stands for infinities."""
     value = np.nan if "error" in found or found.get("unfinished") else found.get(measure, np.nan)
     return -inf if value is None else value
-
-
-def _mean(numbers: Sequence[float]) -> Mean:
-    """Return the mean of what is done; infinite if any of it is."""
-    infinite = [x for x in numbers if np.isinf(x)]
-    return Mean(infinite[0], np.nan) if infinite else Mean.of(numbers)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite, nan, sqrt
+from math import inf, isnan, nan, sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -101,8 +101,8 @@ class Mean:
     Parameters
     ----------
     value, error
-        Mean and standard error of the finite entries; NaN when there are none, and the error also
-        when there is only one.
+        Mean and standard error of the known entries; NaN when there are none, and the error also
+        when there is only one, or an infinite one.
     """
 
     value: float
@@ -110,22 +110,19 @@ class Mean:
 
     @classmethod
     def of(cls, entries: Iterable[float | None]) -> "Mean":
-        """Return the mean of the finite entries; ``None`` is none of them.
+        """Return the mean of the entries that are neither NaN nor ``None``.
 
         Examples
         --------
-        >>> Mean.of([1.0, 3.0])
+        >>> Mean.of([1.0, 3.0, None])
         Mean(value=2.0, error=1.0)
         """
-        finite = np.array([x for x in entries if x is not None and isfinite(x)])
-        if not len(finite):
+        known = np.array([x for x in entries if x is not None and not isnan(x)])
+        if not len(known):
             return cls(nan, nan)
-        error = float(finite.std(ddof=1)) / sqrt(len(finite)) if len(finite) > 1 else nan
-        return cls(float(finite.mean()), error)
-
-
-LEVEL = 0.05
-"""Level of significance."""
+        with np.errstate(invalid="ignore"):
+            error = float(known.std(ddof=1)) / sqrt(len(known)) if len(known) > 1 else nan
+        return cls(float(known.mean()), error)
 
 
 MOST_ENUMERATED = 12
@@ -163,7 +160,7 @@ class ClusteredTest:
         cls,
         differences: Sequence[NDArray[np.float64]],
         cells: int,
-        units: Sequence[Sequence[Any]] | None = None,
+        units: Sequence[Sequence[Any]],
     ) -> "ClusteredTest":
         """Compare two methods.
 
@@ -175,19 +172,15 @@ class ClusteredTest:
             Number of cells over all repetitions.
         units
             For each repetition the name of each row, shape (rows,): equal names are the same row.
-            Left out, all repetitions have the same rows in the same order.
 
         Examples
         --------
-        >>> ClusteredTest.of([np.array([1.0, 1.0, 0.0]), np.array([0.0, 1.0, 1.0])], 8)
-        ClusteredTest(difference=0.5, p_value=0.25)
-        >>> ClusteredTest.of([np.array([1.0]), np.array([1.0])], 2, units=[["u"], ["v"]])
+        >>> ClusteredTest.of([np.array([1.0]), np.array([1.0])], 2, [["u"], ["v"]])
         ClusteredTest(difference=1.0, p_value=0.5)
         """
         if not cells:
             return cls(nan, nan)
-        names = [range(len(own)) for own in differences] if units is None else units
-        _, unit = np.unique(np.concatenate(names), return_inverse=True)
+        _, unit = np.unique(np.concatenate(units), return_inverse=True)
         sums = np.bincount(unit, np.concatenate(differences))
         sums = sums[abs(sums) > _ROUNDING]
         total, n = float(sums.sum()), len(sums)
@@ -203,7 +196,7 @@ class ClusteredTest:
     @property
     def significant(self) -> bool:
         """Whether the methods differ at the level of 5 %."""
-        return self.p_value < LEVEL
+        return self.p_value < 0.05
 
 
 _ROUNDING = 1e-12

@@ -10,7 +10,7 @@ the test is drawn, and two disjoint sets of its variables, Q and E; the accuracy
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import log, nan, sqrt
+from math import log, nan
 from time import process_time
 from typing import Any
 
@@ -25,7 +25,7 @@ from exactlearn.bayesnet.component_growth import naive_bayes_models
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
-from exactlearn.data.trade_off import check_size_weight, size_weight_of
+from exactlearn.data.trade_off import size_weight_of
 from exactlearn.errors import DataError, OptionError, TooLargeError, did_you_mean
 from exactlearn.evaluation.metrics import effective_size
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
@@ -50,12 +50,12 @@ MAX_QUERIED = 500_000
 """Effective size of the largest models that random queries are asked of."""
 
 QUERY_VARIABLES, EVIDENCE_VARIABLES = 4, 3
-"""Random queries as in THESIS, section 5.4."""
+"""Numbers of variables of Q and of E, as in THESIS, section 5.4."""
 
 WARM_UP = 50
 """Queries that are answered before the clock runs: compilation, and the order of elimination."""
 
-ANSWERS = ("query_accuracy", "query_error", "query_seconds")
+ANSWERS = ("query_accuracy", "query_seconds")
 """How a model answers random queries."""
 
 Weighted = tuple[Model, float | None]
@@ -109,14 +109,7 @@ Queries = tuple[Dataset, Dataset]
 """Rows in which only the cells of E are observed, and those with the cells of Q as well."""
 
 
-def random_queries(
-    dataset: Dataset,
-    n_queries: int,
-    *,
-    query_variables: int = QUERY_VARIABLES,
-    evidence_variables: int = EVIDENCE_VARIABLES,
-    seed: int = 0,
-) -> Queries:
+def random_queries(dataset: Dataset, n_queries: int, seed: int = 0) -> Queries:
     """Draw queries P(q | e) from rows.
 
     Parameters
@@ -125,8 +118,6 @@ def random_queries(
         The rows; those with enough observed cells are drawn by their weights, with repetition.
     n_queries
         Number of queries.
-    query_variables, evidence_variables
-        Numbers of variables of Q and of E.
     seed
         Of what is drawn.
 
@@ -136,12 +127,12 @@ def random_queries(
         When no row has so many observed cells.
     """
     observed = dataset.codes != MISSING
-    both = query_variables + evidence_variables
+    both = QUERY_VARIABLES + EVIDENCE_VARIABLES
     weights = np.where(observed.sum(axis=1) >= both, dataset.row_weights, 0.0)
     if not weights.sum() > 0:
         raise DataError(
-            f"no row has the {both} observed cells that a query of {query_variables} variables "
-            f"given {evidence_variables} needs; ask for no queries"
+            f"no row has the {both} observed cells that a query of {QUERY_VARIABLES} variables "
+            f"given {EVIDENCE_VARIABLES} needs; ask for no queries"
         )
     rng = np.random.default_rng(seed)
     rows = rng.choice(dataset.n_rows, n_queries, p=weights / weights.sum())
@@ -149,7 +140,7 @@ def random_queries(
     rank, drawn = keys.argsort(axis=1).argsort(axis=1), dataset.part(rows)
     given, all_of = (
         replace(drawn, codes=np.where(rank < k, drawn.codes, MISSING), weights=None)
-        for k in (evidence_variables, both)
+        for k in (EVIDENCE_VARIABLES, both)
     )
     return given, all_of
 
@@ -163,9 +154,8 @@ def answers(model: Model, queries: Queries) -> dict[str, float]:
     -------
     answers
         ``query_accuracy``, the mean log P(q | e) in nats, minus infinity where a query is
-        impossible; ``query_error``, its standard error, NaN for one query; ``query_seconds``, CPU
-        time of a belief update: all posterior marginals given a query's evidence, and the
-        probability of that.
+        impossible; ``query_seconds``, CPU time of a belief update: all posterior marginals given a
+        query's evidence, and the probability of that.
 
     Raises
     ------
@@ -183,8 +173,7 @@ def answers(model: Model, queries: Queries) -> dict[str, float]:
     seconds = (process_time() - begun) / (2 * len(given))
     with np.errstate(invalid="ignore"):
         logs = np.where(np.isneginf(after), -np.inf, after - before)
-        error = float(logs.std(ddof=1)) / sqrt(len(logs)) if len(logs) > 1 else nan
-    return dict(zip(ANSWERS, (float(logs.mean()), error, seconds), strict=True))
+    return {"query_accuracy": float(logs.mean()), "query_seconds": seconds}
 
 
 def _belief_update(model: Model) -> Callable[[NDArray[np.int16]], NDArray[np.float64]]:
@@ -233,8 +222,8 @@ def sl_curves(
         ``language``, ``size_weight``, ``effective_size``, ``parameters`` (free ones);
         log-likelihoods per row in nats of ``train`` and ``test``; ``bic`` and ``aic``, to be
         maximised, which count the effective size of decision graphs and the free parameters of
-        other models; CPU ``seconds``; ``query_accuracy``, ``query_error`` and ``query_seconds``,
-        see `answers`; and the ``model``. In ``attrs``: the languages that are ``unfinished``.
+        other models; CPU ``seconds``; ``query_accuracy`` and ``query_seconds``, see `answers`;
+        and the ``model``. In ``attrs``: the languages that are ``unfinished``.
 
     Raises
     ------
@@ -259,13 +248,11 @@ def sl_curves(
     for name in languages:
         if name not in LANGUAGES:
             raise OptionError(f"no language {name!r}{did_you_mean(name, LANGUAGES)}")
-    for weight in size_weights or ():
-        check_size_weight(weight)
     if queries < 0:
         raise OptionError(f"queries {queries}: expected a number of queries, at least 0")
     rates = (*RATES, log(max(2.0, float(train.row_weights.sum()))) / 2)
     weights = sorted(set(size_weights or map(size_weight_of, rates)), reverse=True)
-    asked = random_queries(test, queries, seed=seed) if queries else None
+    asked = random_queries(test, queries, seed) if queries else None
     rows, unfinished = list[dict[str, Any]](), list[str]()
     with SearchControl.within(time_limit).running() as control:
         for k, language in enumerate(languages):

@@ -128,13 +128,13 @@ class Study:
 
     def is_done(self, planned: PlannedRun) -> bool:
         """Return whether a run has neither failed nor been cut short."""
-        found = self.known(planned)
-        return found is not None and "error" not in found and not found.get("unfinished")
+        found = self.known(planned) or {"error": "not done"}
+        return "error" not in found and not found.get("unfinished")
 
     def found(self) -> Iterator[Found]:
         """Yield what the runs gave, in their order, without those that are not done or failed."""
-        known = map(self.known, self.runs)
-        return (found for found in known if found is not None and "error" not in found)
+        known = filter(None, map(self.known, self.runs))
+        return (found for found in known if "error" not in found)
 
     def failures(self) -> Iterator[tuple[PlannedRun, str]]:
         """Yield the runs that failed, and why."""
@@ -152,24 +152,20 @@ class Study:
                 yield planned, _result(planned.work, self.control.left / (len(waiting) - k))
             return
         with clusters.running(self.cluster) as client:
-            places = self.jobs if client is None else max(1, sum(client.nthreads().values()))
-            share = self.control.left / max(1, ceil(len(waiting) / places))
+            places = self.jobs if client is None else sum(client.nthreads().values())
+            share = self.control.left / max(1, ceil(len(waiting) / max(1, places)))
             tasks = [(planned.work, share) for planned in waiting]
-            for number, found in (
-                _finished_by_processes(tasks, self.jobs, self.control)
-                if client is None
-                else clusters.finished(_result, tasks, client)
-            ):
+            if client is None:
+                finished = _finished_by_processes(tasks, self.jobs, self.control)
+            else:
+                finished = clusters.finished(_result, tasks, client)
+            for number, found in finished:
                 self.on_begin(waiting[number].title)
                 yield waiting[number], found
 
 
-Task = tuple[Callable[[], Found], float]
-"""The work of a run, and its seconds."""
-
-
 def _finished_by_processes(
-    tasks: Sequence[Task], jobs: int, control: SearchControl
+    tasks: Sequence[tuple[Any, ...]], jobs: int, control: SearchControl
 ) -> Iterator[tuple[int, Found]]:
     """Yield number and result of each task as it ends; a common event tells processes to stop."""
     context = get_context("spawn")

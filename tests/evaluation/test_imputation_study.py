@@ -116,7 +116,7 @@ def test_rows_that_each_seed_draws_anew_are_no_repetitions_of_a_row():
         runs = done(study(is_redrawn=is_redrawn, good=GOOD, fair=FAIR))
         own = [np.subtract(run["good"]["right"], run["fair"]["right"]) for run in runs]
         sums = np.concatenate(own) if is_redrawn else np.sum(own, axis=0)
-        expected = ClusteredTest.of([sums], sum(run["good"]["cells"] for run in runs))
+        expected = compared([sums], sum(run["good"]["cells"] for run in runs))
         assert ahead(runs, "good", "fair", "accuracy") == expected
 
 
@@ -129,11 +129,17 @@ def test_a_cell_that_the_truth_misses_is_not_judged():
     assert found.log_loss == pytest.approx(-np.log(0.8))
 
 
+def compared(differences, cells, units=None):
+    """Compare methods on the same rows in all repetitions, if these are not named."""
+    same = [range(len(own)) for own in differences]
+    return ClusteredTest.of(differences, cells, same if units is None else units)
+
+
 class TestClusteredTest:
     @settings(deadline=None)
     @given(st.lists(st.integers(-3, 3), min_size=1, max_size=8))
     def test_few_rows_have_all_signs_enumerated(self, sums):
-        found = ClusteredTest.of([np.array(sums, float)], 10)
+        found = compared([np.array(sums, float)], 10)
         signed = [sum(s * d for s, d in zip(signs, sums, strict=True))
                   for signs in product((-1, 1), repeat=len(sums))]  # fmt: skip
         assert found.p_value == pytest.approx(np.mean([abs(x) >= abs(sum(sums)) for x in signed]))
@@ -142,18 +148,18 @@ class TestClusteredTest:
     def test_repetitions_of_a_row_are_one_unit(self):
         rng = np.random.default_rng(0)
         first, second = rng.normal(size=(2, 40))
-        both = ClusteredTest.of([first, second], 80)
-        assert both == ClusteredTest.of([first + second], 80)
-        assert ClusteredTest.of([first, -first], 80) == ClusteredTest(0.0, 1.0)
+        both = compared([first, second], 80)
+        assert both == compared([first + second], 80)
+        assert compared([first, -first], 80) == ClusteredTest(0.0, 1.0)
 
     def test_rows_of_different_names_are_different_units(self):
         """The second repetition drew row 0 again, at position 1, and two new rows."""
         first, second = np.array([2.0, -1.0]), np.array([1.0, 3.0, 1.0])
-        found = ClusteredTest.of([first, second], 5, units=[[0, 1], [7, 0, 8]])
-        assert found == ClusteredTest.of([np.array([5.0, -1.0, 1.0, 1.0])], 5)
+        found = compared([first, second], 5, units=[[0, 1], [7, 0, 8]])
+        assert found == compared([np.array([5.0, -1.0, 1.0, 1.0])], 5)
 
     def test_without_cells_nothing_is_known(self):
-        found = ClusteredTest.of([], 0)
+        found = ClusteredTest.of([], 0, [])
         assert isnan(found.p_value)
         assert not found.significant
 
@@ -167,7 +173,7 @@ class TestClusteredTest:
         for _ in range(2000):
             better = rng.choice((-1, 1), rows)
             cells = rng.binomial(4, 0.5, (2, rows)).astype(float)
-            found = ClusteredTest.of(list(cells * better), int(cells.sum()))
+            found = compared(list(cells * better), int(cells.sum()))
             rejected += found.significant
             by_cells += abs((cells * better).sum()) > 1.96 * np.sqrt(cells.sum())
         assert rejected / 2000 == pytest.approx(0.05, abs=0.02)

@@ -83,7 +83,8 @@ def test_another_table_is_refused(truth, message):
 
 
 def test_means_leave_out_what_is_not_known():
-    assert Mean.of([2.0, 4.0, nan, inf]) == Mean(3.0, 1.0)
+    assert Mean.of([2.0, 4.0, nan, None]) == Mean(3.0, 1.0)
+    assert (Mean.of([2.0, -inf]).value, isnan(Mean.of([2.0, -inf]).error)) == (-inf, True)
     assert isnan(Mean.of([2.0]).error)
     assert isnan(Mean.of([]).value)
 
