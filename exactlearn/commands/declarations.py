@@ -445,7 +445,7 @@ class Fit(Clustered, Random):
         without missing cells, weighted; they also allow that which cells are missing depends on
         these columns (MAR). id-mar, if-mar: the same as d-mar and f-mar in the rows that agree
         on the separators only.  [default: complete for a network and a table without missing
-        cells, else em]
+        cells unless an option of em is given, else em]
     separators
         id-mar, if-mar: columns without missing cells on which it depends which cells are
         missing.  [default: learned for each column with missing cells, by BIC]
@@ -485,10 +485,10 @@ class Fit(Clustered, Random):
     missingness: str | None = option(
         None, reads=True, metavar="GRAPH", only="method=em|id-mar|if-mar|None"
     )
-    iterations: int | None = option(None, least=0)
-    tolerance: float | None = option(None, least=0)
+    iterations: int | None = option(None, least=0, only="method=em|None")
+    tolerance: float | None = option(None, least=0, only="method=em|None")
     smoothing: float | None = option(None, least=0, most=MOST_SMOOTHING)
-    starts: int | None = option(None, least=1)
+    starts: int | None = option(None, least=1, only="method=em|None")
     time_limit: float | None = option(None, least=0)
 
     @property

@@ -8,6 +8,7 @@ themselves; in a list, a name with a comma stands in double quotes.
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def with_file(search: Selection, names: Sequence[str]) -> Selection:
     if search.constraints is None:
         return search
     path = Path(search.constraints)
-    found = read_declared(path, lambda table: _from_file(table, names))
+    found = read_declared(path, partial(_from_file, names=names))
     more: dict[str, Any] = {}
     for one in fields(Constrained):
         own, other = getattr(search, one.name), getattr(found, one.name)
@@ -104,8 +105,6 @@ def with_file(search: Selection, names: Sequence[str]) -> Selection:
             more[one.name] = tuple(dict.fromkeys((*own, *other)))
         elif own in (None, (), {}) or other in (None, (), {}, own):
             more[one.name] = other if own in (None, (), {}) else own
-        elif isinstance(own, dict) and all(own.get(k, v) == v for k, v in other.items()):
-            more[one.name] = {**other, **own}
         else:
             raise OptionError(
                 f"{path}: key '{one.name}' has {other!r}, and the options have {own!r}; leave one "
@@ -116,13 +115,8 @@ def with_file(search: Selection, names: Sequence[str]) -> Selection:
 
 def _from_file(table: Mapping[str, Any], names: Sequence[str]) -> Constrained:
     """Return the constraints of a parsed file, each key checked on its own."""
-    inner = table.get("constraints", table.get("search", table))
-    if not isinstance(inner, Mapping) or (inner is not table and len(table) > 1):
-        raise OptionError(
-            "expected the section [constraints] or [search] alone, or its keys without a section"
-        )
-    found = from_table(inner, Constrained)
-    for key in inner:
+    found = from_table(table, Constrained)
+    for key in table:
         try:
             alone = Selection(**{key: getattr(found, key)})
             arcs((*alone.required, *alone.forbidden), names)

@@ -31,13 +31,10 @@ from exactlearn.reporting.description import number
 MOST_CELLS = 3e9
 """Table cells, of about 6 ns each, that the log-likelihood of a closed-form estimate may take."""
 
-OF_EM = ("iterations", "tolerance", "starts")
-"""Options of EM."""
-
 
 def run(options: Fit, output: Output) -> Answer:
     """Run the command."""
-    model, graph = _model(options), None
+    model = _model(options)
     is_network, is_naive = isinstance(model, el.BayesianNetwork), isinstance(model, el.NaiveBayes)
     formats = NETWORKS if is_network else NAIVE_BAYES if is_naive else GRAPHS
     require_suffix(output.path, tuple(formats))
@@ -45,14 +42,13 @@ def run(options: Fit, output: Output) -> Answer:
     data, begun = rows.table, monotonic()
     if not data.row_weights.any():
         raise DataError("the table has no rows of positive weight: nothing to fit to")
-    if options.missingness is not None:
-        graph = read_missingness(options.missingness)
+    graph = None if options.missingness is None else read_missingness(options.missingness)
+    if graph is not None:
         graph.check_table(data)
-    default = "graph" if graph else "complete" if is_network and data.is_complete else "em"
-    method = options.method or default
-    given = {key: getattr(options, key) for key in OF_EM if options.is_given(key)}
-    if given and method != "em":
-        raise OptionError(f"--{next(iter(given))} is for --method em: give both, or leave it out")
+    of_em = ("iterations", "tolerance", "starts")
+    given = {key: getattr(options, key) for key in of_em if options.is_given(key)}
+    is_closed = is_network and not given and (graph or data.is_complete)
+    method = options.method or ("em" if not is_closed else "graph" if graph else "complete")
     if is_naive and "starts" in given:
         raise OptionError("--starts: a naive Bayes model starts from its own parameters only")
     if options.smoothing is not None:

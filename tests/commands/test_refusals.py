@@ -69,7 +69,7 @@ REFUSED = [
     ("compare part.csv full.csv --learners exact", "expected one table to learn from"),
     ("fit cancer part.csv --separators Smoker", "--separators is for --method id-mar or if-mar"),
     ("fit cancer part.csv --method d-mar --iterations 3", "--iterations is for --method em"),
-    ("fit cancer full.csv --tolerance 1", "--tolerance is for --method em"),
+    ("fit cancer full.csv --method aca --tolerance 1", "--tolerance is for --method em"),
     ("fit cancer part.csv --method d-mar --missingness 'a <-'", "--missingness is for --method em"),
     ("fit cancer part.csv --missingness 'Xray <-'", "has none; add the statement"),
     ("fit cancer part.csv --method id-mar --separators Smoke", "did you mean 'Smoker'"),
