@@ -280,12 +280,12 @@ def _wait(futures: Sequence[Any]) -> None:
 
 def _result(future: Any) -> Any:
     """Return the result of a task that has ended; raise what it raised."""
-    if future.status in ("cancelled", "lost"):
-        raise SolverError(
-            "the scheduler of the cluster is gone, or all workers at once: run this again"
-        )
     try:
         return future.result()
+    except dask("distributed").CancelledError as error:
+        raise SolverError(
+            f"the scheduler of the cluster is gone, or all workers at once ({error}): run this again"
+        ) from error
     except dask("distributed").KilledWorker as error:
         raise SolverError(
             f"several workers of the cluster were lost one after the other ({error}): give them "
