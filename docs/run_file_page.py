@@ -17,8 +17,9 @@ Every key of every section, made from the classes that the options of the comman
 from. At the top stand `title`, a text, and `pipeline`: with `false` only the steps are taken. Files
 are looked for beside the run file.
 
-A list where the table says one value, as in `ess = [1, 4, 16]`, is a **sweep**; where the table
-says a list, a list of lists is one. Each combination of the values is a run. `exactlearn run
+A section `[sweep]` has lists of values in place of one: `score.ess = [1, 4, 16]` varies the key
+`ess` of `[score]`, `impute.draws = [3, 5]` that of each step `[impute]`. Each combination of the
+values is a run. `exactlearn run
 RUN.toml` does them all (`--jobs`, `--cluster`), each in a folder of its own, and writes
 `sweep.json` and `sweep.csv` with a row for each. A run that is done is not repeated while its keys
 and files stay the same.

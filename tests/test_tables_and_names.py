@@ -143,7 +143,6 @@ VARIABLES = {
             constraints=[Tiers([[v(2), v(1)], [v(0)]]), RequiredAncestor(v(2), v(0))],
         ).network
     ),
-    "learn_on_forest": lambda v: el.learn_on_forest(WHOLE, {v(1): v(0), v(2): v(1)}).graph,
     "learned_counts": lambda v: el.learned_counts(HOLED, required=[(v(2), v(0))]),
     "markov_blanket": lambda v: el.graphs.markov_blanket(NETWORK, v(2)),
     "most_probable_explanations": lambda v: el.most_probable_explanations(NETWORK, {v(0): "1"}),
@@ -160,9 +159,6 @@ VARIABLES = {
     ),
     "sparse_candidates": lambda v: el.sparse_candidates(WHOLE, "bic", required=[(v(2), v(0))]),
     "structural_em": lambda v: el.structural_em(HOLED, "bdeu", required=[(v(2), v(0))]).network,
-    "structural_em_graph": lambda v: (
-        el.structural_em_graph(HOLED, forest={v(1): v(0), v(2): v(1)}, iterations=1).graph
-    ),
     "structural_hamming_distance": lambda v: el.graphs.structural_hamming_distance(
         NETWORK, NETWORK
     ),

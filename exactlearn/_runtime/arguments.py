@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, wraps
+from itertools import groupby
 from numbers import Real
 from operator import index
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -23,8 +24,8 @@ from exactlearn.errors import ArgumentError, OptionError, did_you_mean
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Check = Callable[[Any, str], Any]
-"""Returns the argument of a name as the function wants it."""
+PlainCheck = Callable[[Any, str], Any]
+"""Returns an argument, given the name of its parameter, as the function wants it."""
 
 VariableLike = int | Any
 """A variable by its name or its index."""
@@ -51,37 +52,49 @@ class Index(int):
 
 
 @dataclass(frozen=True)
-class ByName:
-    """A check of variables, given by their names or by their indices.
+class Check:
+    """A check of an argument, which returns it as the function wants it.
+
+    Parameters
+    ----------
+    check
+        Called with the argument, the name of its parameter and the context.
+    context
+        Returns what else the check is called with, given all arguments and the signature.
+    stage
+        Checks of later stages need what the earlier ones make of the arguments.
+    """
+
+    check: Callable[..., Any]
+    context: Callable[[Mapping[str, Any], inspect.Signature], tuple[Any, ...]] = lambda *_: ()
+    stage: int = 0
+
+
+def named(check: Callable[[Any, str, Names], Any]) -> Check:
+    """Return a check of variables, given by their names or by their indices.
 
     The names are those of the first argument that has ``names``, such as a table or a model.
+    """
+    return Check(check, lambda given, _: (_names(given),), stage=2)
 
-    Parameters
-    ----------
-    check
-        Called with the argument, the name of its parameter and the names of the variables.
+
+def like_model(check: Callable[[Any, str, Any, bool | None], Any]) -> Check:
+    """Return a check of a table, whose values mean what they mean for the model beside it.
+
+    It is called with the function's argument ``model``, ``network``, ``pdg``, ``train`` or ``self``
+    with states, or nothing, and with its argument ``tidy``, or nothing where neither the function
+    nor its object has one.
     """
 
-    check: Callable[[Any, str, Names], Any]
+    def context(given: Mapping[str, Any], signature: inspect.Signature) -> tuple[Any, Any]:
+        tidy = False if "tidy" in signature.parameters else None
+        return _model(given), given.get("tidy", getattr(given.get("self"), "tidy", tidy))
 
-
-@dataclass(frozen=True)
-class LikeModel:
-    """A check of a table, whose values mean what they mean for the model beside it.
-
-    Parameters
-    ----------
-    check
-        Called with the argument, the name of its parameter, the function's argument ``model``,
-        ``network``, ``pdg``, ``train`` or ``self`` with states, or nothing, and its argument
-        ``tidy``, or nothing where neither the function nor its object has one.
-    """
-
-    check: Callable[[Any, str, Any, bool | None], Any]
+    return Check(check, context, stage=1)
 
 
 def checked_arguments(
-    **special: Check | ByName | LikeModel,
+    **special: Check | PlainCheck,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let a function have each argument as :data:`CHECKS` returns it, by the parameter's name.
 
@@ -95,13 +108,11 @@ def checked_arguments(
         signature = inspect.signature(function)
         known = {**CHECKS, **special}
         checked = [
-            (parameter.name, parameter.default, known[parameter.name])
+            (parameter.name, parameter.default, check if isinstance(check, Check) else Check(check))
             for parameter in signature.parameters.values()
-            if parameter.name in known
+            if (check := known.get(parameter.name)) is not None
         ]
-        by_name = [one for one in checked if isinstance(one[-1], ByName)]
-        tables = [one for one in checked if isinstance(one[-1], LikeModel)]
-        by_kind = [one for one in checked if not isinstance(one[-1], ByName | LikeModel)]
+        checked.sort(key=lambda one: one[-1].stage)
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -116,19 +127,11 @@ def checked_arguments(
                 return function(*args, **kwargs)  # which says better what is wrong
             given = bound.arguments
 
-            def put(some: Sequence[tuple[str, Any, Any]], *context: Any) -> None:
-                for name, default, check in some:
-                    if given.get(name, default) is not default:
-                        check = check.check if isinstance(check, ByName | LikeModel) else check
-                        given[name] = check(given[name], name, *context)
-
-            put(by_kind)
-            for table in tables:
-                tidy = False if "tidy" in signature.parameters else None
-                tidy = given.get("tidy", getattr(given.get("self"), "tidy", tidy))
-                put([table], _model(given), tidy)
-            if by_name:  # these need what the others make of the arguments
-                put(by_name, _names(given))
+            for _, stage in groupby(checked, key=lambda one: one[-1].stage):
+                due = [one for one in stage if given.get(one[0], one[1]) is not one[1]]
+                contexts = [check.context(given, signature) for *_, check in due]
+                for (name, _, check), context in zip(due, contexts, strict=True):
+                    given[name] = check.check(given[name], name, *context)
             return function(*bound.args, **bound.kwargs)
 
         return call
@@ -192,7 +195,7 @@ def _names(given: Mapping[str, Any]) -> Names:
     return None
 
 
-def register(**checks: Check | ByName | LikeModel) -> None:
+def register(**checks: Check | PlainCheck) -> None:
     """Add checks by the names of parameters: where a class is defined, for its instances."""
     CHECKS.update(checks)
 
@@ -282,7 +285,9 @@ def as_rules(value: Any, name: str = "discretise") -> Any:
     raise refusal(name, "a rule for each variable", value, "pass {'age': 'frequency:5'}, say")
 
 
-def instance_of(kinds: type | tuple[type, ...], expected: str, instead: str) -> Check:
+def instance_of(
+    kinds: type | tuple[type, ...], expected: str, instead: str
+) -> Callable[[Any, str], Any]:
     """Return the check that an argument is an instance of one of these classes.
 
     A result that holds one as its ``network`` or ``model`` stands for that.
@@ -316,28 +321,17 @@ def _jobs(value: Any, name: str) -> Any:
     return value
 
 
-def number_or(word: str) -> Callable[[Any, str], Any]:
-    """Return a check of an argument that is a number or one word."""
+def number_or(word: str | None) -> PlainCheck:
+    """Return a check of an argument that is a number, or one word or nothing."""
 
     def check(value: Any, name: str) -> Any:
-        if isinstance(value, str) and value == word:
+        if isinstance(value, str | None) and value == word:
             return value
         if isinstance(value, str):
             raise refusal(name, f"a number or {word!r}", value, "pass 1.0, say")
         return _number(value, name)
 
     return check
-
-
-def number_or_none(value: Any, name: str) -> Any:
-    """Return a number, or nothing.
-
-    Raises
-    ------
-    ArgumentError
-        When it is neither.
-    """
-    return None if value is None else _number(value, name)
 
 
 def arcs_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, int], ...]:
@@ -577,19 +571,6 @@ def family(value: Any, name: str, names: Names) -> tuple[int, ...]:
     raise refusal(name, "the parents of a variable", value, instead)
 
 
-def _forest(value: Any, name: str, names: Names) -> Any:
-    """Return the parent of each variable, -1 for a root; a word and an array stay as they are."""
-    if isinstance(value, Mapping) and names is not None:
-        found = [-1] * len(names)
-        for child, parent in value.items():
-            place = variable_index(child, name, names)
-            found[place] = -1 if parent is None else variable_index(parent, name, names)
-        return found
-    if isinstance(value, list | tuple):
-        return [variable_index(one, name, names) if isinstance(one, str) else one for one in value]
-    return value
-
-
 as_text = instance_of(str, "a text", "pass a string")
 _name = instance_of(str, "the name of a variable", "pass a string")
 _number = instance_of(Real, "a number", "pass an int or a float")
@@ -601,8 +582,8 @@ _NUMBERS = (
     "threads node_limit max_size steps rounds node completions"
 )
 
-CHECKS: dict[str, Check | ByName | LikeModel] = {
-    "evidence": ByName(_evidence),
+CHECKS: dict[str, Check | PlainCheck] = {
+    "evidence": named(_evidence),
     "path": instance_of(
         (str, os.PathLike), "the path of a file", "pass a string or a pathlib.Path"
     ),
@@ -610,18 +591,17 @@ CHECKS: dict[str, Check | ByName | LikeModel] = {
         np.random.Generator, "a numpy Generator", "pass numpy.random.default_rng(seed)"
     ),
     "name": _name,
-    "target": ByName(_state_of_one),
-    "parents": ByName(parents_by_index),
-    "child": ByName(variable_index),
-    "root": ByName(name_of),
-    "forest": ByName(_forest),
-    "required": ByName(arcs_by_index),
-    "forbidden": ByName(arcs_by_index),
-    "max_parents": number_or_none,
+    "target": named(_state_of_one),
+    "parents": named(parents_by_index),
+    "child": named(variable_index),
+    "root": named(name_of),
+    "required": named(arcs_by_index),
+    "forbidden": named(arcs_by_index),
+    "max_parents": number_or(None),
     "time_limit": _seconds,
     "jobs": _jobs,
     "ess": number_or("auto"),
-    **dict.fromkeys(_NAMES.split(), ByName(names_of)),
+    **dict.fromkeys(_NAMES.split(), named(names_of)),
     **dict.fromkeys(_TEXTS.split(), as_text),
     **dict.fromkeys(_NUMBERS.split(), _number),
 }

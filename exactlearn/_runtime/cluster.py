@@ -231,6 +231,7 @@ def finished(
     tasks: Sequence[tuple[Any, ...]],
     client: Any,
     control: SearchControl | None = None,
+    shared: Sequence[Any] = (),
 ) -> Iterator[tuple[int, T]]:
     """Yield number and result of each task as it ends, and once the search is over of those begun.
 
@@ -245,6 +246,8 @@ def finished(
         The client of a cluster.
     control
         Ends the search; without it, the control that runs in this thread.
+    shared
+        First arguments of all tasks, which each worker keeps once.
 
     Raises
     ------
@@ -253,11 +256,13 @@ def finished(
     """
     control = SearchControl.within() if control is None else control
     stop = dask("distributed").Event(client=client)
-    pending = {
-        client.submit(_unless_stopped, function, stop.name, *task, pure=False): number
-        for number, task in enumerate(tasks)
-    }
-    stopped_at: float | None = None
+    kept, again, stopped_at = held(client, shared), set[int](), None
+
+    def submitted(number: int, first: Sequence[Any]) -> Any:
+        task = (*first, *tasks[number])
+        return client.submit(_unless_stopped, function, stop.name, *task, pure=False)
+
+    pending = {submitted(number, kept): number for number in range(len(tasks))}
     try:
         while pending and (stopped_at is None or monotonic() < stopped_at + STOP_TIME):
             if stopped_at is None and control.is_over:
@@ -266,6 +271,10 @@ def finished(
             _wait([*pending])
             for future in [future for future in pending if future.done()]:
                 number = pending.pop(future)
+                if future.cancelled() and client.status == "running" and number not in again:
+                    again.add(number)  # what it needs was lost with a worker
+                    pending[submitted(number, shared)] = number
+                    continue
                 for found in _result(future):
                     yield number, found
     finally:
@@ -274,8 +283,9 @@ def finished(
 
 def _wait(futures: Sequence[Any]) -> None:
     """Wait until a task has ended, but not for long."""
-    with suppress(TimeoutError):
-        dask("distributed").wait(futures, timeout=POLL_INTERVAL, return_when="FIRST_COMPLETED")
+    distributed = dask("distributed")
+    with suppress(TimeoutError, distributed.CancelledError):  # of which each future speaks itself
+        distributed.wait(futures, timeout=POLL_INTERVAL, return_when="FIRST_COMPLETED")
 
 
 def _result(future: Any) -> Any:
@@ -284,7 +294,8 @@ def _result(future: Any) -> Any:
         return future.result()
     except dask("distributed").CancelledError as error:
         raise SolverError(
-            f"the scheduler of the cluster is gone, or all workers at once ({error}): run this again"
+            f"the scheduler of the cluster is gone, or all workers at once ({error}); run this "
+            "again"
         ) from error
     except dask("distributed").KilledWorker as error:
         raise SolverError(

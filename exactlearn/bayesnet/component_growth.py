@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from exactlearn._runtime.arguments import checked_arguments, number_or_none
+from exactlearn._runtime.arguments import checked_arguments, number_or
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.component_em import (
     SMOOTHING,
@@ -134,7 +134,7 @@ class GrownNaiveBayes:
     is_complete: bool
 
 
-@checked_arguments(smoothing=number_or_none)
+@checked_arguments(smoothing=number_or(None))
 def learn_naive_bayes(
     dataset: DatasetLike,
     *,

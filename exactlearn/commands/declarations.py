@@ -78,13 +78,12 @@ class Run(OnCluster):
     by EM; report the log-likelihood of rows not learned from, if 'test' names some; answer the
     queries. Then come the steps: sections with the names of other commands and their options as
     keys ([impute], [compare], ...). The folder is results/NAME unless -o names another; result.json
-    there holds what --json prints, run.toml the run, and data/, truth/, test/ and inputs/ its
-    tables, so that the folder can be moved and 'exactlearn run FOLDER/run.toml' repeats it.
+    there holds what --json prints, and run.toml the run with the paths of its tables.
 
-    A list in place of one value, as in 'ess = [1, 4]', or of lists in place of a list, is a sweep:
-    a run for each combination of values, each in a folder of its own; sweep.json and sweep.csv have
-    a row for each. A later call does the runs that are left. --cluster then does runs at once, and
-    else the parts of the one run.
+    A section [sweep] has lists of values in place of one, as in 'score.ess = [1, 4]': a run for
+    each combination of values, each in a folder of its own; sweep.json and sweep.csv have a row for
+    each. A later call does the runs that are left. --cluster then does runs at once, and else the
+    parts of the one run.
 
     With RESULT.json, a record that -o or --json of any command gave, or the folder of one, the
     command that made it is run again and the answers are compared: exit status 0 when they are

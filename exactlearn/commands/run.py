@@ -5,9 +5,7 @@ Each run of a sweep has a folder of its own, with its ``run.toml``; what is done
 """
 
 import re
-import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,24 +17,22 @@ import pandas as pd
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands import body_of, declarations, options_of, provenance, repeat
-from exactlearn.commands.declare import About
 from exactlearn.commands.learned import write_drawing
 from exactlearn.commands.output import Answer, Output, write_json
 from exactlearn.commands.report import write_page
 from exactlearn.commands.steps import (
-    PLACES,
     WRITTEN,
     RunFile,
     Step,
     Table,
     Varied,
     declared,
+    files_named,
     is_step,
     pipeline,
     placed,
     read_runs,
     steps,
-    with_files,
 )
 from exactlearn.commands.tables import load
 from exactlearn.data.dataset import Dataset
@@ -73,8 +69,8 @@ def run(options: declarations.Run, output: Output) -> Answer:
     if runs[0][0]:
         return _sweep(runs, folder, options, output)
     if options.jobs > 1:
-        raise OptionError("--jobs: the run file has no list of values to vary, so there is one run")
-    stored, _ = _stored(runs[0][1], folder)
+        raise OptionError("--jobs: the run file has no [sweep], so there is one run")
+    stored = _stored(runs[0][1], folder)
     if made_by := provenance.current():
         made_by.seed = declared(stored).search.seed
     return _done(stored, path, replace(output, path=folder), options.time_limit, options.cluster)
@@ -91,30 +87,13 @@ def _overridden(table: Table, options: declarations.Run) -> Table:
     return table
 
 
-def _stored(table: Table, folder: Path) -> tuple[Table, list[Path]]:
-    """Store a run in its folder with all that it reads; return it as stored, and the files."""
+def _stored(table: Table, folder: Path) -> Table:
+    """Store a run in its folder, which is made."""
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"--output {folder}: expected a folder, found a file")
     folder.mkdir(parents=True, exist_ok=True)
-    places = {table["data"].get(key): folder for key, folder in PLACES.items()}
-    copies: dict[str, str] = {}
-
-    def copied(name: str, about: About) -> str:
-        source = Path(name)
-        if not source.is_absolute() or not source.exists() or source.is_dir():
-            return name
-        if name not in copies:
-            into = places.get(name, f"inputs/{len(copies)}")
-            copies[name] = f"{into}/{source.name}"
-            copy = folder / copies[name]
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(shutil.SameFileError):  # a stored run that is run again in its folder
-                shutil.copyfile(source, copy)
-        return copies[name]
-
-    stored = with_files(table, copied)
-    atomic_write(folder / "run.toml", to_toml(stored))
-    return stored, [folder / name for name in copies.values()]
+    atomic_write(folder / "run.toml", to_toml(table))
+    return table
 
 
 def _done(
@@ -126,7 +105,7 @@ def _done(
     run, record, ended = declared(table), dict[str, Any](), [ExitStatus.DONE]
     plan = steps(table)
     if run.pipeline:
-        data = load(str(folder / run.data.file), run.data)
+        data = load(run.data.file, run.data)
         _check_names(run, data)
         output.note(run.title or f"Run {path}")
         output.note(size_in_words(data))
@@ -230,10 +209,11 @@ def _sweep(
     names = _names([varied for varied, _ in runs])
     planned = []
     for name, (_, table) in zip(names, runs, strict=True):
-        _, files = _stored(table, folder / name)
-        work = partial(_run_alone, (folder / name).resolve(), options.time_limit)
-        known = str(provenance.sha256([folder / name / "run.toml", *files]))
-        planned.append(PlannedRun(name, work, known))
+        place = folder / name
+        read = (Path(entry[key]) for entry, key in files_named(_stored(table, place)))
+        files = [place / "run.toml", *filter(Path.is_file, read)]
+        work = partial(_run_alone, place.resolve(), options.time_limit)
+        planned.append(PlannedRun(name, work, str(provenance.sha256(files))))
     path, control = folder / "runs.json", SearchControl()
     study = Study(planned, path, options.jobs, options.cluster, output.note, control)
     for name in names:
@@ -289,9 +269,8 @@ def _run_alone(folder: Path, time_limit: float | None) -> Found:
     seed, options = declared(table).search.seed, declarations.Run(source=str(path))
     made_by = provenance.Provenance(words, options, seed=seed, output=folder)
     with provenance.running(made_by):
-        stored, _ = _stored(table, folder)
         output = Output(path=folder, as_json=True, quiet=True)
-        answer = _done(stored, path, output, time_limit, None)
+        answer = _done(table, path, output, time_limit, None)
     found = _numbers(answer.record)
     taken = answer.record.get("steps", ())
     for number, step in enumerate(taken, 1):

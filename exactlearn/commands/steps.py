@@ -25,7 +25,7 @@ from exactlearn.commands.sections import (
     Search,
 )
 from exactlearn.errors import OptionError, did_you_mean
-from exactlearn.formats.run_file import from_table, read_declared, swept
+from exactlearn.formats.run_file import from_table, read_declared
 from exactlearn.instances import bundled
 
 D = TypeVar("D", bound=Declared)
@@ -34,9 +34,6 @@ Table = dict[str, Any]
 
 WRITTEN = frozenset({"network.bif", "model.pdg.json", "completed.csv", "result.json", "run.toml"})
 """Files that the run itself writes."""
-
-PLACES = {"file": "data", "truth": "truth", "test": "test"}
-"""Keys of a run's own tables, and the folders in its folder that these are copied into."""
 
 NO_STEPS = ("run", "instances")
 """Commands that are no steps of a run."""
@@ -139,7 +136,7 @@ class Step:
     def written(self) -> set[str]:
         """The files and folders that the step writes, by their names in the folder of the run."""
         files = {str(value) for _, value, about in _files(self.options) if about.writes}
-        return files | ({self.output} if self.output else set())
+        return files | {self.output} - {"", "."}
 
 
 Varied = dict[str, Any]
@@ -166,7 +163,7 @@ def read_runs(path: Path) -> list[tuple[Varied, Table]]:
 
 
 def checked(table: Mapping[str, Any], beside: Path) -> Table:
-    """Return the table of a run whose files in a folder have their paths, once all is checked."""
+    """Return the table of a run whose files beside it have their paths, once all is checked."""
     sections = [one.name for one in fields(RunFile)]
     for key in table:
         if not is_step(key) and key not in sections:
@@ -177,17 +174,12 @@ def checked(table: Mapping[str, Any], beside: Path) -> Table:
         raise OptionError("queries: the pipeline answers them; with pipeline = false use [query]")
     written = WRITTEN.union(*(step.written for step in steps(table)))
 
-    def placed(name: str, about: About) -> str:
-        own = beside / name
-        is_there = "<-" not in name and not is_written(name, written) and own.is_file()
-        return str(own) if is_there else name
-
-    found = with_files(table, placed)
-    for key in filter(found["data"].get, PLACES):
-        name = found["data"][key]
-        own = beside / name
-        same = [p for p in bundled() if p.suffix == ".csv" and name in (p.stem, p.name)]
-        found["data"][key] = str(own if own.exists() else [*same, own][0])
+    there = {part for path in bundled() for part in (path.stem, path.name)}
+    found = deepcopy(dict(table))
+    for entry, key in files_named(found):
+        name = entry[key]
+        if not is_own(name, written) and ((beside / name).exists() or name not in there):
+            entry[key] = str(beside / name)
     return found
 
 
@@ -196,17 +188,15 @@ def declared(table: Mapping[str, Any]) -> RunFile:
     return from_table({k: v for k, v in table.items() if not is_step(k)}, RunFile)
 
 
-def with_files(table: Mapping[str, Any], name: Callable[[str, About], str]) -> Table:
-    """Return the table of a run with other names of the files that it reads."""
+def files_named(table: Mapping[str, Any]) -> Iterator[tuple[Table, str]]:
+    """Yield the places of a run where it names a file to read: a section or step, and its key."""
     kinds: dict[str, type[Declared]] = {"data": Data, "search": Search}
-    found = deepcopy(dict(table))
-    for key, entries in found.items():
+    for key, entries in table.items():
         kind = kinds.get(key) or (options_of(key) if is_step(key) else Declared)
         for entry in entries if isinstance(entries, list) else [entries]:
             for one, about in _known(kind).items() if isinstance(entry, dict) else ():
                 if about.reads and isinstance(entry.get(one), str):
-                    entry[one] = name(entry[one], about)
-    return found
+                    yield entry, one
 
 
 def is_step(name: str) -> bool:
@@ -269,11 +259,10 @@ def pipeline(table: Mapping[str, Any], *, is_complete: bool) -> Iterator[Step]:
 
 
 def placed(step: Step, folder: Path, written: Collection[str]) -> Declared:
-    """Return the options of a step with files where they lie, those of the run in its folder."""
+    """Return the options of a step with the files of the run in its folder."""
 
     def place(name: str, about: About) -> str:
-        is_own = about.writes or is_written(name, written) or (folder / name).is_file()
-        return str(folder / name) if is_own and "<-" not in name else name
+        return str(folder / name) if about.writes or is_own(name, written) else name
 
     return moved(step.options, place)
 
@@ -284,36 +273,42 @@ def moved(options: D, name: Callable[[str, About], str]) -> D:
     return replace(options, **changed)  # type: ignore[type-var]
 
 
-def is_written(name: str, written: Collection[str]) -> bool:
-    """Return whether a run has written a file, or the folder that it lies in."""
-    return any(str(place) in written for place in (Path(name), *Path(name).parents))
+def is_own(name: str, written: Collection[str]) -> bool:
+    """Return whether a run has written a file, or the folder that it lies in, or it is a text."""
+    return "<-" in name or any(str(place) in written for place in (Path(name), *Path(name).parents))
 
 
 def _grid(table: Mapping[str, Any]) -> Iterator[tuple[Varied, Mapping[str, Any]]]:
     """Yield the tables of a sweep, the last key varied fastest."""
-    lists = list(swept(table, RunFile))
-    for command in filter(is_step, table):
-        entries = table[command] if isinstance(table[command], list) else [table[command]]
-        for number, entry in enumerate(entries):
-            at: tuple[str, ...] = (command, str(number)) if len(entries) > 1 else (command,)
-            if isinstance(entry, dict):
-                lists += swept(entry, options_of(command), at)
-    for path, values in lists:
-        if not values:
-            raise OptionError(f"key '{'.'.join(path)}': expected a value, or several, found none")
-    if (runs := prod(len(values) for _, values in lists)) > MOST_RUNS:
+    table = dict(table)
+    lists = dict(_lists(table.pop("sweep", {})))
+    if (runs := prod(map(len, lists.values()))) > MOST_RUNS:
         raise OptionError(
-            f"a sweep over {', '.join('.'.join(path) for path, _ in lists)} has {runs:,} runs, "
-            f"more than {MOST_RUNS:,}; list fewer values"
+            f"a sweep over {', '.join(map('.'.join, lists))} has {runs:,} runs, more than "
+            f"{MOST_RUNS:,}; list fewer values"
         )
-    for chosen in product(*(values for _, values in lists)):
-        one = deepcopy(dict(table))
-        for (path, _), value in zip(lists, chosen, strict=True):
-            place: Any = one
-            for part in path[:-1]:
-                place = place[int(part) if isinstance(place, list) else part]
-            place[path[-1]] = value
-        yield {".".join(path): v for (path, _), v in zip(lists, chosen, strict=True)}, one
+    for chosen in product(*lists.values()):
+        one = deepcopy(table)
+        for (*sections, key), value in zip(lists, chosen, strict=True):
+            places: list[Any] = [one]
+            for section in sections:
+                inner = [place.setdefault(section, {}) for place in places]
+                places = [p for own in inner for p in (own if isinstance(own, list) else [own])]
+            for place in places:
+                place[key] = value
+        yield {".".join(path): value for path, value in zip(lists, chosen, strict=True)}, one
+
+
+def _lists(table: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
+    """Yield the path of each key that a sweep varies, and its values."""
+    if isinstance(table, dict):
+        for key, value in table.items():
+            yield from _lists(value, (*at, key))
+    elif at[1:] and isinstance(table, list) and table:
+        yield at, table
+    else:
+        key = ".".join(("sweep", *at))
+        raise OptionError(f"key '{key}': expected a list of values, found {table!r}")
 
 
 def _step(command: str, entry: Any, table: Mapping[str, Any], written: Collection[str]) -> Step:
@@ -330,7 +325,7 @@ def _step(command: str, entry: Any, table: Mapping[str, Any], written: Collectio
     said |= entry
     tables = [said.get(key) for key, about in known.items() if about.in_run in ("file", "test")]
     as_it_is = {
-        "data": any(is_written(str(name), written) for name in tables),
+        "data": any(is_own(str(name), written) for name in tables),
         "score": any(suffix_of(Path(name)) in (".jkl", ".scores") for name in tables if name),
     }
     for section, shared in SHARED.items():

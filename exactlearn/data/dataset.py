@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import (
-    LikeModel,
     as_labels,
     as_names,
     as_rules,
     as_states,
     checked_arguments,
+    like_model,
     listed,
     refusal,
     register,
@@ -717,10 +717,10 @@ def _as_optional(value: Any, name: str, model: Any, tidy: bool | None) -> Datase
 
 
 register(
-    dataset=LikeModel(as_dataset),
-    train=LikeModel(as_dataset),
-    test=LikeModel(as_dataset),
-    validation=LikeModel(_as_optional),
+    dataset=like_model(as_dataset),
+    train=like_model(as_dataset),
+    test=like_model(as_dataset),
+    validation=like_model(_as_optional),
 )
 
 

@@ -8,7 +8,7 @@ not in the file.
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -81,47 +81,6 @@ def from_table(table: Mapping[str, Any], into: type[T], at: str = "") -> T:
             for key, found in table.items()
         }
     )
-
-
-Several = tuple[tuple[str, ...], list[Any]]
-"""The path of a key, and the values that it has one after the other."""
-
-
-def swept(table: Mapping[str, Any], into: type[Any], at: tuple[str, ...] = ()) -> Iterator[Several]:
-    """Yield the keys of a table that have a list of values in place of one, with the list.
-
-    Where a list is one value, a list of lists is several.
-
-    Examples
-    --------
-    >>> from exactlearn.commands.steps import RunFile
-    >>> list(swept({"data": {"drop": ["a"]}, "score": {"ess": [1, 4]}}, RunFile))
-    [(('score', 'ess'), [1, 4])]
-    """
-    types = get_type_hints(into)
-    for field in fields(into):
-        key = _key(field)
-        if key in table:
-            yield from _swept(table[key], types[field.name], (*at, key))
-
-
-def _swept(
-    found: Any, kind: Any, at: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
-    origin, args = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        inner = [a for a in args if a is not NoneType]
-        kind = next((a for a in inner if get_origin(a) is tuple), inner[0])
-        yield from _swept(found, kind, at)
-    elif is_dataclass(kind) and isinstance(kind, type) and isinstance(found, dict):
-        yield from swept(found, kind, at)
-    elif origin is Mapping and isinstance(found, dict):
-        for key, value in found.items():
-            yield from _swept(value, args[1], (*at, key))
-    elif isinstance(found, list) and (
-        origin is not tuple or (found and all(isinstance(one, list) for one in found))
-    ):
-        yield at, found
 
 
 def to_toml(table: Mapping[str, Any], at: str = "") -> str:

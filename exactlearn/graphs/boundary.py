@@ -26,7 +26,7 @@ the first is listed.
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from exactlearn._runtime.arguments import ByName, ParentsLike, checked_arguments, named_results
+from exactlearn._runtime.arguments import ParentsLike, checked_arguments, named, named_results
 from exactlearn.graphs.equivalence import (
     PartiallyDirectedGraph,
     as_structure,
@@ -72,7 +72,7 @@ class BoundarySize(NamedTuple):
 
 
 @named_results(lambda found, names: (NamedGraph.of(names, parents) for parents in found))
-@checked_arguments(parents=ByName(as_structure))
+@checked_arguments(parents=named(as_structure))
 def inclusion_boundary(
     parents: ParentsLike | PartiallyDirectedGraph,
 ) -> Iterator[Any]:
@@ -103,7 +103,7 @@ def inclusion_boundary(
         yield consistent_extension(deleted(own, operator))
 
 
-@checked_arguments(parents=ByName(as_structure))
+@checked_arguments(parents=named(as_structure))
 def inclusion_boundary_size(
     parents: ParentsLike | PartiallyDirectedGraph,
 ) -> BoundarySize:

@@ -7,7 +7,7 @@ whether an arc or an undirected edge joins them.
 from dataclasses import dataclass
 from math import nan
 
-from exactlearn._runtime.arguments import ByName, ParentsLike, checked_arguments
+from exactlearn._runtime.arguments import ParentsLike, checked_arguments, named
 from exactlearn._runtime.display import Displayed
 from exactlearn.graphs.equivalence import (
     Arc,
@@ -60,7 +60,7 @@ class StructureComparison(
     edge_f1: float
 
 
-@checked_arguments(learnt=ByName(as_structure), reference=ByName(as_structure))
+@checked_arguments(learnt=named(as_structure), reference=named(as_structure))
 def compare_structures(
     learnt: ParentsLike | PartiallyDirectedGraph,
     reference: ParentsLike | PartiallyDirectedGraph,

@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from exactlearn._runtime.arguments import (
-    ByName,
     ParentsLike,
     VariablesLike,
     checked_arguments,
+    named,
     named_results,
     set_by_name,
     variables_by_index,
@@ -65,7 +65,7 @@ def active_trail(
 
 
 @named_results(set_by_name)
-@checked_arguments(variables=ByName(variables_by_index), given=ByName(variables_by_index))
+@checked_arguments(variables=named(variables_by_index), given=named(variables_by_index))
 def d_separated(
     parents: ParentsLike, variables: VariablesLike, given: VariablesLike
 ) -> frozenset[Any]:

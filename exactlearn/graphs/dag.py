@@ -10,10 +10,10 @@ from itertools import combinations
 from typing import Any
 
 from exactlearn._runtime.arguments import (
-    ByName,
     ParentsLike,
     VariableLike,
     checked_arguments,
+    named,
     named_results,
     set_by_name,
     variable_index,
@@ -131,7 +131,7 @@ def moral_graph(parents: Sequence[Collection[int]]) -> tuple[frozenset[int], ...
 
 
 @named_results(set_by_name)
-@checked_arguments(variable=ByName(variable_index))
+@checked_arguments(variable=named(variable_index))
 def markov_blanket(parents: ParentsLike, variable: VariableLike) -> frozenset[Any]:
     """Return the parents, children and children's other parents of a variable.
 

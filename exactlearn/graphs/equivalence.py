@@ -14,11 +14,11 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
 
 from exactlearn._runtime.arguments import (
-    ByName,
     Named,
     Names,
     ParentsLike,
     checked_arguments,
+    named,
     named_results,
     parents_by_index,
 )
@@ -312,7 +312,7 @@ def as_structure(value: Any, name: str, names: Names) -> Any:
     return parents_by_index(value, name, names)
 
 
-@checked_arguments(first=ByName(as_structure), second=ByName(as_structure))
+@checked_arguments(first=named(as_structure), second=named(as_structure))
 def structural_hamming_distance(
     first: ParentsLike | PartiallyDirectedGraph,
     second: ParentsLike | PartiallyDirectedGraph,

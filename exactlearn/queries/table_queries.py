@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import ByName, checked_arguments, name_of
+from exactlearn._runtime.arguments import checked_arguments, name_of, named
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells, prepared
@@ -177,7 +177,7 @@ def query_rows(
     )
 
 
-@checked_arguments(name=ByName(name_of))
+@checked_arguments(name=named(name_of))
 def classify(
     model: ModelLike, dataset: DatasetLike, name: str, *, threads: int | None = None
 ) -> Classification:

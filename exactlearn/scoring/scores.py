@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from exactlearn._runtime.arguments import (
-    ByName,
     VariableLike,
     VariablesLike,
     checked_arguments,
     family,
+    named,
     refusal,
     register,
 )
@@ -385,7 +385,7 @@ def family_score(counts: Counts, q: float, score: Score, rows: float) -> float:
     return float(cells - configurations) - size_penalty(score, r, q, rows)
 
 
-@checked_arguments(parents=ByName(family))
+@checked_arguments(parents=named(family))
 def score_family(
     dataset: DatasetLike, child: VariableLike, parents: VariablesLike, score: ScoreLike
 ) -> float:

@@ -132,6 +132,21 @@ def test_what_a_killed_worker_held_is_made_anew():
         assert client.submit(len, kept, pure=False).result(timeout=60) == 1
 
 
+def test_a_task_that_is_cancelled_is_done_again_once(client, monkeypatch):
+    lost = set()
+
+    def submit(function, *arguments, **options):
+        future = distributed.Client.submit(client, function, *arguments, **options)
+        if function is cluster._unless_stopped and arguments[-1] not in lost:
+            lost.add(arguments[-1])
+            future.cancel()
+        return future
+
+    monkeypatch.setattr(client, "submit", submit)
+    found = cluster.finished(divmod, [(k,) for k in (3, 4)], client, shared=[25])
+    assert sorted(found) == [(0, (8, 1)), (1, (6, 1))]
+
+
 def test_a_worker_that_does_not_start_ends_with_an_error_that_says_so(monkeypatch):
     def lose(**_):
         raise RuntimeError("Nanny failed to start.")

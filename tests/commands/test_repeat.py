@@ -61,7 +61,9 @@ def test_files_of_a_command_are_not_written_again(folder):
 
 @pytest.mark.parametrize("name", ["compare", "sweep"])
 def test_folders_of_studies_are_repeated_and_have_a_page(folder, name):
-    (folder / "sweep.toml").write_text('data.file = "cancer-mcar-complete"\nscore.ess = [1, 2]\n')
+    (folder / "sweep.toml").write_text(
+        'data.file = "cancer-mcar-complete"\n[sweep]\nscore.ess = [1, 2]\n'
+    )
     words = {
         "compare": ("compare", "cancer-mcar", "--learners", "chow-liu", "--folds", 2),
         "sweep": ("run", "sweep.toml"),

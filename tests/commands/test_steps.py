@@ -107,7 +107,7 @@ def test_a_table_is_compared_with_its_truth(tmp_path):
         """
     first, second, third = (step.options for step in steps(text, tmp_path))
     assert (first.source, first.truth) == (str(tmp_path / "a.csv"), str(tmp_path / "t.csv"))
-    assert (second.source, second.truth) == ("b.csv", None)
+    assert (second.source, second.truth) == (str(tmp_path / "b.csv"), None)
     assert (third.source, third.truth, third.network) == (None, None, "asia")
 
 
@@ -193,7 +193,7 @@ def stored(folder):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return the folder of a run of all steps, whose inputs are gone."""
+    """Return the folder of a run of all steps."""
     made = tmp_path_factory.mktemp("steps")
     (made / "sub").mkdir()
     run("simulate", "cancer", "--rows", 150, "--hide", "mcar:0.01", "--seed", 3,
@@ -201,8 +201,6 @@ def folder(tmp_path_factory):
     shutil.copy(made / "sub/full.csv", made / "other.csv")
     (made / "all.toml").write_text(ALL)
     run("run", made / "all.toml", "-o", made / "out", "-q")
-    shutil.rmtree(made / "sub")
-    (made / "other.csv").unlink()
     return made / "out"
 
 
@@ -228,10 +226,9 @@ def test_all_files_lie_in_the_folder_of_the_run(folder):
     for name in (
         "imputed/completed.csv", "solved.json", "proof.json", "scores.jkl",
         "fitted.bif", "compiled.pdg.json", "answers/rows.csv", "augmented/completed.csv",
-        "learnt.pdg.json", "simulated.csv", "data/holes.csv", "truth/full.csv",
+        "learnt.pdg.json", "simulated.csv",
     ):  # fmt: skip
         assert (folder / name).is_file(), name
-    assert [p.name for p in (folder / "inputs").rglob("*.csv")] == ["other.csv"]
 
 
 def test_the_stored_run_repeats_it_elsewhere(folder, tmp_path):
@@ -261,7 +258,7 @@ def test_a_step_that_fails_keeps_the_records_before(tmp_path):
         "[simulate]\nsource = 'asia'\n[query]\nsource = 'nowhere.bif'\n"
     )
     printed = fails("run", tmp_path / "x.toml", "-o", tmp_path / "out", "--json")
-    assert "Step query\nError: nowhere.bif: no such file" in printed
+    assert f"Step query\nError: {tmp_path / 'nowhere.bif'}: no such file" in printed
     record = json.loads((tmp_path / "out" / "result.json").read_text())
     assert [step["command"] for step in record["steps"]] == ["simulate"]
 

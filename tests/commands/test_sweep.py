@@ -18,9 +18,9 @@ SWEEP = """
 [data]
 file = "table.csv"
 test = "table.csv"
-[score]
-ess = [1, 16]
-max_parents = [1, 2]
+[sweep]
+score.ess = [1, 16]
+score.max_parents = [1, 2]
 """
 
 
@@ -37,53 +37,46 @@ def written(folder, text):
     return path
 
 
-def test_a_list_in_place_of_a_value_is_a_run_for_each(folder):
+def test_a_list_in_the_sweep_is_a_run_for_each(folder):
     runs = read_runs(folder / "run.toml")
     scores = [table["score"] for _, table in runs]
     assert [(s["ess"], s["max_parents"]) for s in scores] == [*product((1, 16), (1, 2))]
     assert runs[1][0] == {"score.ess": 1, "score.max_parents": 2}
 
 
-def test_lists_of_lists_vary_what_is_a_list(folder):
+def test_any_key_of_a_section_or_step_is_varied(folder):
     text = """
-    [data]
-    file = "table.csv"
-    drop = ["asia"]
-    discretise.age = ["width:2", "width:3"]
-    states = {smoke = [["no", "yes"], ["yes", "no"]]}
-    [search]
-    forbidden = [["tub->asia"], []]
+    data = {file = "table.csv", drop = ["asia"]}
     [[solve]]
-    best = 2
     [[solve]]
     output = "again"
-    best = [2, 3]
+    [sweep]
+    data.discretise.age = ["width:2", "width:3"]
+    search.forbidden = [["tub->asia"], []]
+    solve.best = [2, 3]
     """
     runs = read_runs(written(folder, text))
-    assert len(runs) == 16
+    assert len(runs) == 8
     assert all(one["data"]["drop"] == ["asia"] for _, one in runs)
     assert [one["search"]["forbidden"] for _, one in runs[:4]] == [["tub->asia"]] * 2 + [[]] * 2
-    assert [one["solve"][1]["best"] for _, one in runs[:2]] == [2, 3]
-    assert runs[-1][0] == {
-        "data.discretise.age": "width:3",
-        "data.states.smoke": ["yes", "no"],
-        "search.forbidden": [],
-        "solve.1.best": 3,
-    }
+    assert [[step["best"] for step in one["solve"]] for _, one in runs[:2]] == [[2, 2], [3, 3]]
+    varied = {"data.discretise.age": "width:3", "search.forbidden": [], "solve.best": 3}
+    assert runs[-1][0] == varied
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[score]\ness = []", "key 'score.ess': expected a value, or several, found none"),
-        ("[score]\ness = [1, 'many']", "key 'score.ess': expected a number, found the text 'many'"),
-        ("[score]\ness = [1, [2]]", "key 'score.ess': expected a number, found a list"),
-        ("[score]\nness = [1]", "unknown key 'score.ness'"),
-        (f"[search]\nseed = {list(range(101))}\nt = {list(range(1, 101))}", "10,100 runs, more"),
+        ("score.ess = []", r"key 'sweep.score.ess': expected a list of values, found \[\]"),
+        ("score = 3", "key 'sweep.score': expected a list of values, found 3"),
+        ("score.ess = [1, 'many']", "key 'score.ess': expected a number, found the text 'many'"),
+        ("score.ness = [1]", "unknown key 'score.ness'"),
+        ("scor.ess = [1]", "unknown key 'scor'; did you mean 'score'"),
+        (f"search.seed = {list(range(101))}\nsearch.t = {list(range(1, 101))}", "10,100 runs"),
     ],
 )
 def test_all_runs_are_checked_before_the_first(folder, text, message):
-    path = written(folder, f'data.file = "table.csv"\n{text}')
+    path = written(folder, f'data.file = "table.csv"\n[sweep]\n{text}')
     with pytest.raises(OptionError, match=message):
         read_runs(path)
 
@@ -93,8 +86,8 @@ def test_each_run_is_that_of_its_own_file(folder):
     assert found["varied"] == ["score.ess", "score.max_parents"]
     assert len(found["runs"]) == 4
     for row in found["runs"]:
-        text = SWEEP.replace("[1, 16]", str(row["score.ess"]))
-        text = text.replace("[1, 2]", str(row["score.max_parents"]))
+        chosen = "".join(f"{key} = {row[key]}\n" for key in found["varied"])
+        text = f"{chosen}{SWEEP.partition('[sweep]')[0]}"
         alone = run_json("run", written(folder, text), "-o", folder / "alone")
         record = json.loads((folder / "out" / row["run"] / "result.json").read_text())
         assert row["score"] == record["score"] == alone["score"]
@@ -146,8 +139,8 @@ def test_several_processes_leave_the_same_files(folder, place):
 
 
 def test_a_run_that_fails_leaves_the_others(folder):
-    text = SWEEP.replace("max_parents = [1, 2]", "max_parents = 1") + (
-        '[search]\nrequired = [["smoke->lung", "bronc->lung"], []]\n'
+    text = SWEEP.replace("max_parents = [1, 2]", "max_parents = [1]") + (
+        'search.required = [["smoke->lung", "bronc->lung"], []]\n'
     )
     path = written(folder, text)
     found = run_json("run", path, "-o", folder / "out", status=5)
@@ -156,7 +149,7 @@ def test_a_run_that_fails_leaves_the_others(folder):
 
 
 def test_steps_alone_are_varied_too(folder):
-    text = 'pipeline = false\ndata.file = "table.csv"\n[solve]\ncriterion = ["bic", "aic"]\n'
+    text = 'pipeline = false\ndata.file = "table.csv"\n[sweep]\nsolve.criterion = ["bic", "aic"]\n'
     rows = run_json("run", written(folder, text), "-o", folder / "out")["runs"]
     assert [row["solve.criterion"] for row in rows] == ["bic", "aic"]
     for row in rows:
@@ -180,4 +173,4 @@ def test_ctrl_c_keeps_what_is_done(folder):
 
 def test_jobs_without_a_sweep_are_refused(folder):
     path = written(folder, 'data.file = "table.csv"\n')
-    assert "no list of values" in fails("run", path, "--jobs", "2")
+    assert "no [sweep]" in fails("run", path, "--jobs", "2")

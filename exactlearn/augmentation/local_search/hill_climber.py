@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.cluster import finished, held
+from exactlearn._runtime.cluster import finished
 from exactlearn._runtime.threads import n_threads
 from exactlearn.augmentation.incumbent import Incumbent, Ledger, Solution, Unproven
 from exactlearn.augmentation.local_search.family_store import FamilyStore, fits
@@ -156,9 +156,8 @@ def _climbs_on_cluster(
 ) -> list[Solution | None]:
     """Climb from each start on a worker of the cluster; what is over too soon gives nothing."""
     found: list[Solution | None] = [None] * len(begin)
-    (kept,) = held(incumbent.client, [task])
-    tasks = [(kept, start, t) for start in begin]
-    for number, own in finished(_climb_alone, tasks, incumbent.client, incumbent):
+    tasks, client = [(start, t) for start in begin], incumbent.client
+    for number, own in finished(_climb_alone, tasks, client, incumbent, [task]):
         found[number] = own.solution
         incumbent.count_nodes(own.nodes)
         for best in own.best:
