@@ -331,10 +331,10 @@ class Impute(Imputing):
 class Compare(Imputing, OnCluster):
     """Compare methods of completing missing cells, or learners.
 
-    Methods: give an incomplete table, with --truth if it is known; or one or several with --hide,
-    where cells that are missing anyway are not judged; or a --network to draw from. Prints for each
+    Methods: give an incomplete table, with --truth if it is known; or one with --hide, where cells
+    that are missing anyway are not judged; or a --network to draw from. Prints for each
     method imputation accuracy, score, bound, gap, seconds and the logarithmic loss of its
-    probabilities, where it has these; over several tables, means with standard errors. -o writes
+    probabilities, where it has these; over several drawings, means with standard errors. -o writes
     the rows as .json, or into a folder, where a later call goes on. --time-limit is that of each
     method on each table. Of the constraints, arcs, forbidden adjacencies and tiers can be honoured
     while cells are missing; the others, and --scoring-time, are for complete tables ('exactlearn
@@ -391,7 +391,6 @@ class Compare(Imputing, OnCluster):
     source: str | None = argument(
         "[DATA.csv]", None, reads=True, in_run="file", unless=("network",)
     )
-    more: tuple[str, ...] = argument("[MORE.csv]...", ())
     learners: tuple[str, ...] | None = names_option(
         excludes=("methods", "truth", "network", "hide", "repeat", "reference"),
     )
@@ -634,9 +633,6 @@ class Query(Reading, Random):
     ----------
     evidence
         An observation; a number that is no state means the bin that holds it; repeatable.
-    soft
-        Soft evidence: the probability of what was seen in each state; an entry with a comma
-        stands in double quotes; repeatable.
     targets
         Variable whose posterior is wanted; repeatable.  [default: all without evidence]
     best
@@ -659,14 +655,13 @@ class Query(Reading, Random):
     evidence: Mapping[str, str] = option(
         {}, flags=("--evidence", "-e"), metavar="NAME=STATE", read=pairs
     )
-    soft: Mapping[str, str] = option({}, metavar="NAME=STATE:W,STATE:W", read=pairs)
     targets: tuple[str, ...] = option(
         (), flags=("--target", "-t"), metavar="NAME", excludes=("class_",)
     )
     best: int | None = option(None, least=1, metavar="K")
     independences: bool = option(False)
     data: Path | None = option(
-        None, reads=True, metavar="TABLE", excludes=("evidence", "soft", "best", "independences")
+        None, reads=True, metavar="TABLE", excludes=("evidence", "best", "independences")
     )
     class_: str | None = option(None, metavar="NAME", only="data")
 

@@ -117,8 +117,8 @@ def run_compare(options: Compare, output: Output) -> Answer:
 
 def _compare_learners(options: Compare, output: Output) -> Answer:
     """Compare learners by cross-validation."""
-    if options.source is None or options.more:
-        raise OptionError("--learners: expected one table to learn from")
+    if options.source is None:
+        raise OptionError("--learners: expected a table to learn from")
     data = load(options.source, options)
     with output.progress_display("folds") as display, SearchControl().running() as control:
         found = el.cross_validate(
@@ -148,10 +148,8 @@ def _check(chosen: list[str], options: Compare, *, is_repeated: bool) -> None:
     for name in chosen:
         if name not in METHODS:
             raise OptionError(f"--methods: no method {name!r}{did_you_mean(name, METHODS)}")
-    if not is_repeated and (options.class_ or options.reference or options.more):
-        raise OptionError(
-            "--class, --reference, several tables: for hidden cells; add --hide mcar:2"
-        )
+    if not is_repeated and (options.class_ or options.reference):
+        raise OptionError("--class and --reference are for hidden cells; add --hide mcar:2")
     if options.reference is not None and options.reference not in chosen:
         known = ", ".join(chosen)
         raise OptionError(f"--reference {options.reference}: expected a compared method, {known}")
@@ -160,25 +158,24 @@ def _check(chosen: list[str], options: Compare, *, is_repeated: bool) -> None:
 
 
 def _conditions(options: Compare, network: el.BayesianNetwork | None) -> Iterator[Condition]:
-    """Yield each table with each kind of hidden cells, or the one incomplete table."""
-    as_it_is, truth = replace(options, states={}), None
+    """Yield the table with each kind of hidden cells, or the incomplete table."""
+    truth, source = None, str(options.network or options.source)
     if options.truth and not options.hide:
-        truth = load(options.truth, as_it_is)
-    for source in map(str, (options.network,) if network else (options.source, *options.more)):
-        drawn = network or load(source, options)
-        for spec in options.hide or ((HIDDEN,) if network else ("",)):
-            if not spec and isinstance(drawn, el.Dataset) and drawn.is_complete:
-                raise DataError(
-                    f"{source}: no cell is missing, so every method would complete it alike; hide "
-                    "cells with '--hide mcar:2', or learn the network with 'exactlearn solve'"
-                )
-            yield Condition(
-                table=source,
-                hidden=spec,
-                draw=partial(_pair, drawn, truth, options, spec),
-                digest=" ".join(known.digest for known in (drawn, truth) if known is not None),
-                is_redrawn=network is not None,
+        truth = load(options.truth, replace(options, states={}))
+    drawn = network or load(source, options)
+    for spec in options.hide or ((HIDDEN,) if network else ("",)):
+        if not spec and isinstance(drawn, el.Dataset) and drawn.is_complete:
+            raise DataError(
+                f"{source}: no cell is missing, so every method would complete it alike; hide "
+                "cells with '--hide mcar:2', or learn the network with 'exactlearn solve'"
             )
+        yield Condition(
+            table=source,
+            hidden=spec,
+            draw=partial(_pair, drawn, truth, options, spec),
+            digest=" ".join(known.digest for known in (drawn, truth) if known is not None),
+            is_redrawn=network is not None,
+        )
 
 
 def _pair(

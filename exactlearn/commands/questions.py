@@ -1,6 +1,5 @@
 """Commands that ask: ``query`` asks a model, ``graph`` a structure."""
 
-import csv
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,6 @@ from exactlearn.commands.declared_constraints import independence
 from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.tables import load
 from exactlearn.data.dataset import unknown_columns
-from exactlearn.errors import OptionError
 from exactlearn.formats.graph_file import graph_record
 from exactlearn.formats.models import read_model
 from exactlearn.formats.table import read_table
@@ -24,7 +22,7 @@ from exactlearn.graphs.d_separation import active_trail
 from exactlearn.graphs.dag import children
 from exactlearn.graphs.equivalence import v_structures
 from exactlearn.instances import locate
-from exactlearn.queries.evidence import Evidence, Model, as_graph
+from exactlearn.queries.evidence import Model, as_graph
 from exactlearn.reporting.drawing import structure_drawing
 from exactlearn.reporting.records import named_arcs
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
@@ -37,7 +35,7 @@ def run_query(options: Query, output: Output) -> Answer:
     require_suffix(output.path, (".json", ".csv", ".tsv")[: 1 if options.data is None else 3])
     if options.data is not None:
         return _answer_rows(options, targets, output)
-    model, evidence = read_model(options.source), _evidence(options)
+    model, evidence = read_model(options.source), options.evidence
     found = el.query(model, evidence, targets)
     record: dict[str, Any] = {
         "posterior": found.posterior,
@@ -54,23 +52,6 @@ def run_query(options: Query, output: Output) -> Answer:
     is_hidden = len(record) > 2 and not targets
     shown = {key: v for key, v in record.items() if not (is_hidden and key == "posterior")}
     return Answer(record=record, shown=shown)
-
-
-def _evidence(options: Query) -> Evidence:
-    """Return hard and soft evidence together."""
-    known: dict[str, str | dict[str, float]] = {**options.evidence}
-    for name, text in options.soft.items():
-        if name in known:
-            raise OptionError(f"--soft {name}={text}: {name!r} has hard evidence, too; give one")
-        entries = [entry.rpartition(":") for entry in next(csv.reader([text]))]
-        try:
-            known[name] = {state: float(colon and weight) for state, colon, weight in entries}
-        except ValueError:
-            raise OptionError(
-                f"--soft {name}={text}: expected STATE:WEIGHT joined by commas, as in"
-                f" '{name}=yes:0.9,no:0.1'"
-            ) from None
-    return known
 
 
 def _answer_rows(options: Query, targets: list[str] | None, output: Output) -> Answer:

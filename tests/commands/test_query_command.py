@@ -30,10 +30,8 @@ def table(tmp_path_factory):
 
 
 def test_all_questions_are_answered_in_one_record(model):
-    record = run_json(
-        "query", model, "-e", "X3=0", "--soft", "X1=0:0.5,1:1", "--best", 2, "--independences"
-    )
-    assert set(record["posterior"]) == {"X0", "X2"}
+    record = run_json("query", model, "-e", "X3=0", "--best", 2, "--independences")
+    assert set(record["posterior"]) == {"X0", "X1", "X2"}
     first, second = record["explanations"]
     assert first["probability"] >= second["probability"]
     assert first["states"].keys() == {"X0", "X1", "X2"}
@@ -94,12 +92,6 @@ def test_a_number_stands_for_the_bin_that_holds_it(binned):
         assert asked == run_json("query", model, "-e", f"a={state}", "-t", "b")
         found = query(read_bif(model), {"a": value}, ["b"])
         assert found.posterior["b"] == pytest.approx(asked["posterior"]["b"])
-    soft = run_json("query", model, "--soft", f"a=-99:0.5,{edge + 1e-3}:1", "-t", "b")
-    weights = {bins[0]: 0.5, bins[1]: 1.0}
-    assert soft["posterior"] == query(read_bif(model), {"a": weights}, ["b"]).posterior
-    quoted = f'a={bins[0]}:0.5,"{bins[1]}:1"'
-    assert soft == run_json("query", model, "--soft", quoted, "-t", "b")
-    assert "the same state" in fails("query", model, "--soft", "a=-99:0.5,-98:1")
     assert "no state 'high'" in fails("query", model, "-e", "a=high")
 
 
