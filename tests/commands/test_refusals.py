@@ -62,7 +62,6 @@ REFUSED = [
     ("compare --network cancer --class Smoke", "did you mean 'Smoker'"),
     ("compare --network cancer --methods mode --reference exact", "a compared method, mode"),
     ("compare --network cancer --class Pollution --hide mar:0.2", "hides no such cell"),
-    ("compare part.csv full.csv --learners exact", "unexpected extra argument"),
     ("fit cancer part.csv --separators Smoker", "--separators is for --method id-mar or if-mar"),
     ("fit cancer part.csv --method d-mar --iterations 3", "--iterations is for --method em"),
     ("fit cancer full.csv --method aca --tolerance 1", "--tolerance is for --method em"),
