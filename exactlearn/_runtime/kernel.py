@@ -8,14 +8,12 @@ the user's files, never in the package, where a later installation would find th
 each environment and version. Of several processes that want the same kernel at once, one compiles
 it, and the others wait until it lies on the disk.
 
-A cached file may be cut short by a full disk, or changed by a copy that failed. Machine code that
-differs by one byte may end the process, so each file of it ends with a checksum; what cannot be
-read, for any reason, is removed and compiled again.
+A cached file may be cut short by a full disk: what cannot be read, for any reason, is removed and
+compiled again.
 """
 
 import inspect
 import os
-import pickle
 import shutil
 import sys
 import tempfile
@@ -23,7 +21,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, Any, TypeVar, cast, get_args
@@ -288,12 +285,8 @@ def _remove_old(caches: Path, environment: Path) -> None:
                 shutil.rmtree(folder)
 
 
-_DIGEST = 32
-"""Bytes of a checksum."""
-
-
-class _CheckedFiles(IndexDataCacheFile):
-    """Index and machine code of a kernel, the latter with checksums."""
+class _Files(IndexDataCacheFile):
+    """Index and machine code of a kernel."""
 
     def remove(self) -> None:
         """Remove all files of the kernel, and folders that stand in their place."""
@@ -301,20 +294,6 @@ class _CheckedFiles(IndexDataCacheFile):
         for path in index.parent.glob(f"{index.stem}.*"):
             with suppress(OSError):
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-
-    def _save_data(self, name: str, data: Any) -> None:
-        dumped = self._dump(data)
-        with self._open_for_write(self._data_path(name)) as file:
-            file.write(dumped + sha256(dumped).digest())
-
-    def _load_data(self, name: str) -> Any:
-        content = Path(self._data_path(name)).read_bytes()
-        dumped, digest = content[:-_DIGEST], content[-_DIGEST:]
-        if sha256(dumped).digest() != digest:
-            raise ValueError(f"{name}: the checksum does not fit")
-        if b"_numba_hashsecret" in dumped:  # kernels with sets or dictionaries
-            import_module("numba.cpython.hashing")
-        return pickle.loads(dumped)
 
 
 class _Folder(_CacheLocator):
@@ -349,7 +328,7 @@ class KernelCache(FunctionCache):
         self._name, self._py_func = repr(function), function
         self._impl = _CompiledFunction(function, folder)
         self._cache_path = str(folder)
-        self._files = self._cache_file = _CheckedFiles(str(folder), self._impl.filename_base, "")
+        self._files = self._cache_file = _Files(str(folder), self._impl.filename_base, "")
         self.enable()
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:

@@ -141,7 +141,7 @@ def test_kernels_are_counted_only_where_they_are_compiled(tmp_path):
     (tmp_path / "outer_kernel.py").write_text(OUTER)
     (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
     listen = "from exactlearn._runtime.compilation_notice import COMPILATIONS as known"
-    shown = "known.listener = lambda: print(known.text[-1:] or 'done')"
+    shown = "known.listener = lambda: print(known.started if known.is_compiling else 'done')"
     command = f"{listen}; {shown}; print(outer(1), outer(1.5))"
     words = start(tmp_path, command).communicate()[0].split()
     assert words == ["1", "2", "2", "done", "3", "4", "4", "done", "20", "25.0"]
@@ -226,12 +226,6 @@ def replace_by_folder(file: Path) -> None:
     file.mkdir()
 
 
-def flip(file: Path) -> None:
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 255
-    file.write_bytes(content)
-
-
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
 @pytest.mark.parametrize(
     "damage",
@@ -239,7 +233,6 @@ def flip(file: Path) -> None:
         pytest.param(lambda file: file.write_bytes(b""), id="empty"),
         pytest.param(lambda file: file.write_bytes(file.read_bytes()[:-50]), id="truncated"),
         pytest.param(lambda file: file.write_bytes(b"garbage" * 99), id="garbage"),
-        pytest.param(flip, id="one byte"),
         pytest.param(replace_by_folder, id="folder"),
         pytest.param(Path.unlink, id="absent"),
     ],
@@ -254,7 +247,7 @@ def test_a_damaged_cache_is_built_anew(tmp_path, monkeypatch, suffix, damage):
     damage(cached)
     again, then = loaded(file), loaded(file)
     assert (again(1), then(1)) == (2, 2)
-    assert not again.stats.cache_hits or suffix == "nbi"  # a flag of pickle's may flip unnoticed
+    assert not again.stats.cache_hits
     assert sum(then.stats.cache_hits.values()) == 1
 
 
