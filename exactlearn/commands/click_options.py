@@ -107,7 +107,7 @@ def _run(
     body: Callable[[Any, Output], Answer], options: Declared, output: Output, words: Sequence[str]
 ) -> int:
     with ExitStack() as around:
-        around.enter_context(running(Provenance(words, options, output=output.path)))
+        around.enter_context(running(Provenance(options, words, output=output.path)))
         around.enter_context(warnings.catch_warnings())
         warnings.simplefilter("default", ColumnWarning)
         warnings.showwarning = lambda message, *_: output.note(str(message))
@@ -223,8 +223,7 @@ def _click_type(kind: Any, about: About) -> Any:
         return click.Path(path_type=Path)
     if about.read is not None:
         return click.STRING
-    lowest = about.least if about.above is None else about.above
-    if kind not in (int, float) or lowest is None:
+    if kind not in (int, float) or about.least is None:
         return {int: click.INT, float: click.FLOAT}.get(kind, click.STRING)
     ranged: Any = click.IntRange if kind is int else click.FloatRange
-    return ranged(lowest, about.most, min_open=about.above is not None)
+    return ranged(about.least, about.most)

@@ -8,11 +8,10 @@ among its parameters. Types, ranges and defaults of the fields are those of key 
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from importlib import import_module
 from inspect import get_annotations, getdoc
-from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,7 +30,7 @@ class About:
         Names on the command line, where they are not the field's with two dashes.
     metavar
         What stands for the value.
-    least, above, most
+    least, most
         Range of the numbers.
     read
         Makes the field's value of what the command line holds, given the name of the option.
@@ -62,7 +61,6 @@ class About:
     flags: tuple[str, ...] = ()
     metavar: str | None = None
     least: int | None = None
-    above: int | None = None
     most: float | None = None
     read: Callable[[Any, str], Any] | None = None
     choices: Callable[[], tuple[str, ...]] | None = None
@@ -96,26 +94,13 @@ class About:
         if isinstance(found, Mapping):
             for name, value in found.items():
                 self.check(f"{key}.{name}", value)
-        elif isinstance(found, tuple):
-            for value in found:
-                self.check(key, value)
-        elif isinstance(found, int | float) and not self._takes(found):
-            raise OptionError(f"{key}: expected {self._range()}, found {found}")
-
-    def _takes(self, found: float) -> bool:
-        if self.least is self.above is self.most is None:
-            return True
-        return (
-            isfinite(found)
-            and (self.least is None or found >= self.least)
-            and (self.above is None or found > self.above)
-            and (self.most is None or found <= self.most)
-        )
-
-    def _range(self) -> str:
-        if self.most is not None:
-            return f"{self.least} to {self.most:g}"
-        return f"more than {self.above}" if self.least is None else f"at least {self.least}"
+        elif self.least is not None and isinstance(found, int | float):
+            most = sys.float_info.max if self.most is None else self.most
+            if not self.least <= found <= most:
+                known = (
+                    f"at least {self.least}" if self.most is None else f"{self.least} to {most:g}"
+                )
+                raise OptionError(f"{key}: expected {known}, found {found}")
 
 
 PARAMETERS = "\nParameters\n----------\n"
@@ -150,10 +135,10 @@ class Declared:
 
     def __post_init__(self) -> None:
         """Refuse numbers out of range, and options that do not go together."""
-        for one in fields(self):  # type: ignore[arg-type]
+        for name, one in self.known().items():
             about, flag = about_of(one), flag_of(one)
-            about.check(one.name.rstrip("_"), getattr(self, one.name))
-            if not self.is_given(one.name):
+            about.check(name.rstrip("_"), getattr(self, name))
+            if not self.is_given(name):
                 continue
             for other in filter(self.is_given, about.excludes):
                 raise OptionError(f"{flag} and --{_dashed(other)} exclude each other: give one")
@@ -164,11 +149,22 @@ class Declared:
                 needed = f"--{_dashed(key)} {known}".rstrip()
                 raise OptionError(f"{flag} is for {needed}: give both, or leave it out")
 
+    @classmethod
+    def known(cls) -> dict[str, Field[Any]]:
+        """Return the fields by their names."""
+        return {one.name: one for one in fields(cls)}  # type: ignore[arg-type]
+
     def is_given(self, name: str) -> bool:
         """Return whether an option has another value than its default."""
-        one = next(f for f in fields(self) if f.name == name)  # type: ignore[arg-type]
-        default = {} if one.default is MISSING else one.default
-        return bool(getattr(self, name) != default)
+        default = self.known()[name].default
+        return bool(getattr(self, name) != ({} if default is MISSING else default))
+
+    def files(self) -> Iterator[tuple[str, Any, About]]:
+        """Yield name, value and description of each option that names a file."""
+        for name, one in self.known().items():
+            about, value = about_of(one), getattr(self, name)
+            if (about.reads or about.writes) and value is not None:
+                yield name, value, about
 
     @property
     def output_in_run(self) -> str:
@@ -196,8 +192,7 @@ def argument(metavar: str, default: Any = MISSING, **about: Any) -> Any:
 
 def with_default(declared: type[Declared], name: str, default: Any) -> Any:
     """Return a field of another class with another default."""
-    about = next(f for f in fields(declared) if f.name == name)  # type: ignore[arg-type]
-    return field(default=default, metadata=about.metadata)
+    return field(default=default, metadata=declared.known()[name].metadata)
 
 
 def about_of(one: Field[Any]) -> About:

@@ -7,13 +7,13 @@ defaults, and the SHA-256 of each file that was read.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from exactlearn import __version__
-from exactlearn.commands.declare import Declared, about_of
+from exactlearn.commands.declare import Declared
 from exactlearn.errors import OptionError
 
 MOST_HASHED = 2**32
@@ -26,10 +26,11 @@ class Provenance:
 
     Parameters
     ----------
-    words
-        The words of the command line after the program's name.
     options
         The declared options.
+    words
+        The words of the command line after the program's name; left out, those of the command that
+        runs.
     step
         Name of the command whose options these are, where the words name another: that of a step
         of a run file, or what is run again.
@@ -39,8 +40,8 @@ class Provenance:
         File or folder to write.
     """
 
-    words: Sequence[str]
     options: Declared
+    words: Sequence[str] = ()
     step: str | None = None
     seed: int | None = None
     output: Path | None = None
@@ -48,7 +49,10 @@ class Provenance:
 
     def __post_init__(self) -> None:
         """Hash the files that the options name, before the command may write others there."""
-        self.seed = getattr(self.options, "seed", None)
+        if not self.words and (outer := current()):
+            self.words = outer.words
+        if self.seed is None:
+            self.seed = getattr(self.options, "seed", None)
         for key, path in files_read(self.options).items():
             self.read(path, option=key)
 
@@ -124,7 +128,7 @@ def as_table(options: Declared) -> dict[str, Any]:
     """Return options as the keys of a run file; those that are not set are left out."""
     from exactlearn._runtime.files import strict
 
-    found = {one.name.rstrip("_"): getattr(options, one.name) for one in fields(options)}  # type: ignore[arg-type]
+    found = {name.rstrip("_"): getattr(options, name) for name in options.known()}
     table: dict[str, Any] = strict({k: value for k, value in found.items() if value is not None})
     return table
 
@@ -137,11 +141,10 @@ def files_read(options: Declared) -> dict[str, Path]:
     from exactlearn.instances import SUFFIXES, locate
 
     found: dict[str, Path] = {}
-    for one in fields(options):  # type: ignore[arg-type]
-        about, value = about_of(one), getattr(options, one.name)
-        if about.reads and value is not None:
+    for name, value, about in options.files():
+        if about.reads:
             with suppress(OptionError, OSError, ValueError):
-                found[one.name.rstrip("_")] = locate(str(value), *(about.bundled or SUFFIXES))
+                found[name] = locate(str(value), *(about.bundled or SUFFIXES))
     return found
 
 

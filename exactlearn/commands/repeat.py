@@ -30,12 +30,13 @@ def run(source: Path, output: Output) -> Answer:
     recorded = read_json(path)
     made_by: Any = recorded.get("made_by") if isinstance(recorded, dict) else None
     name, options = made_with(made_by, path)
-    files = {one["option"]: one["name"] for one in _files(made_by) if "option" in one}
-    for key in files.keys() - provenance.files_read(options).keys():
-        raise OptionError(
-            f"{files[key]}: the file of the option {key!r} is not there any more; put it back, or "
-            "run the command itself with the file that is there now"
-        )
+    there = provenance.files_read(options)
+    for one in _files(made_by):
+        if one.get("option", "") not in {"", *there}:
+            raise OptionError(
+                f"{one['name']}: the file of the option {one['option']!r} is not there any more; "
+                "put it back, or run the command itself with the file that is there now"
+            )
     with TemporaryDirectory() as scratch:
 
         def placed(name: str, about: About) -> str:
@@ -44,25 +45,22 @@ def run(source: Path, output: Output) -> Answer:
         wrote = made_by.get("output") or ("results" if made_by["command"][1] == "run" else None)
         place = output.path or (Path(scratch) / "output" / Path(wrote).name if wrote else None)
         (Path(scratch) / "output").mkdir()
-        options = moved(options, placed)
-        words = () if (own := provenance.current()) is None else own.words
-        now = provenance.Provenance(words, options, name, output=place)
+        now = provenance.Provenance(moved(options, placed), step=name, output=place)
         for text in (known := list(_changes(made_by, now.to_dict()))):  # the command may fail by it
             output.note(text)
         aside = replace(output, path=place, as_json=True, quiet=output.path is None)
         with provenance.running(now):
-            repeated: Answer = body_of(name)(options, aside)
+            repeated: Answer = body_of(name)(now.options, aside)
         if repeated.exit_status == ExitStatus.INTERRUPTED:
             return Answer(record={}, status="interrupted")
         record = dict(repeated.record)
         if place is not None and place.suffix == ".json":
             record = {**read_json(place), **record}
-        written = (scratch, str(output.path))
     compared = [key for key in recorded if key in record and not _is_volatile(key)]
     if not compared:
         raise FormatError(f"{path}: no key of it is in the answer of 'exactlearn {name}'")
     then, answered = ({key: one[key] for key in compared} for one in (recorded, strict(record)))
-    differences = list(_differences(then, answered, written))
+    differences = list(_differences(then, answered, (scratch, str(output.path))))
     changes = list(_changes(made_by, now.to_dict()))
     answer = {
         "equal": not differences,
@@ -71,9 +69,8 @@ def run(source: Path, output: Output) -> Answer:
         "changes": changes,
         "record": record,
     }
-    return Answer(
-        record=answer, status="failed" if differences else "done", remarks=changes[len(known) :]
-    )
+    status = "failed" if differences else "done"
+    return Answer(record=answer, status=status, remarks=changes[len(known) :])
 
 
 def made_with(made_by: Any, path: Path) -> tuple[str, Declared]:
@@ -131,14 +128,15 @@ def _differences(
             if not _is_volatile(key):
                 place = f"{at}.{key}" if at else key
                 yield from _differences(recorded.get(key), now.get(key), written, place)
-    elif isinstance(recorded, list) and isinstance(now, list) and len(recorded) == len(now):
+        return
+    if isinstance(recorded, list) and isinstance(now, list) and len(recorded) == len(now):
         for k, (one, other) in enumerate(zip(recorded, now, strict=True)):
             yield from _differences(one, other, written, f"{at}[{k}]")
-    elif isinstance(recorded, float) and isinstance(now, float | int):
-        if not isclose(recorded, now, rel_tol=CLOSE, abs_tol=CLOSE):
-            yield {"key": at, "recorded": recorded, "now": now}
+        return
+    equal = recorded == now
+    if isinstance(recorded, float) and isinstance(now, float | int):
+        equal = isclose(recorded, now, rel_tol=CLOSE, abs_tol=CLOSE)
     elif isinstance(now, str) and now.startswith(written):
-        if Path(now).name != Path(str(recorded)).name:
-            yield {"key": at, "recorded": recorded, "now": now}
-    elif recorded != now:
+        equal = Path(now).name == Path(str(recorded)).name
+    if not equal:
         yield {"key": at, "recorded": recorded, "now": now}

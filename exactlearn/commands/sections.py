@@ -126,7 +126,7 @@ class Criterion(Declared):
     ess: float | Literal["auto"] = option(1.0)
     max_parents: int | Literal["none"] = option(3, least=0)
     size_weight: float | None = option(None, in_files=True)
-    scoring_time: float | None = option(None, above=0)
+    scoring_time: float | None = option(None, least=0)
 
     @property
     def most_parents(self) -> int | None:

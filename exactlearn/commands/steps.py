@@ -122,20 +122,17 @@ class Step:
         File or folder to write, in the folder of the run; empty for the record alone.
     part
         Key of the run's record that its record stands below; empty for the run's own keys.
-    said
-        What the record says beside the command's.
     """
 
     command: str
     options: Declared
     output: str = ""
     part: str = "steps"
-    said: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def written(self) -> set[str]:
         """The files and folders that the step writes, by their names in the folder of the run."""
-        files = {str(value) for _, value, about in _files(self.options) if about.writes}
+        files = {str(value) for _, value, about in self.options.files() if about.writes}
         return files | {self.output} - {"", "."}
 
 
@@ -176,10 +173,16 @@ def checked(table: Mapping[str, Any], beside: Path) -> Table:
 
     there = {part for path in bundled() for part in (path.stem, path.name)}
     found = deepcopy(dict(table))
-    for entry, key in files_named(found):
-        name = entry[key]
-        if not is_own(name, written) and ((beside / name).exists() or name not in there):
-            entry[key] = str(beside / name)
+    kinds = [
+        (kind, found[key]) for key, kind in (("data", Data), ("search", Search)) if key in found
+    ]
+    for kind, entry in [*kinds, *((options_of(name), entry) for name, entry in entries(found))]:
+        for key, about in _known(kind).items():
+            name = entry.get(key)
+            if not about.reads or not isinstance(name, str) or is_own(name, written):
+                continue
+            if (beside / name).exists() or name not in there:
+                entry[key] = str(beside / name)
     return found
 
 
@@ -188,24 +191,20 @@ def declared(table: Mapping[str, Any]) -> RunFile:
     return from_table({k: v for k, v in table.items() if not is_step(k)}, RunFile)
 
 
-def files_named(table: Mapping[str, Any]) -> Iterator[tuple[Table, str]]:
-    """Yield the places of a run where it names a file to read: a section or step, and its key."""
-    kinds: dict[str, type[Declared]] = {"data": Data, "search": Search}
-    for key, entries in table.items():
-        kind = kinds.get(key) or (options_of(key) if is_step(key) else Declared)
-        for entry in entries if isinstance(entries, list) else [entries]:
-            for one, about in _known(kind).items() if isinstance(entry, dict) else ():
-                if about.reads and isinstance(entry.get(one), str):
-                    yield entry, one
-
-
 def is_step(name: str) -> bool:
     """Return whether a key of a run file is a command that can be a step."""
     return name in COMMANDS and name not in NO_STEPS
 
 
+def entries(table: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
+    """Yield command and keys of each declared step of a run, in the order of their sections."""
+    for name in filter(is_step, table):
+        for entry in table[name] if isinstance(table[name], list) else [table[name]]:
+            yield name, entry
+
+
 def steps(table: Mapping[str, Any]) -> list[Step]:
-    """Return the declared steps of a run, in the order of their sections.
+    """Return the declared steps of a run.
 
     Raises
     ------
@@ -214,17 +213,14 @@ def steps(table: Mapping[str, Any]) -> list[Step]:
     """
     found: list[Step] = []
     written = set(WRITTEN)
-    for command, entries in table.items():
-        for entry in entries if isinstance(entries, list) else [entries]:
-            if not is_step(command):
-                continue
-            step = _step(command, entry, table, written)
-            if twice := sorted(step.written & written):
-                raise OptionError(
-                    f"{command}: '{twice[0]}' is written before; name another file with 'output'"
-                )
-            found.append(step)
-            written |= step.written
+    for command, entry in entries(table):
+        step = _step(command, entry, table, written)
+        if twice := sorted(step.written & written):
+            raise OptionError(
+                f"{command}: '{twice[0]}' is written before; name another file with 'output'"
+            )
+        found.append(step)
+        written |= step.written
     return found
 
 
@@ -241,21 +237,17 @@ def pipeline(table: Mapping[str, Any], *, is_complete: bool) -> Iterator[Step]:
     run, network, graph = declared(table), "network.bif", "model.pdg.json"
     refined = {k: v for k, v in asdict(run.decision_graph).items() if v != "cv"}  # the default
     truth = {} if is_complete or run.data.truth is None else {"truth": run.data.truth}
+    held_out = [] if run.data.test is None else [("network", network), ("decision_graph", graph)]
     plan: list[tuple[str, str, Table]] = [
         ("", "solve" if is_complete else "augment", {"output": ".", **truth}),
         ("network", "fit", {"source": network, "output": network, **asdict(run.network)}),
         ("decision_graph", "compile", {"source": network, "output": graph}),
         ("refinement", "fit", {"source": graph, "output": graph, **refined}),
+        *((f"held_out.{part}", "evaluate", {"source": model}) for part, model in held_out),
+        *(("queries", "query", {"source": graph, **asked}) for asked in table.get("queries", ())),
     ]
-    if run.data.test is not None:
-        for name, model in (("network", network), ("decision_graph", graph)):
-            plan.append((f"held_out.{name}", "evaluate", {"source": model}))
     for part, command, entry in plan:
         yield replace(_step(command, entry, table, WRITTEN), part=part)
-    for asked in run.queries:
-        entry = {"targets": list(asked.targets), "evidence": dict(asked.evidence)}
-        step = _step("query", {"source": graph, **entry}, table, WRITTEN)
-        yield replace(step, part="queries", said={"evidence": entry["evidence"]})
 
 
 def placed(step: Step, folder: Path, written: Collection[str]) -> Declared:
@@ -269,7 +261,7 @@ def placed(step: Step, folder: Path, written: Collection[str]) -> Declared:
 
 def moved(options: D, name: Callable[[str, About], str]) -> D:
     """Return options with other names of files, given those that they have."""
-    changed = {key: type(value)(name(str(value), about)) for key, value, about in _files(options)}
+    changed = {key: type(value)(name(str(value), about)) for key, value, about in options.files()}
     return replace(options, **changed)  # type: ignore[type-var]
 
 
@@ -342,13 +334,4 @@ def _step(command: str, entry: Any, table: Mapping[str, Any], written: Collectio
 
 
 def _known(kind: type[Declared]) -> dict[str, About]:
-    known = fields(kind) if kind is not Declared else ()  # type: ignore[arg-type]
-    return {one.name.rstrip("_"): about_of(one) for one in known}
-
-
-def _files(options: Declared) -> Iterator[tuple[str, Any, About]]:
-    """Yield name, value and description of each field that names a file."""
-    for one in fields(options):  # type: ignore[arg-type]
-        about, value = about_of(one), getattr(options, one.name)
-        if (about.reads or about.writes) and value is not None:
-            yield one.name, value, about
+    return {key.rstrip("_"): about_of(one) for key, one in kind.known().items()}
