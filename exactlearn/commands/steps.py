@@ -172,6 +172,7 @@ def checked(table: Mapping[str, Any], beside: Path) -> Table:
     written = WRITTEN.union(*(step.written for step in steps(table)))
 
     there = {part for path in bundled() for part in (path.stem, path.name)}
+    is_bundled = beside == bundled()[0].parent.resolve()
     found = deepcopy(dict(table))
     kinds = [
         (kind, found[key]) for key, kind in (("data", Data), ("search", Search)) if key in found
@@ -181,7 +182,7 @@ def checked(table: Mapping[str, Any], beside: Path) -> Table:
             name = entry.get(key)
             if not about.reads or not isinstance(name, str) or is_own(name, written):
                 continue
-            if (beside / name).exists() or name not in there:
+            if name not in there or ((beside / name).exists() and not is_bundled):
                 entry[key] = str(beside / name)
     return found
 
