@@ -39,16 +39,7 @@ METHODS = ("stacked", "averaged", "posterior", "mpe", "multiple", "augmentation"
 """Methods of an imputer, as in :mod:`exactlearn.imputation.imputer`."""
 
 FitMethod = Literal[
-    "complete",
-    "em",
-    "cca",
-    "aca",
-    "d-mcar",
-    "f-mcar",
-    "d-mar",
-    "f-mar",
-    "id-mar",
-    "if-mar",
+    "complete", "em", "cca", "aca", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"
 ]
 CountsName = Literal[
     "expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"
@@ -61,12 +52,6 @@ DEFAULT_METHODS = ("branching", "t-local", "mode")
 
 DEFAULT_SECONDS = 60.0
 """The time limit of these: the proof of ``branching`` may take any time."""
-
-MAX_SIZE = 100_000_000
-"""Most cells of a graph before merging, as in :mod:`exactlearn.pdg.compile.compile`."""
-
-NETWORK_ITERATIONS = 1000
-"""Most iterations of EM for a network, as in :mod:`exactlearn.bayesnet.em`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -536,7 +521,7 @@ class Compile(Reading, Random):
     source: str = argument("NETWORK", reads=True, in_run="network.bif")
     root: str | None = option(None, metavar="NAME")
     time_limit: float | None = option(None, least=0)
-    max_size: int = option(MAX_SIZE, least=1)
+    max_size: int = option(100_000_000, least=1)
     merge_budget: float | None = option(None, least=0)
     data: str | None = option(None, reads=True, metavar="DATA.csv")
 

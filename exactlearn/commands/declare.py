@@ -233,11 +233,8 @@ def as_option(parameter: str, value: Any = None) -> str:
         return f"--no-{parameter}"
     flag = f"--{_OPTIONS.get(parameter, parameter).replace('_', '-')}"
     if isinstance(value, Mapping):
-        entries = (
-            f"{name}={own if isinstance(own, str) else ','.join(own)}"
-            for name, own in value.items()
-        )
-        return " ".join(f"{flag} {entry!r}" for entry in entries)
+        texts = {k: own if isinstance(own, str) else ",".join(own) for k, own in value.items()}
+        value = [f"{name}={text}" for name, text in texts.items()]
     if isinstance(value, list | tuple):
         return " ".join(f"{flag} {entry!r}" for entry in value)
     return flag if value is None or value is True else f"{flag} {value}"

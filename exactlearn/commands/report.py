@@ -2,8 +2,8 @@
 
 import csv
 import shlex
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -73,21 +73,20 @@ def report(
         run(Report(source=Path(result)), Output(path=Path(path), quiet=True))
         return
     require_suffix(Path(path), (".html",))
-    atomic_write(Path(path), page(_of_object(result)))
-
-
-def _of_object(result: LearnedNetwork | BayesianNetwork | DecisionGraph) -> PageContent:
     if isinstance(result, LearnedNetwork):
-        return PageContent("Learned network", result.to_dict(), result.dataset, result.network)
-    if not isinstance(result, BayesianNetwork | DecisionGraph):
+        content = PageContent("Learned network", result.to_dict(), result.dataset, result.network)
+    elif isinstance(result, BayesianNetwork):
+        content = PageContent("Bayesian network", network=result)
+    elif isinstance(result, DecisionGraph):
+        content = PageContent("Decision graph", graph=result)
+    else:
         expected = "a learned network, a model, or the path of a folder, record or model"
         raise refusal("result", expected, result, "learn from a table with learn(table)")
-    title = "Decision graph" if isinstance(result, DecisionGraph) else "Bayesian network"
-    return _with_model(PageContent(title), result)
+    atomic_write(Path(path), page(content))
 
 
 def write_page(folder: Path, output: Output) -> None:
-    """Write the page of a folder's results into it, or say why there is none."""
+    """Write the page of a folder's results into it."""
     atomic_write(folder / PAGE, page(page_content(folder)))
     output.detail(f"Wrote {folder / PAGE}")
 
@@ -100,89 +99,69 @@ def page_content(source: Path) -> PageContent:
     FormatError
         When a record or model does not follow its format.
     """
-    if source.is_dir():
-        return _of_folder(source)
-    if suffix_of(source) in FORMATS:
-        return _with_model(PageContent(source.name), read_model(source))
-    return _of_record(source)
-
-
-def _of_folder(folder: Path) -> PageContent:
-    record, run = record_in(folder), folder / "run.toml"
-    if not record.is_file() and not run.is_file():
+    if source.is_file() and suffix_of(source) in FORMATS:
+        return PageContent(source.name, **_model(source))
+    record, run = record_in(source) if source.is_dir() else source, source / "run.toml"
+    if source.is_dir() and not record.is_file() and not run.is_file():
         raise OptionError(
-            f"{folder}: expected {record.name} in it, as commands write it into a folder with "
+            f"{source}: expected {record.name} in it, as commands write it into a folder with "
             "--output FOLDER; name the record or the model itself"
         )
-    found = _of_record(record) if record.is_file() else PageContent(folder.name)
+    notes = list[str]()
+    found: dict[str, Any] = {"title": source.name}
+    if record.is_file():
+        found = _of_record(record, notes)
     for name in (*(f"network{suffix}" for suffix in NETWORKS), "model.pdg.json"):
-        if (folder / name).is_file():
-            found = _with_model(found, read_model(folder / name))
-    if (folder / "trace.csv").is_file():
-        found = replace(found, trace=_read_trace(folder / "trace.csv"))
-    return _trying(found, _with_run, run) if run.is_file() else found
+        if (source / name).is_file():
+            found |= _model(source / name)
+    if (source / "trace.csv").is_file():
+        with (source / "trace.csv").open(encoding="utf-8", newline="") as file:
+            rows, keys = csv.DictReader(file), ("seconds", "score", "bound")
+            found["trace"] = [tuple(float(row[key]) for key in keys) for row in rows]
+    if run.is_file():
+        with _noting(notes):
+            ((_, table),) = read_runs(run)
+            own = declared(table)
+            found["title"] = own.title or found["title"]
+            if own.pipeline:
+                found["data"] = load(own.data.file, own.data)
+    return PageContent(**found, notes=tuple(notes))
 
 
-def _with_run(found: PageContent, path: Path) -> PageContent:
-    """Add the title and the table of a run, of which the folder has a copy."""
-    ((_, table),) = read_runs(path)
-    run = declared(table)
-    found = replace(found, title=run.title or found.title)
-    return _trying(found, _with_table, Path(run.data.file), run.data) if run.pipeline else found
-
-
-def _of_record(path: Path) -> PageContent:
-    """Return what a record tells, with the table that it names, where that is unchanged."""
+def _of_record(path: Path, notes: list[str]) -> dict[str, Any]:
+    """Return what a record tells, with the table or the model that it names, if unchanged."""
     record = read_json(path)
     if not isinstance(record, dict):
         raise FormatError(f"{path}: expected the record of a command, an object, found a list")
-    words = (record.get("made_by") or {}).get("command") or []
-    if not words:
-        note = "The record does not say how it was made: an older version wrote it."
-        return PageContent(path.stem, record, notes=(note,))
-    return _trying(PageContent(shlex.join(words[:3]), record), _with_files, path)
-
-
-def _with_files(found: PageContent, path: Path) -> PageContent:
-    """Add the table that was read, or the model that answered."""
-    made_by = found.record["made_by"]
-    options = made_with(made_by, path)[1]
-    answers = isinstance(found.record.get("posterior"), dict)
-    for one in made_by["inputs" if answers else "data"]:
-        if one.get("option") not in ("data", "source"):
-            continue
-        file = files_read(options).get(one["option"])
-        if file is None or sha256([file]) != one["sha256"]:
-            note = f"No table is shown: {one['name']} is not there any more, or has changed."
-            return _noted(found, note.replace("table", "network") if answers else note)
-        if answers:
-            return _with_model(found, read_model(file))
-        if isinstance(options, Reading):
-            return _with_table(found, file, options)
+    made_by = record.get("made_by") or {}
+    if not made_by.get("command"):
+        notes.append("The record does not say how it was made: an older version wrote it.")
+        return {"title": path.stem, "record": record}
+    found: dict[str, Any] = {"title": shlex.join(made_by["command"][:3]), "record": record}
+    has_answer = isinstance(record.get("posterior"), dict)
+    with _noting(notes):
+        options = made_with(made_by, path)[1]
+        named = made_by["inputs" if has_answer else "data"]
+        for one in [one for one in named if one.get("option") in ("data", "source")][:1]:
+            file = files_read(options).get(one["option"])
+            if file is None or sha256([file]) != one["sha256"]:
+                raise OptionError(f"{one['name']} is not there any more, or has changed.")
+            if has_answer:
+                found |= _model(file)
+            elif isinstance(options, Reading):
+                found["data"] = load(file, options)
     return found
 
 
-def _trying(found: PageContent, add: Callable[..., PageContent], *given: Any) -> PageContent:
-    """Return the content with what is added to it, or with a note why that cannot be read."""
+@contextmanager
+def _noting(notes: list[str]) -> Iterator[None]:
+    """Note why a table cannot be shown."""
     try:
-        return add(found, *given)
+        yield
     except ExactlearnError as error:
-        return _noted(found, f"No table is shown: {error}")
+        notes.append(f"Not all is shown: {error}")
 
 
-def _with_table(found: PageContent, path: Path, reading: Reading) -> PageContent:
-    return replace(found, data=load(path, reading))
-
-
-def _with_model(found: PageContent, model: Any) -> PageContent:
-    return replace(found, **{"graph" if isinstance(model, DecisionGraph) else "network": model})
-
-
-def _noted(found: PageContent, note: str) -> PageContent:
-    return replace(found, notes=(*found.notes, note))
-
-
-def _read_trace(path: Path) -> list[tuple[float, float, float]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file)
-        return [(float(r["seconds"]), float(r["score"]), float(r["bound"])) for r in rows]
+def _model(path: Path) -> dict[str, Any]:
+    model = read_model(path)
+    return {"graph" if isinstance(model, DecisionGraph) else "network": model}

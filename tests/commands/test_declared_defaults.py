@@ -31,9 +31,9 @@ def test_names():
 
 
 def test_numbers():
-    assert compilation.MAX_SIZE == declarations.MAX_SIZE
+    assert declarations.Compile.max_size == compilation.MAX_SIZE
     assert declarations.LearnNb.smoothing == component_em.SMOOTHING
-    assert em.MOST_ITERATIONS == declarations.NETWORK_ITERATIONS
+    assert f"{em.MOST_ITERATIONS} for a network" in (declarations.Fit.__doc__ or "")
     assert sections.NetworkParameters.smoothing == SMOOTHING
     assert sections.GraphParameters.tolerance == em.TOLERANCE
     assert Imputing.networks == LEARNING.networks

@@ -176,7 +176,7 @@ def test_a_table_that_has_changed_is_not_shown(tmp_path):
     run("solve", table, "-o", tmp_path / "own")
     table.write_text("a,b\n0,1\n")
     notes = run_json("report", tmp_path / "own")["notes"]
-    assert notes == ["No table is shown: table.csv is not there any more, or has changed."]
+    assert notes == ["Not all is shown: table.csv is not there any more, or has changed."]
     assert notes[0] in (tmp_path / "own" / "report.html").read_text(encoding="utf-8")
 
 
