@@ -33,12 +33,6 @@ QUICK = {
 }
 """Words of a quick call of each command."""
 
-WRONG = {
-    "verify": ["quick.toml", "scores.jkl"],
-    "instances": ["none"],
-}
-"""Words that are a mistake, where a source that does not exist is none."""
-
 WITHOUT_SEED = {
     "graph",
     "verify",
@@ -130,18 +124,6 @@ def test_quiet_prints_the_results_only_and_verbose_does_not_change_them(name):
     ):  # they print seconds in each row
         assert same[0] == same[1] == same[2]
     assert bool(plain.stdout) == bool(quiet.stdout) == bool(loud.stdout)
-
-
-@pytest.mark.parametrize("name", QUICK)
-def test_a_mistake_is_one_line_and_status_2_and_its_traceback_is_for_debug(name):
-    """But for mistakes that are seen while the words are read, without any work."""
-    words = WRONG.get(name) or ["none.csv", *QUICK[name][1:]]
-    done, shown = call(name, *words), call(name, *words, "--debug")
-    assert done.exit_code == shown.exit_code == 2
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("Error: ")
-    assert "Traceback" in shown.stderr
 
 
 @pytest.mark.parametrize("name", [name for name in QUICK if name not in MAKES_A_FOLDER])
