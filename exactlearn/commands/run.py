@@ -16,7 +16,6 @@ import pandas as pd
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands import body_of, declarations, provenance, repeat
-from exactlearn.commands.learned import write_drawing
 from exactlearn.commands.output import Answer, Output, write_json
 from exactlearn.commands.report import write_page
 from exactlearn.commands.steps import (
@@ -37,11 +36,8 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import state_index
 from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.evaluation.study import Found, PlannedRun, Study
-from exactlearn.formats.models import read_model
 from exactlearn.formats.run_file import to_toml
 from exactlearn.instances import bundled, locate
-from exactlearn.queries.evidence import as_graph
-from exactlearn.reporting.drawing import decision_graph_drawing
 from exactlearn.reporting.records import size_in_words
 
 SHOWN = ("status", "score", "gap", "imputation_accuracy", "log_likelihood_per_row", "seconds")
@@ -129,9 +125,6 @@ def _done(
     if run.pipeline:
         record.setdefault("queries", [])
     write_json(record, folder / "result.json")
-    if (folder / "model.pdg.json").is_file():
-        drawing = decision_graph_drawing(as_graph(read_model(folder / "model.pdg.json")))
-        write_drawing(drawing, folder / "model.svg", output)
     write_page(folder, output)
     return Answer(record=record, exit_status=max(ended), remarks=remarks)
 

@@ -100,7 +100,7 @@ class RunFile(Declared):
 
 
 SHARED: Mapping[str, type[Declared]] = {
-    "data": Reading,
+    "data": Data,
     "score": Criterion,
     "search": Search,
     "network": NetworkParameters,
@@ -174,10 +174,8 @@ def checked(table: Mapping[str, Any], beside: Path) -> Table:
     there = {part for path in bundled() for part in (path.stem, path.name)}
     is_bundled = beside == bundled()[0].parent.resolve()
     found = deepcopy(dict(table))
-    kinds = [
-        (kind, found[key]) for key, kind in (("data", Data), ("search", Search)) if key in found
-    ]
-    for kind, entry in [*kinds, *((options_of(name), entry) for name, entry in entries(found))]:
+    shared = [(SHARED[key], found[key]) for key in SHARED if key in found]
+    for kind, entry in [*shared, *((options_of(name), entry) for name, entry in entries(found))]:
         for key, about in _known(kind).items():
             name = entry.get(key)
             if not about.reads or not isinstance(name, str) or is_own(name, written):
@@ -286,7 +284,11 @@ def _grid(table: Mapping[str, Any]) -> Iterator[tuple[Varied, Mapping[str, Any]]
             places: list[Any] = [one]
             for section in sections:
                 inner = [place.setdefault(section, {}) for place in places]
-                places = [p for own in inner for p in (own if isinstance(own, list) else [own])]
+                each = [p for own in inner for p in (own if isinstance(own, list) else [own])]
+                places = [place for place in each if isinstance(place, dict)]
+            if not places:
+                at = ".".join((*sections, key))
+                raise OptionError(f"key 'sweep.{at}': expected the key of a section or a step")
             for place in places:
                 place[key] = value
         yield {".".join(path): value for path, value in zip(lists, chosen, strict=True)}, one

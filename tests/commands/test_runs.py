@@ -34,34 +34,55 @@ def test_only_the_data_file_is_needed():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "key 'data' is missing: expected a table"),
+        ("title = 'no data'", "key 'data' is missing: expected a table"),
         ("[data]", "key 'data.file' is missing: expected a text"),
         ("[data]\nfile = 3", "key 'data.file': expected a text, found the value 3"),
         ("data = 3", "key 'data': expected a table, found the value 3"),
         ("[dta]\nfile = 'a'", "unknown key 'dta'; did you mean 'data'"),
         ("[data]\nfile='a'\nsep=','", "unknown key 'data.sep'; "),
-        ("data.file='a'\n[score]\nmax_parent = 2", "did you mean 'max_parents'"),
-        ("data.file='a'\n[score]\nmax_parents = 2.5", "expected a whole number, found the value"),
-        ("data.file='a'\n[score]\nmax_parents = true", "expected a whole number, found the value"),
-        ("data.file='a'\n[score]\nmax_parents = -1", "max_parents: expected at least 0, found -1"),
-        ("data.file='a'\n[score]\nness = 1", "unknown key 'score.ness'; did you mean 'ess'"),
-        ("data.file='a'\n[score]\ncriterion = 'bde'", "'score.criterion': expected one of 'bdeu'"),
-        ("data.file='a'\n[search]\nrequired = 'A->B'", "expected a list, each entry a text"),
-        ("data.file='a'\n[search]\nforbidden = [1]", r"key 'search.forbidden\[0\]': expected a"),
-        ("data.file='a'\n[search]\nmethod = 'sem'", "'search.method': expected one of 'branching'"),
-        ("data.file='a'\n[search]\nt = 0", "t: expected at least 1, found 0"),
-        ("data.file='a'\n[search]\ntime_limit = nan", "time_limit: expected at least 0"),
-        ("data.file='a'\n[[queries]]\nevidence = 'A'", "each value a text, found the text 'A'"),
-        ("data.file='a'\n[[queries]]\nevidence.A = 1", r"key 'queries\[0\].evidence.A': expected"),
         (
-            "[data]\nfile='a'\nstates.A = 'yes'",
-            "'data.states.A': expected a list, each entry a text",
+            "data.file='a'\ndata.states.A = 'yes'",
+            "'data.states.A': expected a list, each entry a t",
         ),
+        ("score.max_parent = 2", "did you mean 'max_parents'"),
+        ("score.max_parents = 2.5", "expected a whole number, found the value"),
+        ("score.max_parents = true", "expected a whole number, found the value"),
+        ("score.max_parents = -1", "max_parents: expected at least 0, found -1"),
+        ("score.ness = 1", "unknown key 'score.ness'; did you mean 'ess'"),
+        ("score.criterion = 'bde'", "'score.criterion': expected one of 'bdeu'"),
+        ("search.required = 'A->B'", "expected a list, each entry a text"),
+        ("search.forbidden = [1]", r"key 'search.forbidden\[0\]': expected a"),
+        ("search.method = 'sem'", "'search.method': expected one of 'branching'"),
+        ("search.t = 0", "t: expected at least 1, found 0"),
+        ("search.time_limit = nan", "time_limit: expected at least 0"),
+        ("search.time_limit = inf", "time_limit: expected at least 0"),
+        ("[[queries]]\nevidence = 'A'", "each value a text, found the text 'A'"),
+        ("[[queries]]\nevidence.A = 1", r"key 'queries\[0\].evidence.A': expected"),
+        ("pipeline = false\n[[queries]]", r"use \[query\]"),
+        ("[imput]", "unknown key 'imput'; did you mean 'impute'"),
+        ("impute = 3", "key 'impute': expected a table, found 3"),
+        ("impute.methods = 'mpe'", "unknown key 'impute.methods'; did you mean 'method'"),
+        ("impute.method = 'mp'", "key 'impute.method': expected one of 'stacked'"),
+        ("impute.draws = 0", "draws: expected at least 1, found 0"),
+        ("impute.output = 3", "key 'impute.output': expected a text, found the value 3"),
+        ("[[impute]]\n[[impute]]", "impute: 'imputed' is written before; name another file"),
+        ("impute.output = 'result.json'", "'result.json' is written before"),
+        ("[convert]", "key 'convert.source' is missing"),
+        ("solve.classes = true", "--classes is for --best"),
+        ("sweep.score.ess = []", r"key 'sweep.score.ess': expected a list of values, found \[\]"),
+        ("sweep.score = 3", "key 'sweep.score': expected a list of values, found 3"),
+        ("sweep.score.ess = [1, 'many']", "'score.ess': expected a number, found the text 'many'"),
+        ("sweep.score.ness = [1]", "unknown key 'score.ness'"),
+        ("sweep.scor.ess = [1]", "unknown key 'scor'; did you mean 'score'"),
+        ("title = 'x'\nsweep.title.x = [1]", "'sweep.title.x': expected the key of a section or a"),
+        (f"sweep.search = {{seed = {[*range(101)]}, t = {[*range(1, 101)]}}}", "10,100 runs"),
     ],
 )
-def test_what_is_refused(text, message):
-    with pytest.raises(OptionError, match=message):
-        table(text)
+def test_what_is_refused(tmp_path, text, message):
+    path = tmp_path / "run.toml"
+    path.write_text(text if "data" in text else f"data.file = 'a.csv'\n{text}")
+    with pytest.raises(OptionError, match=rf"run\.toml: .*{message}"):
+        read_runs(path)
 
 
 def test_a_broken_file_names_line_and_column(tmp_path):
@@ -100,13 +121,6 @@ def test_any_text_is_read_or_refused(tmp_path_factory, text):
     path = tmp_path_factory.getbasetemp() / "any.toml"
     path.write_text(text)
     with suppress(FormatError, OptionError):
-        read_run(path)
-
-
-def test_errors_name_the_file(tmp_path):
-    path = tmp_path / "run.toml"
-    path.write_text("[data]\n")
-    with pytest.raises(OptionError, match=r"run\.toml: key 'data\.file' is missing"):
         read_run(path)
 
 

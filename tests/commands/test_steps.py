@@ -13,7 +13,6 @@ from exactlearn.commands.declare import Declared, argument, option
 from exactlearn.commands.output import Answer
 from exactlearn.commands.steps import NO_STEPS, checked, declared, is_step, pipeline, read_runs
 from exactlearn.commands.steps import steps as declared_steps
-from exactlearn.errors import OptionError
 from tests.command_line import fails, run, run_json
 
 DATA = "[data]\nfile = 'a.csv'\n"
@@ -109,35 +108,6 @@ def test_a_table_is_compared_with_its_truth(tmp_path):
     assert (first.source, first.truth) == (str(tmp_path / "a.csv"), str(tmp_path / "t.csv"))
     assert (second.source, second.truth) == (str(tmp_path / "b.csv"), None)
     assert (third.source, third.truth, third.network) == (None, None, "asia")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[imput]", "unknown key 'imput'; did you mean 'impute'"),
-        ("[impute]\nmethods = 'mpe'", "unknown key 'impute.methods'; did you mean 'method'"),
-        ("[impute]\nmethod = 'mp'", "key 'impute.method': expected one of 'stacked'"),
-        ("[impute]\ndraws = 0", "draws: expected at least 1, found 0"),
-        ("[impute]\noutput = 3", "key 'impute.output': expected a text, found the value 3"),
-        ("[[impute]]\n[[impute]]", "impute: 'imputed' is written before; name another file"),
-        ("[impute]\noutput = 'result.json'", "'result.json' is written before"),
-        ("[convert]", "key 'convert.source' is missing"),
-        ("[solve]\nclasses = true", "--classes is for --best"),
-    ],
-)
-def test_what_is_refused(tmp_path, text, message):
-    with pytest.raises(OptionError, match=message):
-        steps(text, tmp_path)
-
-
-def test_a_step_is_a_table(tmp_path):
-    with pytest.raises(OptionError, match="key 'impute': expected a table, found 3"):
-        checked({"data": {"file": "a.csv"}, "impute": 3}, tmp_path)
-
-
-def test_queries_need_the_pipeline(tmp_path):
-    with pytest.raises(OptionError, match=r"use \[query\]"):
-        checked({"pipeline": False, "data": {"file": "a.csv"}, "queries": [{}]}, tmp_path)
 
 
 ALL = """

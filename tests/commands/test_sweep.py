@@ -10,7 +10,6 @@ from itertools import product
 import pytest
 
 from exactlearn.commands.steps import read_runs
-from exactlearn.errors import OptionError
 from exactlearn.instances import locate
 from tests.command_line import fails, run, run_json, started
 
@@ -62,23 +61,6 @@ def test_any_key_of_a_section_or_step_is_varied(folder):
     assert [[step["best"] for step in one["solve"]] for _, one in runs[:2]] == [[2, 2], [3, 3]]
     varied = {"data.discretise.age": "width:3", "search.forbidden": [], "solve.best": 3}
     assert runs[-1][0] == varied
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("score.ess = []", r"key 'sweep.score.ess': expected a list of values, found \[\]"),
-        ("score = 3", "key 'sweep.score': expected a list of values, found 3"),
-        ("score.ess = [1, 'many']", "key 'score.ess': expected a number, found the text 'many'"),
-        ("score.ness = [1]", "unknown key 'score.ness'"),
-        ("scor.ess = [1]", "unknown key 'scor'; did you mean 'score'"),
-        (f"search.seed = {list(range(101))}\nsearch.t = {list(range(1, 101))}", "10,100 runs"),
-    ],
-)
-def test_all_runs_are_checked_before_the_first(folder, text, message):
-    path = written(folder, f'data.file = "table.csv"\n[sweep]\n{text}')
-    with pytest.raises(OptionError, match=message):
-        read_runs(path)
 
 
 def test_each_run_is_that_of_its_own_file(folder):
