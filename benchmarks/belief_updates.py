@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
+from exactlearn.formats.libraries import to_pyagrum
 from numpy.typing import NDArray
 
 from benchmarks.measuring import least_seconds
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.formats.libraries import to_pyagrum
 from exactlearn.pdg.inference.flows import posteriors
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import query

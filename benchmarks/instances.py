@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactlearn.formats.bif import read_bif
-from exactlearn.formats.jkl import read_jkl
+from exactlearn.formats.scores import read_jkl
 from exactlearn.instances import locate
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BDeu

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from benchmarks.measuring import machine
 from exactlearn._runtime.kernel import kernel
-from exactlearn.formats.jkl import read_jkl
+from exactlearn.formats.scores import read_jkl
 from exactlearn.solvers import Problem
 from exactlearn.solvers.components import Component, split
 from exactlearn.solvers.ordering.decoding import (

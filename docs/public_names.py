@@ -7,9 +7,6 @@ from typing import Any, get_args
 import exactlearn
 from exactlearn import errors
 from exactlearn.augmentation import gadget_problem
-from exactlearn.formats import libraries
-
-LIBRARIES = ("from_pgmpy", "from_pyagrum", "to_pgmpy", "to_pyagrum")
 
 
 def public_names() -> dict[str, Any]:
@@ -20,7 +17,6 @@ def public_names() -> dict[str, Any]:
         for name in package.__all__
     }
     found["exactlearn.augmentation.gadget_problem"] = gadget_problem
-    found |= {f"{libraries.__name__}.{name}": getattr(libraries, name) for name in LIBRARIES}
     own = (errors.ColumnWarning, errors.TimeLimitWarning)
     return found | {f"{one.__module__}.{one.__name__}": one for one in own}
 

@@ -23,12 +23,11 @@ from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.data.missingness_simulation import SimulatedMissingness, simulate_graph
 from exactlearn.errors import CheckError, FormatError, OptionError, did_you_mean
 from exactlearn.formats import written_suffixes
-from exactlearn.formats.certificate_file import read_certificate
-from exactlearn.formats.missingness_file import read_missingness
+from exactlearn.formats.graph_file import read_missingness
 from exactlearn.formats.models import FORMATS as MODELS
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
 from exactlearn.formats.scores import FORMATS as SCORES
-from exactlearn.formats.scores import PROGRAMS, is_score_file
+from exactlearn.formats.scores import PROGRAMS, is_score_file, read_certificate
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.instances import bundled, locate
 from exactlearn.queries.evidence import Model, as_graph

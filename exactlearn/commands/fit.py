@@ -21,8 +21,7 @@ from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.tables import load_merged, rows_for
 from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.errors import DataError, OptionError, TooLargeError
-from exactlearn.formats.graph_file import STRUCTURES
-from exactlearn.formats.missingness_file import read_missingness
+from exactlearn.formats.graph_file import STRUCTURES, read_missingness
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
 from exactlearn.instances import locate
 from exactlearn.queries.evidence import Model

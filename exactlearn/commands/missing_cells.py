@@ -17,7 +17,7 @@ from exactlearn.commands.pipeline import learning, with_chosen_ess
 from exactlearn.commands.tables import load
 from exactlearn.data.missingness_patterns import missingness_patterns
 from exactlearn.errors import OptionError
-from exactlearn.formats.missingness_file import read_missingness, write_missingness
+from exactlearn.formats.graph_file import read_missingness, write_missingness
 from exactlearn.formats.models import NETWORKS
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.graphs.dag import named_parents

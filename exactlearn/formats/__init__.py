@@ -5,18 +5,17 @@ content                    registry, by suffix              modules of the forma
 =========================  ===============================  ======================================
 network                    :mod:`~.models` ``NETWORKS``     :mod:`~.bif`,  :mod:`~.xmlbif`,
                                                             :mod:`~.net`
-decision graph             :mod:`~.models` ``GRAPHS``       :mod:`~.pdg_json`
-naive Bayes model          :mod:`~.models` ``NAIVE_BAYES``  :mod:`~.naive_bayes_json`
+decision graph             :mod:`~.models` ``GRAPHS``       :mod:`~.model_json`
+naive Bayes model          :mod:`~.models` ``NAIVE_BAYES``  :mod:`~.model_json`
 table                      :mod:`~.table` ``FORMATS``       :mod:`~.delimited`,  :mod:`~.parquet`
-local scores               :mod:`~.scores` ``FORMATS``      :mod:`~.jkl`,  :mod:`~.integer_program`
+local scores               :mod:`~.scores` ``FORMATS``      :mod:`~.scores`
 graph                      :mod:`~.graph_file` ``FORMATS``  :mod:`~.graph_file`
-missingness graph          (text or JSON)                   :mod:`~.missingness_file`
-certificate                (one format: JSON)               :mod:`~.certificate_file`
+missingness graph          (one format: text)               :mod:`~.graph_file`
+certificate                (one format: JSON)               :mod:`~.scores`
 run file                   (one format: TOML)               :mod:`~.run_file`
 =========================  ===============================  ======================================
 
-A new format is one module and one entry of its registry. Networks also come from objects of pgmpy
-and pyAgrum, and become such: :mod:`~.libraries`.
+A new format is one module and one entry of its registry.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,11 +1,16 @@
-"""Graphs as JSON files: directed acyclic graphs, patterns and CPDAGs.
+"""Graphs as JSON files: directed acyclic graphs, patterns and CPDAGs; missingness graphs as text.
 
 A file has pairs of names, and may have other keys::
 
     {"kind": "cpdag", "variables": ["a", "b", "c"], "arcs": [], "edges": [["a", "b"]]}
 
 or, as the record of a learner, the key ``parents``. The structure of a network file is read as
-well.
+well. A missingness graph is a text with one statement for each variable with missing cells, as
+:mod:`exactlearn.data.missingness_graph` defines it::
+
+    # which cells are missing, and what that depends on
+    income <- age, income
+    children <- missing(income)
 """
 
 import json
@@ -15,7 +20,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from exactlearn._runtime.arguments import checked_arguments, refusal
-from exactlearn._runtime.files import atomic_write, read_json
+from exactlearn._runtime.files import atomic_write, read_json, read_text
+from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats import Format, format_of, writer_of
 from exactlearn.formats.models import NETWORKS, read_network
@@ -153,3 +159,53 @@ FORMATS: dict[str, Format[NamedGraph]] = {
     **dict.fromkeys(NETWORKS, Format(_read_structure)),
 }
 """Formats of graphs by the suffix of the file."""
+
+
+def read_missingness(source: str | os.PathLike[str]) -> MissingnessGraph:
+    """Read a missingness graph from a file, or from the text itself.
+
+    Parameters
+    ----------
+    source
+        The text of a graph, which has an arrow ``<-``; else a file.
+
+    Raises
+    ------
+    FormatError
+        When the text or the file does not follow its format; says where.
+    OptionError
+        When the file cannot be read, or the graph contradicts itself.
+
+    Examples
+    --------
+    >>> read_missingness("income <- age; children <- missing(income)").variables
+    ('income', 'children')
+    """
+    if isinstance(source, str) and "<-" in source:
+        return MissingnessGraph.parse(source)
+    path = Path(source)
+    if not os.fspath(source):
+        raise OptionError("missingness graph: expected a file or a text such as 'income <- age'")
+    text = read_text(path)
+    try:
+        return MissingnessGraph.parse(text)
+    except (FormatError, OptionError) as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def write_missingness(graph: MissingnessGraph, path: str | os.PathLike[str]) -> None:
+    """Write a missingness graph in one step, a statement a line.
+
+    Raises
+    ------
+    OptionError
+        When the file cannot be written.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> write_missingness(el.MissingnessGraph.parse("lung <- smoke"), "missingness.txt")
+    >>> read_missingness("missingness.txt").kind
+    'MAR'
+    """
+    atomic_write(path, "".join(f"{statement}\n" for statement in graph.statements))

@@ -14,9 +14,13 @@ from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.formats import Format, format_of, writer_of
 from exactlearn.formats.bif import read_bif, write_bif
-from exactlearn.formats.naive_bayes_json import read_naive_bayes, write_naive_bayes
+from exactlearn.formats.model_json import (
+    read_naive_bayes,
+    read_pdg,
+    write_naive_bayes,
+    write_pdg,
+)
 from exactlearn.formats.net import read_net, write_net
-from exactlearn.formats.pdg_json import read_pdg, write_pdg
 from exactlearn.formats.xmlbif import read_xmlbif, write_xmlbif
 from exactlearn.instances import locate
 from exactlearn.pdg.model.decision_graph import DecisionGraph

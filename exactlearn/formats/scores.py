@@ -1,8 +1,19 @@
-"""Files of local scores in any format, decided by the suffix.
+"""Files of local scores, in the format that the suffix says, and certificates of an optimum.
 
-``.jkl`` and ``.scores`` are two suffixes of one text format (:mod:`exactlearn.formats.jkl`), which
-GOBNILP reads under both; ``.lp``, ``.mps`` and ``.cip`` are the integer program for other solvers,
-which is only written::
+``.jkl`` and ``.scores`` are two suffixes of the text format of GOBNILP::
+
+    # comment
+    number of variables
+    name  number of candidates
+    score  number of parents  names of the parents
+    ...
+
+Each variable has one header line, followed by its candidates in any order, at least one. Lines
+that begin with ``#`` and blank lines may stand anywhere. Scores are maximised, and written with as
+many digits as it takes to read the same number again. Where a name has blanks or begins with ``#``,
+the first line is ``# names are percent-encoded``, and all names are, as in a URL: ``blood%20type``.
+
+``.lp``, ``.mps`` and ``.cip`` are the integer program for other solvers, which is only written::
 
     max  sum_c s_c x_c     sum over the candidates of v of x_c = 1  for every variable v
                            p_u + 1 <= p_v + n (1 - sum of the x_c of v that have the parent u)
@@ -16,32 +27,38 @@ A ``.txt`` file is one of local scores when it begins as one: a number, then a n
 
 import os
 import re
+import string
+from array import array
 from collections import defaultdict
+from io import BytesIO
 from itertools import pairwise
+from math import isfinite, nan
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import quote, unquote
+
+import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.files import atomic_write, read_lines, suffix_of
+from exactlearn._runtime.files import atomic_write, read_json, read_lines, suffix_of
+from exactlearn.errors import FormatError, InfeasibleError, OptionError
 from exactlearn.formats import Format, format_of, writer_of
-from exactlearn.formats.jkl import read_jkl, writable_problem, write_jkl
-from exactlearn.solvers.problem import Problem
-
-_TEXT = Format(read_jkl, write_jkl)
-
-FORMATS: dict[str, Format[Problem]] = {
-    ".jkl": _TEXT,
-    ".scores": _TEXT,
-    ".txt": Format(read_jkl),
-}
-"""Formats by the suffix of the file."""
-
-PROGRAMS = (".lp", ".mps", ".cip")
-"""Suffixes of the integer program for other solvers."""
+from exactlearn.solvers.certificates.certificate import FORMAT, Certificate
+from exactlearn.solvers.certificates.checker import ENCODED, KEYS, LONGEST, NUMBER
+from exactlearn.solvers.problem import Problem, offsets
 
 # A table never begins so: its second line would have another number of fields than its first.
 _BEGINNING = re.compile(rb"\s*\d+[ \t]*\n\s*\S+[ \t]+\d+[ \t]*\n")
 _COMMENT = re.compile(rb"^[ \t]*#[^\n]*\n", re.MULTILINE)
+
+LONGEST_COUNT = 9
+"""Most digits of a count; a longer one can only be a mistake."""
+
+_KEPT = "".join(set(string.punctuation) - set("#%"))
+"""Letters beside letters and digits that stay as they are where names are encoded."""
+
+_SHOWN = 80
+"""Letters of a broken line that a message shows."""
 
 
 @checked_arguments()
@@ -153,3 +170,261 @@ def _write_program(problem: Problem, path: Path) -> None:
         written = Path(folder) / f"program{suffix_of(path)}"
         model.writeProblem(str(written), verbose=False)
         atomic_write(path, written.read_bytes())
+
+
+def read_jkl(path: Path) -> Problem:
+    """Read candidate parent sets with their scores. See :func:`read_scores`."""
+    return _Reader(os.fspath(path), read_lines(path)).problem()
+
+
+def parse_jkl(text: str, source: str = "score text") -> Problem:
+    """Read candidate parent sets from text; errors name ``source``. See :func:`read_scores`.
+
+    Examples
+    --------
+    >>> problem = parse_jkl("2; a 1; -3.5 0; b 2; -1.0 1 a; -2.5 0".replace("; ", chr(10)))
+    >>> dict(problem.candidates(1))
+    {(0,): -1.0, (): -2.5}
+    """
+    return _Reader(source, text.encode()).problem()
+
+
+def write_jkl(problem: Problem, path: Path) -> None:
+    """Write candidate parent sets. See :func:`write_scores`."""
+    atomic_write(path, format_jkl(problem))
+
+
+def format_jkl(problem: Problem) -> str:
+    """Return the text that :func:`write_jkl` writes."""
+    kept = writable_problem(problem)
+    if "" in kept.names:
+        raise OptionError("a score file cannot hold a variable without a name; give it one")
+    plain = all(map(_is_plain, kept.names))
+    names = kept.names if plain else [quote(name, safe=_KEPT) for name in kept.names]
+    parents = [names[p] for p in kept.members.tolist()]
+    ends = kept.member_first.tolist()
+    candidates = [
+        " ".join([repr(score), str(end - start), *parents[start:end]])
+        for score, start, end in zip(kept.scores.tolist(), ends[:-1], ends[1:], strict=True)
+    ]
+    lines = [str(kept.n_variables)] if plain else [ENCODED.decode(), str(kept.n_variables)]
+    first = kept.first.tolist()
+    for name, start, end in zip(names, first[:-1], first[1:], strict=True):
+        lines += [f"{name} {end - start}", *candidates[start:end]]
+    return "\n".join(lines) + "\n"
+
+
+def _is_plain(name: str) -> bool:
+    """Return whether a name can stand in a line as it is."""
+    text = name.encode()
+    return text.split() == [text] and not name.startswith("#") and "\0" not in name
+
+
+class _Reader:
+    """Reads a text line by line; names have codes in the order in which they are seen first."""
+
+    def __init__(self, source: str, data: bytes) -> None:
+        self.source = source
+        self.is_encoded = data.split(b"\n", 1)[0] == ENCODED
+        self.lines = enumerate(BytesIO(data), 1)
+        self.number, self.line = 0, b""
+        self.codes: defaultdict[bytes, int] = defaultdict()
+        self.codes.default_factory = self.codes.__len__
+        self.seen_at: list[tuple[int, bytes]] = []
+        self.scores, self.sizes, self.members = array("d"), array("q"), array("q")
+
+    def problem(self) -> Problem:
+        """Return the problem that the text describes."""
+        n = self._count("the number of variables alone on a line", 0, self._next())
+        if n == 0:
+            raise self._fault("expected at least one variable")
+        variables: dict[int, int] = {}
+        counts = []
+        for variable in range(n):
+            fields = self._next()
+            which = f"the header 'name count' of variable {variable + 1} of {n}"
+            count = self._count(which, 1, fields)
+            name, (child,) = fields[0].decode(), self._codes(fields[:1])
+            if child in variables:
+                raise self._fault(f"variable {name!r} stands here twice; rename one")
+            if count == 0:
+                message = f"variable {name!r} has no candidates; expected at least one, such as the"
+                raise self._fault(
+                    f"{message} empty parent set (or the count above is too small)", 1
+                )
+            variables[child] = variable
+            counts.append(count)
+            self._read_candidates(name, child, count)
+        if self._next():
+            raise self._fault(f"expected the end after {n} variables; check the counts")
+        return self._assembled(variables, counts)
+
+    def _assembled(self, variables: dict[int, int], counts: list[int]) -> Problem:
+        index = np.array([variables.get(code, -1) for code in range(len(self.codes))])
+        names = list(self.codes)
+        for code in np.flatnonzero(index < 0)[:1].tolist():
+            self.number, self.line = self.seen_at[code]
+            raise self._fault(
+                f"parent {names[code].decode()!r} is not a variable here; expected a name of a "
+                "header",
+                self.line.split()[2:].index(names[code]) + 2,
+            )
+        own = [names[code].decode() for code in variables]
+        row = np.repeat(np.arange(len(self.sizes)), self.sizes) * len(own)
+        return Problem(
+            names=tuple(map(unquote, own) if self.is_encoded else own),
+            first=offsets(np.array(counts)),
+            scores=np.array(self.scores),
+            member_first=offsets(np.array(self.sizes)),
+            # Each candidate's parents in increasing order.
+            members=(np.sort(row + index[np.array(self.members)]) - row).astype(np.int32),
+        )
+
+    def _next(self) -> list[bytes]:
+        """Go to the next line that holds anything; return its fields, none at the end."""
+        for number, line in self.lines:
+            if line.lstrip(b" \t")[:1] != b"#" and (fields := line.split()):
+                self.number, self.line = number, line
+                return fields
+            self.number = number
+        self.number, self.line = self.number + 1, b""
+        return []
+
+    def _codes(self, names: list[bytes]) -> list[int]:
+        found = [self.codes[name] for name in names]
+        while len(self.seen_at) < len(self.codes):
+            self.seen_at.append((self.number, self.line))
+        return found
+
+    def _count(self, what: str, at: int, fields: list[bytes]) -> int:
+        """Return the last of the fields of a line, which must be a whole number."""
+        if len(fields) != at + 1:
+            raise self._fault(f"expected {what}", min(at, max(0, len(fields) - 1)))
+        if not _is_count(fields[at]):
+            raise self._fault(f"expected {what}, a whole number", at)
+        return int(fields[at])
+
+    def _read_candidates(self, name: str, child: int, count: int) -> None:
+        """Read the candidates of a variable."""
+        seen: set[frozenset[int]] = set()
+        for k in range(count):
+            fields = self._next()
+            if not fields:
+                raise self._fault(f"expected candidate {k + 1} of {count} of variable {name!r}")
+            score = _number(fields[0])
+            if not isfinite(score):
+                raise self._fault("expected a finite score (or a count above is too large)")
+            found = len(fields) - 2
+            if found < 0 or not _is_count(fields[1]):
+                raise self._fault("expected the number of parents", min(1, found + 1))
+            if int(fields[1]) != found:
+                raise self._fault(
+                    f"expected {int(fields[1])} parents on this line, found {found}", 1
+                )
+            parents = self._codes(fields[2:])
+            family = frozenset(parents)
+            if child in family:
+                message = f"variable {name!r} is its own parent; drop this candidate"
+                raise self._fault(message, 2 + parents.index(child))
+            if len(family) < found:
+                raise self._fault("a parent stands here twice; name it once", 2)
+            if family in seen:
+                message = "this parent set stood before for this variable; keep one of the two"
+                raise self._fault(message, 2)
+            seen.add(family)
+            self.scores.append(score)
+            self.sizes.append(found)
+            self.members.extend(parents)
+
+    def _fault(self, message: str, field: int = 0) -> FormatError:
+        """Return the error at a field of the line, or at the end of the file."""
+        if not self.line:
+            return FormatError(
+                f"{self.source}, line {self.number}, column 1: {message}, found the end of the "
+                "file; is it cut off, or a count too large?"
+            )
+        starts = [found.start() for found in re.finditer(rb"\S+", self.line)]
+        column = len(self.line[: starts[min(field, len(starts) - 1)]].decode()) + 1
+        text = self.line.decode().strip()
+        return FormatError(
+            f"{self.source}, line {self.number}, column {column}: {message}; found "
+            f"{text[:_SHOWN]!r}{'...' if len(text) > _SHOWN else ''}"
+        )
+
+
+def _number(text: bytes) -> float:
+    """Return the number that a text writes as the checker of certificates reads it, else NaN."""
+    is_one = len(text) <= LONGEST and NUMBER.fullmatch(text.decode())
+    return float(text) if is_one else nan
+
+
+def _is_count(text: bytes) -> bool:
+    return text.isdigit() and len(text) <= LONGEST_COUNT
+
+
+def writable_problem(problem: Problem) -> Problem:
+    """Return the candidates that the constraints allow, which is what a score file holds.
+
+    Raises
+    ------
+    OptionError
+        When the problem has choices, constraints on the whole network, or no variables.
+    InfeasibleError
+        When the constraints leave a variable without candidates, or had it none.
+    """
+    if len(problem.options):
+        raise OptionError(
+            f"a score file cannot hold the {len(problem.options)} choices of this problem; "
+            "write the problem of the gadget formulation, which has none"
+        )
+    for constraint in problem.overall_constraints[:1]:
+        raise OptionError(
+            f"a score file cannot hold the constraint '{constraint.describe(problem.names)}', "
+            "which concerns the whole network; write the scores without it, and give it "
+            "when solving"
+        )
+    if not problem.names:
+        raise OptionError("a score file needs a variable, but the problem has none")
+    kept = problem.select(problem.allowed)
+    bare = np.flatnonzero(np.diff(kept.first) == 0)
+    if len(bare):
+        raise InfeasibleError(
+            f"variable {problem.names[bare[0]]!r} has no candidate parent set that the constraints "
+            "allow; drop one of its constraints, or allow more parents"
+        )
+    return kept
+
+
+def read_certificate(path: str | os.PathLike[str]) -> Certificate:
+    """Read a certificate without checking what it proves.
+
+    Raises
+    ------
+    OptionError
+        When the file cannot be read.
+    FormatError
+        When it is no JSON object with a certificate's keys.
+    """
+    content = read_json(Path(path))
+    if (
+        isinstance(content, dict)
+        and sorted(content) == KEYS.split()
+        and content["format"] == FORMAT
+    ):
+        return Certificate(**content)
+    raise FormatError(
+        f"{path}: expected a JSON object with the keys {KEYS} and the format {FORMAT!r}"
+    )
+
+
+_TEXT = Format(read_jkl, write_jkl)
+
+FORMATS: dict[str, Format[Problem]] = {
+    ".jkl": _TEXT,
+    ".scores": _TEXT,
+    ".txt": Format(read_jkl),
+}
+"""Formats by the suffix of the file."""
+
+PROGRAMS = (".lp", ".mps", ".cip")
+"""Suffixes of the integer program for other solvers."""

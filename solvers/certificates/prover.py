@@ -51,7 +51,7 @@ def certify(
         Parents of each variable in the best network known.
     scores
         Text of the ``.jkl`` file that the problem was read from, whose decimals may be more exact
-        than floating point. Without it, scores are what :func:`exactlearn.formats.jkl.write_jkl`
+        than floating point. Without it, scores are what :func:`exactlearn.formats.scores.write_jkl`
         writes.
     clusters
         Clusters that a solver has used, shape (clusters, n), with their counts if not all are 1;

@@ -20,8 +20,8 @@ from exactlearn.bayesnet.em import fit_em
 from exactlearn.commands.sections import Reading
 from exactlearn.commands.tables import load
 from exactlearn.formats.bif import read_bif
-from exactlearn.formats.jkl import read_jkl
-from exactlearn.formats.pdg_json import read_pdg
+from exactlearn.formats.model_json import read_pdg
+from exactlearn.formats.scores import read_jkl
 from exactlearn.formats.table import read_dataset
 from exactlearn.instances import bundled, folder
 from exactlearn.pdg.compile.forest_search import ForestSearch

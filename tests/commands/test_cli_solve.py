@@ -16,8 +16,8 @@ from exactlearn.__main__ import main
 from exactlearn._runtime import files
 from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.em import fit_em
-from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.models import read_network
+from exactlearn.formats.scores import read_jkl
 from exactlearn.formats.table import read_dataset
 from exactlearn.instances import locate
 from exactlearn.scoring import candidate_enumeration

@@ -9,7 +9,7 @@ from exactlearn.__main__ import main
 from exactlearn.commands import models as command
 from exactlearn.commands.learned import write_learned
 from exactlearn.formats.bif import read_bif
-from exactlearn.formats.pdg_json import read_pdg
+from exactlearn.formats.model_json import read_pdg
 from exactlearn.instances import locate
 from exactlearn.pdg.compile import compile as compilation
 from exactlearn.pdg.compile.compile import compile_and_check

@@ -6,7 +6,7 @@ import pytest
 import exactlearn as el
 from exactlearn.data.dataset import Dataset
 from exactlearn.formats.bif import read_bif
-from exactlearn.formats.pdg_json import read_pdg
+from exactlearn.formats.model_json import read_pdg
 from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.instances import locate
 from exactlearn.pdg.inference.flows import log_likelihood

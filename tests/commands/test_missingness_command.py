@@ -8,7 +8,7 @@ import pytest
 from exactlearn.bayesnet.complete_data import fit_available_cases
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph
-from exactlearn.formats.missingness_file import read_missingness
+from exactlearn.formats.graph_file import read_missingness
 from exactlearn.formats.table import read_dataset
 from exactlearn.imputation.mechanism import learned_missingness_graph
 from exactlearn.imputation.missingness_diagnosis import (

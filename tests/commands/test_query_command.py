@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from exactlearn.__main__ import main
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.formats.bif import read_bif, write_bif
-from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.formats.model_json import write_pdg
 from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.queries.posteriors import query
 from tests.command_line import fails, run, run_json

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from exactlearn.formats.jkl import parse_jkl
+from exactlearn.formats.scores import parse_jkl
 from exactlearn.solvers.certificates.prover import certify
 from tests.command_line import fails, read_record, run, run_json
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exactlearn.errors import FormatError, InfeasibleError, OptionError
-from exactlearn.formats.jkl import format_jkl, parse_jkl, read_jkl, write_jkl
+from exactlearn.formats.scores import format_jkl, parse_jkl, read_jkl, write_jkl
 from exactlearn.solvers.problem import Problem
 
 SURVEY = """# Score function: BIC

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 
 from exactlearn.errors import FormatError, OptionError
-from exactlearn.formats.missingness_file import read_missingness, write_missingness
+from exactlearn.formats.graph_file import read_missingness, write_missingness
 from tests.data.test_missingness_graph import graphs
 
 TEXT = "income <- age, income; children <- missing(income); smoke <-"

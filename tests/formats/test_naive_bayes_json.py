@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.errors import ArgumentError, FormatError, OptionError
+from exactlearn.formats.model_json import read_naive_bayes, write_naive_bayes
 from exactlearn.formats.models import read_model, write_model
-from exactlearn.formats.naive_bayes_json import read_naive_bayes, write_naive_bayes
 from tests.naive_bayes_oracle import random_naive_bayes
 from tests.pdg_oracle import paper_example
 from tests.strategies import awkward_names

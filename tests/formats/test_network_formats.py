@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn import BayesianNetwork, read_network, write_model
-from exactlearn.errors import ArgumentError, DataError, FormatError, MissingExtraError
-from exactlearn.formats.libraries import from_pgmpy, from_pyagrum, to_pgmpy, to_pyagrum
+from exactlearn.errors import FormatError
 from exactlearn.formats.models import NETWORKS
 from exactlearn.instances import names as bundled
 from exactlearn.instances import path as bundled_path
 from tests.network_oracle import joint, random_network
+from tests.peer_networks import from_pgmpy, from_pyagrum, to_pgmpy, to_pyagrum
 from tests.strategies import any_names
 
 PGMPY = {".bif": "BIF", ".xmlbif": "XMLBIF", ".net": "NET"}
@@ -287,84 +287,3 @@ def test_bundled_networks_reach_pgmpy_in_every_format(pgmpy, tmp_path):
             peer = from_pgmpy(reader(str(tmp_path / f"n{suffix}")).get_model()).reordered(network)
             for a, b in zip(peer.tables, network.tables, strict=True):
                 assert a.tobytes() == b.tobytes()
-
-
-# Objects of pgmpy and pyAgrum.
-
-
-@given(named_networks())
-@settings(max_examples=40, deadline=None)
-def test_networks_go_to_pgmpy_and_back(pgmpy, network):
-    model = to_pgmpy(network)
-    assert model.check_model()
-    assert_same(from_pgmpy(model), network)
-
-
-@given(named_networks(any_names.filter(lambda name: "\0" not in name)))
-@settings(max_examples=40, deadline=None)
-def test_networks_go_to_pyagrum_and_back(pyagrum, network):
-    assert_same(from_pyagrum(to_pyagrum(network)), network)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_pgmpy_has_the_same_joint_distribution(pgmpy, seed):
-    network = random_network(np.random.default_rng(seed), 5)
-    elimination = import_module("pgmpy.inference").VariableElimination(to_pgmpy(network))
-    factor = elimination.query(list(network.names), show_progress=False)
-    axes = [factor.variables.index(name) for name in network.names]
-    assert np.allclose(factor.values.transpose(axes), joint(network), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_pyagrum_has_the_same_joint_distribution(pyagrum, seed):
-    network = random_network(np.random.default_rng(seed), 5)
-    model = to_pyagrum(network)
-    instantiation = pyagrum.Instantiation()
-    for v in range(network.n_variables):
-        instantiation.add(model.variable(v))
-    for where, p in np.ndenumerate(joint(network)):
-        for name, state in zip(network.names, where, strict=True):
-            instantiation.chgVal(name, int(state))
-        assert model.jointProbability(instantiation) == pytest.approx(p, abs=1e-12)
-
-
-def test_pgmpys_own_states_and_orders_are_understood(pgmpy):
-    cpd = import_module("pgmpy.factors.discrete").TabularCPD
-    model = import_module("pgmpy.models").DiscreteBayesianNetwork([(1, "b")])
-    with pytest.raises(DataError, match="variable 1 has no table"):
-        from_pgmpy(model)
-    model.add_cpds(cpd(1, 2, [[0.25], [0.75]]))
-    model.add_cpds(cpd("b", 2, [[0.1, 0.2], [0.9, 0.8]], evidence=[1], evidence_card=[2]))
-    found = from_pgmpy(model)
-    assert (found.names, found.states) == (("1", "b"), (("0", "1"),) * 2)
-    assert found.tables[1].tolist() == [[0.1, 0.9], [0.2, 0.8]]
-
-
-def test_pyagrums_kinds_of_variables_are_understood(pyagrum):
-    model = pyagrum.fastBN("a[0,1,2.5]->b[3]->c{x|y}<-a")
-    found = from_pyagrum(model)
-    assert found.states == (("[0;1[", "[1;2.5]"), ("0", "1", "2"), ("x", "y"))
-    assert found.parents[2] == (1, 0)
-    assert found.tables[2][2, 1, 0] == model.cpt("c")[{"a": 1, "b": 2, "c": 0}]
-
-
-@pytest.mark.parametrize("convert", [from_pgmpy, from_pyagrum])
-def test_other_objects_are_refused(convert):
-    with pytest.raises(ArgumentError, match="found an object of type int"):
-        convert(3)
-
-
-def test_what_pyagrum_cannot_name_is_refused(pyagrum):
-    network = BayesianNetwork(("a\0",), (("x", "y"),), ((),), (np.full(2, 0.5),))
-    with pytest.raises(DataError, match=r"pyAgrum keeps no '\\x00' in names"):
-        to_pyagrum(network)
-
-
-@pytest.mark.parametrize(("convert", "library"), [(to_pgmpy, "pgmpy"), (to_pyagrum, "pyagrum")])
-def test_an_absent_library_is_named(convert, library, monkeypatch):
-    def absent(name: str) -> None:
-        raise ImportError(name)
-
-    monkeypatch.setattr("exactlearn.formats.libraries.import_module", absent)
-    with pytest.raises(MissingExtraError, match=f"{library} is not installed: pip install"):
-        convert(random_network(np.random.default_rng(0), 2))

@@ -11,7 +11,7 @@ from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif
-from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.formats.model_json import write_pdg
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.model import auxiliary_network

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.formats.model_json import write_pdg
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.model.contexts import node_contexts
 from exactlearn.pdg.model.decision_graph import assemble

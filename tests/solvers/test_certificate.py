@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from exactlearn._runtime.files import read_text
 from exactlearn.errors import CheckError, FormatError, OptionError
-from exactlearn.formats.certificate_file import read_certificate
-from exactlearn.formats.jkl import format_jkl, parse_jkl, read_jkl
+from exactlearn.formats.scores import format_jkl, parse_jkl, read_certificate, read_jkl
 from exactlearn.solvers import Problem, solve
 from exactlearn.solvers.certificates import checker as certificate_checker
 from exactlearn.solvers.certificates import prover

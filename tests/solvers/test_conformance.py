@@ -5,7 +5,7 @@ import pytest
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.errors import OptionError
-from exactlearn.formats.jkl import read_jkl
+from exactlearn.formats.scores import read_jkl
 from exactlearn.solvers import Problem, dynamic, solve
 from exactlearn.solvers.component_solver import (
     ComponentControl,

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from exactlearn.formats.jkl import read_jkl
+from exactlearn.formats.scores import read_jkl
 from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem, decision, dynamic
 from exactlearn.solvers.components import families_of

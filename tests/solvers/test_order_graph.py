@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.threads import available_memory
 from exactlearn.errors import TooLargeError
-from exactlearn.formats.jkl import read_jkl
+from exactlearn.formats.scores import read_jkl
 from exactlearn.solvers import Problem, dynamic
 from exactlearn.solvers.component_solver import Progress, SolverOptions
 from exactlearn.solvers.components import split

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn.formats.jkl import read_jkl
+from exactlearn.formats.scores import read_jkl
 from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem, solve
 from exactlearn.solvers.component_solver import Progress, SolverOptions

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from exactlearn._runtime import control
 from exactlearn._runtime.control import SearchControl
 from exactlearn.errors import OptionError
-from exactlearn.formats.jkl import read_jkl
+from exactlearn.formats.scores import read_jkl
 from exactlearn.solvers import Problem
 from exactlearn.solvers.components import split
 from exactlearn.solvers.lp import linear_program

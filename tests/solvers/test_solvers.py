@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from exactlearn._runtime.control import Event
 from exactlearn.errors import CheckError, OptionError, TooLargeError
-from exactlearn.formats.jkl import read_jkl
+from exactlearn.formats.scores import read_jkl
 from exactlearn.solvers import Problem, solve
 from exactlearn.solvers.components import Component, split
 from tests.brute_force import best_selection
