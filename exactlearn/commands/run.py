@@ -15,22 +15,10 @@ import pandas as pd
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import atomic_write, suffix_of
-from exactlearn.commands import body_of, declarations, provenance, repeat
+from exactlearn.commands import body_of, declarations, provenance, repeat, steps
 from exactlearn.commands.output import Answer, Output, write_json
 from exactlearn.commands.report import write_page
-from exactlearn.commands.steps import (
-    WRITTEN,
-    Queries,
-    Step,
-    Table,
-    Varied,
-    declared,
-    entries,
-    pipeline,
-    placed,
-    read_runs,
-    steps,
-)
+from exactlearn.commands.steps import Queries, Step, Table, Varied
 from exactlearn.commands.tables import load
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import state_index
@@ -56,11 +44,11 @@ def run(options: declarations.Run, output: Output) -> Answer:
     if suffix_of(source) == ".json" or (source.is_dir() and not is_name):
         return repeat.run(source, output)
     path = locate(options.source, ".toml")
-    folder, runs = output.path or Path("results", path.stem), read_runs(path)
+    folder, runs = output.path or Path("results", path.stem), steps.read_runs(path)
     for _, table in runs:
         if options.seed is not None:
             table.setdefault("search", {})["seed"] = options.seed
-            for _, entry in entries(table):
+            for _, entry in steps.entries(table):
                 entry.pop("seed", None)
     if runs[0][0]:
         return _sweep(runs, folder, options, output)
@@ -68,7 +56,7 @@ def run(options: declarations.Run, output: Output) -> Answer:
         raise OptionError("--jobs: the run file has no [sweep], so there is one run")
     table = _stored(runs[0][1], folder)
     if made_by := provenance.current():
-        made_by.seed = declared(table).search.seed
+        made_by.seed = steps.declared(table).search.seed
     return _done(table, path, replace(output, path=folder), options.time_limit, options.cluster)
 
 
@@ -87,15 +75,15 @@ def _done(
     """Do a stored run in the folder of the output: its pipeline, then its steps."""
     folder, control = output.path, SearchControl(time_limit)
     assert folder is not None
-    run, plan, ended = declared(table), steps(table), [ExitStatus.DONE]
+    run, plan, ended = steps.declared(table), steps.declared_steps(table), [ExitStatus.DONE]
     record: dict[str, Any] = {"steps": []} if plan else {}
     if run.pipeline:
         data = load(run.data.file, run.data)
         _check_names(run.queries, data)
         output.note(run.title or f"Run {path}")
         output.note(size_in_words(data))
-        plan = [*pipeline(table, is_complete=data.is_complete), *plan]
-    written, remarks = set(WRITTEN), [f"Results lie in {folder.resolve()}"]
+        plan = [*steps.pipeline(table, is_complete=data.is_complete), *plan]
+    written, remarks = set(steps.WRITTEN), [f"Results lie in {folder.resolve()}"]
     for number, step in enumerate(plan):
         if number and control.is_over:
             names = ", ".join(one.command for one in plan[number:])
@@ -137,7 +125,7 @@ def _taken(
     path = folder / step.output if step.output else None
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-    options: Any = placed(step, folder, written)
+    options: Any = steps.placed(step, folder, written)
     if cluster and hasattr(options, "cluster"):
         options = replace(options, cluster=cluster)
     if left is not None and hasattr(options, "time_limit"):
@@ -172,8 +160,8 @@ def _sweep(
     """Do the runs of a sweep that are left, and write the table of all."""
     planned = []
     for name, (_, table) in zip(_names([varied for varied, _ in runs]), runs, strict=True):
-        run = declared(_stored(table, folder / name))
-        read = [run.data, run.search, *(step.options for step in steps(table))]
+        run = steps.declared(_stored(table, folder / name))
+        read = [run.data, run.search, *(step.options for step in steps.declared_steps(table))]
         files = {path for one in read for path in provenance.files_read(one).values()}
         known = str(provenance.sha256([folder / name / "run.toml", *sorted(files)]))
         work = partial(_run_alone, (folder / name).resolve(), options.time_limit)
@@ -226,9 +214,9 @@ def _last(key: str) -> str:
 def _run_alone(folder: Path, time_limit: float | None) -> Found:
     """Do the run that is stored in a folder; return its exit status and single values."""
     path = folder / "run.toml"
-    ((_, table),) = read_runs(path)
+    ((_, table),) = steps.read_runs(path)
     words, options = ("run", str(path), "--output", str(folder)), declarations.Run(source=str(path))
-    seed, output = declared(table).search.seed, Output(path=folder, as_json=True, quiet=True)
+    seed, output = steps.declared(table).search.seed, Output(path=folder, as_json=True, quiet=True)
     with provenance.running(provenance.Provenance(options, words, seed=seed, output=folder)):
         answer = _done(table, path, output, time_limit, None)
     parts = {k: v for k, v in answer.record.items() if not isinstance(v, dict) or k in SECTIONS}

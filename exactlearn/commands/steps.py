@@ -169,7 +169,7 @@ def checked(table: Mapping[str, Any], beside: Path) -> Table:
     run = declared(table)
     if run.queries and not run.pipeline:
         raise OptionError("queries: the pipeline answers them; with pipeline = false use [query]")
-    written = WRITTEN.union(*(step.written for step in steps(table)))
+    written = WRITTEN.union(*(step.written for step in declared_steps(table)))
 
     there = {part for path in bundled() for part in (path.stem, path.name)}
     is_bundled = beside == bundled()[0].parent.resolve()
@@ -202,7 +202,7 @@ def entries(table: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
             yield name, entry
 
 
-def steps(table: Mapping[str, Any]) -> list[Step]:
+def declared_steps(table: Mapping[str, Any]) -> list[Step]:
     """Return the declared steps of a run.
 
     Raises

@@ -11,8 +11,15 @@ from exactlearn.commands import COMMANDS, Command, options_of
 from exactlearn.commands.declarations import Impute
 from exactlearn.commands.declare import Declared, argument, option
 from exactlearn.commands.output import Answer
-from exactlearn.commands.steps import NO_STEPS, checked, declared, is_step, pipeline, read_runs
-from exactlearn.commands.steps import steps as declared_steps
+from exactlearn.commands.steps import (
+    NO_STEPS,
+    checked,
+    declared,
+    declared_steps,
+    is_step,
+    pipeline,
+    read_runs,
+)
 from tests.command_line import fails, run, run_json
 
 DATA = "[data]\nfile = 'a.csv'\n"
