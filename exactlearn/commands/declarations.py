@@ -4,7 +4,7 @@ The modules that do the work import the whole package, so that they are imported
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -186,18 +186,18 @@ class Solve(CompleteLearning, Kept, NetworkParameters, Clustered):
     def __post_init__(self) -> None:
         """Refuse what a search over equivalence classes cannot honour."""
         super().__post_init__()
-        for one in fields(self) if self.solver in CLASS_SEARCHES else ():
-            if one.name in _NOT_OF_CLASSES and self.is_given(one.name):
+        if self.solver in CLASS_SEARCHES:
+            for name in filter(self.is_given, _NOT_OF_CLASSES):
                 raise OptionError(
-                    f"{flag_of(one)} cannot be honoured by a search over equivalence classes; "
-                    f"leave it out, or --solver {self.solver}"
+                    f"{flag_of(self.known()[name])} cannot be honoured by a search over "
+                    f"equivalence classes; leave it out, or --solver {self.solver}"
                 )
 
 
-_NOT_OF_CLASSES = {
+_NOT_OF_CLASSES = (
     *("start", "counts", "gap", "checkpoint", "certificate", "best", "bootstrap", "scoring_time"),
-    *(one.name for one in fields(Selection)),
-} - {"solver", "seed", "time_limit"}
+    *(name for name in Selection.known() if name not in ("solver", "seed", "time_limit")),
+)
 """Options of ``solve`` that have no meaning for equivalence classes."""
 
 

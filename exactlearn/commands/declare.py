@@ -97,10 +97,8 @@ class About:
         elif self.least is not None and isinstance(found, int | float):
             most = sys.float_info.max if self.most is None else self.most
             if not self.least <= found <= most:
-                known = (
-                    f"at least {self.least}" if self.most is None else f"{self.least} to {most:g}"
-                )
-                raise OptionError(f"{key}: expected {known}, found {found}")
+                text = f"{self.least} to {most:g}" if self.most else f"at least {self.least}"
+                raise OptionError(f"{key}: expected {text}, found {found}")
 
 
 PARAMETERS = "\nParameters\n----------\n"
