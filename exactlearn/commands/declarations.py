@@ -4,7 +4,6 @@ The modules that do the work import the whole package, so that they are imported
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -54,7 +53,6 @@ DEFAULT_SECONDS = 60.0
 """The time limit of these: the proof of ``branching`` may take any time."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Run(OnCluster):
     """Run a run file, or a bundled one by its name, and write everything into a folder.
 
@@ -97,7 +95,6 @@ class Run(OnCluster):
     jobs: int = option(1, least=1)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Kept(Declared):
     """A search whose finished parts are kept.
 
@@ -113,7 +110,6 @@ class Kept(Declared):
     checkpoint: Path | None = option(None, writes=True, metavar="FOLDER")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Solve(CompleteLearning, Kept, NetworkParameters, Clustered):
     """Learn the network that maximises the score of a table, with a proof or a bound.
 
@@ -201,7 +197,6 @@ _NOT_OF_CLASSES = (
 """Options of ``solve`` that have no meaning for equivalence classes."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Augment(IncompleteLearning, Search, Kept, OnCluster):
     """Learn the network and the values of missing cells that maximise the score together.
 
@@ -232,7 +227,6 @@ class Augment(IncompleteLearning, Search, Kept, OnCluster):
     truth: str | None = option(None, reads=True, metavar="COMPLETE.csv")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Imputing(IncompleteLearning):
     """How networks are learned that complete tables.
 
@@ -261,7 +255,6 @@ class Imputing(IncompleteLearning):
     smoothing: float = with_default(IncompleteLearning, "smoothing", 0.3)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Impute(Imputing):
     """Fill the missing cells of a table by models that are learned from it, or a given network.
 
@@ -312,7 +305,6 @@ class Impute(Imputing):
         return self.method or ("stacked" if self.network is None else "posterior")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Compare(Imputing, OnCluster):
     """Compare methods of completing missing cells, or learners.
 
@@ -397,7 +389,6 @@ class Compare(Imputing, OnCluster):
     reference: str | None = option(None, metavar="METHOD")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Fit(Clustered, Random):
     """Estimate the parameters of a model with a given structure.
 
@@ -481,7 +472,6 @@ class Fit(Clustered, Random):
         return "fitted" + next(suffixes, ".bif")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Compile(Reading, Random):
     """Compile a network to the smallest decision graph found, and compare the two.
 
@@ -526,7 +516,6 @@ class Compile(Reading, Random):
     data: str | None = option(None, reads=True, metavar="DATA.csv")
 
 
-@dataclass(frozen=True, kw_only=True)
 class LearnPdg(Reading, Random):
     """Learn a probabilistic decision graph from a table.
 
@@ -568,7 +557,6 @@ class LearnPdg(Reading, Random):
     time_limit: float | None = option(None, least=0)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LearnNb(Reading, Random):
     """Learn a naive Bayes model with a latent component from a table, which may miss cells.
 
@@ -608,7 +596,6 @@ class LearnNb(Reading, Random):
     time_limit: float | None = option(None, least=0)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Query(Reading, Random):
     """Answer the posterior of the targets given the evidence, exactly.
 
@@ -651,7 +638,6 @@ class Query(Reading, Random):
     class_: str | None = option(None, metavar="NAME", only="data")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Simulate(Random):
     """Draw rows from a model and hide cells; -o names the table to write.
 
@@ -689,7 +675,6 @@ class Simulate(Random):
     complete: Path | None = option(None, writes=True)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Convert(CompleteLearning, Clustered):
     """Write a file in the format of the suffix of -o.
 
@@ -714,7 +699,6 @@ class Convert(CompleteLearning, Clustered):
     candidate_parents: int | None = option(None, least=1, metavar="K", excludes=("scoring_time",))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Report(Declared):
     """Write one HTML page on results: data, network, decision graph, search and how it was made.
 
@@ -732,7 +716,6 @@ class Report(Declared):
     source: Path = argument("RESULT")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Verify(Declared):
     """Check that no network scores more than a certificate claims.
 
@@ -752,7 +735,6 @@ class Verify(Declared):
     scores: Path = argument("SCORES", reads=True)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Evaluate(Clustered, Random):
     """Judge a model by rows that it was not learned from, or by a reference model.
 
@@ -790,7 +772,6 @@ class Evaluate(Clustered, Random):
     class_: str | None = option(None, metavar="NAME")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Graph(Declared):
     """Show the structure of a network, its equivalence class and its independences.
 
@@ -834,7 +815,6 @@ class Graph(Declared):
     reference: str | None = option(None, reads=True, metavar="GRAPH")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Missingness(Reading, Random):
     """Diagnose the missing cells of a table, and recommend an estimator for networks.
 
@@ -861,7 +841,6 @@ class Missingness(Reading, Random):
     missingness: str | None = option(None, reads=True, metavar="GRAPH")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Instances(Declared):
     """List the bundled instances, show those named, or copy them with -o FOLDER.
 

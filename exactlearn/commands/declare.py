@@ -1,6 +1,6 @@
 """Options written once: a field of a dataclass is a key of a run file and an option of a command.
 
-A class of options derives from :class:`Declared`, its fields are made by :func:`option` and
+A class of options derives from :class:`Declared`; its fields are made by :func:`option` and
 :func:`argument`. The docstring of the class is the help of its command, with that of each option
 among its parameters. Types, ranges and defaults of the fields are those of key and option.
 """
@@ -13,7 +13,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from importlib import import_module
 from inspect import get_annotations, getdoc
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 from exactlearn.errors import OptionError
 
@@ -108,8 +108,9 @@ _ENTRY = re.compile(r"^(\w+)\n((?: .*\n?)+)", re.MULTILINE)
 """A parameter in a docstring, and what is said of it."""
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True)
 class Declared:
-    """Options, each a field; frozen dataclasses derive from this.
+    """Options, each a field: a class that derives from this is a frozen dataclass by that alone.
 
     Attributes
     ----------
@@ -124,12 +125,13 @@ class Declared:
     written_in_run: ClassVar[str] = ""
 
     def __init_subclass__(cls) -> None:
-        """Let each option say what the docstring of the class says of the parameter."""
+        """Make the dataclass, whose options say what its docstring says of each parameter."""
         _, _, section = (getdoc(cls) or "").partition(PARAMETERS)
         for name, text in _ENTRY.findall(section.partition(EXAMPLES)[0]):
             vars(cls)[name].metadata["about"].help = " ".join(text.split()).replace(
                 " [default:", "  [default:"
             )
+        dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
         """Refuse numbers out of range, and options that do not go together."""

@@ -65,7 +65,6 @@ def worst(*statuses: str) -> str:
     return next((end for end in ("interrupted", "feasible") if end in statuses), statuses[0])
 
 
-@dataclass(frozen=True, kw_only=True)
 class Output(Declared):
     """What the user wants to get, and where.
 

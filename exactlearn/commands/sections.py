@@ -5,7 +5,7 @@ Nothing here imports more than click: ``--help`` is to be quick.
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
 from exactlearn.commands.declare import Declared, RegistryNames, option, pairs
@@ -29,7 +29,6 @@ def _tiers(text: str, flag: str) -> tuple[str, ...]:
     return tuple(text.split(";")) if text else ()
 
 
-@dataclass(frozen=True, kw_only=True)
 class Reading(Declared):
     """How a table is read.
 
@@ -78,7 +77,6 @@ class Reading(Declared):
         return {**found, "names": self.names or None}
 
 
-@dataclass(frozen=True, kw_only=True)
 class OnCluster(Declared):
     """What may be computed on a cluster.
 
@@ -95,12 +93,10 @@ class OnCluster(Declared):
     cluster: str | None = option(None, metavar="local|ADDRESS")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Clustered(Reading, OnCluster):
     """A table that may be read in blocks."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Criterion(Declared):
     """Section ``[score]``: what is maximised.
 
@@ -138,7 +134,6 @@ class Criterion(Declared):
         return max(0, n_variables - 1) if self.max_parents == "none" else self.max_parents
 
 
-@dataclass(frozen=True, kw_only=True)
 class Random(Declared):
     """What is random.
 
@@ -153,7 +148,6 @@ class Random(Declared):
     seed: int = option(0, least=0)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Constrained(Declared):
     """Constraints on the network: what a file of constraints holds.
 
@@ -198,7 +192,6 @@ class Constrained(Declared):
     max_arcs: int | None = option(None, in_files=True, least=0)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Selection(Constrained, Random):
     """How parent sets are selected: solver, constraints, limit and seed.
 
@@ -229,7 +222,6 @@ class Selection(Constrained, Random):
     time_limit: float | None = option(None, least=0)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Climbing(Selection):
     """How network and completion are found, but for the method.
 
@@ -249,7 +241,6 @@ class Climbing(Selection):
     starts: int = option(10, least=1)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Search(Climbing):
     """Section ``[search]``: how network and completion are found.
 
@@ -266,7 +257,6 @@ class Search(Climbing):
     method: str = option("branching", choices=RegistryNames("augmentation.augment", "METHODS"))
 
 
-@dataclass(frozen=True, kw_only=True)
 class NetworkParameters(Declared):
     """Section ``[network]``: parameters of a network, by EM where cells are missing.
 
@@ -281,7 +271,6 @@ class NetworkParameters(Declared):
     smoothing: float = option(0.25, least=0, most=MOST_SMOOTHING)
 
 
-@dataclass(frozen=True, kw_only=True)
 class GraphParameters(Declared):
     """Section ``[decision_graph]``: EM refinement of the compiled graph on the incomplete data.
 
@@ -305,11 +294,9 @@ class GraphParameters(Declared):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class CompleteLearning(Reading, Criterion, Selection):
     """What learning a network from a complete table needs."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class IncompleteLearning(CompleteLearning, Climbing, NetworkParameters):
     """What learning from missing cells needs."""

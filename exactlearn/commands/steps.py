@@ -42,7 +42,6 @@ MOST_RUNS = 10_000
 """Most runs of a sweep."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Data(Reading):
     """Section ``[data]``: the table, and the tables to judge what is learned by.
 
@@ -63,7 +62,6 @@ class Data(Reading):
     test: str | None = option(None, reads=True)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Queries(Declared):
     """One entry of ``[[queries]]``: the posterior of the targets given the evidence.
 
@@ -79,7 +77,6 @@ class Queries(Declared):
     evidence: Mapping[str, str] = option({})
 
 
-@dataclass(frozen=True, kw_only=True)
 class RunFile(Declared):
     """A run file without its steps: a title for the report, and sections.
 

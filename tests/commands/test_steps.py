@@ -3,7 +3,6 @@
 import json
 import shutil
 import tomllib
-from dataclasses import dataclass
 
 import pytest
 
@@ -243,7 +242,6 @@ def test_a_step_that_fails_keeps_the_records_before(tmp_path):
 def test_a_new_command_is_one_entry(monkeypatch, tmp_path):
     """The class of its options and its function may be anywhere; it is a step, too."""
 
-    @dataclass(frozen=True, kw_only=True)
     class Greet(Declared):
         """Greet somebody."""
 
@@ -269,7 +267,6 @@ def test_a_new_command_is_one_entry(monkeypatch, tmp_path):
 def test_an_interrupted_step_is_the_last_one(monkeypatch, tmp_path):
     """A limit is no reason to stop, but the exit status says so."""
 
-    @dataclass(frozen=True, kw_only=True)
     class End(Declared):
         """End in some way."""
 
