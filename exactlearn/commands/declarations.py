@@ -720,7 +720,7 @@ class Verify(Declared):
     """Check that no network scores more than a certificate claims.
 
     CERTIFICATE is what 'solve --certificate' wrote, SCORES the file of local scores it is about
-    (.jkl, .scores or .txt). -o writes the answer as .json.
+    (.jkl or .scores). -o writes the answer as .json.
 
     Exit status: 0 when the claim is proven, 5 when it is not, 2 when a file cannot be read.
 

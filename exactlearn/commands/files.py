@@ -22,7 +22,6 @@ from exactlearn.commands.tables import blocks, is_large, load, load_merged
 from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.data.missingness_simulation import SimulatedMissingness, simulate_graph
 from exactlearn.errors import CheckError, FormatError, OptionError, did_you_mean
-from exactlearn.formats import written_suffixes
 from exactlearn.formats.graph_file import read_missingness
 from exactlearn.formats.models import FORMATS as MODELS
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
@@ -80,7 +79,7 @@ def run_convert(options: Convert, output: Output) -> Answer:
     """Write a file in another format."""
     name = options.source
     source = Path(name) if is_large(name) else locate(name, ".bif", ".csv")
-    scores, remarks = (*written_suffixes(SCORES), *PROGRAMS), list[str]()
+    scores, remarks = (*SCORES, *PROGRAMS), list[str]()
     if suffix_of(source) in MODELS:
         path = target(output, (*NETWORKS, *GRAPHS, *NAIVE_BAYES, *FIGURES))
         _write_model(read_model(source), path, output)

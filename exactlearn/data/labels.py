@@ -63,8 +63,6 @@ class LabelledRows:
         Columns of labels, with their names.
     lines
         Where each row stands in the file, shape (rows,).
-    named
-        Whether the names are the file's own.
     unit
         What ``lines`` counts: lines from 1, or rows from 0.
     listed
@@ -76,7 +74,6 @@ class LabelledRows:
     source: Path
     columns: Sequence[Column]
     lines: NDArray[np.int64]
-    named: bool = True
     unit: str = "line"
     listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     weights: NDArray[np.float64] | None = None

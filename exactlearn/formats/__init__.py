@@ -59,11 +59,6 @@ def format_of(path: Path, formats: Mapping[str, Format[C]], expected: str) -> Fo
     return formats[suffix]
 
 
-def written_suffixes(formats: Mapping[str, Format[C]]) -> tuple[str, ...]:
-    """Return the suffixes of formats that can be written."""
-    return tuple(suffix for suffix, known in formats.items() if known.write)
-
-
 def writer_of(
     path: Path, formats: Mapping[str, Format[C]], expected: str
 ) -> Callable[[C, Path], None]:
@@ -76,8 +71,7 @@ def writer_of(
     """
     write = formats[suffix_of(path)].write if suffix_of(path) in formats else None
     if write is None:
-        raise OptionError(
-            f"{path}: expected {expected}, ending in {', '.join(written_suffixes(formats))}, found "
-            f"'{suffix_of(path)}'"
-        )
+        known = ", ".join(suffix for suffix, own in formats.items() if own.write)
+        found = suffix_of(path)
+        raise OptionError(f"{path}: expected {expected}, ending in {known}, found '{found}'")
     return write

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write, read_text
 from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork, NetworkLike
-from exactlearn.errors import DataError, did_you_mean
+from exactlearn.errors import did_you_mean
 from exactlearn.formats._interchange import (
     Declarations,
     Grammar,
@@ -278,13 +278,7 @@ class _Table:
 
 
 @checked_arguments()
-def write_bif(
-    network: NetworkLike,
-    path: str | os.PathLike[str],
-    *,
-    name: str = "unknown",
-    comment: str = "",
-) -> None:
+def write_bif(network: NetworkLike, path: str | os.PathLike[str]) -> None:
     """Write a network as a BIF file, in one step; reading it gives the same network, bit for bit.
 
     Parameters
@@ -293,17 +287,11 @@ def write_bif(
         Network to write.
     path
         File to write or replace; packed when its name ends in ``.gz``.
-    name
-        Name of the network in the file, where it becomes a word of the format.
-    comment
-        Text for the top of the file, such as the source of the network; may have several lines.
 
     Raises
     ------
     OptionError
         When the file cannot be written.
-    DataError
-        When the comment holds half a surrogate pair, which no file can hold.
 
     Examples
     --------
@@ -313,23 +301,15 @@ def write_bif(
     >>> el.read_network("copy.bif") == network
     True
     """
-    text = format_bif(network, name=name, comment=comment)
-    try:
-        atomic_write(path, text)
-    except UnicodeEncodeError as error:
-        raise DataError(
-            f"the comment holds {error.object[error.start]!r}, which is no character of UTF-8: "
-            "remove it"
-        ) from error
+    atomic_write(path, format_bif(network))
 
 
-def format_bif(network: BayesianNetwork, *, name: str = "unknown", comment: str = "") -> str:
+def format_bif(network: BayesianNetwork) -> str:
     """Return a network as BIF text. See :func:`write_bif`."""
-    remarks = "".join(f"// {line}".rstrip() + "\n" for line in comment.splitlines())
     written = WORDS.of(network)
     variables = "".join(map(_variable, written))
     statements = "".join(_statement(network, i, written) for i in range(network.n_variables))
-    return f"{remarks}network {network_word(name)} {{\n}}\n{variables}{statements}"
+    return f"network unknown {{\n}}\n{variables}{statements}"
 
 
 def _variable(own: Written) -> str:
@@ -358,12 +338,6 @@ def _statement(network: BayesianNetwork, i: int, written: Sequence[Written]) -> 
 
 def _numbers(row: NDArray[np.float64]) -> str:
     return ", ".join(map(repr, row.tolist()))
-
-
-def network_word(name: str) -> str:
-    """Return a word for the name of a network; pgmpy looks for declarations inside it."""
-    (word,) = WORDS.of_variables([name])
-    return "unknown" if re.search("variable|probability", word) else word
 
 
 def _spelling(name: str) -> str:

@@ -150,7 +150,7 @@ class _Lines:
         columns = coded_columns(self.names, rows)
         n_rows = len(columns[0].codes) if columns else 0
         lines = np.array(numbers, np.int64)[len(numbers) - n_rows :]
-        return LabelledRows(self.path, columns, lines, named=self.header) if n_rows else None
+        return LabelledRows(self.path, columns, lines) if n_rows else None
 
     def _fields(self, data: bytes, before: int, numbers: "array[int]") -> Iterator[list[str]]:
         """Yield the fields of each line that is not blank, and note its number.

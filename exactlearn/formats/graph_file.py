@@ -102,42 +102,34 @@ def graph_record(named: NamedGraph) -> dict[str, Any]:
 
 def _read_json(path: Path) -> NamedGraph:
     content = read_json(path)
-    if _is_graph(content):
-        graph = (content[key] for key in ("variables", "arcs", "edges", "kind"))
-        return _linked(path, *graph)
-    parents = content.get("parents") if isinstance(content, dict) else None
-    if not isinstance(parents, dict) or not all(map(_is_list_of_texts, parents.values())):
+    content = content if isinstance(content, dict) else {}
+    keys = ("variables", "arcs", "edges", "kind", "parents")
+    found: list[Any] = [content.get(key) for key in keys]
+    names, arcs, edges, kind, parents = found
+    if kind not in get_args(Kind) and isinstance(parents, dict):
+        families = [*parents.values()]
+        is_graph = _are_texts(*families)
+        names, kind, edges = [*parents], "dag", []
+        arcs = is_graph and [(own, v) for v, family in parents.items() for own in family]
+    else:
+        pairs = (*arcs, *edges) if isinstance(arcs, list) and isinstance(edges, list) else (None,)
+        is_graph = kind in get_args(Kind) and _are_texts(names, *pairs)
+        is_graph = is_graph and all(len(pair) == 2 for pair in pairs)
+    if not is_graph:
         raise FormatError(
             f"{path}: expected an object with the key 'parents', from each variable to the list "
             "of its parents, as 'exactlearn solve --json' prints it, or a graph such as "
             '{"kind": "cpdag", "variables": ["a", "b"], "arcs": [], "edges": [["a", "b"]]}'
         )
-    arcs = [(parent, child) for child, family in parents.items() for parent in family]
-    return _linked(path, parents, arcs, (), "dag")
-
-
-def _linked(path: Path, *graph: Any) -> NamedGraph:
     try:
-        return NamedGraph.linked(*graph)
+        return NamedGraph.linked(names, arcs, edges, kind)
     except OptionError as error:
         raise FormatError(f"{path}: {error}") from None
 
 
-def _is_graph(content: Any) -> bool:
-    return (
-        isinstance(content, dict)
-        and content.get("kind") in get_args(Kind)
-        and all(isinstance(content.get(key), list) for key in ("variables", "arcs", "edges"))
-        and _is_list_of_texts(content["variables"])
-        and all(
-            _is_list_of_texts(pair) and len(pair) == 2
-            for pair in (*content["arcs"], *content["edges"])
-        )
-    )
-
-
-def _is_list_of_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+def _are_texts(*values: Any) -> bool:
+    """Return whether each value is a list of texts."""
+    return all(isinstance(v, list) and all(isinstance(one, str) for one in v) for v in values)
 
 
 def _write_json(named: NamedGraph, path: Path) -> None:

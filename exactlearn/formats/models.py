@@ -12,18 +12,11 @@ from typing import Any
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.formats import Format, format_of, writer_of
+from exactlearn.formats import Format, format_of, model_json, writer_of
 from exactlearn.formats.bif import read_bif, write_bif
-from exactlearn.formats.model_json import (
-    read_naive_bayes,
-    read_pdg,
-    write_naive_bayes,
-    write_pdg,
-)
 from exactlearn.formats.net import read_net, write_net
 from exactlearn.formats.xmlbif import read_xmlbif, write_xmlbif
 from exactlearn.instances import locate
-from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Model, ModelLike
 
 _XMLBIF = Format(read_xmlbif, write_xmlbif)
@@ -37,12 +30,10 @@ NETWORKS: dict[str, Format[BayesianNetwork]] = {
 }
 """Formats of Bayesian networks by the suffix of the file."""
 
-GRAPHS: dict[str, Format[DecisionGraph]] = {".pdg.json": Format(read_pdg, write_pdg)}
+GRAPHS = {".pdg.json": Format(model_json.read_pdg, model_json.write_pdg)}
 """Formats of decision graphs by the suffix of the file."""
 
-NAIVE_BAYES: dict[str, Format[NaiveBayes]] = {
-    ".nb.json": Format(read_naive_bayes, write_naive_bayes)
-}
+NAIVE_BAYES = {".nb.json": Format(model_json.read_naive_bayes, model_json.write_naive_bayes)}
 """Formats of naive Bayes models by the suffix of the file."""
 
 FORMATS: Mapping[str, Format[Any]] = ChainMap[str, Format[Any]](NETWORKS, GRAPHS, NAIVE_BAYES)

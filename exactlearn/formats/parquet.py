@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from exactlearn._runtime.files import atomic_write
+from exactlearn._runtime.files import atomic_write, read_bytes
 from exactlearn.data.coding import labelled_column
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import LabelledRows
@@ -121,14 +121,10 @@ def _arrow(name: str = "pyarrow") -> Any:
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
     """Name the file, and what to do, where it cannot be read."""
-    if "\0" in str(path):
-        raise OptionError(f"cannot read {str(path)!r}: no file's name has a zero byte")
-    if path.is_dir():
-        raise OptionError(f"cannot read {path}: it is a folder; name a file in it")
+    if not path.is_file():
+        read_bytes(path)  # says why
     try:
         yield
-    except FileNotFoundError as error:
-        raise OptionError(f"cannot read {path}: there is no file of that name") from error
     except (_arrow().ArrowException, UnicodeError, OSError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise FormatError(

@@ -21,8 +21,6 @@ the first line is ``# names are percent-encoded``, and all names are, as in a UR
 ``x3_0_5`` is 1 when variable 3 has the parents 0 and 5, and ``x3`` when it has none; the first
 variable of the scores is 0. ``p3`` is the position of variable 3 in an order that all arcs follow
 (Miller, Tucker and Zemlin 1960). Cluster inequalities, which bound far better, are too many.
-
-A ``.txt`` file is one of local scores when it begins as one: a number, then a name and a number.
 """
 
 import os
@@ -47,10 +45,6 @@ from exactlearn.solvers.certificates.certificate import FORMAT, Certificate
 from exactlearn.solvers.certificates.checker import ENCODED, KEYS, LONGEST, NUMBER
 from exactlearn.solvers.problem import Problem, offsets
 
-# A table never begins so: its second line would have another number of fields than its first.
-_BEGINNING = re.compile(rb"\s*\d+[ \t]*\n\s*\S+[ \t]+\d+[ \t]*\n")
-_COMMENT = re.compile(rb"^[ \t]*#[^\n]*\n", re.MULTILINE)
-
 LONGEST_COUNT = 9
 """Most digits of a count; a longer one can only be a mistake."""
 
@@ -68,7 +62,7 @@ def read_scores(path: str | os.PathLike[str]) -> Problem:
     Parameters
     ----------
     path
-        A file ending in ``.jkl``, ``.scores`` or ``.txt``; ``.gz`` may follow.
+        A file ending in ``.jkl`` or ``.scores``; ``.gz`` may follow.
 
     Returns
     -------
@@ -128,17 +122,8 @@ def write_scores(problem: Problem, path: str | os.PathLike[str]) -> None:
 
 
 def is_score_file(path: Path) -> bool:
-    """Return whether a file holds local scores: by its suffix, or else by what is inside.
-
-    Raises
-    ------
-    FormatError, OptionError
-        When the suffix leaves it open and the file cannot be read.
-    """
-    suffix = suffix_of(path)
-    if suffix == ".txt":
-        return _BEGINNING.match(_COMMENT.sub(b"", read_lines(path))) is not None
-    return suffix in FORMATS
+    """Return whether a file holds local scores, by its suffix."""
+    return suffix_of(path) in FORMATS
 
 
 def _write_program(problem: Problem, path: Path) -> None:
@@ -422,7 +407,6 @@ _TEXT = Format(read_jkl, write_jkl)
 FORMATS: dict[str, Format[Problem]] = {
     ".jkl": _TEXT,
     ".scores": _TEXT,
-    ".txt": Format(read_jkl),
 }
 """Formats by the suffix of the file."""
 

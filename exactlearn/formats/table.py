@@ -279,12 +279,6 @@ def _named(text: LabelledRows, given: Sequence[str] | None) -> list[Column]:
         raise FormatError(
             f"{source}: columns {', '.join(unnamed)} of {count} have no name; name them; {first}"
         )
-    repeats = sum(column.name in column.labels for column in text.columns)
-    if given and text.named and 2 * repeats > count:
-        raise FormatError(
-            f"{source}: the names would replace a row: most fields of the first "
-            f"line are also values below it; {first}"
-        )
     if twice := repeated(names):
         places = [str(k) for k, name in enumerate(names, 1) if name == twice[0]]
         more = f" (and {len(twice) - 1} more names)" if len(twice) > 1 else ""

@@ -111,23 +111,17 @@ def table_files(source: Any) -> list[Path]:
     """
     if not isinstance(source, str | os.PathLike):
         files = [file for one in source for file in table_files(one)]
-        if not files:
-            raise OptionError("no file is named: expected one or more")
-        return files
-    path = Path(source)
-    if path.is_dir():
-        files = sorted(path.glob("*.parquet"))
-        if not files:
-            raise OptionError(
-                f"{path}: a folder without .parquet files; name others by a pattern such as "
-                f"'{path / '*.csv'}'"
-            )
-        return files
-    if path.exists() or not has_magic(os.fspath(source)):
-        return [path]
-    files = [Path(name) for name in sorted(glob(os.fspath(source)))]
+    elif Path(source).is_dir():
+        files = sorted(Path(source).glob("*.parquet"))
+    elif Path(source).exists() or not has_magic(os.fspath(source)):
+        files = [Path(source)]
+    else:
+        files = [Path(name) for name in sorted(glob(os.fspath(source)))]
     if not files:
-        raise OptionError(f"{source}: no file has a name of this pattern")
+        raise OptionError(
+            f"{source}: no file is named; expected files, a folder of .parquet files, or a pattern "
+            "of names such as 'parts/*.csv'"
+        )
     return files
 
 

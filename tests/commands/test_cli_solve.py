@@ -97,10 +97,6 @@ class TestFormats:
             dict(first.candidates(v)) for v in range(3)
         ]
 
-    def test_a_text_file_that_begins_as_scores_is_one(self, scores, tmp_path):
-        text = scores.rename(tmp_path / "scores.txt")
-        assert run_json("solve", text)["score"] == -4.25
-
     def test_convert_writes_what_is_scored_within_the_time_limit(self, tmp_path):
         target = tmp_path / "x.jkl"
         done = command("convert", "asia-mnar-complete", "-o", target, "--time-limit", 0)

@@ -14,7 +14,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import Column, LabelledRows
 from exactlearn.errors import ExactlearnError, OptionError
-from exactlearn.formats import Format, graph_file, models, scores, table, written_suffixes
+from exactlearn.formats import Format, models, scores, table
 from exactlearn.formats.graph_file import read_graph, write_graph
 from exactlearn.formats.models import read_model, write_model
 from exactlearn.formats.scores import read_scores, write_scores
@@ -121,9 +121,9 @@ CASES = [
     for content, suffixes in (
         (NETWORK, models.NETWORKS),
         (GRAPH, models.GRAPHS),
-        (STRUCTURE, written_suffixes(graph_file.FORMATS)),
+        (STRUCTURE, [".json"]),
         (TABLE, table.FORMATS),
-        (SCORES, written_suffixes(scores.FORMATS)),
+        (SCORES, scores.FORMATS),
     )
     for suffix in suffixes
 ]

@@ -28,17 +28,6 @@ def test_every_format_keeps_every_bit(tmp_path, name):
     assert is_score_file(path)
 
 
-def test_a_text_file_is_of_scores_when_it_begins_so(tmp_path):
-    write_scores(EARTHQUAKE, tmp_path / "s.jkl")
-    path = tmp_path / "s.txt"
-    path.write_text("# a comment\n\n" + (tmp_path / "s.jkl").read_text())
-    assert is_score_file(path)
-    assert read_scores(path) == EARTHQUAKE
-    path.write_text("a b\n1 0\n0 1\n")
-    assert not is_score_file(path)
-    assert not is_score_file(tmp_path / "data.csv")
-
-
 def test_other_suffixes_are_refused(tmp_path):
     with pytest.raises(OptionError, match=r"ending in \.jkl, .*found '\.csv'"):
         read_scores(tmp_path / "s.csv")

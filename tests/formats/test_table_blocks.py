@@ -159,7 +159,7 @@ def test_a_file_that_lacks_a_column_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("none*.csv", "no file has a name of this pattern"),
+        ("none*.csv", r"none\*.csv: no file is named"),
         ([], "no file is named"),
         (".", "folder"),
     ],
