@@ -24,9 +24,6 @@ from exactlearn.errors import MissingExtraError, OptionError, SolverError
 
 T = TypeVar("T")
 
-GROUP_SIZE = 8
-"""Results that a worker combines into one before it is sent."""
-
 CONNECTION_TIMEOUT = 30.0
 """Seconds in which the scheduler of a cluster must answer."""
 
@@ -113,7 +110,6 @@ def dask(name: str = "dask") -> Any:
 def results(
     function: Callable[..., T],
     tasks: Sequence[tuple[Any, ...]],
-    combine: Callable[[Sequence[T]], T] | None,
     client: Any = None,
     control: SearchControl | None = None,
 ) -> Iterator[T]:
@@ -125,9 +121,6 @@ def results(
         What to compute; for a cluster it is of a module that the workers can import.
     tasks
         Its arguments; one of them may be a delayed object of Dask.
-    combine
-        Makes one result of several in a row, which a cluster does before it sends them; without it
-        each is sent.
     client
         The client of a cluster, if there is one.
     control
@@ -140,21 +133,13 @@ def results(
                 return
             yield function(*(computed(argument) for argument in task))
         return
-    delayed = dask().delayed
-    singles = [delayed(_watched, pure=False)(function, None, *task) for task in tasks]
-    starts = range(0, len(singles), GROUP_SIZE)
-    groups = [delayed(combine, pure=False)(singles[k : k + GROUP_SIZE]) for k in starts]
-    is_grouped = combine is not None and len(tasks) > 2 * GROUP_SIZE
-    futures = client.compute(groups if is_grouped else singles)
-    try:
-        while futures:
-            while not futures[0].done():
-                if control.is_over:
-                    return
-                _wait(futures[:1])
-            yield _result(futures.pop(0))
-    finally:
-        client.cancel(futures)
+    found: dict[int, T] = {}
+    following = 0
+    for number, result in finished(function, tasks, client, control, stop_time=0.0):
+        found[number] = result
+        while following in found and not control.is_over:
+            yield found.pop(following)
+            following += 1
 
 
 @dataclass(frozen=True)
@@ -197,7 +182,7 @@ class Workers:
         n_tasks = min(n_pieces, TASKS_EACH * self.number)
         ends = [n_pieces * k // max(1, n_tasks) for k in range(n_tasks + 1)]
         tasks = [(function, start, stop, *kept) for start, stop in pairwise(ends)]
-        for found in results(_several, tasks, None, self.client, self.control):
+        for found in results(_several, tasks, self.client, self.control):
             yield from found
 
 
@@ -232,11 +217,11 @@ def finished(
     client: Any,
     control: SearchControl | None = None,
     shared: Sequence[Any] = (),
+    stop_time: float = STOP_TIME,
 ) -> Iterator[tuple[int, T]]:
     """Yield number and result of each task as it ends, and once the search is over of those begun.
 
-    Each task runs under a control that is stopped once the search is over; it has `STOP_TIME` to
-    return what it has.
+    Each task runs under a control that is stopped once the search is over.
 
     Parameters
     ----------
@@ -248,6 +233,8 @@ def finished(
         Ends the search; without it, the control that runs in this thread.
     shared
         First arguments of all tasks, which each worker keeps once.
+    stop_time
+        Seconds that tasks which are stopped have to return what they have.
 
     Raises
     ------
@@ -259,12 +246,12 @@ def finished(
     kept, again, stopped_at = held(client, shared), set[int](), None
 
     def submitted(number: int, first: Sequence[Any]) -> Any:
-        task = (*first, *tasks[number])
+        task = (client.compute(a) if _is_delayed(a) else a for a in (*first, *tasks[number]))
         return client.submit(_unless_stopped, function, stop.name, *task, pure=False)
 
     pending = {submitted(number, kept): number for number in range(len(tasks))}
     try:
-        while pending and (stopped_at is None or monotonic() < stopped_at + STOP_TIME):
+        while pending and (stopped_at is None or monotonic() < stopped_at + stop_time):
             if stopped_at is None and control.is_over:
                 stopped_at = monotonic()
                 stop.set()
@@ -335,5 +322,8 @@ def _watched(function: Callable[..., T], stop: Any, *arguments: Any) -> T:
 
 def computed(argument: Any) -> Any:
     """Return what a delayed object stands for, and anything else as it is."""
-    is_delayed = hasattr(argument, "__dask_graph__")
-    return argument.compute(scheduler="synchronous") if is_delayed else argument
+    return argument.compute(scheduler="synchronous") if _is_delayed(argument) else argument
+
+
+def _is_delayed(argument: Any) -> bool:
+    return hasattr(argument, "__dask_graph__")

@@ -307,13 +307,13 @@ def _results(blocks: Blocks, function: Callable[..., S], client: Any) -> Iterato
     function
         Takes the blocks and the arguments of a source; a cluster imports it by its name.
     client
-        The client of a cluster, which merges results of several sources in a row; if any.
+        The client of a cluster, if any.
     """
     if client is None:
-        yield from clusters.results(partial(function, blocks), blocks.sources, _merged)
+        yield from clusters.results(partial(function, blocks), blocks.sources)
         return
     bare = replace(blocks, on_rows=None, sources=())
-    for result in clusters.results(partial(function, bare), blocks.sources, _merged, client):
+    for result in clusters.results(partial(function, bare), blocks.sources, client):
         if blocks.on_rows is not None:
             blocks.on_rows(result.rows)
         yield result

@@ -180,7 +180,7 @@ def test_tasks_of_a_client_that_is_gone_stop(tmp_path):
     started, ended = tmp_path / "started", tmp_path / "ended"
     with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
         with Client(cluster) as client:
-            run = cluster_results(note_the_end, [(started, ended)], list, client)
+            run = cluster_results(note_the_end, [(started, ended)], client)
             control = SearchControl()
             Thread(target=stop_once, args=(control, started), daemon=True).start()
             with control.running():
