@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import warnings
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -239,9 +238,6 @@ def test_named_learners_of_networks(name: str, table: el.Dataset) -> None:
 def test_required_arcs_count_as_compelled(table: el.Dataset) -> None:
     learned = el.learn(table, required=[("b", "a")])
     assert ("b", "a") not in learned.reversible
-    assert {*el.learn(table).reversible} == {*el.learn(table).arcs}
-    assert learned.to_dict()["reversible"] == [list(arc) for arc in learned.reversible]
-    assert learned.cpdag.graph == cpdag(learned.parents)
     found = bootstrap(table, 4, learner=partial(learn_exact, required=[("b", "a")]))
     assert found.compelled[1, 0] == 1.0
 
@@ -257,17 +253,6 @@ def test_options_are_the_learner_s_by_name_or_by_index(table: el.Dataset) -> Non
         assert found.strength("a", "c") == found.strength("b", "c") == 0
 
 
-def test_arcs_by_index_are_the_table_s_where_a_sample_leaves_a_column_out() -> None:
-    codes = np.zeros((12, 3), np.int64)
-    codes[0, 0] = 1  # about a third of the samples have not this row
-    codes[::2, 1:] = 1
-    rare = el.Dataset.from_array(codes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", el.errors.ColumnWarning)
-        found = bootstrap(rare, 12, forbidden=[(1, 2)])
-    assert found.strength("X1", "X2") == 0 < found.strength("X2", "X1")
-
-
 def test_constraints_by_index_hold_in_samples_that_lack_a_column() -> None:
     rng = np.random.default_rng(0)
     codes = np.full((40, 3), -1)
@@ -276,9 +261,9 @@ def test_constraints_by_index_hold_in_samples_that_lack_a_column() -> None:
     codes[:, 2] = np.where(rng.random(40) < 0.8, codes[:, 1], 1 - codes[:, 1])
     table = el.Dataset(codes, ("rare", "a", "b"), (("no", "yes"),) * 3)
     found = bootstrap(table, 12, ess=1.0, constraints=[ForbiddenAdjacency(1, 2)], tiers=())
-    assert found.replicates == 12
-    assert found.edge_strength("a", "b") == 0.0
+    assert (found.replicates, found.edge_strength("a", "b")) == (12, 0.0)
     assert bootstrap(table, 12, ess=1.0).edge_strength("a", "b") == 1.0
+    assert bootstrap(table, 12, ess=1.0, forbidden=[(1, 2)]).strength("a", "b") == 0.0
 
 
 def test_the_description_of_a_learner_does_not_depend_on_hashes() -> None:
@@ -288,10 +273,6 @@ def test_the_description_of_a_learner_does_not_depend_on_hashes() -> None:
         "from exactlearn.solvers.constraints import Independence as I;"
         "print(described(partial(el.learn, constraints=(I(frozenset('abc'), frozenset('de')),))))"
     )
-    found = {
-        subprocess.check_output(
-            [sys.executable, "-c", text], env={**os.environ, "PYTHONHASHSEED": str(seed)}
-        )
-        for seed in (1, 2)
-    }
-    assert len(found) == 1
+    words = [sys.executable, "-c", text]
+    seeds = [{**os.environ, "PYTHONHASHSEED": seed} for seed in "12"]
+    assert len({subprocess.check_output(words, env=seed) for seed in seeds}) == 1

@@ -15,6 +15,7 @@ from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from experiments.generators import drawn as rows_of
 from experiments.generators import random_graph
+from tests.naive_bayes_oracle import full_joint
 from tests.network_oracle import joint, random_network
 from tests.pdg_oracle import graph_joint
 
@@ -96,18 +97,6 @@ def network_and_rows(seed, rows=60):
     return network, network.sample(rows, rng)
 
 
-def full_joint(model):
-    if isinstance(model, DecisionGraph):
-        return graph_joint(model)
-    if not isinstance(model, NaiveBayes):
-        return joint(model)
-    full, first = np.zeros(tuple(model.cardinalities)), np.cumsum([0, *model.cardinalities])
-    for where in np.ndindex(full.shape):
-        rows = [int(first[v]) + s for v, s in enumerate(where)]
-        full[where] = (model.prior * model.parameters[rows].prod(axis=0)).sum()
-    return full
-
-
 def probability(full, row):
     return full[tuple(slice(None) if s < 0 else s for s in row)].sum()
 
@@ -116,14 +105,15 @@ def probability(full, row):
 @pytest.mark.parametrize("language", ["bn", "pdg", "nb"])
 def test_queries_are_ratios_of_the_full_joint(language):
     network, rows = network_and_rows(3)
-    models = {
-        "bn": lambda: network,
-        "pdg": lambda: compile_network(network, steps=0),
-        "nb": lambda: list(zip(range(3), naive_bayes_models(rows), strict=False))[2][1],
-    }
-    model = models[language]()
+    if language == "bn":
+        model, full = network, joint(network)
+    elif language == "pdg":
+        model = compile_network(network, steps=0)
+        full = graph_joint(model)
+    else:
+        model = list(zip(range(3), naive_bayes_models(rows), strict=False))[2][1]
+        full = full_joint(model)
     asked = random_queries(rows, 70, seed=1)
-    full = full_joint(model)
     expected = [
         np.log(probability(full, all_of) / probability(full, given))
         for given, all_of in zip(*(part.codes for part in asked), strict=True)
