@@ -315,10 +315,10 @@ def _step(command: str, entry: Any, table: Mapping[str, Any], written: Collectio
             name = about.in_run if "." in about.in_run else data.get(about.in_run)
             said |= {} if name is None else {key: name}
     said |= entry
-    tables = [said.get(key) for key, about in known.items() if about.in_run in ("file", "test")]
+    tables = [str(said.get(k, "")) for k, one in known.items() if one.in_run in ("file", "test")]
     as_it_is = {
-        "data": any(is_own(str(name), written) for name in tables),
-        "score": any(suffix_of(Path(name)) in (".jkl", ".scores") for name in tables if name),
+        "data": any(is_own(name, written) for name in tables),
+        "score": any(suffix_of(Path(name)) in (".jkl", ".scores") for name in tables),
     }
     for section, shared in SHARED.items():
         if as_it_is.get(section):
