@@ -77,7 +77,15 @@ def made_with(made_by: Any, path: Path) -> tuple[str, Declared]:
     """Return the command that made a record, and its options."""
     found = made_by if isinstance(made_by, dict) else {}
     words, options = found.get("command"), found.get("options")
-    if not (isinstance(words, list) and words[1:] and isinstance(options, dict)):
+    parts = [found.get("data", []), found.get("inputs", [])]
+    files = parts[0] + parts[1] if all(isinstance(part, list) for part in parts) else [None]
+    if not (
+        isinstance(words, list)
+        and words[1:]
+        and all(isinstance(word, str) for word in (*words, found.get("step", "")))
+        and isinstance(options, dict)
+        and all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in files)
+    ):
         raise FormatError(
             f"{path}: no key 'made_by' says how it was made; expected the record of a command, as "
             "'-o result.json' and --json give it"
@@ -98,7 +106,7 @@ def _changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[st
     """Yield in what version and files the repetition differs."""
     if recorded.get("version") != now["version"]:
         yield f"version: {recorded.get('version')} made the record, this is {now['version']}"
-    before = {(one["name"], one.get("option")): one["sha256"] for one in _files(recorded)}
+    before = {(one["name"], one.get("option")): one.get("sha256") for one in _files(recorded)}
     for one in _files(now):
         was = before.get((one["name"], one.get("option")))
         if None in (was, one["sha256"]):

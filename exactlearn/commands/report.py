@@ -133,18 +133,18 @@ def _of_record(path: Path, notes: list[str]) -> dict[str, Any]:
     record = read_json(path)
     if not isinstance(record, dict):
         raise FormatError(f"{path}: expected the record of a command, an object, found a list")
-    made_by = record.get("made_by") or {}
-    if not made_by.get("command"):
+    found: dict[str, Any] = {"title": path.stem, "record": record}
+    if not (made_by := record.get("made_by")):
         notes.append("The record does not say how it was made: an older version wrote it.")
-        return {"title": path.stem, "record": record}
-    found: dict[str, Any] = {"title": shlex.join(made_by["command"][:3]), "record": record}
+        return found
     has_answer = isinstance(record.get("posterior"), dict)
     with _noting(notes):
         options = made_with(made_by, path)[1]
-        named = made_by["inputs" if has_answer else "data"]
+        found["title"] = shlex.join(made_by["command"][:3])
+        named = made_by.get("inputs" if has_answer else "data", ())
         for one in [one for one in named if one.get("option") in ("data", "source")][:1]:
             file = files_read(options).get(one["option"])
-            if file is None or sha256([file]) != one["sha256"]:
+            if file is None or sha256([file]) != one.get("sha256"):
                 raise OptionError(f"{one['name']} is not there any more, or has changed.")
             if has_answer:
                 found |= _model(file)
