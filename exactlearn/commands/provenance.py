@@ -58,10 +58,9 @@ class Provenance:
 
     def read(self, path: Path, files: Sequence[Path] = (), **more: Any) -> None:
         """Note a file that is read, or a table of several, and what else is known of it."""
-        found = self._files.setdefault(path, {})
-        if not found:
-            found |= {"name": path.name, "sha256": sha256(files or [path])}
-        found |= more
+        if path not in self._files:
+            self._files[path] = {"name": path.name, "sha256": sha256(files or [path])}
+        self._files[path] |= more
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``made_by`` of a record holds that is written now."""

@@ -32,7 +32,7 @@ def run(source: Path, output: Output) -> Answer:
     name, options = made_with(made_by, path)
     there = provenance.files_read(options)
     for one in _files(made_by):
-        if one.get("option", "") not in {"", *there}:
+        if one.get("option", "") not in ("", *there):
             raise OptionError(
                 f"{one['name']}: the file of the option {one['option']!r} is not there any more; "
                 "put it back, or run the command itself with the file that is there now"
@@ -46,7 +46,7 @@ def run(source: Path, output: Output) -> Answer:
         place = output.path or (Path(scratch) / "output" / Path(wrote).name if wrote else None)
         (Path(scratch) / "output").mkdir()
         now = provenance.Provenance(moved(options, placed), step=name, output=place)
-        for text in (known := list(_changes(made_by, now.to_dict()))):  # the command may fail by it
+        for text in _changes(made_by, now.to_dict()):  # the command may fail by it
             output.note(text)
         aside = replace(output, path=place, as_json=True, quiet=output.path is None)
         with provenance.running(now):
@@ -61,30 +61,27 @@ def run(source: Path, output: Output) -> Answer:
         raise FormatError(f"{path}: no key of it is in the answer of 'exactlearn {name}'")
     then, answered = ({key: one[key] for key in compared} for one in (recorded, strict(record)))
     differences = list(_differences(then, answered, (scratch, str(output.path))))
-    changes = list(_changes(made_by, now.to_dict()))
     answer = {
         "equal": not differences,
         "compared": compared,
         "differences": differences,
-        "changes": changes,
+        "changes": list(_changes(made_by, now.to_dict())),
         "record": record,
     }
-    status = "failed" if differences else "done"
-    return Answer(record=answer, status=status, remarks=changes[len(known) :])
+    return Answer(record=answer, status="failed" if differences else "done")
 
 
 def made_with(made_by: Any, path: Path) -> tuple[str, Declared]:
     """Return the command that made a record, and its options."""
     found = made_by if isinstance(made_by, dict) else {}
-    words, options = found.get("command"), found.get("options")
-    parts = [found.get("data", []), found.get("inputs", [])]
-    files = parts[0] + parts[1] if all(isinstance(part, list) for part in parts) else [None]
+    words, options = found.get("command") or [], found.get("options")
+    lists = words, found.get("data", []), found.get("inputs", [])
     if not (
-        isinstance(words, list)
-        and words[1:]
+        all(isinstance(one, list) for one in lists)
         and all(isinstance(word, str) for word in (*words, found.get("step", "")))
+        and all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in _files(found))
         and isinstance(options, dict)
-        and all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in files)
+        and words[1:]
     ):
         raise FormatError(
             f"{path}: no key 'made_by' says how it was made; expected the record of a command, as "
@@ -106,9 +103,9 @@ def _changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[st
     """Yield in what version and files the repetition differs."""
     if recorded.get("version") != now["version"]:
         yield f"version: {recorded.get('version')} made the record, this is {now['version']}"
-    before = {(one["name"], one.get("option")): one.get("sha256") for one in _files(recorded)}
+    before = {f"{one['name']} {one.get('option')}": one.get("sha256") for one in _files(recorded)}
     for one in _files(now):
-        was = before.get((one["name"], one.get("option")))
+        was = before.get(f"{one['name']} {one.get('option')}")
         if None in (was, one["sha256"]):
             yield f"{one['name']}: not known to be the file of the record; it has no hash"
         elif was != one["sha256"]:

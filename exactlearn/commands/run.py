@@ -18,7 +18,7 @@ from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands import body_of, declarations, provenance, repeat, steps
 from exactlearn.commands.output import Answer, Output, write_json
 from exactlearn.commands.report import write_page
-from exactlearn.commands.steps import Queries, Step, Table, Varied
+from exactlearn.commands.steps import Queries, Step, Table
 from exactlearn.commands.tables import load
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import state_index
@@ -57,7 +57,7 @@ def run(options: declarations.Run, output: Output) -> Answer:
     table = _stored(runs[0][1], folder)
     if made_by := provenance.current():
         made_by.seed = steps.declared(table).search.seed
-    return _done(table, path, replace(output, path=folder), options.time_limit, options.cluster)
+    return _done(table, replace(output, path=folder), options.time_limit, options.cluster)
 
 
 def _stored(table: Table, folder: Path) -> Table:
@@ -69,9 +69,7 @@ def _stored(table: Table, folder: Path) -> Table:
     return table
 
 
-def _done(
-    table: Table, path: Path, output: Output, time_limit: float | None, cluster: str | None
-) -> Answer:
+def _done(table: Table, output: Output, time_limit: float | None, cluster: str | None) -> Answer:
     """Do a stored run in the folder of the output: its pipeline, then its steps."""
     folder, control = output.path, SearchControl(time_limit)
     assert folder is not None
@@ -80,7 +78,7 @@ def _done(
     if run.pipeline:
         data = load(run.data.file, run.data)
         _check_names(run.queries, data)
-        output.note(run.title or f"Run {path}")
+        output.note(run.title or f"Run {run.data.file}")
         output.note(size_in_words(data))
         plan = [*steps.pipeline(table, is_complete=data.is_complete), *plan]
     written, remarks = set(steps.WRITTEN), [f"Results lie in {folder.resolve()}"]
@@ -122,8 +120,7 @@ def _taken(
 ) -> Answer:
     """Take a step within the seconds that are left; return its answer."""
     output.note(f"Step {step.command}")
-    path = folder / step.output if step.output else None
-    if path is not None:
+    if path := folder / step.output if step.output else None:
         path.parent.mkdir(parents=True, exist_ok=True)
     options: Any = steps.placed(step, folder, written)
     if cluster and hasattr(options, "cluster"):
@@ -155,7 +152,7 @@ def _check_names(queries: Sequence[Queries], data: Dataset) -> None:
 
 
 def _sweep(
-    runs: Sequence[tuple[Varied, Table]], folder: Path, options: declarations.Run, output: Output
+    runs: Sequence[tuple[Table, Table]], folder: Path, options: declarations.Run, output: Output
 ) -> Answer:
     """Do the runs of a sweep that are left, and write the table of all."""
     planned = []
@@ -195,7 +192,7 @@ def _sweep(
     return Answer(record=record, shown=told, exit_status=ended, remarks=remarks)
 
 
-def _names(varied: Sequence[Varied]) -> list[str]:
+def _names(varied: Sequence[Table]) -> list[str]:
     """Return the names of folders, which say the values; what is alike or long has its number."""
     names = []
     for one in varied:
@@ -218,7 +215,7 @@ def _run_alone(folder: Path, time_limit: float | None) -> Found:
     words, options = ("run", str(path), "--output", str(folder)), declarations.Run(source=str(path))
     seed, output = steps.declared(table).search.seed, Output(path=folder, as_json=True, quiet=True)
     with provenance.running(provenance.Provenance(options, words, seed=seed, output=folder)):
-        answer = _done(table, path, output, time_limit, None)
+        answer = _done(table, output, time_limit, None)
     parts = {k: v for k, v in answer.record.items() if not isinstance(v, dict) or k in SECTIONS}
     names = [step["command"] for step in parts.pop("steps", ())]
     for k, (name, step) in enumerate(zip(names, answer.record.get("steps", ()), strict=True), 1):

@@ -133,14 +133,11 @@ class Step:
         return files | {self.output} - {"", "."}
 
 
-Varied = dict[str, Any]
-"""The keys of a run file that a sweep varies, with their values in one run."""
-
-
-def read_runs(path: Path) -> list[tuple[Varied, Table]]:
+def read_runs(path: Path) -> list[tuple[Table, Table]]:
     """Read the runs of a run file: one, or one for each combination of values in a sweep.
 
-    Files that lie beside it become absolute paths.
+    With each stand the keys that the sweep varies, and their values. Files that lie beside the run
+    file become absolute paths.
 
     Raises
     ------
@@ -266,7 +263,7 @@ def is_own(name: str, written: Collection[str]) -> bool:
     return "<-" in name or any(str(place) in written for place in (Path(name), *Path(name).parents))
 
 
-def _grid(table: Mapping[str, Any]) -> Iterator[tuple[Varied, Mapping[str, Any]]]:
+def _grid(table: Mapping[str, Any]) -> Iterator[tuple[Table, Mapping[str, Any]]]:
     """Yield the tables of a sweep, the last key varied fastest."""
     table = dict(table)
     lists = dict(_lists(table.pop("sweep", {})))
