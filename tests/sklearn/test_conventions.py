@@ -10,7 +10,6 @@ from exactlearn.sklearn import (
 
 ESTIMATORS = [
     BayesianNetworkClassifier(),
-    BayesianNetworkClassifier(structure="exact", max_parents=2, ess=1.0, smoothing=0.25),
     ExactImputer(networks=1),
 ]
 
