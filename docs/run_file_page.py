@@ -5,7 +5,7 @@ from dataclasses import MISSING, Field, fields
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from exactlearn.commands import COMMANDS, options_of
+from exactlearn.commands import COMMANDS, line_of, options_of
 from exactlearn.commands.declare import about_of
 from exactlearn.commands.sections import Criterion, GraphParameters, NetworkParameters, Search
 from exactlearn.commands.steps import Data, Queries, is_step
@@ -51,9 +51,7 @@ def page() -> str:
     texts.append(STEPS)
     known = [one for section in SECTIONS.values() for one in fields(section)]
     for name in filter(is_step, COMMANDS):
-        texts.append(
-            f"### `[{name}]`\n\n{COMMANDS[name].line}\n\n{_table(options_of(name), known)}"
-        )
+        texts.append(f"### `[{name}]`\n\n{line_of(name)}\n\n{_table(options_of(name), known)}")
     return "\n".join(texts)
 
 

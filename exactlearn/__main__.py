@@ -16,7 +16,7 @@ import click
 
 from exactlearn import __version__
 from exactlearn._runtime.control import terminated_as_interrupted
-from exactlearn.commands import COMMANDS
+from exactlearn.commands import COMMANDS, line_of
 from exactlearn.errors import (
     ExactlearnError,
     ExitStatus,
@@ -61,12 +61,12 @@ class LazyGroup(click.Group):
         return command(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the overview without importing the commands."""
+        """Write the overview without importing what the commands do."""
         width = max(map(len, COMMANDS))  # that of the names is the same in all groups
         for group in dict.fromkeys(known.group for known in COMMANDS.values()):
             own = {name: known for name, known in COMMANDS.items() if known.group == group}
             with formatter.section(group):
-                formatter.write_dl([(f"{name:{width}}", own[name].line) for name in own])
+                formatter.write_dl([(f"{name:{width}}", line_of(name)) for name in own])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

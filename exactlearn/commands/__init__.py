@@ -2,12 +2,14 @@
 
 A command is one entry of :data:`COMMANDS`: a class of options (see :mod:`.declare`) and a function
 ``run(options, output)``, which a new command has in one file. Here they are named by their places,
-so that ``--help`` imports nothing.
+so that ``--help`` imports none of the latter.
 """
 
 import logging
+import re
 from collections.abc import Callable
 from importlib import import_module
+from inspect import getdoc
 from typing import Any, NamedTuple
 
 LOG = logging.getLogger("exactlearn.commands")
@@ -15,14 +17,13 @@ LOG = logging.getLogger("exactlearn.commands")
 
 
 class Command(NamedTuple):
-    """A command: its line in the overview, its options and what it does.
+    """A command: its options and what it does.
 
     Parameters
     ----------
-    line
-        One sentence.
     options
-        The class of its options, or where it is in this package.
+        The class of its options, or where it is in this package. The first sentence of its
+        docstring is the command's line in the overview.
     run
         Does the work, given the options and the output, and returns an
         :class:`~exactlearn.commands.output.Answer`; or where it is in this package.
@@ -30,7 +31,6 @@ class Command(NamedTuple):
         The title in the overview that it stands below.
     """
 
-    line: str
     options: str | type[Any]
     run: str | Callable[[Any, Any], Any]
     group: str = "Files"
@@ -40,6 +40,11 @@ def options_of(name: str) -> type[Any]:
     """Return the class of a command's options."""
     kind: type[Any] = _at(COMMANDS[name].options)
     return kind
+
+
+def line_of(name: str) -> str:
+    """Return the line of a command in the overview."""
+    return " ".join((getdoc(options_of(name)) or "").partition("\n\n")[0].split())
 
 
 def body_of(name: str) -> Callable[[Any, Any], Any]:
@@ -56,58 +61,20 @@ def _at(place: Any) -> Any:
     return getattr(import_module(f"{__name__}.{module}"), name)
 
 
-_OVERVIEW = {
-    "Learn": {
-        "run": ("run.run", "Run a declared pipeline, or repeat the command that made a record."),
-        "solve": ("solve.run", "Learn the optimal network of a table or of given scores."),
-        "fit": ("fit.run", "Estimate the parameters of a model by a table."),
-        "learn-nb": (
-            "models.run_learn_nb",
-            "Learn a naive Bayes model with a latent component from a table.",
-        ),
-    },
-    "Missing cells": {
-        "augment": ("augment.run", "Learn network and completion of incomplete data together."),
-        "impute": (
-            "missing_cells.run_impute",
-            "Fill missing cells by a network, learned or given.",
-        ),
-        "missingness": (
-            "missing_cells.run_missingness",
-            "Diagnose missing cells, and recommend an estimator.",
-        ),
-    },
-    "Decision graphs": {
-        "compile": ("models.run_compile", "Compile a network to a probabilistic decision graph."),
-        "learn-pdg": ("models.run_learn_pdg", "Learn a probabilistic decision graph from a table."),
-    },
-    "Ask": {
-        "query": ("questions.run_query", "Answer posterior queries on a model."),
-        "graph": (
-            "questions.run_graph",
-            "Show a network's structure, its equivalence class and its independences.",
-        ),
-    },
-    "Judge": {
-        "compare": ("judge.run_compare", "Compare ways of completing missing cells, or learners."),
-        "evaluate": (
-            "judge.run_evaluate",
-            "Judge a model by the rows of a table, or by a reference.",
-        ),
-        "verify": ("files.run_verify", "Check the proof of an optimum, with exact numbers."),
-        "report": ("report.run", "Write one HTML page on the results in a folder."),
-    },
-    "Files": {
-        "simulate": ("files.run_simulate", "Draw rows from a model and hide cells."),
-        "convert": ("files.run_convert", "Convert a model, a table or scores to another format."),
-        "instances": ("files.run_instances", "List, show or copy the bundled instances."),
-    },
+_GROUPS = {
+    "Learn": "run.run solve.run fit.run models.run_learn_nb",
+    "Missing cells": "augment.run missing_cells.run_impute missing_cells.run_missingness",
+    "Decision graphs": "models.run_compile models.run_learn_pdg",
+    "Ask": "questions.run_query questions.run_graph",
+    "Judge": "judge.run_compare judge.run_evaluate files.run_verify report.run",
+    "Files": "files.run_simulate files.run_convert files.run_instances",
 }
-"""Titles in the overview, each with its commands: their functions and their lines."""
+"""Titles in the overview, each with the functions of its commands."""
 
 COMMANDS = {
-    name: Command(line, f"declarations.{name.title().replace('-', '')}", run, group)
-    for group, commands in _OVERVIEW.items()
-    for name, (run, line) in commands.items()
+    name: Command(f"declarations.{name.title().replace('-', '')}", run, group)
+    for group, runs in _GROUPS.items()
+    for run in runs.split()
+    for name in (re.sub(r"\.run$|.*\.run_", "", run).replace("_", "-"),)
 }
-"""Each command with its line in the overview, the class of its options and its function."""
+"""Each command with the class of its options, its function and its title."""

@@ -83,7 +83,9 @@ class TestOverview:
             "['click', 'exactlearn']",
             "['exactlearn', 'exactlearn.__main__', 'exactlearn._runtime', "
             "'exactlearn._runtime.compilation_notice', 'exactlearn._runtime.control', "
-            "'exactlearn.commands', 'exactlearn.errors']",
+            "'exactlearn.commands', 'exactlearn.commands.declarations', "
+            "'exactlearn.commands.declare', 'exactlearn.commands.sections', 'exactlearn.data', "
+            "'exactlearn.errors']",
         )
 
     @pytest.mark.parametrize("name", COMMANDS)

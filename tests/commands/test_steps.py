@@ -251,7 +251,7 @@ def test_a_new_command_is_one_entry(monkeypatch, tmp_path):
     def greet(options, output):
         return Answer(record={"text": options.times * f"Hello {options.source}. "})
 
-    monkeypatch.setitem(COMMANDS, "greet", Command("Greet.", Greet, greet))
+    monkeypatch.setitem(COMMANDS, "greet", Command(Greet, greet))
     assert options_of("greet") is Greet
     assert run_json("greet", "Ann", "--times", 2)["text"] == "Hello Ann. Hello Ann. "
     assert "NAME" in run("greet", "--help")
@@ -275,7 +275,7 @@ def test_an_interrupted_step_is_the_last_one(monkeypatch, tmp_path):
     def end(options, output):
         return Answer(record={"status": options.status}, status=options.status)
 
-    monkeypatch.setitem(COMMANDS, "end", Command("End.", End, end))
+    monkeypatch.setitem(COMMANDS, "end", Command(End, end))
     text = "pipeline = false\n[data]\nfile = 'x.csv'\n"
     for statuses, exit_status, taken in (
         (("feasible", "optimal"), 3, 2),
