@@ -23,6 +23,7 @@ from exactlearn.commands.declare import (
     About,
     Declared,
     about_of,
+    flags_of,
     group_of,
 )
 from exactlearn.commands.output import Answer, Output
@@ -142,7 +143,7 @@ def declared_from(declared: type[D], values: Mapping[str, Any]) -> D:
         if one.default is True:
             found[one.name] = not value
         elif value is not None and value != ():
-            flag = _declarations(one)[0]
+            flag = flags_of(one)[0]
             found[one.name] = about.read(value, flag) if about.read else value
     return declared(**found)
 
@@ -171,10 +172,6 @@ def _without_none(hint: Any) -> Any:
     return Union[tuple(kind for kind in get_args(hint) if kind is not NoneType)]  # noqa: UP007
 
 
-def _declarations(one: Field[Any]) -> tuple[str, ...]:
-    return about_of(one).flags or ("--" + one.name.rstrip("_").replace("_", "-"),)
-
-
 def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
     about = about_of(one)
     required = one.default is MISSING and one.default_factory is MISSING
@@ -190,7 +187,7 @@ def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
     default = None if several or about.read or one.default in (MISSING, None) else one.default
     flag = kind is bool
     return click.Option(
-        [*_declarations(one), one.name],
+        [*flags_of(one), one.name],
         required=required,
         type=None if flag else _click_type(kind, about),
         is_flag=flag,

@@ -11,7 +11,7 @@ from exactlearn.commands.declare import (
     Declared,
     RegistryNames,
     argument,
-    flag_of,
+    flags_of,
     names_option,
     option,
     pairs,
@@ -185,7 +185,7 @@ class Solve(CompleteLearning, Kept, NetworkParameters, Clustered):
         if self.solver in CLASS_SEARCHES:
             for name in filter(self.is_given, _NOT_OF_CLASSES):
                 raise OptionError(
-                    f"{flag_of(self.known()[name])} cannot be honoured by a search over "
+                    f"{flags_of(self.known()[name])[0]} cannot be honoured by a search over "
                     f"equivalence classes; leave it out, or --solver {self.solver}"
                 )
 

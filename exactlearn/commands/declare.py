@@ -136,7 +136,7 @@ class Declared:
     def __post_init__(self) -> None:
         """Refuse numbers out of range, and options that do not go together."""
         for name, one in self.known().items():
-            about, flag = about_of(one), flag_of(one)
+            about, flag = about_of(one), flags_of(one)[0]
             about.check(name.rstrip("_"), getattr(self, name))
             if not self.is_given(name):
                 continue
@@ -201,9 +201,9 @@ def about_of(one: Field[Any]) -> About:
     return found
 
 
-def flag_of(one: Field[Any]) -> str:
-    """Return the name of an option on the command line."""
-    return (*about_of(one).flags, f"--{_dashed(one.name)}")[0]
+def flags_of(one: Field[Any]) -> tuple[str, ...]:
+    """Return the names of an option on the command line, the long one first."""
+    return about_of(one).flags or (f"--{_dashed(one.name)}",)
 
 
 def _dashed(name: str) -> str:
