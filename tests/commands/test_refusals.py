@@ -81,7 +81,7 @@ REFUSED = [
         for method in ("complete", "d-mcar", "f-mar", "em")
     ),
     ("solve nothing.csv", "no such file here, and no bundled .csv instance"),
-    (f"solve {ROOT}", "a folder without .parquet files"),
+    (f"solve {ROOT}", "expected files, a folder of .parquet files"),
 ]
 
 
