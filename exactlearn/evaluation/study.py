@@ -101,9 +101,10 @@ class Study:
         """Read what an earlier study has kept."""
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.done = read_json(self.path) if self.path.exists() else {}
-            if not isinstance(self.done, dict):
+            found = read_json(self.path) if self.path.exists() else {}
+            if not isinstance(found, dict) or not all(isinstance(x, dict) for x in found.values()):
                 raise FormatError(f"{self.path}: no record of repetitions; name another folder")
+            self.done = found
 
     def run(self) -> None:
         """Do what is not yet done.

@@ -14,7 +14,7 @@ import pytest
 from exactlearn import __version__
 from exactlearn._runtime.cluster import results as cluster_results
 from exactlearn._runtime.control import SearchControl
-from exactlearn.errors import DataError
+from exactlearn.errors import DataError, FormatError
 from exactlearn.evaluation.study import PlannedRun, Study
 
 pytest.importorskip("distributed", reason="needs Dask: exactlearn[scale]")
@@ -111,6 +111,14 @@ def test_the_time_limit_keeps_what_is_cut_short_as_unfinished(tmp_path, jobs):
         "value": 9,
         "learning": f"exactlearn {__version__}",
     }
+
+
+@pytest.mark.parametrize("text", ["[]", '{"m0": 3}'])
+def test_a_file_that_is_no_record_is_refused(tmp_path, text):
+    path = tmp_path / "record.json"
+    path.write_text(text)
+    with pytest.raises(FormatError, match="record.json: no record of repetitions"):
+        study(path, runs_of())
 
 
 def test_a_stopped_study_begins_nothing(tmp_path):
