@@ -287,8 +287,7 @@ def bootstrap(
     if options.get("ess") == "auto":  # a sample repeats rows of folds
         raise OptionError("ess 'auto': give the number that el.choose_ess chooses for the table")
     chosen = named_learner(learner) if isinstance(learner, str) else learner
-    if options:
-        chosen = partial(chosen, **options)
+    chosen = partial(chosen, **options)
     settings = f"{described(chosen)} {dataset.digest} seed {seed}"
     works = [partial(_run, dataset, chosen, seed, k) for k in range(replicates)]
     runs = [PlannedRun(f"bootstrap sample {k}", work, settings) for k, work in enumerate(works)]

@@ -117,7 +117,7 @@ def test_the_time_limit_keeps_what_is_cut_short_as_unfinished(tmp_path, jobs):
 def test_a_file_that_is_no_record_is_refused(tmp_path, text):
     path = tmp_path / "record.json"
     path.write_text(text)
-    with pytest.raises(FormatError, match="record.json: no record of repetitions"):
+    with pytest.raises(FormatError, match=r"record\.json: no record of repetitions"):
         study(path, runs_of())
 
 
