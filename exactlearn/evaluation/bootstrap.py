@@ -198,14 +198,14 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
             "reversible": self.reversible[arcs],
             "significant": edge > self.threshold,
         }
-        order = np.lexsort((-strength, -edge))
-        return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
+        return pd.DataFrame(columns).iloc[np.lexsort((-strength, -edge))].reset_index(drop=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a JSON record says beside the arcs."""
         averaged = named_parents(self.names, self.averaged().parents)
-        keys = ("replicates", "wanted", "unfinished", "failures", "threshold")
-        return {**{key: getattr(self, key) for key in keys}, "averaged": averaged}
+        keys = ("replicates", "wanted", "unfinished", "threshold")
+        own = {key: getattr(self, key) for key in keys}
+        return {**own, "failures": list(self.failures), "averaged": averaged}
 
     def _index(self, name: str | int) -> int:
         return variable_index(name, {known: v for v, known in enumerate(self.names)})
