@@ -70,7 +70,7 @@ def with_chosen_ess(
     ess, choice = chosen_ess(
         dataset,
         "auto",
-        criterion=options.criterion,
+        score=options.criterion,
         max_parents=options.most_parents,
         counts=getattr(options, "counts", "expected"),
         seed=options.seed,

@@ -256,7 +256,7 @@ def chosen_ess(
     dataset: Dataset,
     ess: float | Literal["auto"],
     *,
-    criterion: str,
+    score: str,
     max_parents: int | None,
     counts: Counts = "expected",
     seed: int,
@@ -270,7 +270,7 @@ def chosen_ess(
         What is learned from.
     ess
         A number or ``auto``.
-    criterion
+    score
         Name of the score.
     max_parents, counts, seed
         As for :func:`choose_ess`.
@@ -291,10 +291,10 @@ def chosen_ess(
     """
     if ess != "auto":
         return ess, None
-    if criterion != BDeu.name:
+    if score != BDeu.name:
         raise OptionError(
             f"{as_written('ess', 'auto')} is for {as_written('score', 'bdeu')}, found "
-            f"{criterion!r}; leave one of the two out"
+            f"{score!r}; leave one of the two out"
         )
     with SearchControl().running() as control:
         LOG.info("choosing the equivalent sample size")

@@ -419,7 +419,7 @@ def _with_score(
     ess, choice = chosen_ess(
         scoring.dataset,
         ess,
-        criterion=score,
+        score=score,
         max_parents=scoring.max_parents,
         counts=scoring.counts or "expected",
         seed=scoring.seed,
