@@ -124,10 +124,9 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise FormatError(f"{path}: not a TOML file: {error}") from None
-    except RecursionError:
-        raise FormatError(f"{path}: not a TOML file: brackets are nested too deep") from None
-    except ValueError:
-        raise FormatError(f"{path}: not a TOML file: a number has thousands of digits") from None
+    except (RecursionError, ValueError):
+        what = "brackets are nested too deep, or a number has thousands of digits"
+        raise FormatError(f"{path}: not a TOML file: {what}") from None
 
 
 def _key(field: Field[Any]) -> str:
@@ -165,7 +164,8 @@ def _value(found: Any, kind: Any, at: str) -> Any:
         return found
     if kind is Path and isinstance(found, str):
         return Path(found)
-    raise OptionError(f"key '{at}': expected {_expected(kind)}, found {_shown(found)}")
+    hint = "; values to vary stand in a section [sweep]" if isinstance(found, list) else ""
+    raise OptionError(f"key '{at}': expected {_expected(kind)}, found {_shown(found)}{hint}")
 
 
 def _expected(kind: Any) -> str:
