@@ -2,7 +2,6 @@
 
 import tomllib
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -122,15 +121,6 @@ def test_any_text_is_read_or_refused(tmp_path_factory, text):
     path.write_text(text)
     with suppress(FormatError, OptionError):
         read_run(path)
-
-
-def test_data_files_are_found_beside_the_run_file(tmp_path):
-    path = tmp_path / "run.toml"
-    path.write_text("[data]\nfile = 'a.csv'\ntruth = 'sub/b.csv'\ntest = 'c.csv'\n")
-    data = read_run(path)["data"]
-    assert Path(data["file"]) == tmp_path / "a.csv"
-    assert Path(data["truth"]) == tmp_path / "sub" / "b.csv"
-    assert Path(data["test"]) == tmp_path / "c.csv"
 
 
 VALUES = TEXT | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False)
