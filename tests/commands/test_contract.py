@@ -141,44 +141,6 @@ def test_a_command_keeps_its_contract(case, inputs, tmp_path, monkeypatch):
     assert set(case.files.split()) <= written
 
 
-USAGE = [
-    "solve",
-    "solve absent.csv",
-    "solve full.csv --criterion none",
-    "solve full.csv -o out.docx",
-    "augment part.csv --t -1",
-    "fit cancer hard.jkl",
-    "fit cancer full.csv --method none",
-    "compile full.csv",
-    "query cancer -e Smoker=maybe",
-    "query cancer -t Canser",
-    "evaluate cancer",
-    "simulate cancer",
-    "convert cancer -o out.xyz",
-    "verify hard.jkl scores.jkl",
-    "run part.csv",
-    "instances none",
-    "compare part.csv --methods none",
-    "learn-pdg part.csv --method none",
-    "missingness cancer.bif",
-    "impute part.csv --method none",
-    "graph hard.jkl",
-    "report absent",
-]
-"""Wrong command lines: exit status 2, and one message on standard error."""
-
-
-@pytest.mark.parametrize("words", USAGE)
-def test_a_wrong_command_line_is_refused(words, inputs, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(main, placed(words, inputs))
-    assert done.exit_code == 2, done.output
-    assert not done.stdout
-    assert "Error: " in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not list(tmp_path.iterdir())
-
-
 INTERRUPTED = [
     "solve hard.jkl -o out.json",
     "augment wide.csv -o out.json",

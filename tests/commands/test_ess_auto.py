@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import exactlearn as el
 from exactlearn.__main__ import main
-from tests.command_line import fails, run, run_json
+from tests.command_line import run, run_json
 
 TABLE = "lucas0"
 
@@ -91,11 +91,3 @@ def test_a_step_chooses_where_the_run_says_so(ess, tables, tmp_path):
     run("run", tmp_path / "run.toml", "-o", tmp_path / "out")
     record = json.loads((tmp_path / "out" / "solved" / "result.json").read_text())
     assert ("ess" in record) == ("auto" in ess)
-
-
-def test_what_has_no_ess_to_choose_is_refused(tables, tmp_path):
-    path = tmp_path / "full.csv"
-    assert "--criterion bdeu" in fails("solve", path, "--ess", "auto", "--criterion", "bic")
-    run("convert", path, "-o", tmp_path / "scores.jkl")
-    assert "for a table" in fails("solve", tmp_path / "scores.jkl", "--ess", "auto")
-    assert "auto" in fails("solve", path, "--ess", "several")

@@ -192,32 +192,6 @@ def test_bayes_factors_say_what_they_are(tables):
     assert "candidates of the file" in record["candidates"]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--classes", "--classes is for --best"),
-        ("--best 2 --gap 0.1", "exclude each other"),
-        ("--best 2 --certificate c.json", "exclude each other"),
-        ("--best 2 --solver ordering", "proves nothing"),
-        ("--require Smokr->Cancer --ess auto", "no variable 'Smokr'; did you mean 'Smoker'?"),
-        ("--solver ges --best 2", "--best cannot be honoured"),
-        ("--solver kes --require Smoker->Cancer", "--require cannot be honoured"),
-        ("--solver ges --certificate c.json", "--certificate cannot be honoured"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(tables, options, message):
-    assert message in fails("solve", tables / "table.csv", *options.split())
-
-
-@pytest.mark.parametrize(
-    "option",
-    ["--max-parents=1", "--ess=4", "--criterion=bic", "--bootstrap=2", "--counts=f-mar"],
-)
-def test_options_of_a_table_are_refused_beside_scores(tables, option):
-    said = fails("solve", tables / "scores.jkl", option)
-    assert "is for a table, but scores were given" in said
-
-
 def test_support_counts_and_weighs_arcs():
     networks = ((((), (0,), (0, 1)), -1.0), (((1,), (), (0, 1)), -1.0), (((), (0,), (0,)), -1.5))
     weights = np.exp([-1.0, -1.0, -1.5])
