@@ -11,6 +11,11 @@ from types import ModuleType
 from zlib import crc32
 
 import pytest
+from hypothesis import settings
+
+# No example has a deadline: a kernel may have to be compiled for it, on a busy machine.
+settings.register_profile("exactlearn", deadline=None)
+settings.load_profile("exactlearn")
 
 ROOT = Path(__file__).parents[1]
 

@@ -58,7 +58,7 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("outside")
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(6))  # three sizes, each without and with ties
 @pytest.mark.parametrize("solver", [*SOLVERS, "mine"])
 def test_the_optimum_of_brute_force(solver: str, seed: int) -> None:
     problem = random_problem(np.random.default_rng(seed), 3 + seed % 3, kept=0.7, ties=seed % 2)
