@@ -181,7 +181,7 @@ COMPLETE = {
     "counts": (complete_log_likelihood, (*ANY_SCORE, add_a_row_of_no_weight)),
     "a graph over a forest": (forest_log_likelihood, (permute_rows, permute_states, weigh_by_ones)),
 }
-examples = settings(max_examples=8, deadline=None)
+examples = settings(max_examples=8)
 tables = partial(datasets, rows=(2, 7), variables=(3, 3), states=(2, 3))
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import exactlearn as el
@@ -14,7 +14,6 @@ from tests.own_scores import K2
 from tests.strategies import incomplete_datasets
 
 
-@settings(deadline=None)
 @given(incomplete_datasets(), st.data())
 def test_losses_are_differences_of_whole_scores(table: el.Dataset, data: st.DataObject) -> None:
     n = table.n_variables

@@ -11,7 +11,7 @@ from exactlearn.scoring.scores import BDeu
 from tests.augmentation_oracle import random_table
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**20), some=st.booleans())
 def test_families_are_dropped_when_some_of_the_parents_score_as_much(seed, some):
     rng = np.random.default_rng(seed)

@@ -71,7 +71,7 @@ def recounted(store, score):
     ]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**20), weighted=st.booleans())
 def test_scores_after_moves_of_cells_equal_recounted_ones(seed, weighted):
     rng, data, values, score, rules = case(seed, weighted=weighted)
@@ -101,7 +101,7 @@ def test_all_allowed_families_are_there_once():
     assert sorted(found) == sorted(expected)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**20))
 def test_bounds_of_moves_are_sums_of_the_best_families_and_exceed_every_network(seed):
     _, data, values, score, rules = case(seed)
@@ -125,7 +125,7 @@ def test_bounds_of_moves_are_sums_of_the_best_families_and_exceed_every_network(
             assert close[with_it > limit + 1e-8].all()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**20))
 def test_some_families_have_their_scores_before_and_after_moves(seed):
     rng, data, values, score, rules = case(seed)
@@ -142,7 +142,7 @@ def test_some_families_have_their_scores_before_and_after_moves(seed):
     np.testing.assert_allclose(few.scores, store.scores[keep], atol=1e-9)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**20))
 @example(seed=187)
 def test_an_envelope_is_each_familys_best_score_after_one_of_the_moves(seed):
@@ -206,7 +206,7 @@ def test_moves_of_several_cells_are_enumerated_once(size):
     assert len(found) == {0: 5, 1: 9, 2: 7}[size] == n_moves(singles, size + 1)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**20))
 def test_groups_take_each_move_once_and_stay_below_their_limit(seed):
     rng = np.random.default_rng(seed)
@@ -368,7 +368,7 @@ def test_beyond_its_weight_a_network_is_not_above_the_target(numbers, share):
         assert w * (before - target) + after - before <= 1e-9
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(seed=st.integers(0, 2**20))
 def test_no_cell_improves_the_best_network_of_an_order_after_an_ascent(seed):
     _, data, values, score, rules = case(seed)

@@ -66,7 +66,7 @@ def greedy_twin(adjacency, sizes, rule: str) -> tuple[int, ...]:
 
 
 @given(SEEDS, st.integers(1, 10), st.sampled_from(RULES))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_rules_choose_as_their_plain_twin(seed, n, rule):
     rng = np.random.default_rng(seed)
     graph, sizes = random_graph(rng, n), rng.integers(2, 5, n).tolist()
@@ -87,7 +87,7 @@ def test_kernels_equal_their_plain_python():
 
 
 @given(SEEDS, st.integers(1, 10))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_order_gives_a_chordal_graph_and_its_maximal_cliques(seed, n):
     rng = np.random.default_rng(seed)
     graph, order = random_graph(rng, n), rng.permutation(n).tolist()
@@ -103,7 +103,7 @@ def test_any_order_gives_a_chordal_graph_and_its_maximal_cliques(seed, n):
 
 
 @given(SEEDS, st.integers(1, 10))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_trees_have_running_intersection_and_cover_families(seed, n):
     network = random_network(np.random.default_rng(seed), n, most_parents=2)
     tree = clique_tree(network)
@@ -124,7 +124,7 @@ def test_trees_have_running_intersection_and_cover_families(seed, n):
 
 
 @given(SEEDS, st.integers(2, 6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_homes_are_the_smallest_covering_cliques(seed, n):
     network = random_network(np.random.default_rng(seed), n)
     tree = clique_tree(network)
@@ -136,7 +136,7 @@ def test_homes_are_the_smallest_covering_cliques(seed, n):
 
 
 @given(SEEDS, st.integers(1, 9))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_rerooting_keeps_the_forest(seed, n):
     rng = np.random.default_rng(seed)
     network = random_network(rng, n, most_parents=2)

@@ -30,7 +30,7 @@ def counted_by_hand(data: Dataset, child: int, family: tuple[int, ...], smoothin
 @given(
     SEEDS, st.integers(1, 5), st.integers(0, 30), st.sampled_from([0.0, 0.5, 1.0]), st.booleans()
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_tables_follow_the_formula(seed, n, rows, smoothing, weighted):
     rng = np.random.default_rng(seed)
     network = random_network(rng, n)
@@ -49,7 +49,7 @@ def test_tables_follow_the_formula(seed, n, rows, smoothing, weighted):
 
 
 @given(SEEDS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_weights_repeat_rows(seed):
     rng = np.random.default_rng(seed)
     network = random_network(rng, 4)
@@ -64,7 +64,7 @@ def test_weights_repeat_rows(seed):
 
 
 @given(SEEDS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_without_smoothing_no_tables_are_likelier(seed):
     rng = np.random.default_rng(seed)
     network = random_network(rng, 4)

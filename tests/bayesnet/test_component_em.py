@@ -49,7 +49,7 @@ def maximised(model: NaiveBayes, counts, smoothing: float):
 
 
 @given(st.integers(0, 10_000), st.integers(1, 4), st.floats(0.01, 2))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_step_is_that_of_the_definition(seed, components, smoothing):
     rng = np.random.default_rng(seed)
     model = random_naive_bayes(rng, 4, components, zeros=0.0)
@@ -66,7 +66,7 @@ def test_a_step_is_that_of_the_definition(seed, components, smoothing):
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5), st.sampled_from([0.0, 0.1, 2.0]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_objective_never_falls_and_the_result_is_a_distribution(seed, components, smoothing):
     rng = np.random.default_rng(seed)
     truth = random_naive_bayes(rng, 4, 3)

@@ -257,7 +257,7 @@ def incomplete(seed: int, rows: int, share: float = 0.3, n: int = 4):
     SEEDS, METHODS, st.sampled_from(AGGREGATIONS), st.integers(0, 40),
     st.sampled_from([0.2, 0.5, 0.9]), st.sampled_from([0.0, 0.7]),
 )  # fmt: skip
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_tables_are_those_of_plain_loops(seed, method, aggregation, rows, share, smoothing):
     network, data = incomplete(seed, rows, share)
     separators = None
@@ -274,7 +274,7 @@ def test_tables_are_those_of_plain_loops(seed, method, aggregation, rows, share,
 
 
 @given(SEEDS, st.sampled_from(["d-mar", "f-mar"]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_informed_by_all_observed_variables_is_not_informed(seed, method):
     network, data = incomplete(seed, 40)
     full = np.flatnonzero((data.codes[data.row_weights > 0] >= 0).all(axis=0))
@@ -293,7 +293,7 @@ def test_blocks_of_groups_change_nothing(monkeypatch, method):
 
 
 @given(SEEDS, st.sampled_from(AGGREGATIONS), st.integers(1, 60), st.sampled_from([0.3, 0.7]))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_configurations_that_rows_have_suffice(seed, aggregation, rows, share):
     """Dense and sparse tables of the contexts give the same, also the defect."""
     network, data = incomplete(seed, rows, share, n=5)
@@ -315,7 +315,7 @@ def assert_alike(a: BayesianNetwork, b: BayesianNetwork) -> None:
 
 
 @given(SEEDS, METHODS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_order_and_repetition_of_rows_change_nothing(seed, method):
     network, data = incomplete(seed, 30)
     fit = fit_deletion(data, network.parents, method=method)
@@ -330,7 +330,7 @@ def test_order_and_repetition_of_rows_change_nothing(seed, method):
 
 
 @given(SEEDS, METHODS, st.sampled_from([0.0, 1.0]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_without_missing_cells_all_are_the_smoothed_frequencies(seed, method, smoothing):
     rng = np.random.default_rng(seed)
     network = random_network(rng, 4)
@@ -342,7 +342,7 @@ def test_without_missing_cells_all_are_the_smoothed_frequencies(seed, method, sm
 
 
 @given(SEEDS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_available_cases_have_three_names(seed):
     network, data = incomplete(seed, 30)
     expected = fit_available_cases(data, network.parents)
@@ -427,7 +427,7 @@ def test_learned_separators_are_the_causes():
 
 
 @given(SEEDS, st.integers(0, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_learned_separators_are_those_of_plain_loops(seed, rows):
     _, data = incomplete(seed, rows, n=5)
     data = data.part(data.row_weights > 0)
@@ -557,7 +557,7 @@ def test_factored_variances_under_mcar_are_between_those_of_the_sampled_and_the_
 
 
 @given(SEEDS, METHODS, st.sampled_from([0.0, 0.25]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_variances_are_those_of_frequencies_where_nothing_is_missing(seed, method, smoothing):
     rng = np.random.default_rng(seed)
     network = random_network(rng, 4)
@@ -573,7 +573,7 @@ def test_variances_are_those_of_frequencies_where_nothing_is_missing(seed, metho
 
 
 @given(SEEDS, METHODS, st.integers(0, 30), st.sampled_from([0.0, 0.25]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_variances_are_finite_and_do_not_change_the_estimates(seed, method, rows, smoothing):
     network, data = incomplete(seed, rows, share=0.6)
     fit = fit_deletion(data, network.parents, method=method, smoothing=smoothing, variances=True)

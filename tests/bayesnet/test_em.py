@@ -122,7 +122,7 @@ def configuration_counts(counts, network):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 1.0]))
 @example(1052, 0.0)
 def test_the_objective_never_falls(seed, smoothing):

@@ -137,7 +137,7 @@ def test_validation_rows_choose_the_number_of_components():
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_splits_and_merges_keep_distributions(seed):
     data = table(np.random.default_rng(seed), rows=50)
     seen = []
@@ -157,7 +157,7 @@ def test_splits_and_merges_keep_distributions(seed):
 
 
 @given(st.integers(0, 10_000), st.integers(2, 5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_merge_loses_no_more_than_its_bound(seed, components):
     """In the model's own distribution; with equal components nothing."""
     rng = np.random.default_rng(seed)

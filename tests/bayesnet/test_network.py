@@ -79,7 +79,7 @@ def every_row(network: BayesianNetwork) -> Dataset:
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_row_likelihoods_are_the_joint(seed, n):
     network = random_network(np.random.default_rng(seed), n)
     full = joint(network)
@@ -89,7 +89,7 @@ def test_row_likelihoods_are_the_joint(seed, n):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_columns_states_and_weights_are_matched(seed):
     rng = np.random.default_rng(seed)
     network = random_network(rng, 4)

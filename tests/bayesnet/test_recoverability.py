@@ -49,7 +49,7 @@ def random_graph(rng, names, *, p_self=0.15, p_cause=0.35, p_indicator=0.35):
 
 
 @given(SEEDS, st.integers(2, 4))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_what_is_recoverable_is_recovered_from_the_exact_distribution(seed, n):
     rng = np.random.default_rng(seed)
     network = positive_network(rng, n, most_states=2 if n > 3 else 3)
@@ -66,7 +66,7 @@ def test_what_is_recoverable_is_recovered_from_the_exact_distribution(seed, n):
 
 
 @given(SEEDS, st.integers(2, 5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_self_masking_and_no_colluder_make_all_families_recoverable(seed, n):
     """Nabi, Bhattacharya and Shpitser 2020, theorem 2: then even the full law is identified."""
     rng = np.random.default_rng(seed)
@@ -296,7 +296,7 @@ GRAPHS = (
 
 
 @given(SEEDS, st.sampled_from(GRAPHS))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_weights_count_rows_and_few_rows_give_distributions(seed, text):
     rng = np.random.default_rng(seed)
     network = random_network(rng, 3)

@@ -26,7 +26,7 @@ def with_idle_parents(rng: np.random.Generator, network: BayesianNetwork) -> Bay
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_idle_parents_go_and_the_joint_stays(seed, n):
     rng = np.random.default_rng(seed)
     network = random_network(rng, n)

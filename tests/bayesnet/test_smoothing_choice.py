@@ -52,7 +52,7 @@ def narrowed(score, largest, step):
 
 
 @given(SEEDS, st.integers(1, 4), st.sampled_from(["complete", "missing", "whole", "real"]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_choice_is_the_best_of_real_refits(seed, n, kind):
     rng = np.random.default_rng(seed)
     network = random_network(rng, n)

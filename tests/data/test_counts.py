@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
@@ -86,7 +86,6 @@ def test_cells_are_found_by_subtraction_only_where_that_is_exact():
         assert index_rows(codes, merged, np.array([2])).subtract == exact
 
 
-@settings(deadline=None)
 @given(datasets(), st.sampled_from([BDeu(1.5), AIC()]))
 def test_set_sums_equal_a_count_by_configuration(data, score):
     """The kernel, whatever set came before, agrees with a dictionary of counts."""

@@ -40,7 +40,7 @@ def test_codes_take_two_bytes_only_when_needed():
     assert Dataset(np.array([[126], [0]]), ("x",), (many[:127],)).codes.dtype == np.int8
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(incomplete_datasets(), st.data())
 def test_completion_fills_holes_only(table, data):
     columns = table.missing_cells[:, 1]
@@ -91,7 +91,7 @@ def test_inconsistent_fields_are_refused(change, message):
         Dataset(**{"codes": CODES, "names": NAMES, "states": STATES, **change})
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(datasets(missing=True, rows=(1, 20), names=awkward_names))
 def test_frames_keep_declared_tables(table):
     symbol = "\t"

@@ -26,7 +26,7 @@ numbers = arrays(
 ).filter(lambda v: len(np.unique(v[~np.isnan(v)])) >= 2)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(numbers, methods, st.integers(2, 8))
 def test_bins_order_values_and_keep_holes(values, method, bins):
     codes, edges, names = discretise(values, method, bins)
@@ -41,7 +41,7 @@ def test_bins_order_values_and_keep_holes(values, method, bins):
     assert len(np.unique(codes[seen])) >= 2
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(numbers, st.integers(2, 8))
 def test_every_equal_frequency_bin_holds_a_value(values, bins):
     codes, edges, _ = discretise(values, "frequency", bins)
@@ -49,7 +49,7 @@ def test_every_equal_frequency_bin_holds_a_value(values, bins):
     assert set(edges) <= set(values)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(2, 9), st.integers(1, 20), st.randoms(use_true_random=False))
 def test_equal_frequency_is_equal_without_ties(bins, per_bin, random):
     values = list(range(bins * per_bin))
@@ -73,7 +73,7 @@ def test_equal_width_edges():
     assert codes.tolist() == [0, 4, 0, 1, -1]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(numbers, methods, st.integers(2, 8))
 def test_names_of_bins_tell_their_order(values, method, bins):
     _, edges, names = discretise(values, method, bins)
@@ -82,7 +82,7 @@ def test_names_of_bins_tell_their_order(values, method, bins):
     assert starts == pytest.approx([-np.inf, *edges], rel=1e-5)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(numbers, methods, st.integers(2, 8))
 def test_names_of_bins_hold_the_values_of_their_bins(values, method, bins):
     """Six digits, rounded down, left the largest value of a bin outside of it."""
@@ -110,7 +110,7 @@ def test_other_names_are_no_bins(name):
     assert np.isnan(interval_start(name))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(numbers, methods, st.integers(2, 8))
 def test_intervals_of_pandas_are_bins(values, method, bins):
     """The oracle is pandas, which says itself whether an interval holds a number."""

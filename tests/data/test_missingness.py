@@ -51,14 +51,14 @@ def hidden_by(before, spec, seed=0):
     return (before.codes >= 0) & ~kept
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(datasets(rows=(3, 30), missing=True), st.sampled_from(ALL_SPECS), seeds)
 def test_every_mechanism_only_hides(before, spec, seed):
     with contextlib.suppress(DataError, OptionError):
         hidden_by(before, spec, seed)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(datasets(rows=(2, 30)), st.integers(1, 4), st.integers(0, 1), seeds)
 def test_mnar_hides_one_value_per_variable_and_leaves_one(before, count, state, seed):
     hidden = hidden_by(before, f"mnar:{count}:{state}", seed)
@@ -67,7 +67,7 @@ def test_mnar_hides_one_value_per_variable_and_leaves_one(before, count, state, 
     assert (hidden.sum(axis=0) == np.minimum(count, np.maximum(cells - 1, 0))).all()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(datasets(rows=(10, 30), states=(2, 2)), seeds)
 def test_drawn_values_can_lose_as_many_cells(before, seed):
     hidden = hidden_by(before, "mnar:2", seed)
@@ -88,7 +88,7 @@ def test_mnar_of_a_rare_value_hides_all_but_one():
     assert hidden_by(before, "mnar:5").sum() == 2
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(datasets(rows=(10, 30)), st.integers(0, 1), st.floats(0.01, 0.5), seeds)
 def test_overall_mnar_hides_its_share_of_one_value(before, state, share, seed):
     cells = (before.codes == state).sum(axis=0)

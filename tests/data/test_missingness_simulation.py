@@ -67,7 +67,7 @@ def test_rates_are_those_of_the_tables(text):
         assert abs(rate - expected) < 4.5 * np.sqrt(expected * (1 - expected) / count) + 1e-9
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), share=st.floats(0, 0.7), n_causes=st.integers(0, 2))
 def test_mar_takes_its_causes_from_observed_variables_neighbours_first(seed, share, n_causes):
     rng = np.random.default_rng(seed)

@@ -44,7 +44,7 @@ def pairs(n_rows, dependence, copies=1):
 
 
 @given(st.integers(10, 400), st.floats(0, 0.4), st.integers(1, 20))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_lambda_of_bic_makes_one_choice(half, dependence, copies):
     """A second node of ``b`` costs one parameter, as the parent ``a`` does, or two cells."""
     data = pairs(2 * half, dependence, copies)

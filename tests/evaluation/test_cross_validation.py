@@ -118,5 +118,5 @@ def test_the_command_prints_and_keeps_them(tmp_path) -> None:
     printed = run(*words)
     assert "log likelihood difference" in printed
     assert "--learners and --methods exclude each other" in fails(*words, "--methods", "mode")
-    assert "expected one table" in fails("compare", "--learners", "exact")
+    assert "expected a table" in fails("compare", "--learners", "exact")
     assert "no learner 'exat'" in fails("compare", "cancer-mcar-complete", "--learners", "exat")

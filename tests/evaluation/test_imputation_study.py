@@ -6,7 +6,7 @@ from math import isnan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
@@ -136,7 +136,6 @@ def compared(differences, cells, units=None):
 
 
 class TestClusteredTest:
-    @settings(deadline=None)
     @given(st.lists(st.integers(-3, 3), min_size=1, max_size=8))
     def test_few_rows_have_all_signs_enumerated(self, sums):
         found = compared([np.array(sums, float)], 10)

@@ -4,7 +4,7 @@ from math import inf, isnan, nan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
@@ -39,7 +39,6 @@ def completed_tables(draw):
     return truth, holes, values
 
 
-@settings(deadline=None)
 @given(completed_tables(), st.permutations([0, 1]), st.permutations([0, 1, 2]))
 def test_accuracy_is_the_share_of_right_cells_whatever_the_order_of_names(case, order, coding):
     truth, holes, values = case

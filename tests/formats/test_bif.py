@@ -73,7 +73,7 @@ def test_odd_state_names_are_read(data_dir):
 
 
 @given(st.data(), st.integers(0, 10**6), st.integers(1, 4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_round_trip_with_any_names_and_numbers(data, seed, n):
     plain = random_network(np.random.default_rng(seed), n)
     names = data.draw(st.lists(any_names, min_size=n, max_size=n, unique=True))
@@ -301,7 +301,7 @@ def test_the_lines_of_the_repository_are_as_described(data_dir, name):
 
 
 @given(st.lists(any_names, min_size=2, max_size=6, unique=True))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_our_lines_are_those_of_the_repository_but_for_properties(names):
     network = BayesianNetwork(
         tuple(names),
@@ -425,7 +425,7 @@ def test_pyagrum_reads_what_we_write(pyagrum, tmp_path):
 
 
 @given(st.lists(any_names, min_size=2, max_size=6, unique=True))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_pyagrum_reads_any_names(pyagrum, names):
     n = len(names)
     network = BayesianNetwork(

@@ -26,7 +26,7 @@ def read(tmp_path):
     return read
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(table=datasets(missing=True), data=st.data())
 def test_round_trip_keeps_states_and_holes(tmp_path_factory, table, data):
     path = tmp_path_factory.mktemp("round") / "t.parquet"

@@ -26,7 +26,7 @@ def named_graphs(draw) -> NamedGraph:
     return NamedGraph.of(names, parents).as_kind(draw(st.sampled_from(["dag", "pattern", "cpdag"])))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(named=named_graphs())
 @pytest.mark.parametrize("name", ["g.json", "g.json.gz"])
 def test_a_written_graph_reads_back(tmp_path_factory, name, named) -> None:

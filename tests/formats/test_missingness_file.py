@@ -10,7 +10,7 @@ from tests.data.test_missingness_graph import graphs
 TEXT = "income <- age, income; children <- missing(income); smoke <-"
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(graph=graphs())
 @pytest.mark.parametrize("name", ["graph.missingness", "graph.txt.gz"])
 def test_a_written_graph_reads_back(tmp_path_factory, name, graph):

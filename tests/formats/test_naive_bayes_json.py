@@ -15,7 +15,7 @@ from tests.strategies import awkward_names
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_round_trips_are_exact(tmp_path_factory, seed, n, components):
     model = random_naive_bayes(np.random.default_rng(seed), n, components)
     folder = tmp_path_factory.mktemp("nb")
@@ -25,7 +25,7 @@ def test_round_trips_are_exact(tmp_path_factory, seed, n, components):
 
 
 @given(awkward_names, st.lists(awkward_names, min_size=2, max_size=3, unique=True))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_names_survive(tmp_path_factory, name, states):
     r = len(states)
     model = NaiveBayes((name,), (tuple(states),), np.ones(1), np.full((r, 1), 1 / r))

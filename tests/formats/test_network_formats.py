@@ -68,7 +68,7 @@ def named_networks(draw, names=any_names, most=4) -> BayesianNetwork:
 
 @pytest.mark.parametrize("suffix", NETWORKS)
 @given(named_networks())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_round_trip_with_any_names_and_numbers(suffix, network):
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"n{suffix}"
@@ -216,7 +216,7 @@ def assert_equal(first: BayesianNetwork, second: BayesianNetwork, tolerance: flo
 
 
 @given(named_networks(), st.sampled_from(sorted(PGMPY)))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_pgmpy_reads_what_we_write(pgmpy, network, suffix):
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"n{suffix}"
@@ -233,7 +233,7 @@ def test_pgmpy_reads_what_we_write(pgmpy, network, suffix):
 
 
 @given(named_networks(), st.sampled_from(sorted(PYAGRUM)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_pyagrum_reads_what_we_write(pyagrum, network, suffix):
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"n{suffix}"

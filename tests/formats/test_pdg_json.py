@@ -14,7 +14,7 @@ from tests.strategies import awkward_names
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_round_trips_are_exact(tmp_path_factory, seed, n):
     graph = random_graph(np.random.default_rng(seed), n)
     folder = tmp_path_factory.mktemp("pdg")
@@ -24,7 +24,7 @@ def test_round_trips_are_exact(tmp_path_factory, seed, n):
 
 
 @given(awkward_names, st.lists(awkward_names, min_size=2, max_size=3, unique=True))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_names_survive(tmp_path_factory, name, states):
     r = len(states)
     theta = [np.full((1, r), 1 / r)]

@@ -34,7 +34,7 @@ def read(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz"])
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(table=datasets(missing=True, names=awkward_names), data=st.data())
 def test_round_trip_is_exact(suffix, tmp_path_factory, table, data):
     taken = {state for own in table.states for state in own}
@@ -45,7 +45,7 @@ def test_round_trip_is_exact(suffix, tmp_path_factory, table, data):
 
 
 @pytest.mark.parametrize("separator", [",", "\t", "whitespace"])
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(text=st.text(alphabet="abé,,; \t\r\n\n", max_size=40))
 def test_cells_are_those_of_the_plain_definition(separator, tmp_path_factory, text):
     path = tmp_path_factory.mktemp("plain") / "d.csv"

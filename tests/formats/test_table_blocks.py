@@ -47,7 +47,7 @@ def check_blocks(blocks, table):
     np.testing.assert_allclose(merged.weights, weights, rtol=1e-12)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(
     table=datasets(missing=True),
     weights=st.booleans(),
@@ -177,7 +177,7 @@ def test_a_damaged_gzip_file_is_named(tmp_path):
         list(read_blocks(tmp_path / "t.csv.gz"))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(table=datasets(missing=True, variables=(2, 4)), cuts=st.lists(st.integers(0, 30)))
 def test_merged_tables_are_those_of_the_definition(table, cuts):
     edges = sorted({0, table.n_rows, *(min(cut, table.n_rows) for cut in cuts)})

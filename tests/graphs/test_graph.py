@@ -19,7 +19,7 @@ def digraph(parents) -> nx.DiGraph:
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_order_is_the_lexicographic_topological_sort(seed, n):
     parents = random_network(np.random.default_rng(seed), n).parents
     assert list(topological_order(parents)) == list(
@@ -28,7 +28,7 @@ def test_order_is_the_lexicographic_topological_sort(seed, n):
 
 
 @given(st.lists(st.sets(st.integers(0, 5)), min_size=6, max_size=6))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_cycle_is_named_exactly_when_there_is_one(sets):
     parents = [family - {v} for v, family in enumerate(sets)]
     graph = digraph(parents)
@@ -48,7 +48,7 @@ def test_a_cycle_is_named_by_variable_names():
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_moral_graph_is_that_of_networkx(seed, n):
     parents = random_network(np.random.default_rng(seed), n).parents
     moral = nx.moral_graph(digraph(parents))

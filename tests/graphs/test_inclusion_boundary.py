@@ -38,7 +38,7 @@ def test_boundaries_of_all_classes_of_five_variables() -> None:
     check_boundaries(5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(dags(most=6))
 def test_the_boundary_is_that_of_the_members(parents) -> None:
     own = cpdag(parents)

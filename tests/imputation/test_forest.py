@@ -78,7 +78,7 @@ def grown(table: Dataset, target: int, weights: np.ndarray, least: float, smooth
     return trees, roots[target]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(datasets(rows=(1, 25), variables=(2, 4)), st.integers(0, 2**32 - 1))
 def test_every_node_takes_the_best_cut(table, seed):
     weights = np.random.default_rng(seed).uniform(0.5, 2, table.n_rows)
@@ -88,7 +88,7 @@ def test_every_node_takes_the_best_cut(table, seed):
     check_node(tree, root, codes, 1, table.cardinalities, weights, rows, prior, 1.5, 2.0)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(datasets(rows=(2, 25), variables=(2, 4), missing=True), st.integers(0, 2**32 - 1))
 def test_rows_descend_as_by_hand(table, seed):
     rng = np.random.default_rng(seed)
@@ -112,7 +112,7 @@ def test_rows_descend_as_by_hand(table, seed):
         assert found[row] == pytest.approx(tree.shares[place : place + sizes[1]])
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(datasets(rows=(1, 12), variables=(1, 4), states=(1, 4), missing=True))
 def test_posterior_is_a_distribution(table):
     found = fit_forest(table, parameters=FEW).posterior(table)

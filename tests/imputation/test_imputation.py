@@ -187,7 +187,7 @@ class TestImputer:
             Imputer("posterior", QUICK).fit(Dataset(np.array([[0], [-1]]), ("a",), (("x", "y"),)))
 
     @given(datasets())
-    @settings(deadline=None, max_examples=25)
+    @settings(max_examples=25)
     def test_a_complete_table_stays(self, table):
         for mode in ("posterior", "mpe", "multiple", "mode"):
             network = None if mode == "mode" else independent(table)
@@ -219,7 +219,7 @@ class TestImputer:
         assert np.array_equal(imputer.transform(other).codes, likeliest_rows.codes)
 
     @given(incomplete_datasets())
-    @settings(deadline=None, max_examples=25)
+    @settings(max_examples=25)
     def test_mode_fills_the_most_frequent_state(self, table):
         completed = Imputer("mode").fit_transform(table)
         for v, r in enumerate(table.cardinalities):

@@ -67,7 +67,7 @@ def test_agrees_with_scikit_learn(sizes):
     assert found[:, : sizes[-1]] == pytest.approx(expected, abs=1e-4)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(datasets(rows=(2, 12), variables=(2, 4), missing=True), st.integers(0, 2**32 - 1))
 def test_minimum_is_that_of_a_general_optimiser(table, seed):
     rng = np.random.default_rng(seed)
@@ -84,7 +84,7 @@ def test_minimum_is_that_of_a_general_optimiser(table, seed):
         assert objective(own.ravel(), problem, v, penalty) <= best.fun + 1e-5
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(datasets(rows=(1, 12), variables=(1, 4), states=(1, 4), missing=True))
 def test_posterior_is_a_distribution_and_the_loop_by_hand(table):
     model = fit_logistic(table)

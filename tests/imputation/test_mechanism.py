@@ -97,7 +97,7 @@ class TestReasons:
 
 
 @given(st.integers(0, 10**6))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_no_other_distribution_is_likelier(seed):
     rng = np.random.default_rng(seed)
     states = int(rng.integers(2, 4))

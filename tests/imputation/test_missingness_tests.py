@@ -26,7 +26,7 @@ def random_table(rows, variables=5, states=3, seed=0):
     return Dataset(codes, names, (tuple("xyz"[:states]),) * variables)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(datasets(rows=(1, 30), missing=True))
 def test_patterns_are_those_that_rows_have(table):
     found = missingness_patterns(table)

@@ -51,7 +51,7 @@ def table_of(seed: int, rows: int = 80, share: float = 0.2) -> Dataset:
 
 
 @given(st.integers(0, 10**6))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_the_pool_is_the_product_of_powers(seed):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 5, 6)
@@ -67,7 +67,7 @@ def test_the_pool_is_the_product_of_powers(seed):
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 5.0]))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_no_weights_of_a_grid_are_better(seed, strength):
     cells, centre = hidden_cells(seed, 7, 2), np.array([0.6, 0.4])
 
@@ -97,7 +97,7 @@ def test_the_component_that_is_the_truth_gets_the_weight():
 
 
 @given(st.integers(0, 10**6), st.floats(0.05, 1.0))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_hiding_leaves_each_variable_a_cell_that_it_had(seed, share):
     table = table_of(seed, rows=6, share=0.4)
     found = with_hidden_cells(table, share, np.random.default_rng(seed))

@@ -25,7 +25,7 @@ def divergence(p, q):
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_merge_has_the_divergence_it_says(seed, n, compiled):
     rng = np.random.default_rng(seed)
     graph = compile_network(random_network(rng, n), steps=0) if compiled else random_graph(rng, n)
@@ -48,7 +48,7 @@ def test_every_merge_has_the_divergence_it_says(seed, n, compiled):
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_cheapest_pair_per_cell_is_merged(seed, n):
     graph = random_graph(np.random.default_rng(seed), n, zeros=0)
     merges = MergeSequence(graph)
@@ -93,7 +93,7 @@ def weighted(network, rng, rows):
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_merging_by_records_loses_the_likelihood_it_says(seed, n):
     rng = np.random.default_rng(seed)
     network = random_network(rng, n)

@@ -31,7 +31,7 @@ def full_joint(network):
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_marginal_over_the_graphs_variables_is_its_distribution(seed, n):
     graph = random_graph(np.random.default_rng(seed), n)
     network = to_network(graph)

@@ -42,7 +42,7 @@ def alarm(data_dir) -> BayesianNetwork:
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6), st.sampled_from([random_network, coarse_network]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_graph_has_the_networks_joint_and_the_fewest_nodes(seed, n, make):
     network = make(np.random.default_rng(seed), n)
     graph = compile_network(network, steps=30)
@@ -154,7 +154,7 @@ def test_equal_values_have_equal_numbers():
 
 
 @given(st.lists(st.lists(st.integers(-1, 2), min_size=3, max_size=3), max_size=40))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_rows_are_grouped_by_first_appearance(rows):
     keys = np.array(rows, np.int32).reshape(-1, 3)
     labels, first = group_rows(keys)
@@ -174,7 +174,7 @@ def test_contexts_are_the_separating_ancestors():
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5), st.sampled_from([0.1, 1.0, np.inf]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_unreached_nodes_give_way_to_the_most_similar_ones(seed, n, least):
     """By the divergence of all that is below two nodes, state by state."""
     rng = np.random.default_rng(seed)

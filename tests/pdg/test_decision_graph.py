@@ -31,7 +31,7 @@ def test_nodes_stand_variable_by_variable():
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_random_graphs_are_distributions(seed, n):
     graph = random_graph(np.random.default_rng(seed), n)
     graph.check()

@@ -84,7 +84,7 @@ def test_the_papers_example_with_its_misprints_corrected(kernel):
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5), st.sampled_from([0.0, 0.3, 0.8, 1.0]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_all_kernels_agree_with_the_full_joint(seed, n, missing):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, n, most=7 if n < 4 else 3)
@@ -248,7 +248,7 @@ def test_wrong_weights_are_refused():
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5), st.sampled_from([1.0, 7.5]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_probabilities_of_nodes_by_the_full_joint(seed, n, rows):
     graph = random_graph(np.random.default_rng(seed), n)
     full, expected = graph_joint(graph), np.zeros(len(graph.parameters))

@@ -38,7 +38,7 @@ def chain(network, rng, steps):
 
 
 @given(st.integers(0, 10_000), st.integers(2, 6), st.sampled_from([random_network, coarse_network]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_chain_knows_the_size_of_the_graph_that_is_built(seed, n, make):
     rng = np.random.default_rng(seed)
     network = make(rng, n)
@@ -49,7 +49,7 @@ def test_a_chain_knows_the_size_of_the_graph_that_is_built(seed, n, make):
 
 
 @given(st.integers(0, 10_000), st.integers(2, 6))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_forest_gives_the_joint_with_the_fewest_nodes(seed, n):
     rng = np.random.default_rng(seed)
     network = coarse_network(rng, n)
@@ -65,7 +65,7 @@ def test_any_forest_gives_the_joint_with_the_fewest_nodes(seed, n):
 
 
 @given(st.integers(0, 10_000), st.integers(2, 7))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_moves_lead_to_forests_of_the_network_and_can_be_undone(seed, n):
     rng = np.random.default_rng(seed)
     adjacency = moral_graph(random_network(rng, n).parents)
@@ -160,7 +160,7 @@ def test_limits_must_not_be_negative(alarm):
 
 
 @given(st.integers(0, 10_000), st.integers(2, 6))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_joined_arrangements_are_a_forest_no_larger_than_any_chain_met(seed, n):
     rng = np.random.default_rng(seed)
     network = coarse_network(rng, n)
@@ -214,7 +214,7 @@ def test_what_would_not_be_built_in_time_is_left_out():
 
 
 @given(st.integers(0, 10_000), st.integers(2, 7))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_samples_never_claim_of_more_cells_than_there_are(seed, n):
     network = coarse_network(np.random.default_rng(seed), n)
     start = starts(network, clique_tree(network), -1)[0]

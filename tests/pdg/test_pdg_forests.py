@@ -29,7 +29,7 @@ from tests.pdg_oracle import random_graph
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_statistics_add_up_over_the_parts(seed):
     """THESIS (4.51), with the expected count of (4.52) as corrected."""
     rng = np.random.default_rng(seed)
@@ -82,7 +82,7 @@ def table_of(x, y, r, s):
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 def test_the_joint_of_a_pair_by_em_over_rows(seed):
     """PDG-SEM, Algorithm 2, record by record."""
     rng = np.random.default_rng(seed)

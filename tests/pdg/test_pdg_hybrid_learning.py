@@ -110,7 +110,7 @@ def test_mistakes_are_reported(learnt, options, message):
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_expanded_graph_has_a_node_a_configuration(seed, n):
     """THESIS, Algorithms 4.13 to 4.17; also where many configurations are impossible."""
     network = coarse_network(np.random.default_rng(seed), n)
@@ -151,7 +151,7 @@ def test_an_interrupt_keeps_what_there_is(learnt):
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.5]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_nodes_that_no_row_reaches_are_left_out(seed, missing):
     """By following every completion of every row."""
     rng = np.random.default_rng(seed)

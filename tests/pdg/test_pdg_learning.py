@@ -37,7 +37,7 @@ def populated(seed, n=5, rows=30):
 
 
 @given(st.integers(0, 10_000), SCORES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_population_counts_what_rows_reach(seed, score):
     rows, population, graph = populated(seed)
     codes = rows.columns.T
@@ -57,7 +57,7 @@ def test_a_population_counts_what_rows_reach(seed, score):
 
 
 @given(st.integers(0, 10_000), SCORES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_no_step_lets_the_score_fall(seed, score):
     rows, population, _ = populated(seed)
     subtrees = SubtreeRows(rows, population.graph.forest)
@@ -74,7 +74,7 @@ def test_no_step_lets_the_score_fall(seed, score):
 
 
 @given(st.integers(0, 10_000), st.floats(0, 5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_gain_of_a_split_is_exact(seed, cost):
     rng = np.random.default_rng(seed)
     edges, nodes, r = int(rng.integers(1, 8)), int(rng.integers(1, 4)), int(rng.integers(1, 4))
@@ -93,7 +93,7 @@ def test_the_gain_of_a_split_is_exact(seed, cost):
 
 
 @given(st.integers(0, 10_000), st.floats(0, 5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_groups_merge_the_cheapest_pair_first(seed, cost):
     rng = np.random.default_rng(seed)
     table = rng.gamma(3, 1, (int(rng.integers(1, 7)), int(rng.integers(2, 4))))
@@ -117,7 +117,7 @@ def test_groups_merge_the_cheapest_pair_first(seed, cost):
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_out_flows_are_the_probabilities_below_each_node(seed):
     rows, population, _ = populated(seed)
     graph, structure = population.graph, structure_of(population.graph)

@@ -39,7 +39,7 @@ def holes(graph, rng, n, share=0.4):
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_edge_counts_by_all_completions(seed):
     """PDG-SEM, equation 23."""
     rng = np.random.default_rng(seed)
@@ -72,7 +72,7 @@ def test_the_paper_example():
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_copies_by_edges_keep_the_distribution(seed):
     graph = random_graph(np.random.default_rng(seed), 5)
     copied = copied_by_edges(graph)
@@ -81,7 +81,7 @@ def test_copies_by_edges_keep_the_distribution(seed):
 
 
 @given(st.integers(0, 10_000), st.sampled_from((0.0, 0.4, 0.8)), st.sampled_from(SIZES))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_gain_of_a_sweep_is_that_of_the_expected_score(seed, size_weight, size):
     """PDG-SEM, equations 8, 13 and 15: Q before and after, over all completions."""
     rng = np.random.default_rng(seed)
@@ -102,7 +102,7 @@ def test_the_gain_of_a_sweep_is_that_of_the_expected_score(seed, size_weight, si
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_available_cases_are_those_that_no_completion_contradicts(seed):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, 4)

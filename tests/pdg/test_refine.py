@@ -31,7 +31,7 @@ def incomplete(rng, graph, rows, missing=0.3, weights=None) -> Dataset:
     st.sampled_from([0.0, 0.7]),
     st.sampled_from(["start", "uniform"]),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_each_step_is_the_brute_force_step(seed, n, smoothing, prior):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, n, zeros=0)
@@ -55,7 +55,7 @@ def test_each_step_is_the_brute_force_step(seed, n, smoothing, prior):
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.5]), st.sampled_from([0.0, 0.4]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_what_is_maximised_never_falls(seed, smoothing, zeros):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, 5, zeros=zeros)

@@ -18,7 +18,7 @@ from tests.pdg_oracle import coarse_network
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6), st.sampled_from([random_network, coarse_network]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_elimination_agrees_with_the_decision_graph(seed, n, make):
     rng = np.random.default_rng(seed)
     network = make(rng, n)
@@ -50,7 +50,7 @@ def test_all_ways_of_asking_a_network_agree(data_dir, monkeypatch):
 
 
 @given(st.integers(0, 10_000), st.integers(2, 6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_what_a_large_network_is_not_asked_about_is_left_out(seed, n):
     rng = np.random.default_rng(seed)
     network = random_network(rng, n)

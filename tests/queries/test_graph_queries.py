@@ -58,7 +58,7 @@ def case(seed, n):
 
 
 @given(SEEDS, st.integers(1, 5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_soft_evidence_and_joints_agree_with_the_full_joint(seed, n):
     rng, graph, evidence, full, total = case(seed, n)
     answer = query(graph, evidence, graph.names)
@@ -74,7 +74,7 @@ def test_soft_evidence_and_joints_agree_with_the_full_joint(seed, n):
 
 
 @given(SEEDS, st.integers(1, 4))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_a_network_takes_soft_evidence_by_children(seed, n):
     rng = np.random.default_rng(seed)
     network = random_network(rng, n)
@@ -88,7 +88,7 @@ def test_a_network_takes_soft_evidence_by_children(seed, n):
 
 
 @given(SEEDS, st.integers(1, 5), st.sampled_from([1, 2, 7, 1000]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_best_rows_are_those_of_the_sorted_joint(seed, n, k):
     _, graph, evidence, full, _ = case(seed, n)
     found = most_probable_explanations(graph, evidence, k)
@@ -102,7 +102,7 @@ def test_the_best_rows_are_those_of_the_sorted_joint(seed, n, k):
 
 
 @given(SEEDS, st.integers(1, 6))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_most_probable_states_are_the_joints_maximum(seed, n):
     rng, graph, evidence, full, _ = case(seed, n)
     chosen = rng.permutation(n)[: rng.integers(1, n + 1)].tolist()
@@ -124,7 +124,7 @@ def test_a_node_limit_leaves_an_answer_and_its_bound():
 
 
 @given(SEEDS, st.integers(1, 5))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_entropy_and_information_agree_with_the_full_joint(seed, n):
     rng, graph, evidence, full, _ = case(seed, n)
 
@@ -144,7 +144,7 @@ def test_entropy_and_information_agree_with_the_full_joint(seed, n):
 
 
 @given(SEEDS, st.integers(1, 5), st.booleans(), st.sampled_from([0.0, 0.2]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_divergence_agrees_with_the_full_joints(seed, n, same_forest, zeros):
     rng = np.random.default_rng(seed)
     p = random_graph(rng, n)
@@ -181,7 +181,7 @@ def shuffled(model, rng):
 
 
 @given(SEEDS, st.integers(1, 5), st.booleans(), st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_divergence_of_networks_agrees_with_the_full_joints(seed, n, p_zeros, q_zeros):
     rng = np.random.default_rng(seed)
     p = random_network(rng, n, most_states=2)
@@ -217,7 +217,7 @@ def with_zeros(network):
 
 
 @given(SEEDS, st.integers(1, 5), st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_reordered_model_has_the_same_joint(seed, n, is_network):
     rng = np.random.default_rng(seed)
     model = random_network(rng, n) if is_network else random_graph(rng, n)
@@ -233,7 +233,7 @@ def test_a_reordered_model_has_the_same_joint(seed, n, is_network):
 
 
 @given(SEEDS, st.integers(1, 4))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_sensitivity_agrees_with_changed_parameters(seed, n):
     rng, graph, evidence, full, _ = case(seed, n)
     variable = int(rng.integers(n))
@@ -276,7 +276,7 @@ def test_sampling_given_evidence_follows_the_posterior():
 
 
 @given(SEEDS, st.integers(2, 5))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_tables_are_answered_row_by_row_on_any_number_of_threads(seed, n):
     rng = np.random.default_rng(seed)
     network = random_network(rng, n)

@@ -138,7 +138,7 @@ def independent(joint, first, second, given):
 
 
 @given(st.integers(0, 10_000), st.integers(2, 6), st.sampled_from([0.0, 0.4]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_statement_holds(seed, n, zeros):
     graph = random_graph(np.random.default_rng(seed), n, zeros=zeros)
     joint, index = graph_joint(graph), graph.index
@@ -207,7 +207,7 @@ def stated_by_force(graph, v):
 
 
 @given(st.integers(0, 10_000), st.integers(2, 5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_all_that_the_structure_implies_is_found(seed, n):
     graph = random_graph(np.random.default_rng(seed), n, zeros=0)
     for v, one in enumerate(independences(graph)):

@@ -17,7 +17,7 @@ from tests.network_oracle import joint, random_network
 
 
 @given(st.integers(0, 10_000), st.integers(2, 5), st.integers(1, 4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_answers_agree_with_the_full_joint(seed, n, components):
     rng = np.random.default_rng(seed)
     model = random_naive_bayes(rng, n, components)
@@ -48,7 +48,7 @@ def test_answers_agree_with_the_full_joint(seed, n, components):
 
 
 @given(st.integers(0, 10_000), st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_explanations_sum_the_component_out(seed, by_search):
     rng = np.random.default_rng(seed)
     model = random_naive_bayes(rng, 4, 3)
@@ -77,7 +77,7 @@ def test_explanations_that_are_too_many_are_refused():
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_rows_agree_with_single_queries(seed):
     rng = np.random.default_rng(seed)
     model = random_naive_bayes(rng, 4, 3)
@@ -96,7 +96,7 @@ def test_rows_agree_with_single_queries(seed):
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_divergences_are_those_of_the_full_joints(seed):
     rng = np.random.default_rng(seed)
     network = random_network(rng, 4)

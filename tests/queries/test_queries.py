@@ -18,7 +18,7 @@ from tests.pdg_oracle import paper_example
 
 
 @given(st.integers(0, 10_000), st.integers(2, 5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_answers_agree_with_the_full_joint(seed, n):
     rng = np.random.default_rng(seed)
     network = random_network(rng, n)

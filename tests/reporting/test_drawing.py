@@ -65,7 +65,7 @@ def dags(draw_from):
     return widths, [(order[a], order[b]) for a, b in arcs]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(dags())
 def test_boxes_keep_their_distance_and_arcs_run_down(dag):
     widths, arcs = dag
@@ -81,7 +81,7 @@ def test_boxes_keep_their_distance_and_arcs_run_down(dag):
         assert [k for _, k in course] == list(range(places.layer[a], places.layer[b] + 1))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(dags())
 def test_the_layers_have_the_least_total_length_of_all(dag):
     """Beside an integer program's own optimum: every box in every layer, by brute force."""
@@ -133,7 +133,7 @@ def test_a_column_named_by_a_sentence_does_not_split_layers_for_ever(wide):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.floats(1e-3, 1e6), min_size=1, max_size=12))
 def test_too_wide_layers_split_into_nonempty_ones(widths):
     extent = np.array(widths)
@@ -145,7 +145,7 @@ def test_too_wide_layers_split_into_nonempty_ones(widths):
         assert row <= widest
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(dags())
 def test_crossings_are_those_of_all_pairs_of_arcs(dag):
     _, arcs = dag
@@ -164,7 +164,7 @@ def test_a_tree_is_drawn_without_crossings_and_its_root_in_the_middle():
     assert (max(x[3], x[6]) < min(x[4], x[5])) == (x[1] < x[2])
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(dags())
 def test_arcs_avoid_the_boxes_of_others(dag):
     """Points of the curves, between and within layers, lie in no box."""

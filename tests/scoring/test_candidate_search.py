@@ -20,7 +20,7 @@ from tests.scoring_oracle import dependent_data, make, random_arcs, tables
 SCORES = [BDeu(1), BDeu(50), BIC(), AIC(), PenalisedLikelihood(0.3)]
 PLENTY = Budget(tables=10**6)
 
-few = settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.data_too_large])
+few = settings(max_examples=20, suppress_health_check=[HealthCheck.data_too_large])
 
 
 def sample(name, rows):

@@ -35,7 +35,7 @@ SCORES = [
     PenalisedLikelihood(1),
 ]
 
-slow = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.data_too_large])
+slow = settings(max_examples=25, suppress_health_check=[HealthCheck.data_too_large])
 
 
 @pytest.mark.parametrize("score", SCORES, ids=str)

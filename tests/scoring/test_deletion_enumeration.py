@@ -23,7 +23,7 @@ from tests.scoring_oracle import dependent_data, enumerated, make, random_arcs, 
 
 SCORES = [BDeu(1), BIC(), AIC()]
 SEEDS = st.integers(0, 10**6)
-few = settings(deadline=None, max_examples=20)
+few = settings(max_examples=20)
 
 
 def hidden(seed, n=4, rows=150, full=1):

@@ -28,7 +28,7 @@ def _named(score):
 
 every_score = pytest.mark.parametrize("score", ALL, ids=_named)
 own_score = pytest.mark.parametrize("score", OWN, ids=lambda s: s.name)
-few = settings(deadline=None, max_examples=15)
+few = settings(max_examples=15)
 kinds_of_weights = st.sampled_from(["", "whole", "real"])
 
 

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
@@ -68,7 +68,6 @@ def textbook(counts, score, n):
 
 
 @pytest.mark.parametrize("score", SCORES)
-@settings(deadline=None)
 @given(data=tables(), parents=st.sampled_from([(), (1,), (2, 1)]))
 def test_scores_equal_the_textbook_sum(score, data, parents):
     counts = full_counts(data, 0, parents)

@@ -222,7 +222,7 @@ def test_any_flipped_score_is_rejected_or_the_claim_still_true(seed):
                 assert is_true(content, forged)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_any_rearranged_tree_with_a_forged_digest_never_proves_what_is_false(data):
     text = random_text(data.draw(st.integers(0, 5)), n=4)
@@ -322,7 +322,7 @@ NUMBERS = st.one_of(
 
 
 class TestWhatReadersAccept:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.lists(NAMES, min_size=2, max_size=3, unique=True), st.floats(-9, 9))
     def test_any_names_go_through_writer_reader_and_proof(self, names, score):
         problem = Problem.from_candidates(
@@ -335,7 +335,7 @@ class TestWhatReadersAccept:
         parents = [[1] if score > -2.0 else [], *[[]] * (len(names) - 1)]
         certify(problem, parents).check(text)
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150)
     @given(
         NUMBERS,
         st.sampled_from(" \t\v\f"),

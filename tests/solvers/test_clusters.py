@@ -60,7 +60,7 @@ def violation_by_rows(problem, x, counted):
     return counted.counts - satisfied(problem, counted.clusters, counted.counts) @ x
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(fractional())
 def test_violations_are_those_of_the_inequalities(pair):
     problem, x = pair
@@ -73,7 +73,7 @@ def test_violations_are_those_of_the_inequalities(pair):
             assert violations(support, counted.clusters) == pytest.approx(told)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(fractional())
 def test_what_is_found_is_violated_and_what_is_violated_is_found(pair):
     problem, x = pair
@@ -113,7 +113,7 @@ def test_a_whole_circuit_is_found_as_a_plain_cluster():
     assert [True, True, False, False, False] in found.tolist()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(fractional(), st.randoms(use_true_random=False))
 def test_minimal_clusters_let_nobody_leave_and_do_not_overlap(pair, random):
     problem, _ = pair
@@ -139,7 +139,7 @@ def test_minimal_clusters_let_nobody_leave_and_do_not_overlap(pair, random):
     assert bool(len(clusters)) == expected
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(fractional(4))
 def test_dual_ascent_bounds_from_above_and_ends_at_an_acyclic_selection_of_no_cost(pair):
     problem, _ = pair

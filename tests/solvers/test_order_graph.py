@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
@@ -251,7 +251,6 @@ def test_groups_keep_together_what_rows_tie():
     assert sorted(group.tolist()) == [0, 0, 1, 1, 2, 2]
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 255), min_size=8, max_size=8))
 def test_the_smallest_source_is_strong_and_nothing_enters_it(rows):
     reach = np.array([row | 1 << v for v, row in enumerate(rows)], np.uint64)

@@ -92,7 +92,7 @@ def is_consistent(component: Component, state: State) -> bool:
     return state.chosen.tolist() == along(component, order, values)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 9), choices=st.booleans())
 def test_choices_along_an_order_are_the_best(seed: int, n: int, choices: bool) -> None:
     component = one_component(seed, n, choices=choices)
@@ -100,7 +100,7 @@ def test_choices_along_an_order_are_the_best(seed: int, n: int, choices: bool) -
     assert is_consistent(component, state)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 9), choices=st.booleans())
 def test_best_insertion_is_the_best_of_all_places(seed: int, n: int, choices: bool) -> None:
     component = one_component(seed, n, choices=choices)
@@ -133,7 +133,7 @@ def test_best_insertion_is_the_best_of_all_places(seed: int, n: int, choices: bo
                     assert chosen[plan.child[k]] == plan.candidate[k]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 12), choices=st.booleans())
 def test_perturbations_and_climbs_equal_full_recomputation(
     seed: int, n: int, choices: bool
@@ -154,7 +154,7 @@ def test_perturbations_and_climbs_equal_full_recomputation(
         assert is_consistent(component, state)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 9))
 @example(seed=638, n=2)
 def test_a_choice_takes_its_best_value(seed: int, n: int) -> None:
@@ -173,7 +173,7 @@ def test_a_choice_takes_its_best_value(seed: int, n: int) -> None:
         assert total_of(lists.scores, state.chosen) == pytest.approx(max(totals), rel=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 10))
 def test_a_new_order_loses_nothing(seed: int, n: int) -> None:
     component = one_component(seed, n)
@@ -209,7 +209,7 @@ def test_a_cycle_has_no_order() -> None:
     assert not order_anew(lists, state, np.random.default_rng(0), np.zeros(1, np.int64))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 12))
 def test_adopted_parts_add_up(seed: int, n: int) -> None:
     component = one_component(seed, n)

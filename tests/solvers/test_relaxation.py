@@ -84,7 +84,7 @@ def test_a_control_ends_the_simplex_method_in_good_order(monkeypatch):
     assert optimum == pytest.approx(98.0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(), st.data())
 def test_columns_on_demand_and_rows_in_any_form_give_the_plain_optimum(problem, data):
     clusters, counts = every_cluster(problem.n_variables, (1, 2, 3))
@@ -107,7 +107,7 @@ def test_columns_on_demand_and_rows_in_any_form_give_the_plain_optimum(problem, 
     assert relaxation.solve().objective == pytest.approx(tight.solve().objective, abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(4), st.data())
 def test_barred_candidates_stay_out_until_they_are_allowed_again(problem, data):
     clusters, counts = every_cluster(problem.n_variables, (1, 2))
@@ -127,7 +127,7 @@ def test_barred_candidates_stay_out_until_they_are_allowed_again(problem, data):
             assert relaxed.objective == pytest.approx(best, abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(), st.integers(0, 2**32 - 1))
 def test_any_counted_multipliers_bound_every_network(problem, seed):
     rng = np.random.default_rng(seed)
@@ -145,7 +145,7 @@ def test_any_counted_multipliers_bound_every_network(problem, seed):
     assert greedy_multipliers(problem).bound(problem) >= best
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(), st.booleans())
 def test_rounds_bound_from_above_and_never_lose_an_optimal_selection(problem, warm):
     best = best_selection(problem)

@@ -166,7 +166,7 @@ def test_solvers_agree(n: int) -> None:
             assert max(r.score for r in found) - min(r.score for r in found) < 1e-9
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), solver=st.sampled_from(PLAIN))
 def test_renaming_variables_changes_nothing(seed: int, solver: str) -> None:
     rng = np.random.default_rng(seed)
@@ -182,7 +182,7 @@ def test_renaming_variables_changes_nothing(seed: int, solver: str) -> None:
     assert solve(renamed, solver=solver).score == pytest.approx(solve(problem, solver=solver).score)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), solver=st.sampled_from(PLAIN))
 def test_a_constraint_never_helps_and_a_candidate_never_hurts(seed: int, solver: str) -> None:
     rng = np.random.default_rng(seed)

@@ -68,7 +68,7 @@ def parents_of(state):
     return [tuple(np.flatnonzero(column).tolist()) for column in state.dag.T]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=datasets(variables=(1, 5), rows=(3, 30)), seed=st.integers(0, 99), which=st.data())
 def test_moves_lead_to_the_inclusion_boundary_and_gain_what_the_scores_say(data, seed, which):
     score, rng = which.draw(st.sampled_from(SCORES)), np.random.default_rng(seed)
