@@ -5,16 +5,14 @@ from math import log
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import exactlearn as el
-from exactlearn.__main__ import main
 from exactlearn.augmentation.incumbent import total_score
 from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
 from exactlearn.bayesnet.row_completion import posterior_cells
 from exactlearn.commands import augment as command
 from exactlearn.instances import locate
-from tests.command_line import run, run_json
+from tests.command_line import invoke, run, run_json
 
 TABLE = el.read_dataset(locate("cancer-mcar", ".csv"))
 
@@ -59,9 +57,8 @@ def test_augment_and_run_say_it(tmp_path) -> None:
 
 def test_posteriors_for_which_no_time_is_left_are_left_out(monkeypatch) -> None:
     monkeypatch.setattr(command, "LATE", 0.0)
-    words = ["augment", "cancer-mcar", "--ess", "1", "--time-limit", "0", "--json"]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 3, done.output
+    words = ("augment", "cancer-mcar", "--ess", 1, "--time-limit", 0, "--json")
+    done = invoke(*words, status=3)
     assert "EM was not done in time" in done.stderr
     cells = json.loads(done.stdout)["completion"]
     assert all("loss_of_next_best" in cell and "posterior" not in cell for cell in cells)

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from exactlearn.__main__ import COMMANDS, main
+from exactlearn.__main__ import COMMANDS
 from exactlearn.augmentation.incumbent import Incumbent
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
 from exactlearn.bayesnet.em import fit_em
@@ -31,28 +30,14 @@ from tests.command_line import (
     PATIENCE,
     ROOT,
     fails,
+    invoke,
     read_record,
     run,
     run_json,
     started,
     wait_for,
-    write_hard_scores,
 )
 from tests.interrupts import press_ctrl_c
-
-
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory):
-    """Return a folder with an incomplete and a complete table of the CANCER network."""
-    made = tmp_path_factory.mktemp("tables")
-    run("simulate", "cancer", "--rows", 200, "--hide", "mcar:0.01", "--seed", 3,
-        "-o", made / "holes.csv", "--complete", made / "full.csv")  # fmt: skip
-    return made
-
-
-@pytest.fixture(scope="module")
-def hard_scores(tmp_path_factory):
-    return write_hard_scores(tmp_path_factory.mktemp("scores") / "hard.jkl")
 
 
 class TestOverview:
@@ -105,8 +90,7 @@ class TestOverview:
 
 class TestSolve:
     def test_scores_give_what_their_data_give(self, tables, tmp_path):
-        scores = tmp_path / "scores.jkl"
-        run("convert", tables / "full.csv", "-o", scores)
+        scores = tables / "scores.jkl"
         assert read_jkl(scores).n_variables == 5
         from_scores, from_data = (run_json("solve", s) for s in (scores, tables / "full.csv"))
         assert from_scores["score"] == pytest.approx(from_data["score"], abs=1e-4)
@@ -192,7 +176,7 @@ def test_convert_draws_and_compiles(tmp_path):
 
 def test_a_column_that_is_cut_badly_is_told_in_a_line(tmp_path):
     def notes(*words):
-        return CliRunner().invoke(main, list(map(str, words))).stderr.splitlines()
+        return invoke(*words).stderr.splitlines()
 
     raw = tmp_path / "r.csv"
     gains = [*range(20), *[0] * 180]

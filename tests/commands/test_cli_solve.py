@@ -10,9 +10,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from click.testing import CliRunner
 
-from exactlearn.__main__ import main
 from exactlearn._runtime import files
 from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.em import fit_em
@@ -32,11 +30,11 @@ from exactlearn.structure.learned_counts import learned_counts
 from tests.command_line import (
     PATIENCE,
     fails,
+    invoke,
     run,
     run_json,
     started,
     wait_for,
-    write_hard_scores,
 )
 from tests.interrupts import press_ctrl_c
 
@@ -74,20 +72,11 @@ def scores(tmp_path):
     return path
 
 
-@pytest.fixture(scope="module")
-def hard_scores(tmp_path_factory):
-    return write_hard_scores(tmp_path_factory.mktemp("scores") / "hard.jkl")
-
-
-def command(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
-
-
 class TestFormats:
     @pytest.mark.parametrize("suffix", ["scores", "jkl.gz", "scores.gz"])
     def test_scores_convert_and_solve_alike(self, scores, tmp_path, suffix):
         target = tmp_path / f"x.{suffix}"
-        done = command("convert", scores, "-o", target)
+        done = invoke("convert", scores, "-o", target)
         assert (done.exit_code, done.stdout) == (0, "")
         assert done.stderr == f"Wrote {target}\n"
         assert run_json("solve", target)["parents"] == OPTIMUM
@@ -99,8 +88,7 @@ class TestFormats:
 
     def test_convert_writes_what_is_scored_within_the_time_limit(self, tmp_path):
         target = tmp_path / "x.jkl"
-        done = command("convert", "asia-mnar-complete", "-o", target, "--time-limit", 0)
-        assert done.exit_code == 3
+        done = invoke("convert", "asia-mnar-complete", "-o", target, "--time-limit", 0, status=3)
         assert "Time limit reached: 100 % of the parent sets of size 0 were scored" in done.stderr
         assert read_jkl(target).n_candidates == 8
 
@@ -202,8 +190,7 @@ class TestCertificate:
         certify = prover.certify
         monkeypatch.setattr(prover, "certify", pressed)
         table, proof = "asia-mnar-complete", tmp_path / "proof.json"
-        done = command("solve", table, "--certificate", proof, "--bootstrap", 5, "--json")
-        assert done.exit_code == 0, done.output
+        done = invoke("solve", table, "--certificate", proof, "--bootstrap", 5, "--json")
         record = json.loads(done.stdout)
         assert (record["status"], record["gap"]) == ("optimal", 0.0)
         assert record["certificate"] == str(proof)
@@ -219,7 +206,7 @@ class TestCertificate:
 
     def test_where_there_is_none_that_is_reported(self, scores, tmp_path, certified):
         certified.certificate = None
-        done = command("solve", scores, "--certificate", tmp_path / "proof.json", "--json")
+        done = invoke("solve", scores, "--certificate", tmp_path / "proof.json", "--json")
         assert json.loads(done.stdout)["certificate"] is None
         assert "No certificate" in done.stderr
         assert not (tmp_path / "proof.json").exists()
@@ -250,8 +237,7 @@ def full_disk(monkeypatch):
 class TestFullDisk:
     def test_the_answer_is_printed_and_the_error_reported(self, scores, tmp_path, full_disk):
         words = ("solve", scores, "-o", tmp_path / "x.json")
-        done = command(*words, "--json")
-        assert done.exit_code == 2
+        done = invoke(*words, "--json", status=2)
         assert json.loads(done.stdout)["parents"] == OPTIMUM
         assert done.stderr.count("The best so far is not saved") == 1
         assert "Error: cannot write" in done.stderr
@@ -267,8 +253,7 @@ class TestFullDisk:
 
         real = selection.solve
         monkeypatch.setattr(selection, "solve", solve)
-        done = command("solve", scores, "-o", tmp_path / "x.json")
-        assert done.exit_code == 0
+        done = invoke("solve", scores, "-o", tmp_path / "x.json")
         assert "The best so far is not saved" in done.stderr
         assert json.loads((tmp_path / "x.json").read_text())["parents"] == OPTIMUM
 
@@ -282,8 +267,7 @@ class TestScoringIsStopped:
         monkeypatch.setattr(selection, "LEAST_SCORING", 0.0)
         best = tmp_path / "best.json"
         more = ("--time-limit", 0, "--certificate", tmp_path / "proof.json", "-o", best)
-        done = command("solve", self.TABLE, *more, "--json")
-        assert done.exit_code == 3, done.output
+        done = invoke("solve", self.TABLE, *more, "--json", status=3)
         record = json.loads(done.stdout)
         assert record["status"] == "feasible"
         assert record["bound"] is None
@@ -302,8 +286,7 @@ class TestScoringIsStopped:
 
         real = candidate_enumeration.score_sets
         monkeypatch.setattr(candidate_enumeration, "score_sets", score)
-        done = command("solve", self.TABLE, *more, "--json")
-        assert done.exit_code == 130, done.output
+        done = invoke("solve", self.TABLE, *more, "--json", status=130)
         record = json.loads(done.stdout)
         assert record["bound"] is None
         assert not record.get("complete")
@@ -314,8 +297,7 @@ class TestScoringIsStopped:
         (tmp_path / "c.toml").write_text("min_arcs = 3\n")
         monkeypatch.setattr(selection, "LEAST_SCORING", 0.0)
         words = ("--time-limit", 0, "--constraints", tmp_path / "c.toml", "--json")
-        done = command("solve", self.TABLE, *words)
-        assert done.exit_code == 3, done.output
+        done = invoke("solve", self.TABLE, *words, status=3)
         assert json.loads(done.stdout)["parents"] is None
         assert "No network was found" in done.stderr
 
@@ -353,7 +335,7 @@ def test_missing_cells_have_expected_counts(tmp_path):
     expected = fit_em(data, network.parents).model
     for table, other in zip(network.tables, expected.tables, strict=True):
         assert table == pytest.approx(other, abs=1e-9)
-    done = CliRunner().invoke(main, ["solve", "lucas-mcar"])
+    done = invoke("solve", "lucas-mcar")
     assert "those of expected counts" in done.stderr
     assert "equivalent sample size" not in done.stderr
 
@@ -368,8 +350,7 @@ def test_expected_counts_keep_constraints(tmp_path):
 
 def test_without_time_expected_counts_give_the_network_of_structural_em(monkeypatch):
     monkeypatch.setattr(selection, "LEAST_SCORING", 0.0)
-    done = CliRunner().invoke(main, ["solve", "lucas-mcar", "--time-limit", "0", "--json"])
-    assert done.exit_code == 3
+    done = invoke("solve", "lucas-mcar", "--time-limit", "0", "--json", status=3)
     assert json.loads(done.stdout)["status"] == "feasible"
     assert "those of the network that structural EM found" in done.stderr
     assert "by structural EM that was cut short" in done.stderr

@@ -3,9 +3,7 @@ import signal
 from contextlib import contextmanager
 
 import pytest
-from click.testing import CliRunner
 
-from exactlearn.__main__ import main
 from exactlearn.commands import models as command
 from exactlearn.commands.learned import write_learned
 from exactlearn.formats.bif import read_bif
@@ -14,7 +12,7 @@ from exactlearn.instances import locate
 from exactlearn.pdg.compile import compile as compilation
 from exactlearn.pdg.compile.compile import compile_and_check
 from exactlearn.pdg.compile.forest_search import ForestSearch
-from tests.command_line import fails, run, run_json
+from tests.command_line import fails, invoke, run, run_json
 
 
 def test_a_merge_budget_gives_a_smaller_graph(tmp_path):
@@ -28,14 +26,14 @@ def test_a_merge_budget_gives_a_smaller_graph(tmp_path):
 
 def test_words_and_figures_of_merging_agree():
     """It said "nothing merged" beside a smaller size, and did not name its figures."""
-    done = CliRunner().invoke(main, ["compile", "lucas", "--merge-budget", "0.01"])
+    done = invoke("compile", "lucas", "--merge-budget", 0.01)
     assert "nothing merged" not in done.stderr
     assert "exact graph: 80 cells; no nodes are equivalent" in done.stderr
     assert "merges of nodes that are nearly alike: 36 -> 31 nodes" in done.stderr
     assert "effective size 80 -> 70 cells" in done.stderr
     assert "largest relative error of the probability of a row  6" in done.stdout
     assert "loss                                                0.0076" in done.stdout
-    done = CliRunner().invoke(main, ["compile", "lucas", "--merge-budget", "1e-9"])
+    done = invoke("compile", "lucas", "--merge-budget", 1e-9)
     assert "36 -> 36 nodes" in done.stderr
     assert "the next merge would lose 1.9" in done.stderr
 
@@ -98,9 +96,7 @@ def test_a_graph_too_large_to_write_in_time_is_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "WRITE_TIME", 1.0)
     monkeypatch.setattr(compilation, "CHECK_TIME", 1.0)
     graph, record = tmp_path / "x.pdg.json", tmp_path / "x.json"
-    words = ["compile", "asia", "--time-limit", "1", "-o", str(graph), "--json"]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 3, done.output
+    done = invoke("compile", "asia", "--time-limit", 1, "-o", graph, "--json", status=3)
     assert not graph.exists()
     assert json.loads(done.stdout)["max_error"] is None
     assert "cells is not written" in done.stderr

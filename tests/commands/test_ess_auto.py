@@ -4,11 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import exactlearn as el
-from exactlearn.__main__ import main
-from tests.command_line import run, run_json
+from tests.command_line import invoke, run, run_json
 
 TABLE = "lucas0"
 
@@ -45,7 +43,7 @@ def test_solve_learns_with_the_value_chosen(tables, tmp_path):
     searched = run_json("solve", path, "--ess", "auto", "--seed", 3, "--solver", "ges")
     assert searched["ess"] == record["ess"]
     words = ("solve", path, "--ess", "auto", "--time-limit", 0, "--json")
-    at_once = CliRunner().invoke(main, [*map(str, words)])
+    at_once = invoke(*words)
     record = json.loads(at_once.stdout)["ess"]
     assert (record["value"], record["folds"]) == (1.0, 0)
     assert "give more time, or a number (--ess 1)" in at_once.stderr
@@ -70,8 +68,7 @@ def test_tables_with_missing_cells_get_a_value_too(command, how, tables, tmp_pat
 def test_the_reason_is_printed_for_each_table_compared(tables, tmp_path):
     path = tmp_path / "full.csv"
     words = ("compare", path, "--hide", "mcar:2", "--repeat", 2, "--methods", "mode")
-    done = CliRunner().invoke(main, [*map(str, words), "--ess", "auto"])
-    assert done.exit_code == 0, done.output
+    done = invoke(*words, "--ess", "auto")
     assert done.stderr.count("equivalent sample size") == 2
 
 

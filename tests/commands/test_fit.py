@@ -4,16 +4,14 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import exactlearn as el
-from exactlearn.__main__ import main
 from exactlearn.bayesnet.em import NetworkEM
 from exactlearn.commands.sections import Reading
 from exactlearn.commands.tables import load
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.learn.refine import ParameterEM
-from tests.command_line import fails, run, run_json
+from tests.command_line import fails, invoke, run, run_json
 from tests.interrupts import press_ctrl_c
 
 SHOW = "exactlearn.commands.progress.ProgressDisplay.show"
@@ -22,18 +20,7 @@ HEIGHTS = [1, 2, 3, 4, 5]
 
 def told(*words):
     """Return what a command prints, notes included."""
-    return CliRunner().invoke(main, [str(word) for word in words]).output
-
-
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory):
-    """An incomplete and a complete table of the CANCER network, and its decision graph."""
-    made = tmp_path_factory.mktemp("tables")
-    words = ("--hide", "mcar:0.01", "--seed", 3, "-o", made / "holes.csv")
-    run("simulate", "cancer", "--rows", 200, *words, "--complete", made / "full.csv")
-    run("convert", "cancer", "-o", made / "start.bif")
-    run("compile", "cancer", "-o", made / "start.pdg.json")
-    return made
+    return invoke(*words).output
 
 
 def test_a_network_by_em_or_from_a_complete_table(tables, tmp_path):

@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from exactlearn.__main__ import main
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands import tables
 from exactlearn.commands.progress import ProgressDisplay
@@ -12,7 +10,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.formats.models import read_model, write_model
 from exactlearn.formats.table import write_dataset
 from exactlearn.pdg.compile.compile import compile_network
-from tests.command_line import fails, run_json
+from tests.command_line import fails, invoke, run_json
 from tests.interrupts import press_ctrl_c
 
 FLIP = np.array([[0.9, 0.1], [0.2, 0.8]])
@@ -96,9 +94,8 @@ def test_impossible_rows_of_a_table_in_blocks_are_counted(tmp_path):
 
 def test_ctrl_c_leaves_the_parameters_of_the_rows_read(folder, monkeypatch):
     monkeypatch.setattr(ProgressDisplay, "show", lambda display, text: press_ctrl_c())
-    words = ["fit", folder / "net.bif", folder / "part?.csv", "--method", "d-mcar"]
-    done = CliRunner().invoke(main, [*map(str, words)])
-    assert done.exit_code == 130
+    words = ("fit", folder / "net.bif", folder / "part?.csv", "--method", "d-mcar")
+    done = invoke(*words, status=130)
     assert "Interrupted: what follows is of the first 100 rows" in done.stderr
 
 

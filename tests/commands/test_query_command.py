@@ -3,15 +3,13 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from exactlearn.__main__ import main
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.model_json import write_pdg
 from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.queries.posteriors import query
-from tests.command_line import fails, run, run_json
+from tests.command_line import fails, invoke, run, run_json
 from tests.pdg_oracle import paper_example
 
 
@@ -64,9 +62,7 @@ def test_rows_without_posterior_are_reported(table, tmp_path, asked):
     parameters[:2] = 1, 0
     path = tmp_path / "a.pdg.json"
     write_pdg(graph.with_parameters(parameters), path)
-    words = ["query", path, "--data", table, *asked]
-    done = CliRunner().invoke(main, [str(word) for word in words])
-    assert done.exit_code == 0
+    done = invoke("query", path, "--data", table, *asked)
     assert "Row 3 (line 4), one of 1" in done.stderr
 
 

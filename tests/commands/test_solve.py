@@ -52,17 +52,6 @@ FORMS = {
 }
 
 
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory):
-    """Return a folder with tables of CANCER, constraints and scores."""
-    made = tmp_path_factory.mktemp("tables")
-    run("simulate", "cancer", "--rows", 200, "--seed", 3, "-o", made / "table.csv")
-    run("convert", made / "table.csv", "-o", made / "scores.jkl")
-    run("simulate", "cancer", "--rows", 60, "--hide", "mcar:1", "--seed", 3,
-        "-o", made / "holes.csv", "--complete", made / "full.csv")  # fmt: skip
-    return made
-
-
 def constraints(folder, **keys):
     """Return a file of constraints."""
     path = folder / "constraints.toml"
@@ -111,7 +100,7 @@ def test_constraints_hold(tables, tmp_path):
         required_ancestors=["Smoker->Xray"],
         independent=["Pollution,Dyspnoea"],
     )
-    words = ("solve", tables / "table.csv", "--constraints", file)
+    words = ("solve", tables / "full.csv", "--constraints", file)
     answer = run_json(*words, "--tiers", "Smoker;Cancer,Xray")
     parents = answer["parents"]
     assert "Smoker" in parents["Pollution"] or "Pollution" in parents["Smoker"]
@@ -125,7 +114,7 @@ def test_constraints_hold(tables, tmp_path):
 def test_a_conflict_is_explained(tables, tmp_path):
     file = constraints(tmp_path, min_arcs=2, forbidden_ancestors=["Smoker->Cancer"])
     words = ("--constraints", file, "--require", "Smoker->Cancer")
-    printed = fails("solve", tables / "table.csv", *words, status=4)
+    printed = fails("solve", tables / "full.csv", *words, status=4)
     assert "required Smoker -> Cancer, forbidden ancestor Smoker of Cancer;" in printed
 
 
@@ -155,7 +144,7 @@ def test_rewritten_scores_honour_constraints(tables, tmp_path):
 
 
 def test_the_best_networks_and_their_arcs(tables, tmp_path):
-    answer = run_json("solve", tables / "table.csv", "--best", 4, "-o", tmp_path / "out")
+    answer = run_json("solve", tables / "full.csv", "--best", 4, "-o", tmp_path / "out")
     scores = [network["score"] for network in answer["networks"]]
     assert scores == sorted(scores, reverse=True)
     assert len(scores) == 4
