@@ -5,7 +5,7 @@ it calls, in another file, does: an update could then run old machine code. So t
 kernel lies in a folder named after everything that went into it: its source file, the kernels it
 calls, the constants it reads and the fields of the named tuples it takes. These folders lie among
 the user's files, never in the package, where a later installation would find them: one folder for
-each environment and version. Of several processes that want the same kernel at once, one compiles
+each version. Of several processes that want the same kernel at once, one compiles
 it, and the others wait until it lies on the disk.
 
 A cached file may be cut short by a full disk: what cannot be read, for any reason, is removed and
@@ -18,22 +18,17 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from time import monotonic, sleep
-from typing import IO, Any, TypeVar, cast, get_args
+from time import monotonic, sleep, time
+from typing import IO, Any, Self, TypeVar, cast, get_args
 
 import numba
 import numpy as np
 from numba.core import event
-from numba.core.caching import (
-    CompileResultCacheImpl,
-    FunctionCache,
-    IndexDataCacheFile,
-    _CacheLocator,
-)
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
@@ -98,13 +93,8 @@ def in_place_kernel(function: F) -> F:
 
 def _compiled(function: F, options: dict[str, object]) -> F:
     compiled: Any = _Kernel(function, targetoptions=options)
-    compiled.keep(_fingerprint(function, options))
+    compiled.keep()
     return cast(F, compiled)
-
-
-def is_compiled(function: Callable[..., Any]) -> bool:
-    """Return whether a kernel's machine code lies on disk, so that its first call is quick."""
-    return Path(cast(Any, function)._cache._cache_file._index_path).is_file()
 
 
 class _Compilations(event.Listener):
@@ -127,18 +117,13 @@ cast(Any, event.register)("numba:compile", _Compilations())
 class _Kernel(CPUDispatcher):
     """A kernel, compiled once for all constants, whose calls from Python can be interrupted."""
 
-    fingerprint: str | None = None
-    """Of what it is compiled from; a kernel sent to a process has none, and is not kept."""
+    folder: Path | None = None
+    """Where its machine code lies; that of a kernel sent to a process is not kept."""
 
-    lock: Path | None = None
-    """The file that a process locks while it compiles."""
-
-    def keep(self, fingerprint: str) -> None:
+    def keep(self) -> None:
         """Keep the machine code on disk."""
-        folder = cache_folder() / fingerprint
-        self._cache = KernelCache(self.py_func, folder)
-        self.fingerprint = fingerprint
-        self.lock = folder / f"{self.py_func.__name__}.lock"
+        self._cache = KernelCache(self.py_func)
+        self.folder = Path(self._cache.cache_path)
 
     def compile(self, signature: Any) -> Any:
         """Compile, or read from the disk what this or another process compiled.
@@ -146,7 +131,8 @@ class _Kernel(CPUDispatcher):
         Numba's own lock comes first: a thread that waits for another process then holds up no
         thread of its own that this other process waits for.
         """
-        with global_compiler_lock, _only_process(self.lock), interrupts_deferred():
+        lock = self.folder and self.folder / f"{self.py_func.__name__}.lock"
+        with global_compiler_lock, _only_process(lock), interrupts_deferred():
             return super().compile(signature)
 
     def get_call_template(self, types: Any, keywords: Any) -> Any:
@@ -184,21 +170,17 @@ def _widest(of: Any) -> Any:
 def _only_process(path: Path | None) -> Iterator[None]:
     """Wait for other processes that hold the lock of a file, then hold it.
 
-    Nothing hangs on it but time: who waits in vain, or cannot write there, compiles as well.
+    Nothing hangs on it but time: who waits in vain, or cannot write or lock there, compiles as
+    well.
     """
-    try:
-        if path:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("ab") if path else None
-    except OSError:
-        file = None
-    if file is None:
-        yield
-        return
-    with file:
-        deadline = monotonic() + PATIENCE
-        while _is_locked(file) and monotonic() < deadline:
-            sleep(0.05)
+    with ExitStack() as held:
+        with suppress(OSError):
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                file = held.enter_context(path.open("ab"))
+                deadline = monotonic() + PATIENCE
+                while _is_locked(file) and monotonic() < deadline:
+                    sleep(0.05)
         yield
 
 
@@ -211,20 +193,17 @@ def _is_locked(file: IO[bytes]) -> bool:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return True
-    except OSError:  # a file system without locks
-        return False
     return False
 
 
-def _fingerprint(function: Callable[..., Any], options: dict[str, object]) -> str:
+def _fingerprint(function: Callable[..., Any]) -> str:
     """Hash what a kernel is compiled from: source file, kernels called, constants, named tuples."""
     digest = sha256(_source(inspect.getfile(function)))
-    digest.update(f"{numba.__version__} {sys.version} {options}".encode())
+    digest.update(f"{numba.__version__} {sys.version} {_OPTIONS}".encode())
     for name in sorted(function.__code__.co_names):
         value = function.__globals__.get(name)
-        known = getattr(value, "fingerprint", None)
-        if known is not None:
-            digest.update(f"{name} {known}".encode())
+        if isinstance(value, _Kernel) and value.folder:
+            digest.update(f"{name} {value.folder.name}".encode())
         elif isinstance(value, bool | int | float | str | tuple):
             digest.update(f"{name} {value!r}".encode())
         else:
@@ -248,7 +227,7 @@ def _source(path: str) -> bytes:
 
 @cache
 def cache_folder() -> Path:
-    """Return the folder of the kernels: the user's, for this environment and version.
+    """Return the folder of the kernels: the user's, for this version; long unused ones leave.
 
     ``NUMBA_CACHE_DIR`` names another one. Where none can be written, it is a temporary one.
     """
@@ -256,44 +235,21 @@ def cache_folder() -> Path:
         return Path(_settings.CACHE_DIR) / "exactlearn"
     base = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME")
     caches = (Path(base) if base else Path.home() / ".cache") / "exactlearn"
-    prefix = os.path.realpath(sys.prefix)
-    environment = caches / sha256(prefix.encode()).hexdigest()[:16]
-    folder = environment / f"{__version__}-numba{numba.__version__}"
+    folder = caches / f"{__version__}-numba{numba.__version__}"
     try:
         if not folder.is_dir():
-            _remove_old(caches, environment)
             folder.mkdir(parents=True)
-            (environment / _PREFIX).write_text(prefix, encoding="utf-8")
+            for old in caches.iterdir():
+                if old.stat().st_mtime < time() - UNUSED:
+                    shutil.rmtree(old, ignore_errors=True)
         with tempfile.TemporaryFile(dir=folder):
             return folder
     except OSError:
-        return Path(tempfile.mkdtemp(prefix=LOST))
+        return Path(tempfile.mkdtemp(prefix="exactlearn-"))
 
 
-LOST = "exactlearn-"
-"""Beginning of the name of a folder that no later process finds."""
-
-_PREFIX = "environment"
-"""The file that names the environment that kernels belong to."""
-
-
-def _remove_old(caches: Path, environment: Path) -> None:
-    """Remove the kernels of other versions of an environment, and of environments that are gone."""
-    for folder in caches.glob("*"):
-        with suppress(OSError):
-            if folder == environment or not Path((folder / _PREFIX).read_text("utf-8")).is_dir():
-                shutil.rmtree(folder)
-
-
-class _Files(IndexDataCacheFile):
-    """Index and machine code of a kernel."""
-
-    def remove(self) -> None:
-        """Remove all files of the kernel, and folders that stand in their place."""
-        index = Path(self._index_path)
-        for path in index.parent.glob(f"{index.stem}.*"):
-            with suppress(OSError):
-                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+UNUSED = 90 * 24 * 3600
+"""Seconds since the last kernel was added after which those of another version are removed."""
 
 
 class _Folder(_CacheLocator):
@@ -301,6 +257,10 @@ class _Folder(_CacheLocator):
 
     def __init__(self, path: Path) -> None:
         self._path = path
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> Self:
+        return cls(cache_folder() / _fingerprint(function))
 
     def get_cache_path(self) -> str:
         return str(self._path)
@@ -313,23 +273,15 @@ class _Folder(_CacheLocator):
 
 
 class _CompiledFunction(CompileResultCacheImpl):
-    """What numba writes of a kernel, in a folder that is given."""
+    """What numba writes of a kernel."""
 
-    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
-        self._lineno = function.__code__.co_firstlineno
-        self._locator = _Folder(folder)
-        self._filename_base = function.__name__
+    _locator_classes: Any = (_Folder,)
 
 
 class KernelCache(FunctionCache):
     """The cache of a kernel; damaged files count as absent, and are written anew."""
 
-    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
-        self._name, self._py_func = repr(function), function
-        self._impl = _CompiledFunction(function, folder)
-        self._cache_path = str(folder)
-        self._files = self._cache_file = _Files(str(folder), self._impl.filename_base, "")
-        self.enable()
+    _impl_class = _CompiledFunction
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the machine code for a signature, or nothing when it must be compiled.
@@ -340,17 +292,16 @@ class KernelCache(FunctionCache):
             rtsys.initialize(target_context)
             return self._load_overload(signature, target_context)
         except Exception:  # unpickling garbage raises anything
-            self._files.remove()
+            index = Path(self._cache_file._index_path)
+            for path in index.parent.glob(f"{index.stem}.*"):
+                with suppress(OSError):
+                    path.unlink()
             return None
 
     def save_overload(self, signature: Any, data: Any) -> None:
         """Keep the machine code for a signature, unless the disk does not take it."""
-        try:
+        with suppress(OSError):
             super().save_overload(signature, data)
-        except Exception:
-            self._files.remove()
-            with suppress(OSError):
-                super().save_overload(signature, data)
 
 
 @in_place_kernel
