@@ -346,8 +346,7 @@ class Compare(Imputing, OnCluster):
     repeat
         With --hide or --network: tables, with the seeds that follow --seed.  [default: 20]
     class_
-        With --hide or --network: hide cells of this variable only. With --learners: predict
-        this variable from the others.
+        With --learners: predict this variable from the others.
     reference
         With --hide or --network: test whether accuracy and log-loss differ from this method's,
         each row of a table being one unit.
@@ -385,7 +384,7 @@ class Compare(Imputing, OnCluster):
     rows: int = option(100, least=1, only="network")
     hide: tuple[str, ...] = option((), metavar="MECHANISM:AMOUNT")
     repeat: int | None = option(None, least=1)
-    class_: str | None = option(None, metavar="NAME")
+    class_: str | None = option(None, metavar="NAME", only="learners")
     reference: str | None = option(None, metavar="METHOD")
 
 
@@ -780,7 +779,7 @@ class Graph(Declared):
     undirected edges (edges), and has the number of DAGs in the Markov equivalence class
     (class_size), the edges that they direct differently (reversible), the v-structures
     (v_structures) and, of a DAG, the covered arcs (covered); what else is asked for stands under
-    blanket, independence, inclusion_boundary and comparison.
+    blanket, independence and comparison.
 
     -o writes the record (.json), which is a graph file, or draws it (.svg), undirected edges
     without heads.
@@ -794,8 +793,6 @@ class Graph(Declared):
         Parents, children and Markov blanket of a variable, in a DAG of the class.
     independent
         Whether A and B are d-separated given C and D, or the arcs of an active trail.
-    boundary
-        Count the classes in the inclusion boundary: one edge more, or less.
     reference
         Another graph over the same variables: structural Hamming distances, and precision,
         recall and F1 of arcs and of edges, as in 'evaluate'.
@@ -811,7 +808,6 @@ class Graph(Declared):
     to: KindName | None = option(None)
     variable: str | None = option(None, metavar="NAME")
     independent: str | None = option(None, metavar="'A,B|C,D'")
-    boundary: bool = option(False)
     reference: str | None = option(None, reads=True, metavar="GRAPH")
 
 

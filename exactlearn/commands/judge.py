@@ -148,8 +148,8 @@ def _check(chosen: list[str], options: Compare, *, is_repeated: bool) -> None:
     for name in chosen:
         if name not in METHODS:
             raise OptionError(f"--methods: no method {name!r}{did_you_mean(name, METHODS)}")
-    if not is_repeated and (options.class_ or options.reference):
-        raise OptionError("--class and --reference are for hidden cells; add --hide mcar:2")
+    if not is_repeated and options.reference:
+        raise OptionError("--reference is for hidden cells; add --hide mcar:2")
     if options.reference is not None and options.reference not in chosen:
         known = ", ".join(chosen)
         raise OptionError(f"--reference {options.reference}: expected a compared method, {known}")
@@ -191,14 +191,7 @@ def _pair(
         parents, source = source.parents, source.sample(options.rows, rng)
     if not spec:
         return source, truth
-    incomplete = el.simulate_missingness(source, spec, rng, parents).dataset
-    if options.class_ is not None:
-        codes, v = source.codes.copy(), source.index(options.class_)
-        codes[:, v] = incomplete.codes[:, v]
-        incomplete = replace(source, codes=codes)
-        if incomplete.is_complete:
-            raise OptionError(f"--class {options.class_}: {spec} hides no such cell; hide more")
-    return incomplete, source
+    return el.simulate_missingness(source, spec, rng, parents).dataset, source
 
 
 def _completed(

@@ -162,9 +162,6 @@ def run_graph(options: Graph, output: Output) -> Answer:
             "independent": trail is None,
             **({} if trail is None else {"active_trail": named_arcs(names, trail)}),
         }
-    if options.boundary:
-        size = el.graphs.inclusion_boundary_size(parents)
-        record["inclusion_boundary"] = {**size._asdict(), "total": size.total}
     if options.reference is not None:
         reference = el.read_graph(options.reference, names)
         record["comparison"] = vars(el.graphs.compare_structures(named.graph, reference.graph))

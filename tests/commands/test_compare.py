@@ -55,12 +55,6 @@ def test_methods_that_learn_and_those_of_the_library_side_by_side():
     assert "p value" in run(*CANCER, *words, "-q")
 
 
-def test_one_class_is_hidden(full, tmp_path):
-    words = ("compare", full, "--hide", "mcar:10", "--class", "Smoker", "--repeat", 2)
-    (row,) = run_json(*words, "--methods", "mode", "-o", tmp_path / "rows.json")["rows"]
-    assert row["cells"] == 20
-
-
 def test_an_interrupt_keeps_the_tables_that_are_done(monkeypatch, tmp_path):
     calls = []
 

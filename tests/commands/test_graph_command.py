@@ -6,7 +6,6 @@ import pytest
 
 from exactlearn.formats.graph_file import read_graph, write_graph
 from exactlearn.formats.models import read_network
-from exactlearn.graphs.boundary import inclusion_boundary
 from exactlearn.graphs.comparison import compare_structures
 from exactlearn.graphs.equivalence import cpdag, v_structures
 from exactlearn.graphs.named_graph import NamedGraph
@@ -57,7 +56,7 @@ def test_each_kind_is_written_and_read(kind, tmp_path) -> None:
 
 def test_questions_are_answered() -> None:
     found = run_json(
-        "graph", "asia", "--variable", "lung", "--independent", "asia, smoke | dysp", "--boundary",
+        "graph", "asia", "--variable", "lung", "--independent", "asia, smoke | dysp",
         "--reference", "asia",
     )  # fmt: skip
     assert found["blanket"] == {
@@ -68,8 +67,6 @@ def test_questions_are_answered() -> None:
     }
     assert found["independence"]["independent"] is False
     assert ["either", "dysp"] in found["independence"]["active_trail"]
-    boundary = list(inclusion_boundary(ASIA.parents))
-    assert found["inclusion_boundary"] == {"upper": 42, "lower": 8, "total": len(boundary)}
     assert found["comparison"] == vars(compare_structures(ASIA.parents, ASIA.parents))
     found = run_json("graph", "asia", "--independent", "asia,smoke")
     assert found["independence"] == {
@@ -78,13 +75,13 @@ def test_questions_are_answered() -> None:
 
 
 def test_answers_are_the_same_for_all_members_of_a_class(tmp_path) -> None:
-    words = ("--variable", "either", "--independent", "smoke,bronc|lung", "--boundary")
+    words = ("--variable", "either", "--independent", "smoke,bronc|lung")
     answers = []
     for k, kind in enumerate(("dag", "pattern", "cpdag")):
         path = tmp_path / f"{k}.json"
         write_graph(NamedGraph.of(ASIA.names, ASIA.parents).as_kind(kind), path)
         found = run_json("graph", path, *words)
-        answers.append([found[key] for key in ("inclusion_boundary", "class_size")])
+        answers.append([found["class_size"]])
         answers[-1].append(found["independence"]["independent"])
         answers[-1].append(found["blanket"]["markov_blanket"])
     assert answers[0] == answers[1] == answers[2]
@@ -108,6 +105,6 @@ def test_a_reference_may_order_its_variables_otherwise(tmp_path) -> None:
 
 def test_a_graph_without_arcs_has_its_facts(tmp_path) -> None:
     write_graph(NamedGraph.of("ab", [(), ()]), tmp_path / "g.json")
-    assert "class size" in run("graph", tmp_path / "g.json", "--boundary")
+    assert "class size" in run("graph", tmp_path / "g.json")
     found = run_json("graph", tmp_path / "g.json", "--reference", tmp_path / "g.json")
     assert found["comparison"]["arc_f1"] is None
