@@ -245,17 +245,17 @@ class TestInstances:
 
 
 class TestRun:
-    def test_the_bundled_asia_run(self, tmp_path, monkeypatch):
+    def test_a_bundled_run(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        record = run_json("run", "asia")
-        results = tmp_path / "results" / "asia"
+        record = run_json("run", "cancer")
+        results = tmp_path / "results" / "cancer"
         assert read_record(results / "result.json") == record
         assert record["status"] == "optimal"
-        assert len(record["completion"]) == 16
+        assert len(record["completion"]) == 30
         assert 0 <= record["imputation_accuracy"] <= 1
         refinement = record["refinement"]
         assert refinement["log_likelihood"] >= refinement["log_likelihood_before"]
-        assert set(record["queries"][0]["posterior"]) == {"lung", "bronc"}
+        assert set(record["queries"][0]["posterior"]) == {"Cancer"}
         assert {"completed.csv", "network.bif", "model.pdg.json", "run.toml"} <= {
             p.name for p in results.iterdir()
         }
