@@ -8,9 +8,22 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
-from typing import ClassVar
 
 LOG = logging.getLogger("exactlearn.compilation")
+
+
+NOTE = "Compiling the numerical kernels that this needs, once per environment: up to a minute"
+
+
+def announce(note: str) -> None:
+    """Say it in the log, or to who watches a terminal or notebook.
+
+    ``logging.getLogger("exactlearn").setLevel("ERROR")`` silences it.
+    """
+    if LOG.isEnabledFor(logging.INFO):
+        LOG.info(note)
+    elif LOG.isEnabledFor(logging.WARNING) and _is_watched():
+        print(note, file=sys.stderr)
 
 
 @dataclass
@@ -21,16 +34,12 @@ class Compilations:
     ----------
     started
         Kernels whose compilation has begun so far; those read from the disk do not count.
-    listener
-        Called whenever a compilation begins or ends; without one, :meth:`announce` is.
+    announce
+        Called with :data:`NOTE` when the first compilation begins.
     """
 
-    NOTE: ClassVar = (
-        "Compiling the numerical kernels that this needs, once per environment: up to a minute"
-    )
-
     started: int = 0
-    listener: Callable[[], None] | None = None
+    announce: Callable[[str], None] = announce
     _running: int = 0
     _since: float = 0.0
     _seconds: float = 0.0
@@ -40,41 +49,24 @@ class Compilations:
         """Whether a kernel is being compiled."""
         return self._running > 0
 
-    @property
-    def is_first(self) -> bool:
-        """Whether the first kernel is being compiled."""
-        return self._running == self.started == 1
-
     def begin(self) -> None:
         """Count a compilation, inside of that of the kernel that calls this one, if any."""
         self.started += 1
         if not self._running:
             self._since = monotonic()
         self._running += 1
-        (self.listener or self.announce)()
+        if self.started == 1:
+            self.announce(NOTE)
 
     def end(self) -> None:
         """End the compilation that began last."""
         if self._running == 1:
             self._seconds += monotonic() - self._since  # before the clock goes on, in any thread
         self._running -= 1
-        (self.listener or self.announce)()
 
     def clock(self) -> float:
         """Return the seconds of a monotonic clock that stands still while kernels are compiled."""
         return (self._since if self._running else monotonic()) - self._seconds
-
-    def announce(self) -> None:
-        """Say once that kernels are compiled: in the log, or to who watches a terminal or notebook.
-
-        ``logging.getLogger("exactlearn").setLevel("ERROR")`` silences it.
-        """
-        if not self.is_first:
-            return
-        if LOG.isEnabledFor(logging.INFO):
-            LOG.info(self.NOTE)
-        elif LOG.isEnabledFor(logging.WARNING) and _is_watched():
-            print(self.NOTE, file=sys.stderr)
 
 
 def _is_watched() -> bool:

@@ -85,7 +85,7 @@ def command(name: str) -> click.Command:
     def call(**values: Any) -> Callable[[], int]:
         output = declared_from(Output, values)
         options = declared_from(declared, values)
-        COMPILATIONS.listener = output.show_compiling
+        COMPILATIONS.announce = output.note
         words: Sequence[str] = click.get_current_context().find_root().obj or (name,)
         return partial(_run, body_of(name), options, output, words)
 

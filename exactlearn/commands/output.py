@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands import LOG
 from exactlearn.commands.declare import Declared, option
@@ -122,11 +121,6 @@ class Output(Declared):
         LOG.info(text)
         if not self.quiet:
             click.echo(text, err=True)
-
-    def show_compiling(self) -> None:
-        """Say why a command does not begin at once."""
-        if COMPILATIONS.is_first:
-            self.note(COMPILATIONS.NOTE)
 
     def detail(self, text: str) -> None:
         """Print a line on standard error when verbose."""

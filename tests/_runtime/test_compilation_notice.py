@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from exactlearn._runtime.compilation_notice import Compilations
+from exactlearn._runtime.compilation_notice import NOTE, Compilations
 from exactlearn._runtime.control import SearchControl
 
 
@@ -35,10 +35,10 @@ def said_by_two(monkeypatch, stream):
 
 def test_a_terminal_and_a_notebook_show_one_line(monkeypatch):
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
-    assert said_by_two(monkeypatch, Terminal()) == [Compilations.NOTE]
+    assert said_by_two(monkeypatch, Terminal()) == [NOTE]
     assert said_by_two(monkeypatch, io.StringIO()) == []
     monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
-    assert said_by_two(monkeypatch, io.StringIO()) == [Compilations.NOTE]
+    assert said_by_two(monkeypatch, io.StringIO()) == [NOTE]
 
 
 def test_a_process_of_a_pool_leaves_it_to_the_first(monkeypatch):
@@ -51,13 +51,13 @@ def test_the_level_of_the_logger_decides(monkeypatch, level, caplog):
     assert said_by_two(monkeypatch, Terminal()) == []
     level("INFO")
     assert said_by_two(monkeypatch, Terminal()) == []
-    assert caplog.messages == [Compilations.NOTE]
+    assert caplog.messages == [NOTE]
 
 
 def test_the_clock_of_time_limits_stands_still_while_kernels_are_compiled(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("exactlearn._runtime.compilation_notice.monotonic", lambda: now[0])
-    compilations = Compilations(listener=lambda: None)
+    compilations = Compilations(announce=str)
     monkeypatch.setattr("exactlearn._runtime.control.clock", compilations.clock)
     control = SearchControl(10.0)
     for change in (compilations.begin, compilations.begin, compilations.end):

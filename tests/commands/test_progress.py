@@ -196,10 +196,8 @@ def test_numbers_for_people():
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-def test_the_first_kernel_to_be_compiled_is_announced(monkeypatch, capsys, quiet):
-    counted = Compilations()
-    monkeypatch.setattr(output, "COMPILATIONS", counted)
-    counted.listener = output.Output(quiet=quiet).show_compiling
+def test_the_first_kernel_to_be_compiled_is_announced(capsys, quiet):
+    counted = Compilations(announce=output.Output(quiet=quiet).note)
     for change in (counted.begin, counted.begin, counted.end, counted.end):
         change()
     assert capsys.readouterr().err.count("Compiling the numerical kernels") == (not quiet)
