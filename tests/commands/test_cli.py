@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from exactlearn.__main__ import COMMANDS
+from exactlearn.__main__ import COMMANDS, main
 from exactlearn.augmentation.incumbent import Incumbent
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
 from exactlearn.bayesnet.em import fit_em
@@ -145,6 +146,12 @@ class TestAugment:
         printed = run(*words, status=3)
         assert "Unproven" in printed
         assert f"changes  {left['changes']}" in printed
+
+
+def test_debug_shows_the_traceback():
+    done = CliRunner().invoke(main, ["query", "asia", "-e", "smoke", "--debug"])
+    assert done.exit_code == 2
+    assert "Traceback" in done.stderr
 
 
 def test_simulate_hides_by_a_missingness_graph(tmp_path):
