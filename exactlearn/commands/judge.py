@@ -15,9 +15,8 @@ from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.pipeline import learning, with_chosen_ess
 from exactlearn.commands.tables import load, rows_for
 from exactlearn.errors import DataError, OptionError, did_you_mean
-from exactlearn.evaluation.imputation_study import Condition, ImputationStudy, Pair, method_rows
 from exactlearn.evaluation.metrics import divergence
-from exactlearn.evaluation.study import Study
+from exactlearn.evaluation.study import Condition, ImputationStudy, Pair, Study, method_rows
 from exactlearn.formats.models import read_model
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.methods import METHODS

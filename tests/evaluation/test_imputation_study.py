@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
-from exactlearn.evaluation.imputation_study import (
+from exactlearn.evaluation.metrics import ClusteredTest, JudgedCells
+from exactlearn.evaluation.study import (
     Condition,
     ImputationStudy,
+    Study,
     ahead,
     method_rows,
 )
-from exactlearn.evaluation.metrics import ClusteredTest, JudgedCells
-from exactlearn.evaluation.study import Study
 from exactlearn.imputation.imputed import Imputed
 
 ROWS = 60
