@@ -238,7 +238,7 @@ def cache_folder() -> Path:
     folder = caches / f"{__version__}-numba{numba.__version__}"
     try:
         if not folder.is_dir():
-            folder.mkdir(parents=True)
+            folder.mkdir(parents=True, exist_ok=True)
             for old in caches.iterdir():
                 if old.stat().st_mtime < time() - UNUSED:
                     shutil.rmtree(old, ignore_errors=True)
