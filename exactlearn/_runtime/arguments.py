@@ -10,12 +10,11 @@ instead.
 import inspect
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from itertools import groupby
 from numbers import Real
 from operator import index
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -23,6 +22,9 @@ from exactlearn.errors import ArgumentError, OptionError, did_you_mean
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+Given = Mapping[str, Any]
+"""All arguments of a call by the names of their parameters."""
 
 PlainCheck = Callable[[Any, str], Any]
 """Returns an argument, given the name of its parameter, as the function wants it."""
@@ -51,22 +53,21 @@ class Index(int):
     """The index of a variable that was looked up: no later check takes it for a name."""
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """A check of an argument, which returns it as the function wants it.
 
-    Parameters
+    Attributes
     ----------
     check
         Called with the argument, the name of its parameter and the context.
     context
-        Returns what else the check is called with, given all arguments and the signature.
+        Returns what else the check is called with, given all arguments.
     stage
         Checks of later stages need what the earlier ones make of the arguments.
     """
 
     check: Callable[..., Any]
-    context: Callable[[Mapping[str, Any], inspect.Signature], tuple[Any, ...]] = lambda *_: ()
+    context: Callable[[Given], tuple[Any, ...]] = lambda _: ()
     stage: int = 0
 
 
@@ -75,7 +76,7 @@ def named(check: Callable[[Any, str, Names], Any]) -> Check:
 
     The names are those of the first argument that has ``names``, such as a table or a model.
     """
-    return Check(check, lambda given, _: (_names(given),), stage=2)
+    return Check(check, lambda given: (_names(given),), stage=2)
 
 
 def like_model(check: Callable[[Any, str, Any, bool | None], Any]) -> Check:
@@ -86,9 +87,10 @@ def like_model(check: Callable[[Any, str, Any, bool | None], Any]) -> Check:
     nor its object has one.
     """
 
-    def context(given: Mapping[str, Any], signature: inspect.Signature) -> tuple[Any, Any]:
-        tidy = False if "tidy" in signature.parameters else None
-        return _model(given), given.get("tidy", getattr(given.get("self"), "tidy", tidy))
+    def context(given: Given) -> tuple[Any, Any]:
+        models = map(given.get, ("model", "network", "pdg", "train", "self"))
+        model = next((model for model in models if hasattr(model, "states")), None)
+        return model, given.get("tidy", getattr(given.get("self"), "tidy", None))
 
     return Check(check, context, stage=1)
 
@@ -107,12 +109,9 @@ def checked_arguments(
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
         known = {**CHECKS, **special}
-        checked = [
-            (parameter.name, parameter.default, check if isinstance(check, Check) else Check(check))
-            for parameter in signature.parameters.values()
-            if (check := known.get(parameter.name)) is not None
-        ]
-        checked.sort(key=lambda one: one[-1].stage)
+        mine = [(p, known[name]) for name, p in signature.parameters.items() if name in known]
+        due = [(p, c if isinstance(c, Check) else Check(c)) for p, c in mine]
+        due.sort(key=lambda one: one[1].stage)
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -125,13 +124,15 @@ def checked_arguments(
                         f"{did_you_mean(name, signature.parameters)}"
                     ) from None
                 return function(*args, **kwargs)  # which says better what is wrong
+            bound.apply_defaults()
             given = bound.arguments
-
-            for _, stage in groupby(checked, key=lambda one: one[-1].stage):
-                due = [one for one in stage if given.get(one[0], one[1]) is not one[1]]
-                contexts = [check.context(given, signature) for *_, check in due]
-                for (name, _, check), context in zip(due, contexts, strict=True):
-                    given[name] = check.check(given[name], name, *context)
+            for _, checks in groupby(due, key=lambda one: one[1].stage):
+                made = {
+                    p.name: c.check(given[p.name], p.name, *c.context(given))
+                    for p, c in checks
+                    if given[p.name] is not p.default
+                }
+                given.update(made)
             return function(*bound.args, **bound.kwargs)
 
         return call
@@ -177,22 +178,12 @@ def set_by_name(variables: Iterable[int], names: Sequence[str]) -> frozenset[str
     return frozenset(names[v] for v in variables)
 
 
-def _model(given: Mapping[str, Any]) -> Any:
-    """Return the argument whose states the tables beside it have."""
-    models = (given.get(name) for name in ("model", "network", "pdg", "train", "self"))
-    return next((model for model in models if hasattr(model, "states")), None)
-
-
-def _names(given: Mapping[str, Any]) -> Names:
+def _names(given: Given) -> Names:
     """Return the names of the variables that the arguments are about."""
-    if "names" in given:
-        found = given["names"]  # where a single string was one name, it is a list by now
-        return list(found) if isinstance(found, str) else as_names(found)
-    for value in given.values():
-        found = getattr(value, "names", None)
-        if isinstance(found, tuple | list) and found:
-            return found
-    return None
+    if given.get("names") is not None:
+        return as_names(given["names"])
+    found = (getattr(value, "names", None) for value in given.values())
+    return next((names for names in found if isinstance(names, tuple | list) and names), None)
 
 
 def register(**checks: Check | PlainCheck) -> None:
@@ -205,37 +196,29 @@ def listed(names: str | Iterable[str]) -> Iterable[str]:
     return [names] if isinstance(names, str) else names
 
 
-def as_labels(value: Any, name: str = "names") -> list[Any]:
-    """Return a list of names or integers, for :func:`names_of`; a single one is a list of it."""
-    if isinstance(value, int | np.integer):
-        return [value]
-    if isinstance(value, Iterable) and not isinstance(value, str):
-        labels = list(value)
-        if all(isinstance(each, str | int | np.integer) for each in labels):
-            return labels
-        value = labels
-    return as_names(value, name)
-
-
-def as_names(value: Any, name: str = "names") -> list[str]:
-    """Return a list of names; a single string is one name.
+def as_names(value: Any, name: str = "names", kinds: Any = str) -> list[Any]:
+    """Return a list of names; a single one is a list of it.
 
     Raises
     ------
     ArgumentError
-        When it is neither a string nor an iterable of strings.
+        When any is none of these kinds.
 
     Examples
     --------
-    >>> as_names("v4"), as_names(("a", "b"))
-    (['v4'], ['a', 'b'])
+    >>> as_names("v4"), as_names(("a", "b")), as_labels(3)
+    (['v4'], ['a', 'b'], [3])
     """
-    if isinstance(value, Iterable):
-        names = list(listed(value))
-        if all(isinstance(each, str) for each in names):
-            return names
-        value = next(each for each in names if not isinstance(each, str))
-    raise refusal(name, "a name or a list of names", value, "pass strings")
+    listed = isinstance(value, Iterable) and not isinstance(value, str)
+    labels = list(value) if listed else [value]
+    for label in labels:
+        if not isinstance(label, kinds):
+            raise refusal(name, "a name or a list of names", label, "pass strings")
+    return labels
+
+
+as_labels = partial(as_names, kinds=(str, int, np.integer))
+"""Returns a list of names or integers, for :func:`names_of`."""
 
 
 def refusal(name: str, expected: str, value: object, instead: str) -> ArgumentError:
@@ -351,23 +334,16 @@ def arcs_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, int],
     >>> arcs_by_index([("a", "b"), (1, 0)], "required", ["a", "b"])
     ((0, 1), (1, 0))
     """
+    expected, instead = "arcs as pairs of variables", "pass [('smoke', 'lung')] or [(0, 1)], say"
     if not isinstance(value, Iterable) or isinstance(value, str):
-        raise _no_arcs(value, name)
-    if hasattr(value, "itertuples"):
-        value = value.itertuples(index=False, name=None)
+        raise refusal(name, expected, value, instead)
     found = []
-    for arc in value:
+    for arc in value.itertuples(index=False) if hasattr(value, "itertuples") else value:
         if isinstance(arc, str) or not isinstance(arc, Collection) or len(arc) != 2:
-            raise _no_arcs(arc, name)
+            raise refusal(name, expected, arc, instead)
         tail, head = (variable_index(end, name, names) for end in arc)
         found.append((tail, head))
     return tuple(found)
-
-
-def _no_arcs(value: Any, name: str) -> ArgumentError:
-    return refusal(
-        name, "arcs as pairs of variables", value, "pass [('smoke', 'lung')] or [(0, 1)], say"
-    )
 
 
 def variable_index(value: Any, name: str, names: Names) -> int:
@@ -389,29 +365,26 @@ def variable_index(value: Any, name: str, names: Names) -> int:
     >>> variable_index(0, "child", ["3", "2", "0"])
     2
     """
-    if isinstance(value, str) and names is not None:
-        if value not in names:
-            raise OptionError(f"{name}: no variable {value!r}{did_you_mean(value, names)}")
-        return Index(list(names).index(value))
-    try:
-        found = index(value)
-    except TypeError:
-        expected = "the index of a variable" if names is None else "the name or the index of one"
-        raise refusal(name, expected, value, "pass 0 for the first variable, say") from None
-    if names is None:
-        return found
-    if not isinstance(value, Index) and _has_numbers(tuple(names)):
-        if str(found) not in names:
+    key, why = value, ""
+    if names is None or not isinstance(value, str):
+        try:
+            found = index(value)
+        except TypeError:
+            expected = "the name or the index of a variable" if names else "the index of a variable"
+            raise refusal(name, expected, value, "pass 0 for the first variable, say") from None
+        if names is None:
+            return found
+        if isinstance(value, Index) or not _has_numbers(tuple(names)):
+            if 0 <= found < len(names):
+                return Index(found)
+            last = len(names) - 1
             raise OptionError(
-                f"{name}: no variable {found}; where variables are named by whole numbers, an "
-                f"integer is a name{did_you_mean(str(found), names)}"
+                f"{name}: no variable {found}; expected a name, or an index from 0 to {last}"
             )
-        return Index(list(names).index(str(found)))
-    if not 0 <= found < len(names):
-        raise OptionError(
-            f"{name}: no variable {found}; expected a name, or an index from 0 to {len(names) - 1}"
-        )
-    return Index(found)
+        key, why = str(found), "; where variables are named by whole numbers, an integer is a name"
+    if key not in names:
+        raise OptionError(f"{name}: no variable {value!r}{why}{did_you_mean(key, names)}")
+    return Index(list(names).index(key))
 
 
 @lru_cache(maxsize=16)
@@ -448,11 +421,7 @@ def names_of(value: Any, name: str, names: Names) -> list[str]:
     >>> names_of([1, "a"], "drop", ["a", "b"]), names_of(2, "drop", ["3", "2"])
     (['b', 'a'], ['2'])
     """
-    if names is None or isinstance(value, str) or value is None:
-        return as_names(value, name)
-    value = value if isinstance(value, Iterable) else (value,)
-    known = [one if isinstance(one, str) else variable_index(one, name, names) for one in value]
-    return [one if isinstance(one, str) else names[one] for one in known]
+    return [name_of(one, name, names) for one in as_names(value, name, object)]
 
 
 def name_of(value: Any, name: str, names: Names) -> str:
@@ -527,16 +496,13 @@ def parents_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, ..
         found = {child: sorted(found.predecessors(child), key=list(names).index) for child in found}
     try:
         if names is not None and _are_arcs(found):
-            heads: dict[int, set[int]] = {}
-            for tail, head in arcs_by_index(found, name, names):
-                heads.setdefault(head, set()).add(tail)
-            return tuple(tuple(sorted(heads.get(v, ()))) for v in range(len(names)))
-        if isinstance(found, Mapping) and names is not None:
+            arcs = arcs_by_index(found, name, names)
+            found = {head: sorted({t for t, h in arcs if h == head}) for _, head in arcs}
+        if names is not None and isinstance(found, Mapping):
             families: list[tuple[int, ...]] = [()] * len(names)
             for child, family in found.items():
-                families[variable_index(child, name, names)] = variables_by_index(
-                    family, name, names
-                )
+                at = variable_index(child, name, names)
+                families[at] = variables_by_index(family, name, names)
             return tuple(families)
         return tuple(parent_set(family, name, names) for family in found)
     except TypeError:
@@ -561,14 +527,6 @@ def parent_set(family: Any, name: str, names: Names) -> tuple[int, ...]:
         variable_index(one, name, names) if isinstance(one, str) else index(one)
         for one in listed(family)
     )
-
-
-def family(value: Any, name: str, names: Names) -> tuple[int, ...]:
-    """Return the parents of one variable."""
-    if isinstance(value, Iterable):
-        return variables_by_index(value, name, names)
-    instead = "pass ['smoke'] or [0], say"
-    raise refusal(name, "the parents of a variable", value, instead)
 
 
 as_text = instance_of(str, "a text", "pass a string")

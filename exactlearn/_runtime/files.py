@@ -9,11 +9,10 @@ import gzip
 import io
 import json
 import os
-import re
 import secrets
 import shutil
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
@@ -22,12 +21,8 @@ from typing import Any, BinaryIO
 from exactlearn._runtime.control import UNFINISHED
 from exactlearn.errors import FormatError, OptionError
 
-LIMIT = "EXACTLEARN_MAX_FILE_MB"
-"""Environment variable: the most MiB of content that are read from a file, packed or not."""
-
-# Files are read whole; a gzip file may hold a thousand times what it seems to.
-_LARGEST_PLAIN = 2**30
-_LARGEST_UNPACKED = 2**27
+LARGEST, LARGEST_UNPACKED = 2**30, 2**27
+"""Most bytes of a file that is read whole, and of what a gzip file holds: a thousand times more."""
 
 
 def suffix_of(path: Path) -> str:
@@ -55,8 +50,8 @@ def read_text(path: Path) -> str:
     OptionError
         When the file does not exist or cannot be read.
     FormatError
-        When it is no text in UTF-8, or damaged, or larger than :data:`LIMIT` allows (usually 1 GiB,
-        128 MiB when unpacked from gzip); names line and byte.
+        When it is no text in UTF-8, or damaged, or larger than :data:`LARGEST`, or unpacked from
+        gzip than :data:`LARGEST_UNPACKED`; names line and byte.
     """
     return _utf8(path, read_bytes(path)).decode()
 
@@ -94,7 +89,7 @@ def line_blocks(path: Path, size: int) -> Iterator[tuple[int, bytes]]:
         content = gzip.GzipFile(fileobj=file) if is_packed else file
         while data := content.read(size):
             if not data.endswith(b"\n"):
-                data += content.readline(_limit(_LARGEST_PLAIN))
+                data += content.readline(LARGEST)
             data = _lines(path, data, line)
             yield line, data
             line += data.count(b"\n")
@@ -130,12 +125,6 @@ def _utf8(path: Path, data: bytes, before: int = 0) -> bytes:
         raise FormatError(f"{path}: the text is UTF-16; save it as UTF-8")
     if data.startswith(b"PK\x03\x04"):
         raise FormatError(f"{path}: a zip or Excel file, not text; save its sheet as CSV in UTF-8")
-    if not data.isascii():
-        _check_utf8(path, data, before)
-    return data
-
-
-def _check_utf8(path: Path, data: bytes, before: int) -> None:
     try:
         data.decode()
     except UnicodeDecodeError as error:
@@ -145,14 +134,15 @@ def _check_utf8(path: Path, data: bytes, before: int) -> None:
             f"{path}, line {line}, byte {column}: 0x{data[error.start]:02x} is not UTF-8; save the "
             "file as UTF-8 (it may be in Latin-1)"
         ) from error
+    return data
 
 
 def read_bytes(path: Path) -> bytes:
     """Return the content of a file, unpacked; raises what :func:`read_text` raises but for text."""
-    with _readable(path):
-        data = _read(path)
+    with _readable(path), path.open("rb") as file:
+        data = _bounded(path, file, LARGEST)
         if data.startswith(b"\x1f\x8b"):
-            data = _bounded(path, gzip.GzipFile(fileobj=io.BytesIO(data)), _LARGEST_UNPACKED)
+            data = _bounded(path, gzip.GzipFile(fileobj=io.BytesIO(data)), LARGEST_UNPACKED)
         return data
 
 
@@ -173,43 +163,23 @@ def _readable(path: Path) -> Iterator[None]:
         raise OptionError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _read(path: Path) -> bytes:
-    with path.open("rb") as file:
-        if path.is_file() and os.fstat(file.fileno()).st_size <= _limit(_LARGEST_PLAIN):
-            return file.read()
-        return _bounded(path, file, _LARGEST_PLAIN)
-
-
-def _bounded(path: Path, content: BinaryIO | gzip.GzipFile, usual: int) -> bytes:
+def _bounded(path: Path, content: BinaryIO | gzip.GzipFile, limit: int) -> bytes:
     """Return what a stream holds, or refuse as soon as it is more than the limit."""
-    limit, size, chunks = _limit(usual), 0, []
+    size, chunks = 0, []
     while chunk := content.read(2**20):
         size += len(chunk)
         if size > limit:
-            packed = " when unpacked" if usual == _LARGEST_UNPACKED else ""
+            kind, cure = "", "split it into several files"
+            if limit == LARGEST_UNPACKED:
+                kind, cure = " when unpacked", "unpack it first"
             raise FormatError(
-                f"{path}: expected at most {limit >> 20} MiB{packed}, found more; if it is the "
-                f"file you mean, set the environment variable {LIMIT} to more MiB"
+                f"{path}: expected at most {limit >> 20} MiB{kind}, found more; {cure}"
             )
         chunks.append(chunk)
     return b"".join(chunks)
 
 
-def _limit(usual: int) -> int:
-    """Return the most bytes of content to read: the user's limit, or else the usual one."""
-    given = os.environ.get(LIMIT)
-    if given is None:
-        return usual
-    if not re.fullmatch("[1-9][0-9]{0,8}", given):
-        raise OptionError(
-            f"environment variable {LIMIT}: expected a whole number of MiB, found {given[:40]!r}"
-        )
-    return int(given) << 20
-
-
-def atomic_write(
-    path: str | os.PathLike[str], content: str | bytes | Callable[[BinaryIO], object]
-) -> None:
+def atomic_write(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Write a file in one step, compressed when its suffix is ``.gz``.
 
     Parameters
@@ -218,8 +188,7 @@ def atomic_write(
         File to write or replace; its folder must exist. A symbolic link is followed.
     content
         The whole content; text is encoded as UTF-8, line ends are kept as they are. The same
-        content gives the same bytes, compressed or not. Content too large to be held twice is
-        written by a function, which is given the file.
+        content gives the same bytes, compressed or not.
 
     Raises
     ------
@@ -227,41 +196,32 @@ def atomic_write(
         When the folder does not exist, or the file cannot be written there.
     """
     target = Path(path)
-    _check_target(target)
-    try:
-        _write(target, content if callable(content) else _writer(target, content))
-    except OSError as error:
-        raise OptionError(f"cannot write {path}: {error.strerror}; choose another file") from error
-
-
-def _check_target(target: Path) -> None:
     if target.is_dir():
         raise OptionError(f"cannot write {target}: it is a folder; name a file in it")
     if not target.parent.is_dir():
         raise OptionError(
             f"cannot write {target}: the folder {target.parent} does not exist; create it first"
         )
-
-
-def _writer(target: Path, content: str | bytes) -> Callable[[BinaryIO], object]:
     data = content.encode() if isinstance(content, str) else content
     if target.suffix.lower() == ".gz":
         data = gzip.compress(data, mtime=0)
-    return lambda file: file.write(data)
+    try:
+        _write(target, data)
+    except OSError as error:
+        raise OptionError(f"cannot write {path}: {error.strerror}; choose another file") from error
 
 
-def _write(target: Path, write: Callable[[BinaryIO], object]) -> None:
+def _write(target: Path, data: bytes) -> None:
     if target.exists() and not target.is_file():
         # A pipe or device, such as /dev/stdout, cannot be replaced, only written to.
-        with target.open("wb") as file:
-            write(file)
+        target.write_bytes(data)
         return
     target = target.resolve()
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
     UNFINISHED.add(temporary)
     try:
         with temporary.open("xb") as file:
-            write(file)
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():

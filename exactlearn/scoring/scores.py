@@ -33,10 +33,10 @@ from exactlearn._runtime.arguments import (
     VariableLike,
     VariablesLike,
     checked_arguments,
-    family,
     named,
     refusal,
     register,
+    variables_by_index,
 )
 from exactlearn.data.counts import family_counts, n_configurations, total_weight
 from exactlearn.data.dataset import Dataset, DatasetLike
@@ -385,7 +385,7 @@ def family_score(counts: Counts, q: float, score: Score, rows: float) -> float:
     return float(cells - configurations) - size_penalty(score, r, q, rows)
 
 
-@checked_arguments(parents=named(family))
+@checked_arguments(parents=named(variables_by_index))
 def score_family(
     dataset: DatasetLike, child: VariableLike, parents: VariablesLike, score: ScoreLike
 ) -> float:
