@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.belief_updates import updates
 from benchmarks.measuring import least_seconds, machine
-from exactlearn._runtime.threads import n_threads
+from exactlearn._runtime.executors import n_threads
 from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork, normalised, without_irrelevant_parents
 from exactlearn.data.missingness import hide

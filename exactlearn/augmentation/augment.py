@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime import cluster as clusters
+from exactlearn._runtime import executors
 from exactlearn._runtime.arguments import ArcsLike, checked_arguments
 from exactlearn._runtime.checkpoint import checkpoint_in
 from exactlearn._runtime.control import OnEvent
@@ -158,7 +158,7 @@ def augment(
     )
     with (
         Incumbent(time_limit, on_event, checkpoint_in(checkpoint)).running() as incumbent,
-        clusters.running(cluster) as incumbent.client,
+        executors.running(cluster) as incumbent.client,
     ):
         incumbent.stage("completing %d missing cells by %s", len(dataset.missing_cells), method)
         result = replace(METHODS[method](task, incumbent), names=dataset.names)

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn._runtime.kernel import in_place_kernel
-from exactlearn._runtime.threads import in_order, n_threads
 
 PIECE = 1024
 """Rows that a thread takes at a time."""

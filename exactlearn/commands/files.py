@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import exactlearn as el
-from exactlearn._runtime import cluster as clusters
+from exactlearn._runtime import executors
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn._runtime.files import read_text, suffix_of
 from exactlearn.commands.declarations import Convert, Instances, Simulate, Verify
@@ -119,7 +119,7 @@ def _write_model(model: Model, path: Path, output: Output) -> None:
 
 def _scored(options: Convert, output: Output) -> el.Problem:
     """Score the parent sets of a table: all, or block by block those of few variables each."""
-    with clusters.running(options.cluster) as client:
+    with executors.running(options.cluster) as client:
         if options.candidate_parents is None:
             data = load_merged(options.source, options, client)
             chosen, _ = with_chosen_ess(data, options, output.note)

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from exactlearn._runtime import cluster as clusters
+from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import read_text
 from exactlearn.commands.declarations import Solve
@@ -130,7 +130,7 @@ def _of_scores(path: Path, options: Solve, output: Output, stage: Callable[[str]
 
 
 def _of_table(path: Path, options: Solve, output: Output, stage: Callable[[str], None]) -> _Task:
-    with clusters.running(options.cluster) as client:
+    with executors.running(options.cluster) as client:
         data = load_merged(options.source, options, client)
         with SearchControl().running():  # Ctrl-C ends both, and leaves a network
             options, record = with_chosen_ess(data, options, output.note)

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from exactlearn._runtime import cluster as clusters
+from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.row_table import WeightedRows
@@ -101,7 +101,7 @@ class Blocks(Displayed, shown="sources variables states"):
         for source in self.sources:
             if control.is_over:
                 return
-            yield from blocks.part(*map(clusters.computed, source))
+            yield from blocks.part(*map(executors.computed, source))
 
     def part(self, *source: Any) -> Iterator[Dataset]:
         """Yield the blocks of one source, until the search is over."""
@@ -310,10 +310,10 @@ def _results(blocks: Blocks, function: Callable[..., S], client: Any) -> Iterato
         The client of a cluster, if any.
     """
     if client is None:
-        yield from clusters.results(partial(function, blocks), blocks.sources)
+        yield from executors.results(partial(function, blocks), blocks.sources)
         return
     bare = replace(blocks, on_rows=None, sources=())
-    for result in clusters.results(partial(function, bare), blocks.sources, client):
+    for result in executors.results(partial(function, bare), blocks.sources, client):
         if blocks.on_rows is not None:
             blocks.on_rows(result.rows)
         yield result
@@ -439,7 +439,7 @@ def merge_rows(blocks: Iterable[Dataset], *, cluster: Any = None) -> Dataset:
     ([[0, 1], [0, -1]], [4.0, 2.0])
     """
     if isinstance(blocks, Blocks):
-        with clusters.running(cluster) as client:
+        with executors.running(cluster) as client:
             blocks = blocks.with_states(client)
             names = blocks.variables or ()
             empty = partial(DistinctRows, names, [blocks.states[name] for name in names])

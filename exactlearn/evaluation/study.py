@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import exactlearn
-from exactlearn._runtime import cluster as clusters
+from exactlearn._runtime import executors
 from exactlearn._runtime.control import UNLIMITED, SearchControl, interrupts_ignored
 from exactlearn._runtime.files import atomic_write, read_json, strict
 from exactlearn.data.dataset import Dataset
@@ -166,14 +166,14 @@ class Study:
                 self.on_begin(planned.title)
                 yield planned, _result(planned.work, self.control.left / (len(waiting) - k))
             return
-        with clusters.running(self.cluster) as client:
+        with executors.running(self.cluster) as client:
             places = self.jobs if client is None else sum(client.nthreads().values())
             share = self.control.left / max(1, ceil(len(waiting) / max(1, places)))
             tasks = [(planned.work, share) for planned in waiting]
             if client is None:
                 finished = _finished_by_processes(tasks, self.jobs, self.control)
             else:
-                finished = clusters.finished(_result, tasks, client)
+                finished = executors.finished(_result, tasks, client)
             for number, found in finished:
                 self.on_begin(waiting[number].title)
                 yield waiting[number], found

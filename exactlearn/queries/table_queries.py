@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments, name_of, named
 from exactlearn._runtime.display import ByValue
-from exactlearn._runtime.threads import in_order, n_threads
+from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells, prepared
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork

@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.cluster import Workers
+from exactlearn._runtime.executors import Workers, in_order
 from exactlearn._runtime.subsets import LARGEST_RANK, binomials
-from exactlearn._runtime.threads import in_order
 from exactlearn.data.counts import distinct_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError

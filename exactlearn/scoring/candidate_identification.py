@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import instance_of, register
-from exactlearn._runtime.cluster import Workers
 from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl
-from exactlearn._runtime.threads import in_order
+from exactlearn._runtime.executors import Workers, in_order
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.scoring.candidate_enumeration import (

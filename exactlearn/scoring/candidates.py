@@ -18,10 +18,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from exactlearn._runtime.arguments import ArcsLike, checked_arguments
-from exactlearn._runtime.cluster import Workers, workers_of
 from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.threads import n_threads
+from exactlearn._runtime.executors import Workers, n_threads, workers_of
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring.candidate_enumeration import Enumeration, Progress, SizedCandidates

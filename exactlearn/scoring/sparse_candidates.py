@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import Index, arcs_by_index
-from exactlearn._runtime.cluster import workers_of
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.executors import workers_of
 from exactlearn.data.blocks import Blocks, DistinctRows, summed
 from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset, as_dataset

@@ -27,10 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.cluster import Workers, workers_of
 from exactlearn._runtime.control import UNLIMITED, Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
-from exactlearn._runtime.threads import in_order, n_threads
+from exactlearn._runtime.executors import Workers, in_order, n_threads, workers_of
 from exactlearn.augmentation.incumbent import total_score
 from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset, DatasetLike

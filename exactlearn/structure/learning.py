@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from exactlearn._runtime import cluster as clusters
+from exactlearn._runtime import executors
 from exactlearn._runtime.arguments import (
     arcs_by_index,
     as_labels,
@@ -308,7 +308,7 @@ def learn(
     control = SearchControl(time_limit)
     if missing not in MISSING:
         raise OptionError(f"missing: found {missing!r}{did_you_mean(missing, MISSING)}")
-    with clusters.running(cluster) as client:
+    with executors.running(cluster) as client:
         if isinstance(data, Blocks):
             data = merge_rows(data, cluster=client)
         dataset, left_out, columns = usable_columns(

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.executors import n_threads
 from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn._runtime.threads import n_threads
 
 from ..components import undominated
 from ..lp.multipliers import Multipliers

@@ -15,7 +15,7 @@ from math import inf, log
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.threads import available_memory
+from exactlearn._runtime.executors import available_memory
 from exactlearn.errors import TooLargeError
 
 from ..component_solver import ComponentControl, Outcome, Selection

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.threads import n_threads
+from exactlearn._runtime.executors import n_threads
 
 from .. import dynamic
 from ..component_solver import ComponentControl, Outcome, Selection

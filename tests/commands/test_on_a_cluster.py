@@ -18,7 +18,7 @@ from exactlearn import (
     solve,
     sparse_candidates,
 )
-from exactlearn._runtime import cluster
+from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
 from exactlearn.data.blocks import merge_rows
 from exactlearn.errors import ArgumentError
@@ -41,7 +41,7 @@ LIVE = ("seconds", "made_by", "trace", "sets", "nodes")
 
 @pytest.fixture(scope="module")
 def client():
-    with cluster.running("local:2") as client:
+    with executors.running("local:2") as client:
         yield client
 
 
@@ -143,7 +143,7 @@ def test_a_worker_killed_while_it_climbs_changes_nothing(tmp_path):
             killed.append(min(client.run(os.getpid).values()))
             os.kill(killed[0], signal.SIGKILL)
 
-    with cluster.running("local:2") as client:
+    with executors.running("local:2") as client:
         found = augment(table, BDeu(), on_event=kill, cluster=client, **options)
     assert killed
     assert np.array_equal(found.values, alone.values)

@@ -12,8 +12,8 @@ from threading import Thread
 import pytest
 
 from exactlearn import __version__
-from exactlearn._runtime.cluster import results as cluster_results
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.executors import results as cluster_results
 from exactlearn.errors import DataError, FormatError
 from exactlearn.evaluation.study import PlannedRun, Study
 

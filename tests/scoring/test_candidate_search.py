@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from exactlearn._runtime.threads import in_order, n_threads
+from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exactlearn import BDeu, Dataset, candidate_parent_sets
-from exactlearn._runtime import cluster
+from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
 from exactlearn.scoring.candidate_identification import Budget
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 @pytest.fixture(scope="module")
 def client():
-    with cluster.running("local:2") as client:
+    with executors.running("local:2") as client:
         yield client
 
 
@@ -61,7 +61,7 @@ def test_the_same_bytes(client, options):
 def test_a_worker_killed_in_the_middle_changes_nothing():
     data = table(30, 4000)
     alone = candidate_parent_sets(data, BDeu(), prune=False)
-    with cluster.running("local:2") as client:
+    with executors.running("local:2") as client:
         killed = []
 
         def on_progress(done, total):

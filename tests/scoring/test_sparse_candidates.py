@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import mutual_info_score
 
 from exactlearn import BIC, BDeu, Dataset, candidate_parent_sets, read_blocks, score_family, solve
-from exactlearn._runtime import cluster
+from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
 from exactlearn.errors import DataError, InfeasibleError, OptionError, SolverError
 from exactlearn.formats.table import write_dataset
@@ -76,7 +76,7 @@ def test_constraints_and_weights_are_kept(tmp_path):
 def test_a_cluster_gives_the_same(blocks):
     pytest.importorskip("distributed", reason="needs Dask: exactlearn[scale]")
     alone = sparse_candidates(blocks, BDeu(), candidate_parents=4)
-    with cluster.running("local:2") as client:
+    with executors.running("local:2") as client:
         same(sparse_candidates(blocks, BDeu(), candidate_parents=4, cluster=client), alone)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.threads import available_memory
+from exactlearn._runtime.executors import available_memory
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.scores import read_jkl
 from exactlearn.solvers import Problem, dynamic

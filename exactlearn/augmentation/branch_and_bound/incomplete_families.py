@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.threads import in_order, n_threads
+from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, bound_families
 from exactlearn.augmentation.branch_and_bound.incomplete_rows import FamilyTerms
 from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells

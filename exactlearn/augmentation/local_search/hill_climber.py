@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.cluster import finished
-from exactlearn._runtime.threads import n_threads
+from exactlearn._runtime.executors import finished, n_threads
 from exactlearn.augmentation.incumbent import Incumbent, Ledger, Solution, Unproven
 from exactlearn.augmentation.local_search.family_store import FamilyStore, fits
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from exactlearn._runtime.threads import in_order, n_threads
+from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn.augmentation.incumbent import Ledger, Solution
 from exactlearn.augmentation.local_search.move_search import Group, Moves, MoveSearch, halves
 from exactlearn.augmentation.local_search.threshold_query import tightened

@@ -21,7 +21,7 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.threads import in_order, n_threads
+from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn.bayesnet.bucket_elimination import NO_COUNTS
 from exactlearn.pdg.inference.block_flows import block_flows, count_terms
 from exactlearn.pdg.inference.row_flows import count_reached, row_flows

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from exactlearn import fit_deletion, read_blocks
-from exactlearn._runtime import cluster
+from exactlearn._runtime import executors
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.blocks import merge_rows
 from exactlearn.errors import DataError, MissingExtraError, OptionError, SolverError
@@ -107,7 +107,7 @@ def test_a_state_unknown_to_the_model_is_found_on_a_worker(tmp_path, client):
 def test_a_killed_worker_changes_no_number(table, tmp_path):
     blocks = read_blocks(table, block_bytes=200)
     deadly = replace(blocks, read=partial(_read_or_die, blocks.read, tmp_path / "killed"))
-    with cluster.running("local:2") as client:
+    with executors.running("local:2") as client:
         found = merge_rows(deadly, cluster=client)
     assert (tmp_path / "killed").exists()
     same(found, merge_rows(blocks))
@@ -124,8 +124,8 @@ def _read_or_die(read, mark, *source):
 
 
 def test_what_a_killed_worker_held_is_made_anew():
-    with cluster.running("local:2") as client:
-        (kept,) = cluster.held(client, [{"some": "data"}])
+    with executors.running("local:2") as client:
+        (kept,) = executors.held(client, [{"some": "data"}])
         kept.result()
         (address,) = client.who_has([kept])[kept.key]
         os.kill(client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
@@ -137,13 +137,13 @@ def test_a_task_that_is_cancelled_is_done_again_once(client, monkeypatch):
 
     def submit(function, *arguments, **options):
         future = distributed.Client.submit(client, function, *arguments, **options)
-        if function is cluster._unless_stopped and arguments[-1] not in lost:
+        if function is executors._unless_stopped and arguments[-1] not in lost:
             lost.add(arguments[-1])
             future.cancel()
         return future
 
     monkeypatch.setattr(client, "submit", submit)
-    found = cluster.finished(divmod, [(k,) for k in (3, 4)], client, shared=[25])
+    found = executors.finished(divmod, [(k,) for k in (3, 4)], client, shared=[25])
     assert sorted(found) == [(0, (8, 1)), (1, (6, 1))]
 
 
@@ -152,7 +152,7 @@ def test_a_worker_that_does_not_start_ends_with_an_error_that_says_so(monkeypatc
         raise RuntimeError("Nanny failed to start.")
 
     monkeypatch.setattr(distributed, "LocalCluster", lose)
-    with pytest.raises(SolverError, match="did not start"), cluster.running("local:2"):
+    with pytest.raises(SolverError, match="did not start"), executors.running("local:2"):
         pass
 
 
@@ -170,13 +170,13 @@ def test_clusters_that_are_none(table, monkeypatch):
     net = table.with_name("net.bif")
     for given in ("local:0", "local:many"):
         assert "a number of workers" in fails("fit", net, table, "--cluster", given)
-    monkeypatch.setattr(cluster, "CONNECTION_TIMEOUT", 0.5)
+    monkeypatch.setattr(executors, "CONNECTION_TIMEOUT", 0.5)
     with pytest.raises(OptionError, match="no scheduler answers"):
         merge_rows(read_blocks(table), cluster="tcp://127.0.0.1:9")
 
     def absent(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(cluster, "import_module", absent)
+    monkeypatch.setattr(executors, "import_module", absent)
     with pytest.raises(MissingExtraError, match=r"exactlearn\[scale\]"):
         merge_rows(read_blocks(table), cluster="local")

@@ -1,17 +1,24 @@
-"""Tasks run one after the other in this process, or on the workers of a Dask cluster.
+"""Pieces of work, one after the other, on threads, or on the workers of a Dask cluster.
 
-The results do not depend on which worker computes them, nor when. Dask runs the tasks of a worker
-that is lost on another one. A task runs under a :class:`~exactlearn._runtime.control.SearchControl`
-of its own, which stops when the client stops it, cancels it or is gone.
+The results do not depend on which thread or worker computes them, nor when. Kernels release the
+interpreter lock, so plain threads use all cores. Dask runs the tasks of a worker that is lost on
+another one. A task runs under a :class:`~exactlearn._runtime.control.SearchControl` of its own,
+which stops when the client stops it, cancels it or is gone.
 """
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from itertools import pairwise
+from pathlib import Path
+from queue import SimpleQueue
 from threading import Event, Thread
 from time import monotonic
 from typing import Any, TypeVar
@@ -19,10 +26,11 @@ from warnings import catch_warnings, filterwarnings
 
 from exactlearn._runtime.arguments import refusal
 from exactlearn._runtime.control import SearchControl, interrupts_ignored
-from exactlearn._runtime.threads import threads_limited
 from exactlearn.errors import MissingExtraError, OptionError, SolverError
 
 T = TypeVar("T")
+Space = TypeVar("Space")
+Outcome = TypeVar("Outcome")
 
 CONNECTION_TIMEOUT = 30.0
 """Seconds in which the scheduler of a cluster must answer."""
@@ -35,6 +43,113 @@ POLL_INTERVAL = 0.2
 
 STOP_TIME = 1.5
 """Seconds in which tasks that are stopped return what they have."""
+
+
+AHEAD = 8
+"""Pieces for each thread that are handed out before the first one's result is taken."""
+
+
+def n_threads(threads: int | None) -> int:
+    """Return the number of threads to use: all cores this process may use unless given.
+
+    Raises
+    ------
+    OptionError
+        When the number is less than 1.
+    """
+    if threads is None:
+        if limit := _limit.get():
+            return limit
+        available = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+        return len(available) or os.cpu_count() or 1
+    if threads < 1:
+        raise OptionError(f"threads must be at least 1, found {threads}")
+    return threads
+
+
+@contextmanager
+def threads_limited(threads: int) -> Iterator[None]:
+    """Let functions called in the block, in its thread, use so many threads unless given."""
+    token = _limit.set(threads)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+_limit: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+def in_order(
+    work: Callable[[int, Space], Outcome],
+    pieces: int,
+    space: Callable[[], Space],
+    threads: int,
+) -> Generator[Outcome, None, None]:
+    """Yield what ``work`` returns for the numbers 0 to ``pieces - 1``, in that order.
+
+    Parameters
+    ----------
+    work
+        Called with the number of a piece and a scratch space that no other thread uses meanwhile.
+    pieces
+        Number of pieces.
+    space
+        Makes a scratch space; called at most ``threads`` times.
+    threads
+        Number of threads; with one, everything runs in the caller's.
+    """
+    threads = max(1, min(threads, pieces))
+    free: SimpleQueue[Space] = SimpleQueue()
+    for _ in range(threads):
+        free.put(space())
+
+    def run(piece: int) -> Outcome:
+        own = free.get()
+        try:
+            return work(piece, own)
+        finally:
+            free.put(own)
+
+    if threads == 1:
+        yield from map(run, range(pieces))
+        return
+    pool = ThreadPoolExecutor(threads)
+    running: deque[Future[Outcome]] = deque()
+    try:
+        for piece in range(pieces):
+            running.append(pool.submit(run, piece))
+            if len(running) > AHEAD * threads:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_GROUP = Path("/sys/fs/cgroup")
+"""Where Linux says what a control group, as of a container, may take."""
+
+
+def available_memory() -> int | None:
+    """Return the bytes of memory that are free, where the system tells.
+
+    Examples
+    --------
+    >>> free = available_memory()
+    >>> free is None or free > 0
+    True
+    """
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        free = next(1024 * int(x.split()[1]) for x in lines if x.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return None
+    try:
+        limit, taken = (int((_GROUP / f"memory.{x}").read_text()) for x in ("max", "current"))
+    except (OSError, ValueError):  # no group, or one without a limit: "max"
+        return free
+    return max(1, min(free, limit - taken))
 
 
 @contextmanager
@@ -112,6 +227,7 @@ def results(
     tasks: Sequence[tuple[Any, ...]],
     client: Any = None,
     control: SearchControl | None = None,
+    shared: Sequence[Any] = (),
 ) -> Iterator[T]:
     """Yield what a function returns for each task, in order, until the search is over.
 
@@ -125,17 +241,19 @@ def results(
         The client of a cluster, if there is one.
     control
         Ends the search; without it, the control that runs in this thread.
+    shared
+        First arguments of all tasks, which each worker keeps once.
     """
     control = SearchControl.within() if control is None else control
     if client is None:
         for task in tasks:
             if control.is_over:
                 return
-            yield function(*(computed(argument) for argument in task))
+            yield function(*shared, *map(computed, task))
         return
     found: dict[int, T] = {}
     following = 0
-    for number, result in finished(function, tasks, client, control, stop_time=0.0):
+    for number, result in finished(function, tasks, client, control, shared, stop_time=0.0):
         found[number] = result
         while following in found and not control.is_over:
             yield found.pop(following)
@@ -178,11 +296,10 @@ class Workers:
         n_pieces
             Number of pieces; several in a row are one task.
         """
-        kept = held(self.client, shared)
         n_tasks = min(n_pieces, TASKS_EACH * self.number)
         ends = [n_pieces * k // max(1, n_tasks) for k in range(n_tasks + 1)]
-        tasks = [(function, start, stop, *kept) for start, stop in pairwise(ends)]
-        for found in results(_several, tasks, self.client, self.control):
+        several = partial(_several, function)
+        for found in results(several, [*pairwise(ends)], self.client, self.control, shared):
             yield from found
 
 
@@ -205,8 +322,9 @@ def workers_of(cluster: Any, control: SearchControl) -> Iterator[Workers | None]
         yield None if client is None else Workers(client, control)
 
 
-def _several(function: Callable[..., T], start: int, stop: int, *shared: Any) -> list[T]:
+def _several(function: Callable[..., T], *arguments: Any) -> list[T]:
     """Return the results of some pieces; they are not wanted where the search is over."""
+    *shared, start, stop = arguments
     control = SearchControl.within()
     return [function(*shared, piece) for piece in range(start, stop) if not control.is_over]
 
@@ -242,7 +360,8 @@ def finished(
         When workers that ran a task were lost again and again, or the scheduler was.
     """
     control = SearchControl.within() if control is None else control
-    stop = dask("distributed").Event(client=client)
+    distributed = dask("distributed")
+    stop = distributed.Event(client=client)
     kept, again, stopped_at = held(client, shared), set[int](), None
 
     def submitted(number: int, first: Sequence[Any]) -> Any:
@@ -255,7 +374,8 @@ def finished(
             if stopped_at is None and control.is_over:
                 stopped_at = monotonic()
                 stop.set()
-            _wait([*pending])
+            with suppress(TimeoutError, distributed.CancelledError):  # each future speaks itself
+                distributed.wait([*pending], POLL_INTERVAL, "FIRST_COMPLETED")
             for future in [future for future in pending if future.done()]:
                 number = pending.pop(future)
                 if future.cancelled() and client.status == "running" and number not in again:
@@ -268,23 +388,17 @@ def finished(
         client.cancel([*pending])
 
 
-def _wait(futures: Sequence[Any]) -> None:
-    """Wait until a task has ended, but not for long."""
-    distributed = dask("distributed")
-    with suppress(TimeoutError, distributed.CancelledError):  # of which each future speaks itself
-        distributed.wait(futures, timeout=POLL_INTERVAL, return_when="FIRST_COMPLETED")
-
-
 def _result(future: Any) -> Any:
     """Return the result of a task that has ended; raise what it raised."""
+    distributed = dask("distributed")
     try:
         return future.result()
-    except dask("distributed").CancelledError as error:
+    except distributed.CancelledError as error:
         raise SolverError(
             f"the scheduler of the cluster is gone, or all workers at once ({error}); run this "
             "again"
         ) from error
-    except dask("distributed").KilledWorker as error:
+    except distributed.KilledWorker as error:
         raise SolverError(
             f"several workers of the cluster were lost one after the other ({error}): give them "
             "more memory, or smaller blocks"
@@ -292,30 +406,28 @@ def _result(future: Any) -> Any:
 
 
 def _unless_stopped(function: Callable[..., T], stop: str, *arguments: Any) -> tuple[T, ...]:
-    """Return the result of a task in a tuple, which is empty where the search is over already."""
+    """Return the result of a task in a tuple, which is empty where the search is over already.
+
+    It is computed by a worker under a control that its client stops.
+    """
     distributed = dask("distributed")
     event = distributed.Event(stop, client=distributed.get_client())
-    return () if event.is_set() else (_watched(function, event, *arguments),)
-
-
-def _watched(function: Callable[..., T], stop: Any, *arguments: Any) -> T:
-    """Return the result of a task, computed by a worker under a control that its client stops."""
-    worker = dask("distributed").get_worker()
+    if event.is_set():
+        return ()
+    worker, ended = distributed.get_worker(), Event()
     key = worker.get_current_task()
-    ended = Event()
 
     def watch() -> None:
         while not ended.wait(POLL_INTERVAL):
             task = worker.state.tasks.get(key)
-            is_wanted = task is not None and task.state == "executing"
-            if not is_wanted or (stop is not None and stop.is_set()):
+            if task is None or task.state != "executing" or event.is_set():
                 control.stop()
                 return
 
     with SearchControl().running() as control, threads_limited(worker.state.nthreads):
         Thread(target=watch, daemon=True).start()
         try:
-            return function(*arguments)
+            return (function(*arguments),)
         finally:
             ended.set()
 
