@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from exactlearn.formats.libraries import to_pyagrum
 from numpy.typing import NDArray
 
 from benchmarks.measuring import least_seconds
@@ -14,6 +13,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.pdg.inference.flows import posteriors
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import query
+from tests.peer_networks import to_pyagrum
 
 LONG = 0.05
 """Seconds of an update from which on it is timed once, not several times."""
