@@ -180,8 +180,8 @@ def set_by_name(variables: Iterable[int], names: Sequence[str]) -> frozenset[str
 
 def _names(given: Given) -> Names:
     """Return the names of the variables that the arguments are about."""
-    if given.get("names") is not None:
-        return as_names(given["names"])
+    if (own := given.get("names")) is not None:  # where a text was one name, it is a list by now
+        return list(own) if isinstance(own, str) else as_names(own)
     found = (getattr(value, "names", None) for value in given.values())
     return next((names for names in found if isinstance(names, tuple | list) and names), None)
 
