@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from exactlearn.commands import COMMANDS, line_of, options_of
 from exactlearn.commands.declare import about_of
 from exactlearn.commands.sections import Criterion, GraphParameters, NetworkParameters, Search
-from exactlearn.commands.steps import Data, Queries, is_step
+from exactlearn.commands.steps import Data, is_step
 from exactlearn.formats.run_file import literal
 
 HEAD = """# Run files
@@ -39,7 +39,6 @@ SECTIONS = {
     "[search]": Search,
     "[network]": NetworkParameters,
     "[decision_graph]": GraphParameters,
-    "[[queries]]": Queries,
 }
 
 

@@ -9,12 +9,12 @@ from typing import ClassVar, Literal
 
 from exactlearn.commands.declare import (
     Declared,
-    RegistryNames,
     argument,
     flags_of,
     names_option,
     option,
     pairs,
+    registered,
     with_default,
 )
 from exactlearn.commands.sections import (
@@ -58,9 +58,9 @@ class Run(OnCluster):
 
     The pipeline: learn the network (and the values of missing cells); fit its parameters to the
     table as it was read, by EM where cells are missing; compile it to a decision graph; refine that
-    by EM; report the log-likelihood of rows not learned from, if 'test' names some; answer the
-    queries. Then come the steps: sections with the names of other commands and their options as
-    keys ([impute], [compare], ...). The folder is results/NAME unless -o names another; result.json
+    by EM; report the log-likelihood of rows not learned from, if 'test' names some. Then come the
+    steps: sections with the names of other commands and their options as keys ([query], [impute],
+    ...). The folder is results/NAME unless -o names another; result.json
     there holds what --json prints, and run.toml the run with the paths of its tables.
 
     A section [sweep] has lists of values in place of one, as in 'score.ess = [1, 4]': a run for
@@ -290,9 +290,7 @@ class Impute(Imputing):
     written_in_run = "imputed"
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
-    method: str | None = option(
-        None, choices=RegistryNames("imputation.methods", "METHODS", METHODS)
-    )
+    method: str | None = option(None, choices=registered("imputation.methods.METHODS", *METHODS))
     network: str | None = option(
         None, reads=True, metavar="NETWORK", only="method=posterior|mpe|multiple|None"
     )
@@ -595,10 +593,10 @@ class LearnNb(Reading, Random):
     time_limit: float | None = option(None, least=0)
 
 
-class Query(Reading, Random):
+class Query(Declared):
     """Answer the posterior of the targets given the evidence, exactly.
 
-    -o writes the answer as .json. With --data every row is a case of its own, and all cores work.
+    -o writes the answer as .json.
 
     Parameters
     ----------
@@ -610,31 +608,20 @@ class Query(Reading, Random):
         The K most probable explanations.
     independences
         The independences that a decision graph states, also in contexts.
-    data
-        Answer each row of a table, which may have missing cells; -o writes .csv, too.
-    class_
-        With --data: predict this variable.
 
     Examples
     --------
     exactlearn query asia -e smoke=yes -t lung
     exactlearn query asia -e smoke=yes --best 2 --json
-    exactlearn query asia --data asia-mnar --class lung -o rows.csv
     """
 
     source: str = argument("MODEL", reads=True, in_run="model.pdg.json")
     evidence: Mapping[str, str] = option(
         {}, flags=("--evidence", "-e"), metavar="NAME=STATE", read=pairs
     )
-    targets: tuple[str, ...] = option(
-        (), flags=("--target", "-t"), metavar="NAME", excludes=("class_",)
-    )
+    targets: tuple[str, ...] = option((), flags=("--target", "-t"), metavar="NAME")
     best: int | None = option(None, least=1, metavar="K")
     independences: bool = option(False)
-    data: Path | None = option(
-        None, reads=True, metavar="TABLE", excludes=("evidence", "best", "independences")
-    )
-    class_: str | None = option(None, metavar="NAME", only="data")
 
 
 class Simulate(Random):

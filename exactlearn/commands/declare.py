@@ -5,12 +5,10 @@ A class of options derives from :class:`Declared`; its fields are made by :func:
 among its parameters. Types, ranges and defaults of the fields are those of key and option.
 """
 
-import ast
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from importlib import import_module
 from inspect import get_annotations, getdoc
 from pathlib import Path
 from typing import Any, ClassVar, dataclass_transform
@@ -268,43 +266,34 @@ def names_by_commas(text: str, flag: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(","))
 
 
-@dataclass(frozen=True)
-class RegistryNames:
-    """The names of a registry, called for; read from its source until it is imported.
+def registered(registry: str, *before: str) -> Callable[[], tuple[str, ...]]:
+    """Return what returns the names of a registry: a dictionary in a module of the package.
 
-    So ``--help`` imports nothing of what is registered.
+    They are read from its source until it is imported, so that ``--help`` imports nothing of what
+    is registered.
 
     Parameters
     ----------
-    module, registry
-        Where in the package it is; at module level, a dictionary.
+    registry
+        Module and name.
     before
         Names that stand before them; one that the registry has, too, stands there only.
 
     Examples
     --------
-    >>> RegistryNames("augmentation.augment", "METHODS")()
+    >>> registered("augmentation.augment.METHODS")()
     ('branching', 'exact', 'gadget', 't-local', 'mode')
     """
+    module, _, name = registry.rpartition(".")
 
-    module: str
-    registry: str
-    before: tuple[str, ...] = ()
+    def names() -> tuple[str, ...]:
+        found: Iterable[str]
+        if loaded := sys.modules.get(f"exactlearn.{module}"):
+            found = getattr(loaded, name)
+        else:
+            path = Path(__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py")
+            source = path.read_text(encoding="utf-8").partition(f"\n{name}: ")[2]
+            found = re.findall(r'^    "([^"]+)": ', source.partition("\n}")[0], re.MULTILINE)
+        return tuple(dict.fromkeys((*before, *found)))
 
-    def __call__(self) -> tuple[str, ...]:
-        """Return the names in the order of the registry."""
-        place = f"{__package__.rpartition('.')[0]}.{self.module}"
-        names: Iterable[str] | None = None if place in sys.modules else self._written()
-        names = names or getattr(import_module(place), self.registry)
-        return tuple(dict.fromkeys((*self.before, *names)))
-
-    def _written(self) -> list[str] | None:
-        """Return the names in the source; ``None`` where some are computed."""
-        path = (Path(__file__).parents[1] / self.module.replace(".", "/")).with_suffix(".py")
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            name = getattr(node, "target", None)
-            value = getattr(node, "value", None)
-            if getattr(name, "id", "") == self.registry and isinstance(value, ast.Dict):
-                keys: list[Any] = [getattr(key, "value", None) for key in value.keys]
-                return None if None in keys else keys
-        return None
+    return names

@@ -1,28 +1,20 @@
 """Commands that ask: ``query`` asks a model, ``graph`` a structure."""
 
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 import exactlearn as el
 from exactlearn._runtime.control import ended_by_signal
-from exactlearn._runtime.files import atomic_write, suffix_of
+from exactlearn._runtime.files import suffix_of
 from exactlearn.commands.declarations import Graph, Query
 from exactlearn.commands.declared_constraints import independence
 from exactlearn.commands.output import Answer, Output, require_suffix
-from exactlearn.commands.tables import load
-from exactlearn.data.dataset import unknown_columns
 from exactlearn.formats.graph_file import graph_record
 from exactlearn.formats.models import read_model
-from exactlearn.formats.table import read_table
 from exactlearn.graphs.d_separation import active_trail
 from exactlearn.graphs.dag import children
 from exactlearn.graphs.equivalence import v_structures
-from exactlearn.instances import locate
-from exactlearn.queries.evidence import Model, as_graph
+from exactlearn.queries.evidence import as_graph
 from exactlearn.reporting.drawing import structure_drawing
 from exactlearn.reporting.records import named_arcs
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
@@ -30,14 +22,12 @@ from exactlearn.reporting.svg_picture import FIGURES, write_figure
 
 @ended_by_signal()
 def run_query(options: Query, output: Output) -> Answer:
-    """Answer what a model says, for one case or for each row of a table."""
-    targets = list(options.targets) or None
-    require_suffix(output.path, (".json", ".csv", ".tsv")[: 1 if options.data is None else 3])
-    if options.data is not None:
-        return _answer_rows(options, targets, output)
-    model, evidence = read_model(options.source), options.evidence
-    found = el.query(model, evidence, targets)
+    """Answer what a model says of one case."""
+    require_suffix(output.path, (".json",))
+    model, evidence, targets = read_model(options.source), options.evidence, options.targets
+    found = el.query(model, evidence, targets or None)
     record: dict[str, Any] = {
+        "evidence": dict(evidence),
         "posterior": found.posterior,
         "probability_of_evidence": found.probability_of_evidence,
     }
@@ -45,87 +35,13 @@ def run_query(options: Query, output: Output) -> Answer:
         listed = el.most_probable_explanations(as_graph(model), evidence, options.best)
         record["explanations"] = [vars(one) for one in listed]
     if options.independences:
-        stated = el.independences(model, evidence, targets)
+        stated = el.independences(model, evidence, targets or None)
         record["statements"] = [one.describe(10 if targets else 3) for one in stated]
         record["independences"] = [one.to_dict() for one in stated]
     output.save(record)
-    is_hidden = len(record) > 2 and not targets
+    is_hidden = len(record) > 3 and not targets
     shown = {key: v for key, v in record.items() if not (is_hidden and key == "posterior")}
     return Answer(record=record, shown=shown)
-
-
-def _answer_rows(options: Query, targets: list[str] | None, output: Output) -> Answer:
-    """Answer the posteriors of the targets, or the class, for each row."""
-    model, record = read_model(options.source), dict[str, Any]()
-    is_json = output.path is None or suffix_of(output.path) == ".json"
-    table, values = _cases(options, model, output), list[Any]()
-    if options.class_ is None:
-        answers = el.query_rows(model, table, targets)
-        parts = [*zip(answers.names, answers.states, answers.posteriors, strict=True)]
-        logs = answers.log_probability_of_evidence
-        key, values, impossible = "log_probability_of_evidence", logs.tolist(), np.isneginf(logs)
-        record["log_likelihood"] = float(logs.sum())
-    else:
-        found = el.classify(model, table, options.class_)
-        parts, impossible = [(found.name, found.states, found.posterior)], found.predicted < 0
-        key, values = "predicted", [(*found.states, None)[k] for k in found.predicted.tolist()]
-        record |= {
-            "class": found.name,
-            "labelled": int((found.labels >= 0).sum()),
-            "accuracy": found.accuracy,
-            "log_loss": found.log_loss,
-        }
-    if impossible.any():
-        place = table.row_place(int(impossible.argmax())).capitalize()
-        output.note(
-            f"{place}, one of {impossible.sum()}: no posterior, since what is observed has "
-            "probability zero; correct the cells, or smooth the model's parameters"
-        )
-    record["rows"] = rows = [
-        {"row": k, **({} if table.lines is None else {"line": int(table.lines[k])}), key: value}
-        for k, value in enumerate(values)
-    ]
-    for name, states, posterior in parts:
-        for row, own in zip(rows, posterior.tolist(), strict=True):
-            row.setdefault("posterior", {})[name] = dict(zip(states, own, strict=True))
-    if options.class_ is not None:
-        for row in rows:
-            row["posterior"] = row["posterior"][options.class_]
-
-    def write(path: Path) -> None:
-        import pandas as pd  # takes long to import
-
-        columns = [f"{name}={state}" for name, states, _ in parts for state in states]
-        frame = pd.DataFrame(np.hstack([posterior for *_, posterior in parts]), columns=columns)
-        frame.insert(0, key, values)
-        separator = "\t" if suffix_of(path) == ".tsv" else ","
-        text = frame.replace(-np.inf, np.nan).to_csv(
-            sep=separator, index=False, lineterminator="\n"
-        )
-        atomic_write(path, text)
-
-    output.save(record, write=None if is_json else write)
-    return Answer(record=record)
-
-
-def _cases(options: Query, model: Model, output: Output) -> el.Dataset:
-    """Read a table with the states of the model; columns that are no variables are left out."""
-    path = locate(options.data or "", ".csv")
-    (text,) = read_table(path, options.header, options.separator)
-    names = options.names or [column.name for column in text.columns]
-    others = {*options.drop, *options.discretise, options.weights}
-    states = dict(zip(model.names, model.states, strict=True))
-    strange = [name for name in names if name not in states and name not in others]
-    absent = [name for name in model.names if name not in names]
-    kept = {name: own for name, own in states.items() if name in names and name not in others}
-    if not kept and not options.discretise:
-        raise unknown_columns(names, model.names)
-    if strange:
-        output.note(f"Columns that are no variables of the model: {', '.join(strange)}")
-    if absent:
-        output.note(f"Variables that are no columns, missing in every row: {', '.join(absent)}")
-    drop, declared = (*options.drop, *strange), {**kept, **options.states}
-    return load(path, replace(options, drop=drop, states=declared))
 
 
 @ended_by_signal()

@@ -18,10 +18,8 @@ from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands import body_of, declarations, provenance, repeat, steps
 from exactlearn.commands.output import Answer, Output, write_json
 from exactlearn.commands.report import write_page
-from exactlearn.commands.steps import Queries, Step, Table
+from exactlearn.commands.steps import Step, Table
 from exactlearn.commands.tables import load
-from exactlearn.data.dataset import Dataset
-from exactlearn.data.labels import state_index
 from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.evaluation.study import Found, PlannedRun, Study
 from exactlearn.formats.run_file import to_toml
@@ -74,10 +72,9 @@ def _done(table: Table, output: Output, time_limit: float | None, cluster: str |
     folder, control = output.path, SearchControl(time_limit)
     assert folder is not None
     run, plan, ended = steps.declared(table), steps.declared_steps(table), [ExitStatus.DONE]
-    record: dict[str, Any] = {"steps": []} if plan else {}
+    record: dict[str, Any] = {}
     if run.pipeline:
         data = load(run.data.file, run.data)
-        _check_names(run.queries, data)
         output.note(run.title or f"Run {run.data.file}")
         output.note(size_in_words(data))
         plan = [*steps.pipeline(table, is_complete=data.is_complete), *plan]
@@ -91,8 +88,8 @@ def _done(table: Table, output: Output, time_limit: float | None, cluster: str |
         answer = _taken(step, written, folder, output, control.remaining, cluster)
         for remark in answer.remarks:
             output.note(remark)
-        if step.part in ("steps", "queries"):
-            record.setdefault(step.part, []).append(answer.record)
+        if step.part == "steps":
+            record.setdefault("steps", []).append(answer.record)
         else:
             place, _, last = step.part.rpartition(".")
             section = record.setdefault(place, {}) if place else record
@@ -108,8 +105,6 @@ def _done(table: Table, output: Output, time_limit: float | None, cluster: str |
         if is_interrupted or (step.part == "" and record["parents"] is None):
             remarks.insert(0, f"The run ended early: the best so far lies in {folder}")
             break
-    if run.pipeline:
-        record.setdefault("queries", [])
     write_json(record, folder / "result.json")
     write_page(folder, output)
     return Answer(record=record, exit_status=max(ended), remarks=remarks)
@@ -132,23 +127,10 @@ def _taken(
     with provenance.running(made_by):
         answer: Answer = body_of(step.command)(options, replace(output, path=path))
     found = dict(answer.record)
-    if step.part == "queries":
-        found = {"evidence": dict(options.evidence), **found}
     if step.part == "steps":
         found = {"command": step.command, "output": step.output or None, **found}
         found["made_by"] = made_by.to_dict()
     return replace(answer, record=found)
-
-
-def _check_names(queries: Sequence[Queries], data: Dataset) -> None:
-    """Refuse a query about unknown things before anything is computed."""
-    try:
-        for name in (name for asked in queries for name in asked.targets):
-            data.index(name)
-        for name, state in (pair for asked in queries for pair in asked.evidence.items()):
-            state_index(state, data.states[data.index(name)], name)
-    except OptionError as error:
-        raise OptionError(f"queries: {error}") from None
 
 
 def _sweep(

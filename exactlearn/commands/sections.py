@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
-from exactlearn.commands.declare import Declared, RegistryNames, option, pairs
+from exactlearn.commands.declare import Declared, option, pairs, registered
 from exactlearn.data import MISSING_SYMBOLS
 
 LearnerName = Literal["structural-em", "exact", "branching", "gadget", "t-local", "mode"]
@@ -118,7 +118,7 @@ class Criterion(Declared):
 
     groups: ClassVar = {"Score": "*"}
 
-    criterion: str = option("bdeu", choices=RegistryNames("scoring.scores", "CRITERIA"))
+    criterion: str = option("bdeu", choices=registered("scoring.scores.CRITERIA"))
     ess: float | Literal["auto"] = option(1.0)
     max_parents: int | Literal["none"] = option(3, least=0)
     size_weight: float | None = option(None, in_files=True)
@@ -216,7 +216,7 @@ class Selection(Constrained, Random):
 
     solver: str = option(
         "auto",
-        choices=RegistryNames("solvers.strategy", "COMPONENT_SOLVERS", ("auto", *CLASS_SEARCHES)),
+        choices=registered("solvers.strategy.COMPONENT_SOLVERS", "auto", *CLASS_SEARCHES),
     )
     constraints: str | None = option(None, reads=True, metavar="FILE.toml")
     time_limit: float | None = option(None, least=0)
@@ -254,7 +254,7 @@ class Search(Climbing):
 
     groups: ClassVar = {"Search": "*"}
 
-    method: str = option("branching", choices=RegistryNames("augmentation.augment", "METHODS"))
+    method: str = option("branching", choices=registered("augmentation.augment.METHODS"))
 
 
 class NetworkParameters(Declared):

@@ -62,21 +62,6 @@ class Data(Reading):
     test: str | None = option(None, reads=True)
 
 
-class Queries(Declared):
-    """One entry of ``[[queries]]``: the posterior of the targets given the evidence.
-
-    Parameters
-    ----------
-    targets
-        Variables whose posterior is wanted; all without evidence when empty.
-    evidence
-        Variable to state.
-    """
-
-    targets: tuple[str, ...] = option(())
-    evidence: Mapping[str, str] = option({})
-
-
 class RunFile(Declared):
     """A run file without its steps: a title for the report, and sections.
 
@@ -93,7 +78,6 @@ class RunFile(Declared):
     search: Search = field(default_factory=Search)
     network: NetworkParameters = field(default_factory=NetworkParameters)
     decision_graph: GraphParameters = field(default_factory=GraphParameters)
-    queries: tuple[Queries, ...] = ()
 
 
 SHARED: Mapping[str, type[Declared]] = {
@@ -160,9 +144,7 @@ def checked(table: Mapping[str, Any], beside: Path) -> Table:
         if not is_step(key) and key not in sections:
             known = [*sections, *filter(is_step, COMMANDS)]
             raise OptionError(f"unknown key '{key}'{did_you_mean(key, known)}")
-    run = declared(table)
-    if run.queries and not run.pipeline:
-        raise OptionError("queries: the pipeline answers them; with pipeline = false use [query]")
+    declared(table)
     written = WRITTEN.union(*(step.written for step in declared_steps(table)))
 
     there = {part for path in bundled() for part in (path.stem, path.name)}
@@ -237,7 +219,6 @@ def pipeline(table: Mapping[str, Any], *, is_complete: bool) -> Iterator[Step]:
         ("decision_graph", "compile", {"source": network, "output": graph}),
         ("refinement", "fit", {"source": graph, "output": graph, **refined}),
         *((f"held_out.{part}", "evaluate", {"source": model}) for part, model in held_out),
-        *(("queries", "query", {"source": graph, **asked}) for asked in table.get("queries", ())),
     ]
     for part, command, entry in plan:
         yield replace(_step(command, entry, table, WRITTEN), part=part)

@@ -87,13 +87,13 @@ def to_toml(table: Mapping[str, Any], at: str = "") -> str:
 
     Examples
     --------
-    >>> print(to_toml({"title": "x", "data": {"file": "a.csv"}, "queries": [{"targets": ["b"]}]}))
+    >>> print(to_toml({"title": "x", "data": {"file": "a.csv"}, "query": [{"targets": ["b"]}]}))
     title = "x"
     <BLANKLINE>
     [data]
     file = "a.csv"
     <BLANKLINE>
-    [[queries]]
+    [[query]]
     targets = ["b"]
     <BLANKLINE>
     """

@@ -204,10 +204,12 @@ def describe(
             own += [table] if len((table := _table(by_name[name], most)).head) > 1 else []
         elif isinstance(value, Mapping):
             others += describe(value, most=most, key=at, title=heading)
-        elif any(map(_is_deep, value)):
+        elif any(_is_row(one) and "command" in one for one in value):  # no rows, but steps
             for number, one in enumerate(value, 1):
-                inner = {k: x for k, x in one.items() if k not in ("command", "evidence")}
-                others += describe(inner, most=most, key=at, title=_of_entry(one, number))
+                inner = {k: x for k, x in one.items() if k != "command"}
+                others += describe(
+                    inner, most=most, key=at, title=f"Step {number}: {one['command']}"
+                )
         elif len(value) > 1 or name not in SEVERAL:
             table = _table([_without_arcs(value, k) for k in range(len(value))], most)
             others.append(Section(key=at, title=heading, tables=[table], record=value))
@@ -298,21 +300,8 @@ def _is_plain(value: Any) -> bool:
     )
 
 
-def _is_deep(entry: Any) -> bool:
-    """Return whether an entry of a list has tables of its own, so that it is no row."""
-    return _is_row(entry) and ("command" in entry or {"evidence", "posterior"} <= entry.keys())
-
-
 def _is_row(entry: Any) -> bool:
     return isinstance(entry, Mapping)
-
-
-def _of_entry(entry: Mapping[str, Any], number: int) -> str:
-    if "command" in entry:
-        return f"Step {number}: {entry['command']}"
-    given = entry.get("evidence")
-    known = ", ".join(f"{name} = {state}" for name, state in (given or {}).items())
-    return f"Posterior given {known}" if known else "Marginals"
 
 
 def _of_family(record: Mapping[str, Any], name: str, most: int) -> Table:

@@ -157,12 +157,9 @@ def _sections(found: PageContent) -> Iterator[tuple[str, Markup]]:
         yield "Data", data_tables(found.data)
     if found.parents:
         yield "Network", _network(found, others)
-    asked = (found.record.get("made_by") or {}).get("options") or {}
     if isinstance(found.record.get("posterior"), dict):
-        known = {**(asked.get("evidence") or {}), **(asked.get("soft") or {})}
-        yield "Posterior", _answer(found, known, found.record["posterior"], "posterior")
-    titles = [section.title for section in others]
-    if found.graph is not None and "Decision graph" not in titles:
+        yield "Posterior", _answer(found, found.record, "posterior")
+    if found.graph is not None and "Decision graph" not in [one.title for one in others]:
         others.append(Section(key="decision_graph", title="Decision graph"))
     for k, section in enumerate(others):
         if section.key == "network" and found.parents:
@@ -171,10 +168,8 @@ def _sections(found: PageContent) -> Iterator[tuple[str, Markup]]:
         if section.key == "decision_graph" and found.graph is not None:
             drawing = decision_graph_drawing(found.graph)
             content += _picture(drawing, "decision graph", OF_GRAPHS)
-        if section.key == "queries" and section.tables:
-            query = found.record["queries"][titles[:k].count(section.title)]
-            content = _answer(found, query["evidence"], section.record["posterior"], f"answer {k}")
-            content += parts().section(section)
+        if section.key == "steps" and isinstance(section.record.get("posterior"), dict):
+            content = _answer(found, section.record, f"answer {k}") + content
         yield section.title, content
     if points := [p for p in found.trace if isfinite(p[1]) or isfinite(p[2])]:
         yield "Search", _trace(points, float(found.record.get("seconds") or 0.0))
@@ -215,13 +210,14 @@ def legend(drawing: Drawing, width: str = "") -> str:
     return " ".join(line for line, there in lines.items() if there)
 
 
-def _answer(found: PageContent, known: Mapping[str, Any], posterior: Any, name: str) -> Markup:
+def _answer(found: PageContent, answer: Mapping[str, Any], name: str) -> Markup:
     """Return the posteriors in the picture of the network, where there is one."""
     if not found.parents:
         return Markup("")
+    known = answer.get("evidence") or {}
     observed = {variable: {str(state): 1.0} for variable, state in known.items()}
     plain = network_drawing(list(found.parents), _families(found.parents))
-    drawing = with_posteriors(plain, posterior, observed)
+    drawing = with_posteriors(plain, answer["posterior"], observed)
     return _picture(drawing, name, legend(drawing))
 
 

@@ -262,7 +262,7 @@ class TestRun:
         assert 0 <= record["imputation_accuracy"] <= 1
         refinement = record["refinement"]
         assert refinement["log_likelihood"] >= refinement["log_likelihood_before"]
-        assert set(record["queries"][0]["posterior"]) == {"Cancer"}
+        assert set(record["steps"][0]["posterior"]) == {"Cancer"}
         assert {"completed.csv", "network.bif", "model.pdg.json", "run.toml"} <= {
             p.name for p in results.iterdir()
         }
@@ -314,13 +314,6 @@ class TestRun:
         file.write_text(file.read_text() + "[decision_graph]\nsmoothing = 0\n")
         printed = run("run", file, "-o", tmp_path / "out")
         assert re.search(r"decision_graph +2000 +-inf +\d+, ", printed)
-
-    def test_queries_are_checked_before_the_work(self, tables, tmp_path):
-        file = tmp_path / "x.toml"
-        file.write_text(
-            f'[data]\nfile = "{tables / "full.csv"}"\n[[queries]]\nevidence = {{ Xry = "a" }}\n'
-        )
-        assert "no variable 'Xry'; did you mean 'Xray'?" in fails("run", file)
 
 
 class TestStreams:

@@ -90,7 +90,7 @@ CASES = [
     Case("report cancer.bif -o out.html", "page", "out.html"),
     Case(
         "run cancer -o out",
-        f"{LEARNED} completion decision_graph queries",
+        f"{LEARNED} completion decision_graph steps",
         f"{FOLDER} model.pdg.json completed.csv report.html run.toml",
     ),
     Case("verify proof.json scores.jkl -o out.json", "valid bound", "out.json"),

@@ -106,8 +106,6 @@ def test_questions_are_answered_with_the_component_summed_out(folder, tmp_path):
     evidence = {"X0": "a"}
     assert record["posterior"] == el.query(learnt, evidence, [*record["posterior"]]).posterior
     assert len(record["explanations"]) == 2
-    rows = run_json("query", model, "--data", folder / "test.csv", "--class", "X0")
-    assert 0 < rows["accuracy"] <= 1
 
 
 def test_a_model_is_judged_drawn_from_and_converted(folder, tmp_path):
@@ -117,10 +115,8 @@ def test_a_model_is_judged_drawn_from_and_converted(folder, tmp_path):
         *("--reference", folder / "truth.nb.json"),
     )
     assert record["kl_method"] == "exact"
-    assert (
-        record["accuracy"]
-        == run_json("query", model, "--data", folder / "test.csv", "--class", "X0")["accuracy"]
-    )
+    table = el.read_dataset(folder / "test.csv")
+    assert record["accuracy"] == el.classify(el.read_model(model), table, "X0").accuracy
     for name in ("network.bif", "graph.pdg.json"):
         run("convert", model, "-o", tmp_path / name)
         answer = run_json("query", tmp_path / name, "-e", "X0=a", "--target", "X2")

@@ -9,7 +9,6 @@ from exactlearn.formats.models import read_network, write_model
 from tests.command_line import ROOT, fails, run
 
 QUERY = "query asia"
-ROWS = "query asia --data asia-mnar"
 PATHS = "query aisa", "run aisa", "instances aisa"
 
 REFUSED = [
@@ -19,11 +18,6 @@ REFUSED = [
     (f"{QUERY} -e smoek=yes", "did you mean 'smoke'"),
     (f"{QUERY} -e smoke", "expected NAME=VALUE"),
     (f"{QUERY} -e smoke=yes -e smoke=no", "give it once"),
-    (f"{QUERY} --class lung", "--class is for --data"),
-    (f"{QUERY} --data none.csv", "no such file"),
-    (f"{QUERY} --data cancer-mcar", "are no variables of the model"),
-    (f"{ROWS} -e smoke=yes", "--data and --evidence exclude each other"),
-    (f"{ROWS} --class lung -t lung", "--target and --class exclude each other"),
     ("graph asia -o x.bif", "--output x.bif: expected a file name ending in .json, .svg"),
     ("graph asia --variable lunk", "no variable 'lunk'; did you mean 'lung'?"),
     ("graph asia --independent 'lung|smoke'", "expected 'A, B | C, D'"),

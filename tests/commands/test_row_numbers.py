@@ -1,6 +1,5 @@
 """Rows count from 1 in tables and messages, with the line of the file; from 0 in JSON."""
 
-import csv
 
 import numpy as np
 import pytest
@@ -62,18 +61,7 @@ def test_completed_cells_are_named_by_row_and_line(table, words):
     assert [(cell["row"], cell["line"]) for cell in cells] == MISSING
 
 
-def test_rows_that_are_answered_have_their_numbers(tmp_path):
-    file = tmp_path / "rows.csv"
-    file.write_text("smoke\n\nyes\nno\n")
-    assert places(run("query", "asia", "--data", file, "--class", "lung"))[:2] == [(1, 3), (2, 4)]
-    run("query", "asia", "--data", file, "-o", tmp_path / "answers.csv")
-    with (tmp_path / "answers.csv").open() as answers:
-        assert next(csv.reader(answers))[0] == "log_probability_of_evidence"  # no other column
-
-
 def test_rows_of_probability_zero_have_their_numbers(tmp_path):
-    file = tmp_path / "rows.csv"
-    file.write_text("tub,either\nyes,yes\n\nyes,no\n")
     full = tmp_path / "full.csv"
     text = "asia,tub,smoke,lung,bronc,either,xray,dysp\n"
     rest = "no,{},no,no,no,{},no,no\n"
@@ -84,8 +72,6 @@ def test_rows_of_probability_zero_have_their_numbers(tmp_path):
     run("compile", "asia", "-o", tmp_path / "asia.pdg.json")
     said = fails("fit", tmp_path / "asia.pdg.json", full, "--smoothing", 0)
     assert "row 2 (line 4)" in said
-    states = ("--states", "either=yes,no", "--states", "tub=yes,no")
-    assert "row 2 (line 4), one of 1" in noted("query", "asia", "--data", file, *states)
 
 
 def noted(*words):

@@ -69,7 +69,7 @@ def test_a_run_writes_its_page_with_every_section_it_has(folders):
     text = (folders / "run" / "report.html").read_text(encoding="utf-8")
     assert outline(text).titles == [
         *("Summary", "Data", "Network", "Completed cells", "Decision graph", "Refinement"),
-        *("Posterior given Xray = positive", "Search", "How it was made"),
+        *("Step 1: query", "Search", "How it was made"),
     ]
     record = json.loads((folders / "run" / "result.json").read_text())
     for told in (record["made_by"]["data"][0]["sha256"], "exactlearn run cancer", "300 rows"):
@@ -210,7 +210,7 @@ def evil_content():
         "support": [{"parent": EVIL, "child": "b", "support": 1.0, "adjacency_weight": 1.0}],
         "completion": [{"row": 1, "variable": EVIL, "value": EVIL, "probability": 0.5}],
         "networks": [{"score": -1.0, "parents": parents}, {"score": -2.0, "parents": {"b": []}}],
-        "queries": [{"evidence": {EVIL: EVIL}, "posterior": {EVIL: {EVIL: 1.0}}}],
+        "steps": [{"command": "query", "evidence": {EVIL: EVIL}, "posterior": {EVIL: {EVIL: 1.0}}}],
         "held_out": {EVIL: {"rows": 1, "log_likelihood_per_row": -1.0, "impossible_rows": []}},
         "made_by": {"command": [EVIL], "version": EVIL, "options": {EVIL: EVIL},
                     "data": [{"name": EVIL, "sha256": EVIL}]},
