@@ -66,7 +66,7 @@ def run(options: Augment, output: Output) -> Answer:
     control = SearchControl(options.time_limit)
     with output.progress_display(options.method) as display:
         alike = {name: getattr(options, name) for name in ("method", "cluster", "checkpoint")}
-        result = augment(data, on_event=keeping(output, display, artifacts), **alike, **how)
+        result = augment(data, on_event=keeping(display, artifacts), **alike, **how)
     certainty, more, ended = dict[str, Any](), dict[str, Any](), str(result.status)
     if result.unproven is not None:
         more["unproven"] = asdict(result.unproven)

@@ -148,7 +148,7 @@ def _shown(
 ) -> tuple[EMResult[Any], str]:
     """Run EM, show its progress and write its best models; return its result, and how it ended."""
     best: EMState | None = None
-    begun, path = 0, output.path
+    begun = 0
     with output.progress_display("EM") as display:
 
         def report(state: EMState) -> None:
@@ -157,8 +157,7 @@ def _shown(
             if best is None or state.objective > best.objective:
                 best = state
             parameters = best.parameters
-            if path is not None:
-                display.keep(state.objective, lambda: write_model(model_of(parameters), path))
+            display.keep(state.objective, lambda path: write_model(model_of(parameters), path))
             text = f"iteration {state.iteration}  log-likelihood {number(state.log_likelihood)}"
             if begun > 1:
                 text = f"start {begun}  {text}  best {number(best.log_likelihood)}"

@@ -11,8 +11,14 @@ from exactlearn.augmentation.result import Augmentation
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import CountsName
-from exactlearn.commands.output import Answer, Output, is_folder, require_suffix, write_json
-from exactlearn.commands.progress import ProgressDisplay
+from exactlearn.commands.output import (
+    Answer,
+    Output,
+    ProgressDisplay,
+    is_folder,
+    require_suffix,
+    write_json,
+)
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import ExactlearnError, InfeasibleError, OptionError, TooLargeError
 from exactlearn.formats.models import FORMATS as MODELS
@@ -176,18 +182,15 @@ def write_trace(result: Learned, folder: Path) -> None:
     atomic_write(folder / "trace.csv", "".join(f"{','.join(map(str, row))}\n" for row in rows))
 
 
-def keeping(
-    output: Output, display: ProgressDisplay, artifacts: Callable[[Learned], Artifacts]
-) -> OnEvent:
+def keeping(display: ProgressDisplay, artifacts: Callable[[Learned], Artifacts]) -> OnEvent:
     """Return what shows the events of a search, and writes each incumbent's artifacts."""
-    path = output.path
 
     def on_event(event: Event) -> None:
-        if path is not None and event.parents is not None:
+        if event.parents is not None:
             known = event._asdict()
             del known["open_nodes"]
             found = Result(**known, status="feasible", solver="")  # as if it ended now
-            display.keep(event.score, lambda: artifacts(found).write_incumbent(path))
+            display.keep(event.score, lambda path: artifacts(found).write_incumbent(path))
         display(event)
 
     return on_event

@@ -49,8 +49,7 @@ def run_compile(options: Compile, output: Output) -> Answer:
         until_first.enter_context(ended_by_signal())
 
         def keep(size: int, compiled: Callable[[], Compilation]) -> None:
-            if path is not None:
-                display.keep(-size, lambda: _write(compiled(), path))
+            display.keep(-size, lambda path: _write(compiled(), path))
 
         compiled = compile_and_check(
             network,
@@ -140,8 +139,7 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
             graph = smoothed()
             write_learned(graph, record(size_weight, graph, finished=False), path)
 
-        if path is not None:
-            display.keep(score, partial(write, path))
+        display.keep(score, write)
 
     control = SearchControl(options.time_limit)
     with control.running(), output.progress_display(f"learning ({options.method})") as display:
@@ -171,9 +169,9 @@ def run_learn_nb(options: LearnNb, output: Output) -> Answer:
         def on_model(model: el.NaiveBayes, row: ComponentRow, is_best: bool) -> None:
             models.append({k: v for k, v in asdict(row).items() if v is not None})
             display.show(f"{row.components} components  score {number(row.score)}")
-            if path is not None and is_best:
+            if is_best:
                 so_far = record(-1, finished=False)
-                display.keep(len(models), lambda: write_learned(model, so_far, path))
+                display.keep(len(models), partial(write_learned, model, so_far))
 
         found = el.learn_naive_bayes(
             data,

@@ -1,21 +1,25 @@
-"""Where an answer goes: one JSON object or its description on standard output, notes beside it."""
+"""Where an answer goes: one JSON object or its description on standard output, notes beside it.
+
+While a search runs, standard error shows its state, and each better answer is written.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from time import monotonic
+from typing import Any, ClassVar, Self
 
 import click
 
-from exactlearn._runtime.files import atomic_write, suffix_of
+from exactlearn._runtime.control import HEAD, Event
+from exactlearn._runtime.files import atomic_write, strict, suffix_of
 from exactlearn.commands import LOG
 from exactlearn.commands.declare import Declared, option
 from exactlearn.commands.provenance import signed
-from exactlearn.errors import ExitStatus, OptionError
-
-if TYPE_CHECKING:
-    from exactlearn.commands.progress import ProgressDisplay
+from exactlearn.errors import ExitStatus, OptionError, TooLargeError
 
 ENDS = {
     "feasible": ExitStatus.LIMITED,
@@ -130,9 +134,7 @@ class Output(Declared):
 
     def progress_display(self, task: str) -> "ProgressDisplay":
         """Return the display of a task, as quiet or verbose as this."""
-        from exactlearn.commands.progress import ProgressDisplay
-
-        return ProgressDisplay(task, quiet=self.quiet, verbose=self.verbose)
+        return ProgressDisplay(task, self)
 
     def wrote(self, path: Path) -> None:
         """Print where a result lies."""
@@ -154,6 +156,129 @@ class Output(Declared):
             path = self.path if self.folder is None else self.folder / name
             write(path) if write else write_json(record, path)
             self.wrote(self.path)
+
+
+WRITING_SHARE = 0.1
+"""Share of the time that writing the incumbent may take."""
+
+RETRY = 5.0
+"""Seconds after which an incumbent that could not be written is tried again."""
+
+
+class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
+    """Show what goes on, and write each better answer as soon as it is found.
+
+    It is shown on standard error: a live line on a terminal, else lines with ``-v``. A full disk or
+    a folder that is gone does not end a search: it is reported once, and writing is tried later.
+
+    Parameters
+    ----------
+    task
+        What is going on, in a word or two.
+    output
+        How much is shown, and the file to write.
+    """
+
+    def __init__(self, task: str, output: Output) -> None:
+        from rich.console import Console  # takes long to import
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        self._task, self._state, self._output = task, "", output
+        self._warned, self._written, self._free_at = False, -inf, -inf
+        console = Console(stderr=True, highlight=False, markup=False)
+        self._live = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            TextColumn("{task.fields[state]}", markup=False),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=output.quiet or not console.is_terminal,
+        )
+        self._line = self._live.add_task(task, total=None, state="")
+
+    def __enter__(self) -> Self:
+        """Begin the live line."""
+        self._live.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Remove the live line."""
+        self._live.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Show an event of a running search."""
+        from exactlearn.reporting.description import number, percent
+
+        values = {
+            "score": number(event.score),
+            "bound": number(event.bound),
+            "gap": percent(event.gap),
+        }
+        known = "  ".join(f"{name} {value}" for name, value in values.items() if value)
+        if not known:
+            return
+        if not self._state:
+            self._say(f"{HEAD}  {self._task}")
+        where = f"{event.nodes} nodes" if event.nodes else "at the root"
+        self.show(known, event.row, f"{known}  {where}")
+
+    def stage(self, task: str) -> None:
+        """Go on to another task, of which nothing is known yet."""
+        self._task, self._state = task, ""
+        self._live.reset(self._line, total=None, description=task, state="")
+        self._say(f"{task} ...")
+
+    def show(self, state: str, row: str | None = None, live: str | None = None) -> None:
+        """Show any other state, such as an iteration's likelihood.
+
+        Where the state is new, a line of its own is the row that is given; the live line may have
+        another text.
+        """
+        self._live.update(self._line, state=live or state)
+        if state != self._state:
+            self._say(row or f"{self._task}  {state}")
+        self._state = state
+
+    def keep(self, score: float, write: Callable[[Path], object]) -> None:
+        """Write an answer, where one is wanted that is better than the one on disk.
+
+        It takes a small share of the time.
+
+        Parameters
+        ----------
+        score
+            How good it is.
+        write
+            Makes and writes it; must replace its files in one step each.
+        """
+        begun, path = monotonic(), self._output.path
+        if path is None or score <= self._written or begun < self._free_at:
+            return
+        try:
+            write(path)
+        except (OSError, OptionError, TooLargeError) as error:
+            self._free_at = begun + RETRY
+            if not self._warned:
+                self.warn(f"The best so far is not saved: {error}. The search goes on.")
+            self._warned = True
+            return
+        self._written, ended = score, monotonic()
+        self._free_at = ended + (ended - begun) * (1 / WRITING_SHARE - 1)
+
+    def warn(self, text: str) -> None:
+        """Print a line of its own, above the live line."""
+        LOG.warning(text)
+        if not self._output.quiet:
+            self._print(text)
+
+    def _say(self, line: str) -> None:
+        LOG.debug("%s", line)
+        if self._output.verbose and not self._output.quiet:
+            self._print(line)
+
+    def _print(self, line: str) -> None:
+        self._live.console.print(line, soft_wrap=True)
 
 
 def is_folder(path: Path) -> bool:
@@ -188,6 +313,4 @@ def write_json(record: Mapping[str, Any], path: Path) -> None:
 
 
 def _json(record: Mapping[str, Any], indent: int | None = None) -> str:
-    from exactlearn._runtime.files import strict
-
     return json.dumps(strict(record), ensure_ascii=False, allow_nan=False, indent=indent)

@@ -97,7 +97,7 @@ def run(options: Solve, output: Output) -> Answer:
     with output.progress_display(f"reading {path.name}") as display:
         task = (_of_scores if has_scores else _of_table)(path, options, output, display.stage)
         display.stage("solving")
-        learned, listed = task.search(on_event=keeping(output, display, task.artifacts))
+        learned, listed = task.search(on_event=keeping(display, task.artifacts))
     more, also, ends = dict[str, Any](), list[Callable[[], None]](), [learned.status]
     if isinstance(learned, EquivalenceSearch):
         more |= _classes_record(task.names, learned)

@@ -14,7 +14,7 @@ from exactlearn.pdg.learn.refine import ParameterEM
 from tests.command_line import fails, invoke, run, run_json
 from tests.interrupts import press_ctrl_c
 
-SHOW = "exactlearn.commands.progress.ProgressDisplay.show"
+SHOW = "exactlearn.commands.output.ProgressDisplay.show"
 HEIGHTS = [1, 2, 3, 4, 5]
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands import tables
-from exactlearn.commands.progress import ProgressDisplay
+from exactlearn.commands.output import ProgressDisplay
 from exactlearn.data.dataset import Dataset
 from exactlearn.formats.models import read_model, write_model
 from exactlearn.formats.table import write_dataset

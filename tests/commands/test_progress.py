@@ -6,6 +6,7 @@ import json
 import os
 from itertools import pairwise
 from math import inf, nan
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +15,7 @@ from rich.console import Console
 from exactlearn._runtime.compilation_notice import Compilations
 from exactlearn._runtime.control import Event
 from exactlearn._runtime.files import strict
-from exactlearn.commands import output, progress
-from exactlearn.commands.progress import ProgressDisplay
+from exactlearn.commands.output import Output, ProgressDisplay
 from exactlearn.errors import OptionError
 from exactlearn.reporting.description import number, percent
 
@@ -24,12 +24,12 @@ class IncumbentWriter(ProgressDisplay):
     """Writes the selections of events."""
 
     def __init__(self, write, warn):
-        super().__init__("search")
+        super().__init__("search", Output(path=Path("x.json")))
         self.write, self.warn = write, warn
 
     def __call__(self, event):
         if event.parents is not None:
-            self.keep(event.score, lambda: self.write(event))
+            self.keep(event.score, lambda path: self.write(event))
 
 
 NOTHING = Event(0.0, -inf, 5.0, 0, None)
@@ -59,7 +59,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     made = Clock(cost=1.0)
-    monkeypatch.setattr(progress, "monotonic", lambda: made.now)
+    monkeypatch.setattr("exactlearn.commands.output.monotonic", lambda: made.now)
     return made
 
 
@@ -131,12 +131,12 @@ def terminal(monkeypatch):
     def console(**options):
         return Console(file=screen, force_terminal=True, width=160, height=20, markup=False)
 
-    monkeypatch.setattr(progress, "Console", console)
+    monkeypatch.setattr("rich.console.Console", console)
     return screen
 
 
 def test_a_terminal_shows_stage_score_bound_gap_nodes_and_time(terminal):
-    with ProgressDisplay("reading x.jkl") as display:
+    with ProgressDisplay("reading x.jkl", Output()) as display:
         display.stage("solving")
         display(NOTHING)
         display(event(-4))
@@ -149,14 +149,14 @@ def test_a_terminal_shows_stage_score_bound_gap_nodes_and_time(terminal):
 
 
 def test_a_quiet_terminal_shows_nothing(terminal):
-    with ProgressDisplay("solving", quiet=True) as display:
+    with ProgressDisplay("solving", Output(quiet=True)) as display:
         display(event(-3))
         display.warn("no")
     assert terminal.getvalue() == ""
 
 
 def test_verbose_messages_name_each_stage(capsys):
-    with ProgressDisplay("reading", verbose=True) as display:
+    with ProgressDisplay("reading", Output(verbose=True)) as display:
         display.stage("solving")
         display.warn("careful")
     assert capsys.readouterr().err == "solving ...\ncareful\n"
@@ -164,13 +164,13 @@ def test_verbose_messages_name_each_stage(capsys):
 
 @pytest.mark.parametrize("options", [{}, {"quiet": True, "verbose": True}])
 def test_narration_is_silent_off_a_terminal_or_where_it_is_to_be_quiet(capsys, options):
-    with ProgressDisplay("solving", **options) as display:
+    with ProgressDisplay("solving", Output(**options)) as display:
         display(event(-3))
     assert capsys.readouterr() == ("", "")
 
 
 def test_verbose_messages_name_each_improvement_once(capsys):
-    with ProgressDisplay("solving", verbose=True) as display:
+    with ProgressDisplay("solving", Output(verbose=True)) as display:
         for one in (NOTHING, event(-3), event(-3, 1.0), event(-2)._replace(open_nodes=5)):
             display(one)
     lines = capsys.readouterr().err.splitlines()
@@ -197,14 +197,14 @@ def test_numbers_for_people():
 
 @pytest.mark.parametrize("quiet", [False, True])
 def test_the_first_kernel_to_be_compiled_is_announced(capsys, quiet):
-    counted = Compilations(announce=output.Output(quiet=quiet).note)
+    counted = Compilations(announce=Output(quiet=quiet).note)
     for change in (counted.begin, counted.begin, counted.end, counted.end):
         change()
     assert capsys.readouterr().err.count("Compiling the numerical kernels") == (not quiet)
 
 
 def test_rows_of_the_table_begin_with_what_is_known(capsys):
-    display = ProgressDisplay("search", verbose=True)
+    display = ProgressDisplay("search", Output(verbose=True))
     for one in (NOTHING._replace(bound=inf), event(-3), NOTHING._replace(bound=inf), event(-2)):
         display(one)
     lines = capsys.readouterr().err.splitlines()

@@ -1,6 +1,5 @@
 """Rows count from 1 in tables and messages, with the line of the file; from 0 in JSON."""
 
-
 import numpy as np
 import pytest
 
