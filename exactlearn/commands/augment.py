@@ -10,6 +10,7 @@ from exactlearn.augmentation import augment
 from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
 from exactlearn.augmentation.ranking import Ranking, best_solutions
 from exactlearn.augmentation.result import Augmentation
+from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.row_completion import posterior_cells
 from exactlearn.commands.declarations import Augment
@@ -61,7 +62,8 @@ def run(options: Augment, output: Output) -> Answer:
         if truth is not None:
             record["imputation_accuracy"] = JudgedCells.of(data, learned.values, truth).accuracy
         completed = data.complete(learned.values)
-        return Artifacts(data.names, learned.parents, record, completed, options.smoothing)
+        network = partial(fit_complete, completed, learned.parents, smoothing=options.smoothing)
+        return Artifacts(data.names, learned.parents, record, network, [completed])
 
     control = SearchControl(options.time_limit)
     with output.progress_display(options.method) as display:

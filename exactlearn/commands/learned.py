@@ -10,7 +10,6 @@ from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.commands.declarations import CountsName
 from exactlearn.commands.output import (
     Answer,
     Output,
@@ -21,18 +20,16 @@ from exactlearn.commands.output import (
 )
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import ExactlearnError, InfeasibleError, OptionError, TooLargeError
-from exactlearn.formats.models import FORMATS as MODELS
 from exactlearn.formats.models import NETWORKS, write_model
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import require_names, write_dataset
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.evidence import as_graph
+from exactlearn.queries.evidence import Model, as_graph
 from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, network_drawing
 from exactlearn.reporting.records import learning_record
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
 from exactlearn.solvers.result import Result
 from exactlearn.structure.equivalence_search import EquivalenceSearch
-from exactlearn.structure.selection import fitted_network
 
 Learned = Result | Augmentation | EquivalenceSearch
 """The result of a search."""
@@ -53,54 +50,33 @@ class Artifacts:
         Parents of each variable; empty where there is no network, or several.
     record
         The JSON record.
-    data
-        The complete or completed table; ``None`` when only scores were given.
-    smoothing
-        Pseudo-count of the network's parameters, where they are estimated from the table.
-    counts
-        The counts of missing cells that the selection was learnt from.
-    fitted
-        The network, where its parameters are estimated otherwise.
-    drawn
-        Several completed tables in place of one.
+    network
+        Returns the network with its parameters, where there are data for them.
+    tables
+        The completed table, or several of them.
     """
 
     names: tuple[str, ...]
     parents: tuple[tuple[int, ...], ...]
     record: Mapping[str, Any]
-    data: Dataset | None
-    smoothing: float = 0.0
-    counts: CountsName | None = None
-    fitted: BayesianNetwork | None = None
-    drawn: Sequence[Dataset] = ()
-
-    @property
-    def network(self) -> BayesianNetwork:
-        """The network, if not fitted with smoothed frequencies, by EM where cells are missing."""
-        if self.fitted is not None:
-            return self.fitted
-        assert self.data is not None  # refused by writable()
-        return fitted_network(
-            self.data, self.parents, smoothing=self.smoothing, counts=self.counts
-        )[0]
+    network: Callable[[], BayesianNetwork | None] = lambda: None
+    tables: Sequence[Dataset] = ()
 
     def write(self, output: Output) -> None:
         """Write the file of the output's suffix; into a folder, network, record and tables."""
-        path = output.path
+        path, several = output.path, len(self.tables) > 1
         assert path is not None
-        if not is_folder(path):
-            self._write(path)
-            output.wrote(path)
-            return
         self.write_incumbent(path)
-        if len(self.drawn) > 1:
-            width = len(str(len(self.drawn)))
-            for k, table in enumerate(self.drawn, start=1):
-                write_dataset(table, path / f"completed-{k:0{width}}.csv")
-        elif "completion" in self.record:
-            self._write(path / "completed.csv")
-        if self.parents and len(self.names) <= MOST_DRAWN:
-            write_drawing(self._drawing, path / "network.svg", output)
+        if is_folder(path):
+            width = len(str(len(self.tables)))
+            for k, table in enumerate(self.tables, start=1):
+                number = f"-{k:0{width}}" if several else ""
+                write_dataset(table, path / f"completed{number}.csv")
+            if self.parents and len(self.names) <= MOST_DRAWN:
+                try:
+                    write_figure(self._drawing(), path / "network.svg")
+                except TooLargeError as error:
+                    output.note(f"No figure network: {error}")
         output.wrote(path)
 
     def write_incumbent(self, path: Path) -> None:
@@ -108,26 +84,39 @@ class Artifacts:
         if is_folder(path):
             path.mkdir(parents=True, exist_ok=True)
             write_json(self.record, path / "result.json")
-            if self.data is not None and self.parents:
-                write_model(self.network, path / "network.bif")
+            if self.parents and (network := self.network()):
+                write_model(network, path / "network.bif")
         else:
-            self._write(path)
+            _write(path, self.record, self.network, self._drawing, self.tables)
 
-    def _write(self, path: Path) -> None:
-        suffix = suffix_of(path)
-        if suffix in NETWORKS:
-            write_model(self.network, path)
-        elif suffix == ".json":
-            write_json(self.record, path)
-        elif suffix in FIGURES:
-            write_figure(self._drawing, path)
-        else:
-            assert self.data is not None
-            write_dataset(self.data, path)
-
-    @property
     def _drawing(self) -> Drawing:
         return network_drawing(self.names, self.parents, self.record.get("reversible", ()))
+
+
+def write_learned(model: DecisionGraph | NaiveBayes, record: Mapping[str, Any], path: Path) -> None:
+    """Write a model, its record or its figure, as the suffix says."""
+    _write(path, record, lambda: model, lambda: decision_graph_drawing(as_graph(model)))
+
+
+def _write(
+    path: Path,
+    record: Mapping[str, Any],
+    model: Callable[[], Model | None],
+    drawing: Callable[[], Drawing],
+    tables: Sequence[Dataset] = (),
+) -> None:
+    """Write what the suffix of a file says."""
+    suffix = suffix_of(path)
+    if suffix == ".json":
+        write_json(record, path)
+    elif suffix in FIGURES:
+        write_figure(drawing(), path)
+    elif suffix in TABLES:
+        write_dataset(tables[0], path)
+    else:
+        found = model()
+        assert found is not None  # refused by writable()
+        write_model(found, path)
 
 
 def writable(output: Output, *, with_data: bool, completes: bool) -> None:
@@ -155,24 +144,6 @@ def require_table_names(output: Output, data: Dataset) -> None:
         require_names(data, output.path / "completed.csv")
     elif output.path is not None and suffix_of(output.path) in TABLES:
         require_names(data, output.path)
-
-
-def write_drawing(drawing: Drawing, path: Path, output: Output) -> None:
-    """Write a drawing to a file, or say why there is none."""
-    try:
-        write_figure(drawing, path)
-    except TooLargeError as error:
-        output.note(f"No figure {path.stem}: {error}")
-
-
-def write_learned(model: DecisionGraph | NaiveBayes, record: Mapping[str, Any], path: Path) -> None:
-    """Write a model, its record or its figure, as the suffix says."""
-    if suffix_of(path) in MODELS:
-        write_model(model, path)
-    elif suffix_of(path) == ".json":
-        write_json(record, path)
-    else:
-        write_figure(decision_graph_drawing(as_graph(model)), path)
 
 
 def write_trace(result: Learned, folder: Path) -> None:

@@ -91,14 +91,8 @@ def run_impute(options: Impute, output: Output) -> Answer:
         tables: Sequence[el.Dataset] = [data.complete(found.values)]
         if method == "multiple":
             tables = imputer.transform_all(data)
-        Artifacts(
-            names=data.names,
-            parents=() if network is None else found.parents or (),
-            record=record,
-            data=tables[0],
-            fitted=network,
-            drawn=tables,
-        ).write(output)
+        parents = () if network is None else found.parents or ()
+        Artifacts(data.names, parents, record, lambda: network, tables).write(output)
     return Answer(record=record, status=found.status)
 
 

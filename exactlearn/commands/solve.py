@@ -9,6 +9,7 @@ from typing import Any
 from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import read_text
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.learned import Artifacts, Learned, concluded, keeping, writable
 from exactlearn.commands.output import Answer, Output, require_parent, worst
@@ -33,7 +34,7 @@ from exactlearn.reporting.records import cpdag_record, learning_record, support_
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration.networks import Enumeration
 from exactlearn.structure.equivalence_search import EquivalenceSearch, equivalence_search
-from exactlearn.structure.selection import Scored, select
+from exactlearn.structure.selection import Scored, fitted_network, select
 
 Search = Callable[..., tuple[Learned, Enumeration | None]]
 """Searches, given ``on_event``; returns the list of networks, too, where one is wanted."""
@@ -84,8 +85,14 @@ class _Task:
         assert learned.parents is not None
         known = directions(self.options, self.names)
         record = {**learning_record(self.names, learned, known), **self.record, **more}
-        smoothing, counts = self.options.smoothing, self.record.get("counts")
-        return Artifacts(self.names, learned.parents, record, self.data, smoothing, counts)
+        network = partial(self._network, learned.parents)
+        return Artifacts(self.names, learned.parents, record, network)
+
+    def _network(self, parents: Sequence[Sequence[int]]) -> BayesianNetwork | None:
+        if self.data is None:
+            return None
+        how = self.options
+        return fitted_network(self.data, parents, smoothing=how.smoothing, counts=how.counts)[0]
 
 
 def run(options: Solve, output: Output) -> Answer:
