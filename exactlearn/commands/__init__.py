@@ -63,9 +63,9 @@ def _at(place: Any) -> Any:
 
 _GROUPS = {
     "Learn": "run.run solve.run fit.run models.run_learn_nb",
-    "Missing cells": "augment.run missing_cells.run_impute missing_cells.run_missingness",
+    "Missing cells": "completion.run_augment completion.run_impute completion.run_missingness",
     "Decision graphs": "models.run_compile models.run_learn_pdg",
-    "Ask": "questions.run_query questions.run_graph",
+    "Ask": "models.run_query models.run_graph",
     "Judge": "judge.run_compare judge.run_evaluate files.run_verify report.run",
     "Files": "files.run_simulate files.run_convert files.run_instances",
 }

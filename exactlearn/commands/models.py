@@ -1,4 +1,4 @@
-"""Commands that make models by a search: ``compile``, ``learn-pdg`` and ``learn-nb``."""
+"""Commands on models: ``compile``, ``learn-pdg`` and ``learn-nb``, ``query`` and ``graph``."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -15,19 +15,26 @@ import exactlearn as el
 from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.component_growth import ComponentRow
-from exactlearn.commands.declarations import Compile, LearnNb, LearnPdg
+from exactlearn.commands.declarations import Compile, Graph, LearnNb, LearnPdg, Query
 from exactlearn.commands.learned import write_learned
 from exactlearn.commands.output import Answer, Output, require_suffix
+from exactlearn.commands.pipeline import independence
 from exactlearn.commands.tables import load
-from exactlearn.formats.models import GRAPHS, NAIVE_BAYES
+from exactlearn.formats.graph_file import graph_record
+from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, read_model
+from exactlearn.graphs.d_separation import active_trail
+from exactlearn.graphs.dag import children
+from exactlearn.graphs.equivalence import v_structures
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import Compilation, compile_and_check, fits, max_error
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.hybrid import data_merges
 from exactlearn.pdg.learn.methods import Request, keep_first, learn_by
+from exactlearn.queries.evidence import as_graph
 from exactlearn.reporting.description import number
-from exactlearn.reporting.records import compilation_record
-from exactlearn.reporting.svg_picture import FIGURES
+from exactlearn.reporting.drawing import structure_drawing
+from exactlearn.reporting.records import compilation_record, named_arcs
+from exactlearn.reporting.svg_picture import FIGURES, write_figure
 
 WRITE_TIME = 4e-7
 """Seconds that a graph takes to write for each of its cells: 14 million of munin1 took 5.5 s."""
@@ -186,3 +193,70 @@ def run_learn_nb(options: LearnNb, output: Output) -> Answer:
     answer |= {"size_weight": found.size_weight, "smoothing": found.smoothing}
     output.save(answer, write=partial(write_learned, found.model, answer))
     return Answer(record=answer, status="done" if found.is_complete else control.status)
+
+
+@ended_by_signal()
+def run_query(options: Query, output: Output) -> Answer:
+    """Answer what a model says of one case."""
+    require_suffix(output.path, (".json",))
+    model, evidence, targets = read_model(options.source), options.evidence, options.targets
+    found = el.query(model, evidence, targets or None)
+    record: dict[str, Any] = {
+        "evidence": dict(evidence),
+        "posterior": found.posterior,
+        "probability_of_evidence": found.probability_of_evidence,
+    }
+    if options.best is not None:
+        listed = el.most_probable_explanations(as_graph(model), evidence, options.best)
+        record["explanations"] = [vars(one) for one in listed]
+    if options.independences:
+        stated = el.independences(model, evidence, targets or None)
+        record["statements"] = [one.describe(10 if targets else 3) for one in stated]
+        record["independences"] = [one.to_dict() for one in stated]
+    output.save(record)
+    is_hidden = len(record) > 3 and not targets
+    shown = {key: v for key, v in record.items() if not (is_hidden and key == "posterior")}
+    return Answer(record=record, shown=shown)
+
+
+@ended_by_signal()
+def run_graph(options: Graph, output: Output) -> Answer:
+    """Show a structure and its equivalence class, and answer what is asked of it."""
+    require_suffix(output.path, (".json", *FIGURES))
+    named = el.read_graph(options.source)
+    if options.to is not None:
+        named = named.as_kind(options.to)
+    names, parents, own = named.names, named.parents, el.graphs.cpdag(named.parents)
+    record = {
+        **graph_record(named),
+        "class_size": own.size,
+        "reversible": named_arcs(names, own.undirected),
+        "v_structures": [[names[v] for v in triple] for triple in sorted(v_structures(parents))],
+    }
+    if named.kind == "dag":
+        record["covered"] = named_arcs(names, el.graphs.covered_edges(parents))
+    if options.variable is not None:
+        v = named.index(options.variable)
+        known = {
+            "parents": parents[v],
+            "children": children(parents)[v],
+            "markov_blanket": el.graphs.markov_blanket(parents, v),
+        }
+        blanket = {key: [names[u] for u in sorted(found)] for key, found in known.items()}
+        record["blanket"] = {"variable": options.variable, **blanket}
+    if options.independent is not None:
+        asked = independence(options.independent, names)
+        trail = active_trail(parents, asked.left, asked.right, asked.given)
+        record["independence"] = {
+            "variables": [names[u] for u in sorted(asked.left | asked.right)],
+            "given": [names[u] for u in sorted(asked.given)],
+            "independent": trail is None,
+            **({} if trail is None else {"active_trail": named_arcs(names, trail)}),
+        }
+    if options.reference is not None:
+        reference = el.read_graph(options.reference, names)
+        record["comparison"] = vars(el.graphs.compare_structures(named.graph, reference.graph))
+    is_drawn = output.path is not None and suffix_of(output.path) in FIGURES
+    draw = partial(write_figure, structure_drawing(named))
+    output.save(record, write=draw if is_drawn else None)
+    return Answer(record=record)

@@ -193,7 +193,7 @@ def describe(
             texts.append(f"{label(name).capitalize()}: {value.rstrip('.')}.")
         elif name in ARCS and isinstance(value, list) and not any(map(_is_row, value)):
             facts |= {label(name): ", ".join(_arcs(value, ARCS[name]))} if value else {}
-        elif not isinstance(value, Mapping | list) or _is_plain(value):
+        elif not isinstance(value, Mapping | list) or _is_plain(value) or name == "evidence":
             facts |= {label(name): text} if (text := text_of(name, value)) else {}
         elif name in ("parents", "posterior"):
             own.append(_of_family(record, name, most))

@@ -10,7 +10,7 @@ import exactlearn as el
 from exactlearn.augmentation.incumbent import total_score
 from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
 from exactlearn.bayesnet.row_completion import posterior_cells
-from exactlearn.commands import augment as command
+from exactlearn.commands import completion as command
 from exactlearn.instances import locate
 from tests.command_line import invoke, run, run_json
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from exactlearn.commands.declared_constraints import with_file
+from exactlearn.commands.pipeline import with_file
 from exactlearn.commands.sections import Selection
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.instances import path
@@ -48,32 +48,31 @@ def test_every_constraint_of_the_options_may_stand_in_the_file(tmp_path):
 
 
 def test_options_add_to_the_file(tmp_path):
-    file = written(tmp_path, 'required = ["a->b"]\nmax_parents_of = {d = 2}\nmax_arcs = 4\n')
-    own = Selection(constraints=str(file), required=("b->c", "a->b"), min_arcs=2)
+    file = written(
+        tmp_path, 'required = ["a->b"]\nmax_parents_of = {d = 2}\nmax_arcs = 4\ntiers = ["c"]\n'
+    )
+    own = Selection(constraints=str(file), required=("b->c", "a->b"), min_arcs=2, tiers=("b",))
     found = with_file(own, NAMES)
     assert set(found.required) == {"a->b", "b->c"}
     assert found.max_parents_of == {"d": 2}
-    assert (found.min_arcs, found.max_arcs) == (2, 4)
+    assert (found.min_arcs, found.max_arcs, found.tiers) == (2, 4, ("b",))
 
 
 @pytest.mark.parametrize(
-    ("text", "own", "said"),
+    ("text", "said"),
     [
-        ("max_arcs = 4", {"max_arcs": 3}, "key 'max_arcs' has 4"),
-        ('tiers = ["a", "b"]', {"tiers": ("b", "a")}, "key 'tiers'"),
-        ("max_parents_of.d = 2", {"max_parents_of": {"d": 1}}, "key 'max_parents_of'"),
-        ('requird = ["a->b"]', {}, "unknown key 'requird'; did you mean 'required'?"),
-        ('required = ["a->e"]', {}, "key 'required': 'a->e': no variable 'e'"),
-        ('independent = ["a"]', {}, "key 'independent': independence 'a'"),
-        ("max_arcs = -1", {}, "max_arcs: expected at least 0"),
-        ('required = "a->b"', {}, "key 'required': expected a list"),
-        ("[constraints]\nmax_arcs = 3\n", {}, "unknown key 'constraints'"),
+        ('requird = ["a->b"]', "unknown key 'requird'; did you mean 'required'?"),
+        ('required = ["a->e"]', "'a->e': no variable 'e'"),
+        ('independent = ["a"]', "independence 'a'"),
+        ("max_arcs = -1", "max_arcs: expected at least 0"),
+        ('required = "a->b"', "key 'required': expected a list"),
+        ("[constraints]\nmax_arcs = 3\n", "unknown key 'constraints'"),
     ],
 )  # fmt: skip
-def test_a_fault_is_named_by_file_and_key(tmp_path, text, own, said):
+def test_a_fault_is_named_by_file_and_key(tmp_path, text, said):
     file = written(tmp_path, text)
     with pytest.raises(OptionError) as error:
-        with_file(Selection(constraints=str(file), **own), NAMES)
+        with_file(Selection(constraints=str(file)), NAMES)
     assert str(error.value).startswith(str(file))
     assert said in str(error.value)
 

@@ -34,6 +34,7 @@ QUICK = {
 """Words of a quick call of each command."""
 
 WITHOUT_SEED = {
+    "query",
     "graph",
     "verify",
     "report",

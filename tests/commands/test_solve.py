@@ -11,7 +11,7 @@ import pytest
 from pyscipopt import Model
 
 import exactlearn as el
-from exactlearn.commands.declared_constraints import declared_constraints
+from exactlearn.commands.pipeline import declared_constraints
 from exactlearn.commands.sections import Search
 from exactlearn.errors import OptionError
 from exactlearn.evaluation.cross_validation import learn_exact

@@ -90,13 +90,12 @@ def test_files_are_those_of_the_run_then_those_beside_it_then_bundled_ones(tmp_p
 
 @pytest.mark.parametrize("is_complete", [True, False])
 def test_the_pipeline_is_steps(is_complete, tmp_path):
-    table = tomllib.loads(DATA + "test = 'b.csv'\n[network]\nsmoothing = 0.5\n[[queries]]\n")
+    table = tomllib.loads(DATA + "test = 'b.csv'\n[network]\nsmoothing = 0.5\n")
     plan = list(pipeline(checked(table, tmp_path), is_complete=is_complete))
     assert [(step.part, step.command) for step in plan] == [
         ("", "solve" if is_complete else "augment"),
         *(("network", "fit"), ("decision_graph", "compile"), ("refinement", "fit")),
         *(("held_out.network", "evaluate"), ("held_out.decision_graph", "evaluate")),
-        ("queries", "query"),
     ]
     assert (plan[0].options.smoothing, plan[1].options.smoothing) == (0.5, 0.5)
     assert [step.options.smoothing for step in plan if step.part == "refinement"] == [None]
@@ -143,15 +142,15 @@ source = "cancer"
 method = "em"
 [compile]
 source = "fitted.bif"
-[[query]]
+[query]
 source = "compiled.pdg.json"
 evidence = { Smoker = "True" }
 targets = ["Cancer"]
 best = 2
-[[query]]
+[evaluate]
 source = "compiled.pdg.json"
 data = "other.csv"
-output = "answers/rows.csv"
+output = "answers/rows.json"
 [augment]
 method = "mode"
 [learn-pdg]
@@ -192,16 +191,15 @@ def test_each_step_s_record_is_that_of_its_command(folder):
     assert by_command["fit"]["output"] == "fitted.bif"
     assert by_command["compile"]["max_error"] < 1e-9
     assert by_command["simulate"]["rows"] == 5
-    first, second = (step for step in record["steps"] if step["command"] == "query")
-    assert len(first["explanations"]) == 2
-    assert set(first["posterior"]) == {"Cancer"}
-    assert len(second["rows"]) == 150
+    assert len(by_command["query"]["explanations"]) == 2
+    assert set(by_command["query"]["posterior"]) == {"Cancer"}
+    assert by_command["evaluate"]["rows"] == 150
 
 
 def test_all_files_lie_in_the_folder_of_the_run(folder):
     for name in (
         "imputed/completed.csv", "solved.json", "proof.json", "scores.jkl",
-        "fitted.bif", "compiled.pdg.json", "answers/rows.csv", "augmented/completed.csv",
+        "fitted.bif", "compiled.pdg.json", "answers/rows.json", "augmented/completed.csv",
         "learnt.pdg.json", "simulated.csv",
     ):  # fmt: skip
         assert (folder / name).is_file(), name

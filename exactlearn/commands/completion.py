@@ -1,6 +1,7 @@
-"""Commands on the missing cells of a table: ``impute`` fills them, ``missingness`` diagnoses."""
+"""Commands on missing cells: ``augment`` and ``impute`` fill them, ``missingness`` diagnoses."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -8,15 +9,37 @@ from typing import Any
 import numpy as np
 
 import exactlearn as el
-from exactlearn._runtime.control import ended_by_signal
+from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn._runtime.files import suffix_of
-from exactlearn.commands.declarations import Impute, Missingness
-from exactlearn.commands.learned import Artifacts, require_table_names
-from exactlearn.commands.output import Answer, Output, is_folder, require_suffix
-from exactlearn.commands.pipeline import learning, with_chosen_ess
+from exactlearn.augmentation import augment
+from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
+from exactlearn.augmentation.ranking import Ranking, best_solutions
+from exactlearn.augmentation.result import Augmentation
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.em import fit_em
+from exactlearn.bayesnet.row_completion import posterior_cells
+from exactlearn.commands.declarations import Augment, Impute, Missingness
+from exactlearn.commands.learned import (
+    Artifacts,
+    Learned,
+    concluded,
+    keeping,
+    require_table_names,
+    writable,
+)
+from exactlearn.commands.output import Answer, Output, is_folder, require_suffix, worst
+from exactlearn.commands.pipeline import (
+    directions,
+    incomplete_options,
+    learning,
+    score_of,
+    with_chosen_ess,
+)
 from exactlearn.commands.tables import load
+from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_patterns import missingness_patterns
-from exactlearn.errors import OptionError
+from exactlearn.errors import DataError, OptionError, TooLargeError
+from exactlearn.evaluation.metrics import JudgedCells
 from exactlearn.formats.graph_file import read_missingness, write_missingness
 from exactlearn.formats.models import NETWORKS
 from exactlearn.formats.table import FORMATS as TABLES
@@ -30,7 +53,120 @@ from exactlearn.imputation.missingness_diagnosis import (
     recommendation,
 )
 from exactlearn.imputation.missingness_tests import IndicatorTest, indicator_tests
-from exactlearn.reporting.records import completion_record, size_in_words
+from exactlearn.reporting.records import completion_record, learning_record, size_in_words
+
+LATE = 1.0
+"""Seconds after the time limit in which EM may still end."""
+
+
+def run_augment(options: Augment, output: Output) -> Answer:
+    """Learn network and completion of incomplete data together."""
+    writable(output, with_data=True, completes=True)
+    data, truth = load(options.source, options), None
+    if options.truth is not None:
+        truth = load(options.truth, replace(options, states={}))
+    require_table_names(output, data)
+    output.detail(size_in_words(data))
+    _note_few_cells(output, data, options)
+    options, chosen = with_chosen_ess(data, options, output.note)
+    how = incomplete_options(data, options)
+
+    def artifacts(
+        learned: Learned, certainty: Mapping[str, Any] | None = None, **more: Any
+    ) -> Artifacts:
+        assert learned.parents is not None
+        known = directions(options, data.names)
+        record = {**learning_record(data.names, learned, known), **chosen, **more}
+        record["completion"] = completion_record(data, learned.values, **(certainty or {}))
+        if truth is not None:
+            record["imputation_accuracy"] = JudgedCells.of(data, learned.values, truth).accuracy
+        completed = data.complete(learned.values)
+        network = partial(fit_complete, completed, learned.parents, smoothing=options.smoothing)
+        return Artifacts(data.names, learned.parents, record, network, [completed])
+
+    control = SearchControl(options.time_limit)
+    with output.progress_display(options.method) as display:
+        alike = {name: getattr(options, name) for name in ("method", "cluster", "checkpoint")}
+        result = augment(data, on_event=keeping(display, artifacts), **alike, **how)
+    certainty, more, ended = dict[str, Any](), dict[str, Any](), str(result.status)
+    if result.unproven is not None:
+        more["unproven"] = asdict(result.unproven)
+    if result.parents is not None and ended != "interrupted":
+        with output.progress_display("posteriors of the cells"):
+            certainty = _certainty(data, result, options, control, output)
+        more |= MEANINGS if certainty else {}
+        if options.best is not None:
+            del how["starts"], how["t"]
+            how |= {"k": options.best, "time_limit": control.remaining}
+            with output.progress_display("the best solutions") as display:
+                best = result if ended == "optimal" else None
+                ranking = best_solutions(data, best=best, on_event=display, **how)
+            more |= {"best": _ranking_record(data, ranking), "best_status": ranking.status}
+            ended = worst(ended, ranking.status)
+    return concluded(
+        output, data.names, result, partial(artifacts, certainty=certainty, **more), ended=ended
+    )
+
+
+MEANINGS = {
+    "loss_of_next_best": "score of the completed table; the network and all other cells stay",
+    "posterior": "given the row's observed cells, under the network with parameters by EM",
+}
+"""What the figures of completed cells are, for the record."""
+
+
+def _certainty(
+    data: Dataset, found: Augmentation, options: Augment, control: SearchControl, output: Output
+) -> dict[str, Any]:
+    """Return how certain completed cells are, as keywords of :func:`completion_record`.
+
+    What is too large, or not done in time, is left out with a note.
+    """
+    certainty: dict[str, Any] = {}
+    if data.is_complete:
+        return certainty
+    assert found.parents is not None
+    try:
+        certainty["losses"] = cell_losses(data, score_of(options), found.parents, found.values)
+        limit = None if control.remaining is None else control.left + LATE
+        fit = fit_em(data, found.parents, smoothing=options.smoothing, time_limit=limit)
+        if fit.is_complete:
+            certainty["probabilities"] = posterior_cells(fit.model, data)
+        else:
+            output.note("No posterior of the completed cells: EM was not done in time")
+    except (TooLargeError, DataError) as error:
+        what = "posterior" if certainty else "loss or posterior"
+        output.note(f"No {what} of the completed cells: {error}")
+    return certainty
+
+
+def _note_few_cells(output: Output, data: Dataset, search: Augment) -> None:
+    """Note where there is less to complete than the options say."""
+    cells = len(data.missing_cells)
+    if not cells:
+        output.note("No cell is missing: what is learned is the best network of the table")
+    elif search.method == "t-local" and search.t > cells:
+        output.note(
+            f"--t {search.t}: only {cells} cells are missing, so that all completions are searched"
+        )
+
+
+def _ranking_record(data: Dataset, ranking: Ranking) -> list[dict[str, Any]]:
+    """Return the solutions, and where their completions differ from that of the first."""
+    rows = []
+    for pair in ranking.solutions:
+        best = ranking.solutions[0]
+        cells = completion_record(data, pair.values.tolist())
+        rows.append(
+            {
+                "score": pair.score,
+                "loss": best.score - pair.score,
+                "parents": named_parents(data.names, pair.parents),
+                "differs": [cells[k] for k in (pair.values != best.values).nonzero()[0]],
+            }
+        )
+    return rows
+
 
 LOG_RATIO = "logarithm of the ratio of the probabilities of the value and the next best one, nats"
 
@@ -46,7 +182,7 @@ NOT_TESTABLE = "Whether cells are missing because of their own value cannot be t
 def run_impute(options: Impute, output: Output) -> Answer:
     """Fill missing cells."""
     method, begun = options.chosen_method, monotonic()
-    _check(options, output)
+    _check_impute(options, output)
     given = None if options.network is None else el.read_network(options.network)
     data = load(options.source, options, given)
     require_table_names(output, data)
@@ -96,7 +232,7 @@ def run_impute(options: Impute, output: Output) -> Answer:
     return Answer(record=record, status=found.status)
 
 
-def _check(options: Impute, output: Output) -> None:
+def _check_impute(options: Impute, output: Output) -> None:
     """Refuse, before any work is done, what the method cannot do or write."""
     method = options.chosen_method
     if method not in MODES and (options.train or options.missingness):
