@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
-from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import TooLargeError
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.graphs.triangulation import (
@@ -114,9 +113,9 @@ def buckets(
     )
 
 
-def flat_tables(network: BayesianNetwork) -> NDArray[np.float64]:
+def flat_tables(tables: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Return the conditional probabilities of all variables one after the other."""
-    return np.concatenate([np.zeros(0), *(np.ravel(table) for table in network.tables)])
+    return np.concatenate([np.zeros(0), *(np.ravel(table) for table in tables)])
 
 
 def _starts(lengths: Iterable[int]) -> NDArray[np.int64]:

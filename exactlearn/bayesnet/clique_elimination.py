@@ -66,7 +66,7 @@ def eliminated(
     """
     layout, logs = _layout(network, codes), np.empty(len(codes))
     if network not in _TABLES:
-        _TABLES[network] = flat_tables(network)
+        _TABLES[network] = flat_tables(network.tables)
     tables = _TABLES[network]
     posterior = np.zeros((len(codes), int(layout.state_first[-1])))
     space, ones = space_for(layout, codes), np.ones(len(codes))

@@ -12,7 +12,7 @@ without :math:`\alpha` that is the log-likelihood of the observed cells itself, 
 little when :math:`\alpha > 0`.
 
 Families without a missing cell in a row are counted once for all iterations, and inference visits
-each distinct part of the incomplete rows once (:mod:`exactlearn.bayesnet.row_completion`).
+each distinct part of the incomplete rows once (:mod:`exactlearn.bayesnet.missing_parts`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,8 +30,8 @@ from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
 from exactlearn.bayesnet.buckets import buckets, space_for, write_cells
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts, smoothed
 from exactlearn.bayesnet.deletion import DELETION_METHODS, DeletionMethod, fit_deletion
+from exactlearn.bayesnet.missing_parts import part_blocks
 from exactlearn.bayesnet.network import BayesianNetwork, as_network
-from exactlearn.bayesnet.row_completion import part_blocks
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import DataError, OptionError
 

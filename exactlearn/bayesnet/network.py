@@ -16,6 +16,8 @@ from exactlearn._runtime.arguments import checked_arguments, instance_of, regist
 from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.kernel import in_place_kernel
+from exactlearn.bayesnet.buckets import buckets, flat_tables
+from exactlearn.bayesnet.missing_parts import log_likelihood_of_parts, rows_at_once
 from exactlearn.data.codes import repeated
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.data.labels import NamedVariables
@@ -282,9 +284,7 @@ class BayesianNetwork(
         """
         codes = self.aligned_codes(dataset)
         if (codes < 0).any():
-            from exactlearn.bayesnet.row_completion import observed_log_likelihood_rows
-
-            return observed_log_likelihood_rows(self, dataset)
+            return _observed_log_likelihood_rows(self, dataset)
         total = np.zeros(len(codes))
         for i, (family, table) in enumerate(zip(self.parents, self.tables, strict=True)):
             with np.errstate(divide="ignore"):
@@ -343,6 +343,29 @@ class BayesianNetwork(
             flat = np.ascontiguousarray(cumulative).reshape(-1, cumulative.shape[-1])
             draw(flat, configuration, rng.random(rows), codes[i])
         return Dataset(codes.T, self.names, self.states)
+
+
+def _observed_log_likelihood_rows(
+    network: BayesianNetwork, dataset: Dataset
+) -> NDArray[np.float64]:
+    """Return :meth:`BayesianNetwork.log_likelihood_rows` where cells are missing."""
+    least = dict(zip(dataset.names, dataset.codes.min(axis=0, initial=0).tolist(), strict=True))
+    missing = {v for v, name in enumerate(network.names) if least.get(name, 0) < 0}
+    layout = buckets(network.parents, network.cardinalities, missing)
+    tables, last = flat_tables(network.tables), network.order[::-1]
+    with np.errstate(divide="ignore"):
+        logs = [np.log(table) for table in network.tables]
+    total, at_once = np.zeros(dataset.n_rows), rows_at_once(network.n_variables)
+    for first in range(0, max(1, dataset.n_rows), at_once):
+        part = slice(first, first + at_once)
+        codes = aligned_codes(dataset.part(part), network.names, network.states, first)
+        for v, (family, table) in enumerate(zip(network.parents, logs, strict=True)):
+            cells = codes[:, [*family, v]]
+            observed = (cells >= 0).all(axis=1)
+            total[part][observed] += table[tuple(cells[observed].T)]
+        incomplete = np.flatnonzero(codes.min(axis=1, initial=0) < 0)
+        total[part][incomplete] += log_likelihood_of_parts(layout, tables, codes[incomplete], last)
+    return total
 
 
 def _check_distinct(names: Sequence[str], what: str) -> None:

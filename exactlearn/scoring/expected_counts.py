@@ -19,8 +19,8 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn.bayesnet.bucket_elimination import fill_cells
 from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, space_for
+from exactlearn.bayesnet.missing_parts import missing_parts
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.row_completion import missing_parts
 from exactlearn.bayesnet.subset_posteriors import (
     SubsetPosteriors,
     n_subsets,
@@ -139,7 +139,7 @@ def expected_counts(
     if (network.names, network.states) != (dataset.names, dataset.states):
         raise OptionError("the network must have the table's variables and states, in its order")
     codes, masses, _ = distinct_weighted(dataset.codes.astype(np.int16), dataset.weights)
-    layout, tables = _layout(network, codes), flat_tables(network)
+    layout, tables = _layout(network, codes), flat_tables(network.tables)
     cardinalities = network.cardinalities
     # Rows whose parts need most are drawn.
     parts = missing_parts(layout, codes, masses)

@@ -74,7 +74,7 @@ class LearnedCounts(NamedTuple):
         """
         parents = self.network.parents
         em = NetworkEM(dataset, parents, leaves_out_barren=False)
-        counts = em.tables(em.e_step(0, flat_tables(self.network)).counts)
+        counts = em.tables(em.e_step(0, flat_tables(self.network.tables)).counts)
         tables = [own.reshape(-1, own.shape[-1]) for own in counts]
         total = total_weight(dataset)
         scores = [family_score(own, float(len(own)), score, total) for own in tables]

@@ -62,7 +62,7 @@ class FittedNetwork(ByValue, shown="network score expected_score observed_score"
         """Judge a network on a table with missing cells."""
         values = most_probable_completion(network, dataset)
         problem = NetworkEM(dataset, network.parents, leaves_out_barren=False)
-        parameters = flat_tables(network)
+        parameters = flat_tables(network.tables)
         state = problem.e_step(0, parameters)
         expected = _score(problem.tables(state.counts), score, total_weight(dataset))
         completed = float(xlogy(state.counts, parameters).sum())

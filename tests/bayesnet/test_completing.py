@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exactlearn.bayesnet import buckets, row_completion
+from exactlearn.bayesnet import buckets, missing_parts
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.bayesnet.row_completion import (
     draw_completions,
@@ -73,7 +73,7 @@ def test_likelihoods_of_observed_cells_agree_with_the_full_joint(seed, monkeypat
     found = network.log_likelihood_rows(table)
     np.testing.assert_allclose(np.exp(found), sums, rtol=1e-11)
     assert np.array_equal(np.isneginf(found), np.array(sums) == 0)
-    monkeypatch.setattr(row_completion, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(missing_parts, "ROWS_AT_ONCE", 3)
     np.testing.assert_array_equal(network.log_likelihood_rows(table), found)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exactlearn.bayesnet.bucket_elimination import NO_COUNTS, NO_POSTERIOR
 from exactlearn.data.codes import row_place
-from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
 from exactlearn.pdg.inference.passes import expect, posterior_marginals
 from exactlearn.pdg.inference.single_flows import check_rows
@@ -56,7 +56,7 @@ def log_likelihood_rows(
     DataError
         If the table does not fit the graph's variables and states.
     """
-    rows = _rows(graph, codes)
+    rows, _ = _checked_rows(graph, codes)
     return expect(graph.layout, graph.parameters, rows, NO_COUNTS, NO_COUNTS, NO_POSTERIOR, threads)
 
 
@@ -70,8 +70,7 @@ def log_likelihood(graph: DecisionGraph, dataset: Dataset) -> float:
     DataError
         If a variable is absent, or a row has a state that the graph does not know.
     """
-    codes = aligned_codes(dataset, graph.names, graph.states)
-    return dataset.total(log_likelihood_rows(graph, codes))
+    return dataset.total(graph.log_likelihood_rows(dataset))
 
 
 def posteriors(
@@ -144,7 +143,7 @@ def expected_counts(
     DataError
         If the table or weights do not fit the graph, or a row is impossible under it.
     """
-    rows = _rows(graph, codes)
+    rows, _ = _checked_rows(graph, codes)
     w = np.ones(len(rows)) if weights is None else np.require(weights, np.float64, ["C", "W"])
     if w.shape != (len(rows),) or not (w >= 0).all():
         raise DataError(f"{len(rows)} rows need as many weights, none negative; got {w.shape}")
@@ -189,10 +188,6 @@ def refuse_impossible(
             " have probability zero under the model, so nothing can be inferred from them; correct"
             " the row or use a model with smoothed parameters"
         )
-
-
-def _rows(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.int16]:
-    return _checked_rows(graph, codes)[0]
 
 
 def _checked_rows(graph: DecisionGraph, codes: ArrayLike) -> tuple[NDArray[np.int16], int]:

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments, instance_of, register
 from exactlearn._runtime.display import ByValue
+from exactlearn.bayesnet.bucket_elimination import NO_COUNTS, NO_POSTERIOR
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import DatasetLike, aligned_codes
 from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import CheckError
+from exactlearn.pdg.inference.passes import expect
 from exactlearn.pdg.model.forest import forest_children, forest_order
 from exactlearn.pdg.model.layout import Layout, Plan, plan_of
 
@@ -320,9 +322,8 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         >>> graph.log_likelihood_rows(table)[:3].round(3).tolist()
         [-1.237, -1.892, -1.786]
         """
-        from exactlearn.pdg.inference.flows import log_likelihood_rows
-
-        return log_likelihood_rows(self, aligned_codes(dataset, self.names, self.states))
+        codes = aligned_codes(dataset, self.names, self.states)
+        return expect(self.layout, self.parameters, codes, NO_COUNTS, NO_COUNTS, NO_POSTERIOR)
 
     def check(self) -> None:
         """Check that the arrays form a decision graph (PDG-SEM, Definition 2.1).
