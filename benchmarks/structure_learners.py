@@ -25,13 +25,9 @@ from benchmarks.scoring import peer_learner
 from exactlearn.augmentation.incumbent import total_score
 from exactlearn.data.dataset import Dataset
 from exactlearn.formats.models import read_network
-from exactlearn.graphs.equivalence import (
-    Parents,
-    PartiallyDirectedGraph,
-    cpdag,
-    structural_hamming_distance,
-)
-from exactlearn.graphs.extension import consistent_extension
+from exactlearn.graphs.comparison import structural_hamming_distance
+from exactlearn.graphs.equivalence import consistent_extension, cpdag
+from exactlearn.graphs.partially_directed import Parents, PartiallyDirectedGraph
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import Score, parse_score
 from exactlearn.solvers import solve

@@ -47,7 +47,7 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     from exactlearn.formats.table import read_dataset as read_dataset
     from exactlearn.formats.table import write_dataset as write_dataset
     from exactlearn.formats.table_blocks import read_blocks as read_blocks
-    from exactlearn.graphs.named_graph import NamedGraph as NamedGraph
+    from exactlearn.graphs.equivalence import NamedGraph as NamedGraph
     from exactlearn.imputation import Imputer as Imputer
     from exactlearn.imputation import Learning as Learning
     from exactlearn.imputation.methods import impute as impute

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import ROUNDING, relative_gap
 from exactlearn._runtime.display import Displayed
 from exactlearn.errors import CheckError
-from exactlearn.graphs.named_graph import Structured
+from exactlearn.graphs.equivalence import Structured
 
 from .problem import Problem
 

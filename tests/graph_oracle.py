@@ -6,7 +6,8 @@ from itertools import combinations, product
 
 from hypothesis import strategies as st
 
-from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
+from exactlearn.graphs.equivalence import cpdag
+from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
 from tests.brute_force import is_acyclic
 
 Parents = tuple[tuple[int, ...], ...]

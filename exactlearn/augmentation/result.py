@@ -16,7 +16,7 @@ from exactlearn.augmentation.incumbent import Incumbent, Unproven, total_score
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order
-from exactlearn.graphs.named_graph import Structured
+from exactlearn.graphs.equivalence import Structured
 from exactlearn.scoring.scores import Score, ScoreLike
 
 if TYPE_CHECKING:

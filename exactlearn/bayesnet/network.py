@@ -23,7 +23,7 @@ from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import DataError, OptionError
 from exactlearn.graphs.dag import topological_order
-from exactlearn.graphs.named_graph import Structured
+from exactlearn.graphs.equivalence import Structured
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -24,7 +24,7 @@ from exactlearn.formats.graph_file import graph_record
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, read_model
 from exactlearn.graphs.d_separation import active_trail
 from exactlearn.graphs.dag import children
-from exactlearn.graphs.equivalence import v_structures
+from exactlearn.graphs.partially_directed import v_structures
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import Compilation, compile_and_check, fits, max_error
 from exactlearn.pdg.inference.flows import log_likelihood

@@ -37,9 +37,9 @@ from exactlearn.errors import ExactlearnError, OptionError
 from exactlearn.evaluation.cross_validation import Learner, described, named_learner
 from exactlearn.evaluation.study import Found, PlannedRun, Study
 from exactlearn.graphs.dag import named_parents
-from exactlearn.graphs.equivalence import PartiallyDirectedGraph
-from exactlearn.graphs.named_graph import NamedGraph
+from exactlearn.graphs.equivalence import NamedGraph
 from exactlearn.graphs.orientation import oriented_class
+from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
 from exactlearn.structure.learning import limits_by_name
 
 if TYPE_CHECKING:

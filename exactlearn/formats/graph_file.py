@@ -25,7 +25,7 @@ from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats import Format, format_of, writer_of
 from exactlearn.formats.models import NETWORKS, read_network
-from exactlearn.graphs.named_graph import Kind, NamedGraph
+from exactlearn.graphs.equivalence import Kind, NamedGraph
 from exactlearn.instances import locate
 
 

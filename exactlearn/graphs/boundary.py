@@ -28,13 +28,13 @@ from typing import Any, NamedTuple
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments, named, named_results
 from exactlearn.graphs.equivalence import (
-    PartiallyDirectedGraph,
+    NamedGraph,
     as_structure,
+    check_cpdag,
+    consistent_extension,
     cpdag,
-    unordered,
 )
-from exactlearn.graphs.extension import check_cpdag, consistent_extension
-from exactlearn.graphs.named_graph import NamedGraph
+from exactlearn.graphs.partially_directed import PartiallyDirectedGraph, unordered
 
 
 class Operator(NamedTuple):

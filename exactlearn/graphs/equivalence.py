@@ -1,16 +1,21 @@
-"""Markov equivalence of directed acyclic graphs.
+"""Markov equivalence of directed acyclic graphs, by index and by name.
 
 Two graphs state the same independences exactly when they have the same adjacencies and the same
 v-structures (Verma and Pearl 1990, "Equivalence and synthesis of causal models"). A class is
 represented by its completed pattern (CPDAG): arcs that all members share are directed, the others
 are not (Chickering 2002, "Learning equivalence classes of Bayesian-network structures").
+
+A consistent extension directs the undirected edges without a directed cycle and without a new
+v-structure. It is found from its sinks backwards: a variable may become the last one when no arc
+leaves it and each neighbour by an edge is adjacent to all its other adjacencies; then it is removed
+with its edges (Dor and Tarsi 1992, "A simple algorithm to construct a consistent extension of a
+partially oriented graph").
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations, product
-from math import prod
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
 
 from exactlearn._runtime.arguments import (
@@ -18,166 +23,305 @@ from exactlearn._runtime.arguments import (
     Names,
     ParentsLike,
     checked_arguments,
-    named,
     named_results,
     parents_by_index,
 )
 from exactlearn._runtime.display import Displayed
-from exactlearn.errors import MissingExtraError, OptionError
-from exactlearn.graphs.dag import topological_order
+from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.graphs.dag import arcs_by_name, topological_order
+from exactlearn.graphs.partially_directed import (
+    Arc,
+    Parents,
+    PartiallyDirectedGraph,
+    as_partially_directed,
+    skeleton,
+    unordered,
+    v_structures,
+)
 
 if TYPE_CHECKING:
     import networkx as nx
+    import pandas as pd
 
-    from exactlearn.graphs.named_graph import NamedGraph
-
-Arc = tuple[int, int]
-Parents = tuple[tuple[int, ...], ...]
-Links = frozenset[Arc]
-"""Undirected links, each with the smaller variable first."""
+Kind = Literal["dag", "pattern", "cpdag"]
+NamedArc = tuple[str, str]
 
 
 @dataclass(frozen=True, repr=False)
-class PartiallyDirectedGraph(Displayed, shown="n_variables arcs=directed edges=undirected"):
-    """A graph with arcs and undirected edges: a pattern or a completed pattern (CPDAG).
+class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
+    """A graph over named variables.
 
     Parameters
     ----------
-    n_variables
-        Number of variables.
-    directed
-        Arcs that every member of the class has.
-    undirected
-        Adjacencies that members direct differently; kept with the smaller variable first.
+    names
+        The variables.
+    graph
+        Arcs and undirected edges, by index.
+    kind
+        What the graph is: ``"dag"``, ``"pattern"`` (the arcs of v-structures are directed, others
+        are not) or ``"cpdag"``.
 
     Raises
     ------
     OptionError
-        When a variable is out of range, joined to itself or twice to another one.
+        When the graph is not of its kind.
 
     Examples
     --------
-    >>> graph = PartiallyDirectedGraph(3, [(0, 2)], [(0, 1)])
-    >>> graph.parents[2], graph.neighbours[0], sorted(graph.adjacencies[0]), sorted(graph.skeleton)
-    (frozenset({0}), frozenset({1}), [1, 2], [(0, 1), (0, 2)])
-    >>> PartiallyDirectedGraph.of([(), (0,)]).directed
-    frozenset({(0, 1)})
-    >>> cpdag([(), (0,), (1,)]).size
-    3
+    >>> NamedGraph.of(("a", "b"), [(), (0,)]).as_kind("cpdag").edges
+    (('a', 'b'),)
+    >>> graph = NamedGraph.linked("abc", [("a", "c"), ("b", "c")], [])
+    >>> graph.kind, graph.parents, graph.arcs, graph.index("c")
+    ('dag', ((), (), (0, 1)), (('a', 'c'), ('b', 'c')), 2)
+    >>> graph.reordered(("c", "b", "a")).arcs
+    (('b', 'c'), ('a', 'c'))
     """
 
-    n_variables: int
-    directed: frozenset[Arc]
-    undirected: Links
+    names: tuple[str, ...]
+    graph: PartiallyDirectedGraph
+    kind: Kind
 
     def __post_init__(self) -> None:
-        """Order the undirected edges; refuse what is no graph."""
-        object.__setattr__(self, "directed", frozenset(self.directed))
-        object.__setattr__(self, "undirected", unordered(self.undirected))
-        known = range(self.n_variables)
-        for a, b in (*self.directed, *self.undirected):
-            if a == b or a not in known or b not in known:
-                raise OptionError(
-                    f"found an edge of variables {a} and {b}: expected two different ones from 0 "
-                    f"to {self.n_variables - 1}"
-                )
-        if len(self.skeleton) < len(self.directed) + len(self.undirected):
-            raise OptionError("two variables are joined twice: expected one arc or edge at most")
+        """Refuse a graph that is not of its kind."""
+        if self.kind == "cpdag":
+            check_cpdag(self.graph, self.names)
+        elif self.kind == "pattern" and pattern(self.parents) != self.graph:
+            raise OptionError(
+                "expected a pattern, in which the arcs of v-structures are directed "
+                "and no others: write its kind as 'cpdag', or leave it out"
+            )
+        elif self.kind == "dag" and self.edges:
+            a, b = self.edges[0]
+            raise OptionError(f"expected a DAG, found the undirected edge {a!r} -- {b!r}")
+        elif self.kind == "dag":
+            topological_order(self.parents, self.names)
 
     @classmethod
-    def of(cls, parents: Sequence[Collection[int]]) -> "PartiallyDirectedGraph":
-        """Return a directed graph, with all its arcs directed."""
-        arcs = frozenset((p, child) for child, family in enumerate(parents) for p in family)
-        return cls(len(parents), arcs, frozenset())
+    def of(cls, names: Sequence[str], parents: Sequence[Collection[int]]) -> "NamedGraph":
+        """Return a directed acyclic graph, given by the parents of each variable."""
+        return cls(tuple(names), PartiallyDirectedGraph.of(parents), "dag")
 
-    @property
-    def neighbours(self) -> tuple[frozenset[int], ...]:
-        """Variables that an undirected edge joins to each variable."""
-        return _adjacent(self.n_variables, self.undirected)
+    @classmethod
+    def linked(
+        cls,
+        names: Iterable[str],
+        arcs: Iterable[NamedArc],
+        edges: Iterable[NamedArc],
+        kind: Kind | None = None,
+    ) -> "NamedGraph":
+        """Return the graph with these arcs and undirected edges.
 
-    @property
-    def skeleton(self) -> Links:
-        """All arcs and edges without direction, the smaller variable first."""
-        return self.undirected | unordered(self.directed)
-
-    @property
-    def adjacencies(self) -> tuple[frozenset[int], ...]:
-        """Variables that an arc or an edge joins to each variable."""
-        return _adjacent(self.n_variables, self.skeleton)
-
-    @property
-    def parents(self) -> tuple[frozenset[int], ...]:
-        """Variables that an arc leads from, to each variable."""
-        found: list[set[int]] = [set() for _ in range(self.n_variables)]
-        for parent, child in self.directed:
-            found[child].add(parent)
-        return tuple(map(frozenset, found))
-
-    def to_networkx(self) -> "nx.DiGraph":
-        """Return the graph for networkx, each undirected edge as two arcs.
+        Parameters
+        ----------
+        names
+            The variables.
+        arcs, edges
+            Pairs of names.
+        kind
+            What the graph must be. A graph without edges is a DAG when left out, another one a
+            CPDAG or else a pattern.
 
         Raises
         ------
-        MissingExtraError
-            When networkx is not installed.
-
-        Examples
-        --------
-        >>> sorted(PartiallyDirectedGraph(3, [(0, 2)], [(0, 1)]).to_networkx().edges)
-        [(0, 1), (0, 2), (1, 0)]
+        OptionError
+            When a name stands twice or is unknown, two variables are joined twice, or the graph is
+            not of its kind, or of no kind.
         """
-        try:
-            import networkx as nx
-        except ImportError:
-            raise MissingExtraError(
-                "networkx is not installed: pip install networkx, or use the arcs as they are"
-            ) from None
-        graph = nx.DiGraph()
-        graph.add_nodes_from(range(self.n_variables))
-        graph.add_edges_from(sorted(_marks(self)))
-        return graph
+        names, arcs, edges = tuple(names), list(arcs), list(edges)
+        index = {name: k for k, name in enumerate(names)}
+        if len(index) < len(names):
+            twice = next(name for k, name in enumerate(names) if index[name] > k)
+            raise OptionError(f"variable {twice!r} stands twice: expected each name once")
+        joined: set[frozenset[str]] = set()
+        for a, b in (*arcs, *edges):
+            for name in (a, b):
+                if name not in index:
+                    raise OptionError(f"no variable {name!r}{did_you_mean(name, names)}")
+            if a == b or frozenset((a, b)) in joined:
+                found = f"two links of {a!r} and {b!r}" if a != b else f"a link of {a!r} to itself"
+                raise OptionError(
+                    f"found {found}: expected at most one arc or edge between two variables"
+                )
+            joined.add(frozenset((a, b)))
+        directed, undirected = (
+            frozenset((index[a], index[b]) for a, b in links) for links in (arcs, edges)
+        )
+        graph = PartiallyDirectedGraph(len(names), directed, undirected)
+        return cls(names, graph, kind or _kind_of(graph, names))
+
+    @cached_property
+    def parents(self) -> Parents:
+        """Parents of each variable in a directed acyclic graph of the class: the graph itself."""
+        if self.kind == "dag":
+            return tuple(tuple(sorted(family)) for family in self.graph.parents)
+        found: Parents = consistent_extension(self.graph, self.names)
+        return found
 
     @property
-    def size(self) -> int:
-        """Number of directed acyclic graphs in the class of a CPDAG, which this must be."""
-        return prod(_orientations(part) for part in _parts(self.undirected))
+    def arcs(self) -> tuple[NamedArc, ...]:
+        """The arcs, in the order of the variables."""
+        return tuple(map(self._named, sorted(self.graph.directed)))
 
-    def members(self) -> Iterator[Parents]:
-        """Yield the directed acyclic graphs of the class of a CPDAG, which this must be.
+    @property
+    def edges(self) -> tuple[NamedArc, ...]:
+        """The undirected edges, in the order of the variables."""
+        return tuple(map(self._named, sorted(self.graph.undirected)))
+
+    def index(self, name: str) -> int:
+        """Return the index of a variable.
+
+        Raises
+        ------
+        OptionError
+            When there is none of that name.
+        """
+        if name not in self.names:
+            raise OptionError(f"no variable {name!r}{did_you_mean(name, self.names)}")
+        return self.names.index(name)
+
+    def as_kind(self, kind: Kind) -> "NamedGraph":
+        """Return the pattern or CPDAG of the graph's class, or a DAG of it."""
+        if kind == "dag":
+            return NamedGraph.of(self.names, self.parents)
+        return NamedGraph(
+            self.names, {"pattern": pattern, "cpdag": cpdag}[kind](self.parents), kind
+        )
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the arcs as a pandas frame: parent, child; and directed, where there are edges.
 
         Examples
         --------
-        >>> sorted(cpdag([(), (0,), (1,)]).members())
-        [((), (0,), (1,)), ((1,), (), (1,)), ((1,), (2,), ())]
+        >>> NamedGraph.linked("abc", [("a", "c"), ("b", "c")], []).to_frame()
+          parent child
+        0      a     c
+        1      b     c
         """
-        choices = [list(_oriented(part)) for part in _parts(self.undirected)]
-        for chosen in product(*choices):
-            parents: list[set[int]] = [set() for _ in range(self.n_variables)]
-            for parent, child in self.directed.union(*chosen):
-                parents[child].add(parent)
-            yield tuple(tuple(sorted(family)) for family in parents)
+        import pandas as pd
+
+        rows = [*((*arc, True) for arc in self.arcs), *((*edge, False) for edge in self.edges)]
+        frame = pd.DataFrame(rows, columns=["parent", "child", "directed"])
+        return frame if self.edges else frame.drop(columns="directed")
+
+    def to_networkx(self) -> "nx.DiGraph":
+        """Return the graph for networkx, as :meth:`PartiallyDirectedGraph.to_networkx`, by name.
+
+        Examples
+        --------
+        >>> sorted(NamedGraph.linked("ab", [], [("a", "b")]).to_networkx().edges)
+        [('a', 'b'), ('b', 'a')]
+        """
+        graph = self.graph.to_networkx()
+        import networkx as nx
+
+        return nx.relabel_nodes(graph, dict(enumerate(self.names)))
+
+    def reordered(self, names: Sequence[str]) -> "NamedGraph":
+        """Return the graph with its variables in another order.
+
+        Raises
+        ------
+        OptionError
+            When the variables are others.
+        """
+        known = {*names}
+        for name in self.names:
+            if name not in known:
+                raise OptionError(f"{name!r} is no variable{did_you_mean(name, names)}")
+        if lacking := [name for name in names if name not in self.names]:
+            raise OptionError(
+                f"{len(lacking)} of {len(names)} expected variables are missing, such as "
+                f"{lacking[0]!r}"
+            )
+        return NamedGraph.linked(names, self.arcs, self.edges, self.kind)
+
+    def _named(self, arc: Arc) -> NamedArc:
+        return self.names[arc[0]], self.names[arc[1]]
 
 
-def skeleton(parents: Sequence[Collection[int]]) -> Links:
-    """Return the adjacencies, the smaller variable first."""
-    return PartiallyDirectedGraph.of(parents).skeleton
+def _kind_of(graph: PartiallyDirectedGraph, names: Sequence[str]) -> Kind:
+    """Return what a graph is; refuse one that is nothing."""
+    if not graph.undirected:
+        return "dag"
+    member = consistent_extension(graph, names)
+    if cpdag(member) != graph == pattern(member):
+        return "pattern"
+    check_cpdag(graph, names)
+    return "cpdag"
 
 
-def v_structures(parents: Sequence[Collection[int]]) -> frozenset[tuple[int, int, int]]:
-    """Return the triples ``(a, child, b)`` with ``a < b`` not adjacent and both parents.
+class Structured:
+    """A network, or a result that has one: its arcs and its graph by name."""
 
-    Examples
-    --------
-    >>> v_structures([(), (), (0, 1)])
-    frozenset({(0, 2, 1)})
-    """
-    links = skeleton(parents)
-    return frozenset(
-        (a, child, b)
-        for child, family in enumerate(parents)
-        for a, b in combinations(sorted(family), 2)
-        if (a, b) not in links
-    )
+    if TYPE_CHECKING:
+
+        @property
+        def names(self) -> tuple[str, ...]:
+            """Variable names; none where they are not known."""
+
+        @property
+        def parents(self) -> Parents | None:
+            """Parents of each variable, by index; ``None`` where no network was found."""
+
+    @property
+    def arcs(self) -> tuple[NamedArc, ...]:
+        """The arcs by name, (parent, child), by child; none where nothing was found.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.read_network("asia").arcs[:2]
+        (('asia', 'tub'), ('smoke', 'lung'))
+        """
+        return () if self.parents is None else arcs_by_name(self.names, self.parents)
+
+    @property
+    def structure(self) -> NamedGraph:
+        """The directed acyclic graph with the names of its variables.
+
+        Raises
+        ------
+        OptionError
+            When no network was found.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.read_network("asia").structure.as_kind("cpdag").edges
+        (('asia', 'tub'), ('smoke', 'lung'), ('smoke', 'bronc'))
+        """
+        if self.parents is None:
+            raise OptionError("no network was found, so that there is no graph: give more time")
+        return NamedGraph.of(self.names or [*map(str, range(len(self.parents)))], self.parents)
+
+    @property
+    def cpdag(self) -> NamedGraph:
+        """The completed pattern, by name: what all Markov equivalent networks have in common.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.learn(el.read_dataset("cancer-mcar-complete")).cpdag.edges
+        (('Smoker', 'Cancer'), ('Cancer', 'Xray'), ('Cancer', 'Dyspnoea'))
+        """
+        return self.structure.as_kind("cpdag")
+
+    def to_networkx(self) -> "nx.DiGraph":
+        """Return the graph for networkx, with names for nodes.
+
+        Raises
+        ------
+        MissingExtraError, OptionError
+            When networkx is not installed, or no network was found.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> found = el.learn(el.read_dataset("cancer-mcar-complete"))
+        >>> sorted(found.to_networkx().edges) == sorted(found.arcs)
+        True
+        """
+        return self.structure.to_networkx()
 
 
 class ClassOf(Protocol):
@@ -195,8 +339,6 @@ def named_graph(
     """Return what names a graph of a kind, for :func:`named_results`."""
 
     def by_name(found: Any, names: Sequence[str]) -> "NamedGraph":
-        from exactlearn.graphs.named_graph import NamedGraph  # stands on this module
-
         graph = found if kind != "dag" else PartiallyDirectedGraph.of(found)
         return NamedGraph(tuple(names), graph, kind)
 
@@ -296,88 +438,6 @@ def cpdag(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
     return PartiallyDirectedGraph(len(parents), directed, rest)
 
 
-def as_structure(value: Any, name: str, names: Names) -> Any:
-    """Return a graph, or the parents of each variable, also of a result or of a named graph.
-
-    Raises
-    ------
-    ArgumentError, OptionError
-        As :func:`~exactlearn._runtime.arguments.parents_by_index`.
-    """
-    if isinstance(value, PartiallyDirectedGraph):
-        return value
-    graph = getattr(value, "graph", None)
-    if isinstance(graph, PartiallyDirectedGraph) and value.kind != "dag":  # a NamedGraph
-        return value.graph if names is None else value.reordered(names).graph
-    return parents_by_index(value, name, names)
-
-
-@checked_arguments(first=named(as_structure), second=named(as_structure))
-def structural_hamming_distance(
-    first: ParentsLike | PartiallyDirectedGraph,
-    second: ParentsLike | PartiallyDirectedGraph,
-) -> int:
-    """Return the number of pairs of variables whose edge differs between two graphs.
-
-    A missing, a surplus, a reversed and an edge directed in one graph only count one each. Between
-    patterns this is the distance of Tsamardinos, Brown and Aliferis (2006, "The max-min
-    hill-climbing Bayesian network structure learning algorithm"), which is 0 exactly for Markov
-    equivalent graphs; between directed acyclic graphs, that of Acid and de Campos (2003,
-    "Searching for Bayesian network structures in the space of restricted acyclic partially
-    directed graphs").
-
-    Parameters
-    ----------
-    first, second
-        Graphs over the same variables, each by the parents of each variable, or as a CPDAG.
-
-    Raises
-    ------
-    OptionError
-        When the graphs have different numbers of variables.
-
-    Examples
-    --------
-    >>> chain, reversed_chain = [(), (0,), (1,)], [(1,), (2,), ()]
-    >>> structural_hamming_distance(chain, reversed_chain)
-    2
-    >>> structural_hamming_distance(cpdag(chain), cpdag(reversed_chain))
-    0
-    """
-    one, other = as_partially_directed(first), as_partially_directed(second)
-    if one.n_variables != other.n_variables:
-        raise OptionError(
-            f"the distance of two graphs needs the same variables, found {one.n_variables} and "
-            f"{other.n_variables}"
-        )
-    return len(unordered(_marks(one) ^ _marks(other)))
-
-
-def as_partially_directed(
-    given: Sequence[Collection[int]] | PartiallyDirectedGraph,
-) -> PartiallyDirectedGraph:
-    """Return a graph given by the parents of each variable, or as it is."""
-    return given if isinstance(given, PartiallyDirectedGraph) else PartiallyDirectedGraph.of(given)
-
-
-def unordered(pairs: Iterable[Arc]) -> Links:
-    """Return pairs without their order, the smaller variable first."""
-    return frozenset((min(pair), max(pair)) for pair in pairs)
-
-
-def _adjacent(n_variables: int, pairs: Collection[Arc]) -> tuple[frozenset[int], ...]:
-    found: list[set[int]] = [set() for _ in range(n_variables)]
-    for a, b in pairs:
-        found[a].add(b)
-        found[b].add(a)
-    return tuple(map(frozenset, found))
-
-
-def _marks(graph: PartiallyDirectedGraph) -> set[Arc]:
-    """Return the arcs, an undirected edge as both."""
-    return {*graph.directed, *graph.undirected, *((b, a) for a, b in graph.undirected)}
-
-
 def _label(
     x: int,
     child: int,
@@ -398,74 +458,121 @@ def _label(
         compelled.setdefault((p, child), enters)
 
 
-def _parts(links: Links) -> list[Links]:
-    """Return the connected parts of an undirected graph."""
-    left, parts = set(links), []
-    while left:
-        reached = set(min(left))
-        while grown := {v for link in left if reached & set(link) for v in link} - reached:
-            reached |= grown
-        part = frozenset(link for link in left if link[0] in reached)
-        parts.append(part)
-        left -= part
-    return sorted(parts, key=min)
+def as_structure(value: Any, name: str, names: Names) -> Any:
+    """Return a graph, or the parents of each variable, also of a result or of a named graph.
 
-
-@lru_cache(maxsize=2**14)
-def _orientations(links: Links) -> int:
-    """Count the ways to direct a connected part without cycle and without new v-structure.
-
-    Each way has exactly one source (He, Jia and Yu 2015, "Counting and exploring sizes of Markov
-    equivalence classes of directed acyclic graphs").
+    Raises
+    ------
+    ArgumentError, OptionError
+        As :func:`~exactlearn._runtime.arguments.parents_by_index`.
     """
-    sources = {v for link in links for v in link}
-    if len(links) == len(sources) - 1:  # a tree: the source decides everything
-        return len(sources)
-    if 2 * len(links) == len(sources) * (len(sources) - 1):
-        return prod(range(1, len(sources) + 1))
-    return sum(
-        prod(_orientations(part) for part in _parts(_rooted(links, source)[1]))
-        for source in sources
+    if isinstance(value, PartiallyDirectedGraph):
+        return value
+    if isinstance(value, NamedGraph) and value.kind != "dag":
+        return value.graph if names is None else value.reordered(names).graph
+    return parents_by_index(value, name, names)
+
+
+def _by_index(partial: Any, name: str) -> PartiallyDirectedGraph:
+    return as_partially_directed(as_structure(partial, name, None))
+
+
+@named_results(named_graph("dag"))
+@checked_arguments(partial=_by_index)
+def consistent_extension(
+    partial: PartiallyDirectedGraph | Any, names: Sequence[str] | None = None
+) -> Any:
+    """Return a directed acyclic graph with the adjacencies, arcs and v-structures of a graph.
+
+    It is the parents of each variable; a :class:`NamedGraph` of a graph by name.
+
+    Parameters
+    ----------
+    partial
+        A pattern, a CPDAG, or another graph with arcs and undirected edges.
+    names
+        Variable names for the error message; the indices when left out.
+
+    Raises
+    ------
+    OptionError
+        When there is none; the message names variables that no order can hold.
+
+    Examples
+    --------
+    >>> edges = frozenset({(0, 1), (1, 2)})
+    >>> consistent_extension(PartiallyDirectedGraph(3, frozenset(), edges))
+    ((), (0,), (1,))
+    """
+    adjacent = [set(others) for others in partial.adjacencies]
+    undirected = [set(others) for others in partial.neighbours]
+    offspring: list[set[int]] = [set() for _ in adjacent]
+    for parent, child in partial.directed:
+        offspring[parent].add(child)
+    found: list[tuple[int, ...]] = [()] * partial.n_variables
+    left, waiting = set(range(partial.n_variables)), deque(reversed(range(partial.n_variables)))
+    while waiting:
+        v = waiting.popleft()
+        if v not in left or offspring[v]:
+            continue
+        if any(not adjacent[v] - {u} <= adjacent[u] for u in undirected[v]):
+            continue
+        found[v] = tuple(sorted(adjacent[v]))
+        left.remove(v)
+        for u in found[v]:
+            for others in (adjacent, undirected, offspring):
+                others[u].discard(v)
+        waiting.extend(found[v])
+    if left:
+        shown = [str(v) if names is None else repr(names[v]) for v in sorted(left)]
+        raise OptionError(
+            "no directed acyclic graph has these adjacencies, arcs and v-structures: no order of "
+            f"the variables {', '.join(shown)} directs their edges without a directed cycle or a "
+            "new v-structure; remove or redirect an arc among them"
+        )
+    return tuple(found)
+
+
+@named_results(named_graph("cpdag"))
+@checked_arguments(partial=_by_index)
+def completed_pattern(
+    partial: PartiallyDirectedGraph | Any, names: Sequence[str] | None = None
+) -> Any:
+    """Return the CPDAG of the class whose members extend a pattern, or another such graph.
+
+    Arcs that are in no v-structure and follow from none are no longer directed. It is a
+    :class:`PartiallyDirectedGraph`, or a :class:`NamedGraph` of a graph by name.
+
+    Raises
+    ------
+    OptionError
+        As :func:`consistent_extension`.
+
+    Examples
+    --------
+    >>> chain = PartiallyDirectedGraph(3, frozenset({(0, 1), (1, 2)}), frozenset())
+    >>> sorted(completed_pattern(chain).undirected)
+    [(0, 1), (1, 2)]
+    """
+    return cpdag(consistent_extension(partial, names))
+
+
+def check_cpdag(partial: PartiallyDirectedGraph, names: Sequence[str] | None = None) -> None:
+    """Verify that a graph is a CPDAG.
+
+    Raises
+    ------
+    OptionError
+        When it has no consistent extension, or is not the CPDAG of its class; names an edge.
+    """
+    expected = completed_pattern(partial, names)
+    arcs, edges = partial.directed - expected.directed, partial.undirected - expected.undirected
+    if not arcs and not edges:
+        return
+    a, b = (str(v) if names is None else repr(names[v]) for v in min(arcs or edges))
+    found = f"the arc {a} -> {b}, which some members of its class reverse"
+    if not arcs:
+        found = f"the undirected edge {a} -- {b}, which all members of its class direct alike"
+    raise OptionError(
+        f"expected a CPDAG, found {found}: complete the graph first (completed_pattern)"
     )
-
-
-def _oriented(links: Links) -> Iterator[frozenset[Arc]]:
-    """Yield the ways to direct a connected part."""
-    for source in sorted({v for link in links for v in link}):
-        directed, rest = _rooted(links, source)
-        for chosen in product(*([*_oriented(part)] for part in _parts(rest))):
-            yield directed.union(*chosen)
-
-
-def _rooted(links: Links, source: int) -> tuple[frozenset[Arc], Links]:
-    """Direct what follows when one variable is the only source; return that and what is left.
-
-    Arcs lead away from the source, layer by layer; inside a layer, a link is directed when else
-    there were a new v-structure.
-    """
-    neighbours: dict[int, set[int]] = {}
-    for a, b in links:
-        neighbours.setdefault(a, set()).add(b)
-        neighbours.setdefault(b, set()).add(a)
-    directed: set[Arc] = set()
-    done, layer = {source}, {source}
-    rest: set[Arc] = set()
-    while layer:
-        following = {v for u in layer for v in neighbours[u]} - done
-        directed |= {(u, v) for u in layer for v in neighbours[u] & following}
-        inside = {(u, v) for u in following for v in neighbours[u] & following if u < v}
-        while inside:
-            forced = {
-                (u, v)
-                for a, b in inside
-                for u, v in ((a, b), (b, a))
-                if any((w, u) in directed and w not in neighbours[v] for w in neighbours[u])
-            }
-            if not forced:
-                break
-            directed |= forced
-            inside -= {(min(arc), max(arc)) for arc in forced}
-        rest |= inside
-        done |= following
-        layer = following
-    return frozenset(directed), frozenset(rest)

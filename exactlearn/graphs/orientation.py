@@ -7,7 +7,8 @@ explanation with background knowledge", rules R1 to R4 and theorem 4).
 
 from collections.abc import Collection, Iterable, Sequence
 
-from exactlearn.graphs.equivalence import Arc, PartiallyDirectedGraph, cpdag
+from exactlearn.graphs.equivalence import cpdag
+from exactlearn.graphs.partially_directed import Arc, PartiallyDirectedGraph
 
 
 def known_directions(required: Iterable[Arc], forbidden: Iterable[Arc]) -> frozenset[Arc]:

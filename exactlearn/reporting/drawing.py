@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.graphs.equivalence import Arc
-from exactlearn.graphs.named_graph import NamedGraph
+from exactlearn.graphs.equivalence import NamedGraph
+from exactlearn.graphs.partially_directed import Arc
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.forest import forest_order
 from exactlearn.reporting.description import probability

@@ -20,9 +20,9 @@ from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.evaluation.bootstrap import ArcStrengths
 from exactlearn.graphs.dag import named_parents
-from exactlearn.graphs.equivalence import Arc, PartiallyDirectedGraph
-from exactlearn.graphs.named_graph import NamedGraph
+from exactlearn.graphs.equivalence import NamedGraph
 from exactlearn.graphs.orientation import reversible_arcs
+from exactlearn.graphs.partially_directed import Arc, PartiallyDirectedGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import Answer
 from exactlearn.reporting.description import Table, describe

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.graphs.dag import named_parents
-from exactlearn.graphs.equivalence import Arc, PartiallyDirectedGraph, cpdag
+from exactlearn.graphs.equivalence import cpdag
 from exactlearn.graphs.orientation import reversible_arcs
+from exactlearn.graphs.partially_directed import Arc, PartiallyDirectedGraph
 
 if TYPE_CHECKING:
     from exactlearn.augmentation.result import Augmentation
@@ -29,6 +30,9 @@ def learning_record(
 ) -> dict[str, Any]:
     """Return the JSON record of a learned network; ``parents`` is ``None`` when there is none.
 
+    The CPDAG is that of the Markov equivalence class; with known directions, an arc is reversible
+    where a network of the class that has these, too, reverses it.
+
     Parameters
     ----------
     names
@@ -39,22 +43,13 @@ def learning_record(
         Directions that the constraints leave, see :func:`known_directions`.
     """
     parents = learned.parents
+    keys = ("status", "score", "bound", "gap", "seconds")
+    record: dict[str, Any] = {key: getattr(learned, key) for key in keys}
+    if parents is None:
+        return {**record, "parents": None}
     return {
-        **{key: getattr(learned, key) for key in ("status", "score", "bound", "gap", "seconds")},
-        "parents": parents and named_parents(names, parents),
-        **({} if parents is None else equivalence_record(names, parents, known)),
-    }
-
-
-def equivalence_record(
-    names: Sequence[str], parents: Sequence[Sequence[int]], known: Collection[Arc] = ()
-) -> dict[str, Any]:
-    """Return a network's CPDAG by name, and its arcs that equivalent networks reverse.
-
-    The CPDAG is that of the Markov equivalence class; with known directions, an arc is reversible
-    where a network of the class that has these, too, reverses it.
-    """
-    return {
+        **record,
+        "parents": named_parents(names, parents),
         "reversible": named_arcs(names, reversible_arcs(parents, known)),
         "cpdag": cpdag_record(names, cpdag(parents)),
     }

@@ -35,8 +35,8 @@ from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.graphs.dag import topological_order
-from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
-from exactlearn.graphs.named_graph import Structured
+from exactlearn.graphs.equivalence import Structured, cpdag
+from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
 from exactlearn.scoring.properties import Domain, is_equivalent
 from exactlearn.scoring.scores import Score, ScoreLike
 from exactlearn.scoring.set_tables import Stack

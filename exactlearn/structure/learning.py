@@ -40,7 +40,7 @@ from exactlearn.errors import (
     did_you_mean,
 )
 from exactlearn.graphs.dag import named_parents
-from exactlearn.graphs.named_graph import Structured
+from exactlearn.graphs.equivalence import Structured
 from exactlearn.graphs.orientation import known_directions, reversible_arcs
 from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.properties import Domain, properties

@@ -22,7 +22,7 @@ from exactlearn.data.counts import total_weight
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order
-from exactlearn.graphs.named_graph import Structured
+from exactlearn.graphs.equivalence import Structured
 from exactlearn.scoring.scores import Score, family_score
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import ROUNDING, OnEvent, SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn.errors import OptionError
-from exactlearn.graphs.equivalence import cpdag, skeleton, v_structures
+from exactlearn.graphs.equivalence import cpdag
+from exactlearn.graphs.partially_directed import PartiallyDirectedGraph, v_structures
 
 from ..candidate_table import Parents, neighbours
 from ..constrained import answer, conflict
@@ -268,17 +269,13 @@ def _other_class(parents: Parents) -> list[Case]:
     Some variable has a parent that it is not adjacent to here; or some adjacency is missing; or,
     with the same adjacencies, some v-structure is new or missing.
     """
-    n = len(parents)
-    links, structures = skeleton(parents), v_structures(parents)
-    near: list[set[int]] = [set() for _ in range(n)]
-    for a, b in links:
-        near[a].add(b)
-        near[b].add(a)
-    strangers = [frozenset(range(n)) - near[v] - {v} for v in range(n)]
+    graph, structures = PartiallyDirectedGraph.of(parents), v_structures(parents)
+    links, variables = graph.skeleton, frozenset(range(len(parents)))
+    strangers = [variables - near - {v} for v, near in enumerate(graph.adjacencies)]
     cases: list[Case] = [Condition(v, "any", others) for v, others in enumerate(strangers)]
     cases += [ForbiddenAdjacency(a, b) for a, b in sorted(links)]
-    for child in range(n):
-        for a, b in combinations(sorted(near[child]), 2):
+    for child, near in enumerate(graph.adjacencies):
+        for a, b in combinations(sorted(near), 2):
             if (a, b) not in links:
                 collides = (a, child, b) in structures
                 case = Condition(child, "all", frozenset({a, b}))

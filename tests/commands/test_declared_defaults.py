@@ -14,7 +14,7 @@ from exactlearn.commands import declarations, sections
 from exactlearn.commands.declarations import Impute, Imputing
 from exactlearn.errors import OptionError
 from exactlearn.formats.run_file import from_table
-from exactlearn.graphs.named_graph import Kind
+from exactlearn.graphs.equivalence import Kind
 from exactlearn.imputation.learning import ESS
 from exactlearn.pdg.compile import compile as compilation
 from exactlearn.solvers import strategy

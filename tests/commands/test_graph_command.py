@@ -7,8 +7,8 @@ import pytest
 from exactlearn.formats.graph_file import read_graph, write_graph
 from exactlearn.formats.models import read_network
 from exactlearn.graphs.comparison import compare_structures
-from exactlearn.graphs.equivalence import cpdag, v_structures
-from exactlearn.graphs.named_graph import NamedGraph
+from exactlearn.graphs.equivalence import NamedGraph, cpdag
+from exactlearn.graphs.partially_directed import v_structures
 from exactlearn.instances import locate
 from tests.command_line import run, run_json
 

@@ -18,7 +18,8 @@ from exactlearn.errors import ExactlearnError, OptionError
 from exactlearn.evaluation.bootstrap import ArcStrengths, bootstrap
 from exactlearn.evaluation.cross_validation import learn_exact
 from exactlearn.graphs.dag import topological_order
-from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag, skeleton
+from exactlearn.graphs.equivalence import cpdag
+from exactlearn.graphs.partially_directed import PartiallyDirectedGraph, skeleton
 from exactlearn.instances import locate
 from exactlearn.solvers.constraints import ForbiddenAdjacency
 from tests.graph_oracle import Parents, arcs_of, dags, every_dag

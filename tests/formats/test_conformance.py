@@ -19,7 +19,7 @@ from exactlearn.formats.graph_file import read_graph, write_graph
 from exactlearn.formats.models import read_model, write_model
 from exactlearn.formats.scores import read_scores, write_scores
 from exactlearn.formats.table import TableFormat, read_dataset, write_dataset
-from exactlearn.graphs.named_graph import NamedGraph
+from exactlearn.graphs.equivalence import NamedGraph
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BDeu
 from tests.network_oracle import random_network

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats.graph_file import read_graph, write_graph
-from exactlearn.graphs.equivalence import cpdag
-from exactlearn.graphs.named_graph import NamedGraph
+from exactlearn.graphs.equivalence import NamedGraph, cpdag
 from exactlearn.instances import locate
 from tests.graph_oracle import dags
 from tests.strategies import awkward_names

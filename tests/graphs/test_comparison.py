@@ -6,7 +6,8 @@ from math import isnan
 import pytest
 
 from exactlearn.graphs.comparison import compare_structures
-from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
+from exactlearn.graphs.equivalence import cpdag
+from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
 from tests.graph_oracle import every_dag
 
 

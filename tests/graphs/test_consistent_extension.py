@@ -8,17 +8,13 @@ from hypothesis import given
 
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import (
-    PartiallyDirectedGraph,
-    cpdag,
-    pattern,
-    skeleton,
-    v_structures,
-)
-from exactlearn.graphs.extension import (
     check_cpdag,
     completed_pattern,
     consistent_extension,
+    cpdag,
+    pattern,
 )
+from exactlearn.graphs.partially_directed import PartiallyDirectedGraph, skeleton, v_structures
 from tests.graph_oracle import arcs_of, dags, every_dag
 
 

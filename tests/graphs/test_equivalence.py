@@ -8,15 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exactlearn.errors import OptionError
-from exactlearn.graphs.equivalence import (
-    PartiallyDirectedGraph,
-    covered_edges,
-    cpdag,
-    pattern,
-    skeleton,
-    structural_hamming_distance,
-    v_structures,
-)
+from exactlearn.graphs.comparison import structural_hamming_distance
+from exactlearn.graphs.equivalence import covered_edges, cpdag, pattern
+from exactlearn.graphs.partially_directed import PartiallyDirectedGraph, skeleton, v_structures
 from tests.brute_force import is_acyclic
 from tests.graph_oracle import arcs_of, dags, every_dag, without
 

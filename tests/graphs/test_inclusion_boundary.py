@@ -15,7 +15,8 @@ from exactlearn.graphs.boundary import (
     insertions,
 )
 from exactlearn.graphs.d_separation import d_separated
-from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
+from exactlearn.graphs.equivalence import cpdag
+from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
 from tests.graph_oracle import arcs_of, boundaries, dags, every_dag, without
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.errors import TooLargeError
-from exactlearn.graphs.named_graph import NamedGraph
+from exactlearn.graphs.equivalence import NamedGraph
 from exactlearn.pdg.model.decision_graph import assemble
 from exactlearn.reporting import layered_layout as module
 from exactlearn.reporting.drawing import (
