@@ -20,7 +20,7 @@ from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.row_table import WeightedRows
 from exactlearn.data.codes import LARGEST, MISSING, code_type
 from exactlearn.data.coding import check_known, code_columns, read_missing
-from exactlearn.data.dataset import Dataset, as_dataset
+from exactlearn.data.dataset import Dataset, InBlocks, as_dataset
 from exactlearn.data.labels import Column, LabelledRows, drop_hint, ordered
 from exactlearn.data.tidying import (
     Unusable,
@@ -54,7 +54,7 @@ BLOCK_BYTES = 2**24
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Blocks(Displayed, shown="sources variables states"):
+class Blocks(InBlocks, Displayed, shown="sources variables states"):
     """A table of any length, read block by block: iterating gives each block as a `Dataset`.
 
     Parameters
@@ -137,6 +137,13 @@ class Blocks(Displayed, shown="sources variables states"):
         kept = tuple(name for name in found.names or () if name in states)
         return replace(self, variables=kept, states=states)
 
+    def merged(self, client: Any = None) -> Dataset:
+        """Return the distinct rows with their weights, see :func:`merge_rows`."""
+        blocks = self.with_states(client)
+        names = blocks.variables or ()
+        empty = partial(DistinctRows, names, [blocks.states[name] for name in names])
+        return summed(blocks, empty, client).dataset()
+
     def _coded(self, rows: LabelledRows) -> Dataset:
         known = {column.name: column for column in rows.columns}
         for name in self.variables or ():
@@ -146,7 +153,7 @@ class Blocks(Displayed, shown="sources variables states"):
                     f"another part of the table has{did_you_mean(name, known)}"
                 )
         names = self.variables or tuple(known)
-        return code_columns(
+        coded = code_columns(
             [known[name] for name in names],
             states={name: self.states[name] for name in names},
             missing=self.missing,
@@ -154,6 +161,7 @@ class Blocks(Displayed, shown="sources variables states"):
             place=rows.place,
             weights=rows.weights,
         )
+        return Dataset(*coded)
 
 
 class _FoundStates:
@@ -440,16 +448,12 @@ def merge_rows(blocks: Iterable[Dataset], *, cluster: Any = None) -> Dataset:
     """
     if isinstance(blocks, Blocks):
         with executors.running(cluster) as client:
-            blocks = blocks.with_states(client)
-            names = blocks.variables or ()
-            empty = partial(DistinctRows, names, [blocks.states[name] for name in names])
-            return summed(blocks, empty, client).dataset()
+            return blocks.merged(client)
     if cluster is not None:
         raise OptionError("a cluster reads what read_blocks(...) names: pass that, not tables")
     tables = (as_dataset(block, "blocks") for block in blocks)
     first = next(tables, None)
     if first is None:
         raise DataError("there are no blocks to merge: expected one table or more")
-    return summed(
-        chain([first], tables), partial(DistinctRows, first.names, first.states)
-    ).dataset()
+    empty = partial(DistinctRows, first.names, first.states)
+    return summed(chain([first], tables), empty).dataset()

@@ -4,9 +4,9 @@ States are ordered as declared, else as numbers or bins if all are such, else as
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import names_of
 from exactlearn.data import MANY
 from exactlearn.data.codes import MISSING, code_type, repeated, row_place
-from exactlearn.data.dataset import Dataset
 from exactlearn.data.discretisation import discretise, parse_rule, remarks_on_bins
 from exactlearn.data.labels import Column, Place, drop_hint, find_states, label_of, ordered
 from exactlearn.data.tidying import (
@@ -45,6 +44,18 @@ class Coded:
     remarks: Sequence[str] = ()
 
 
+class CodedTable(NamedTuple):
+    """The fields of a :class:`~exactlearn.data.dataset.Dataset`, which that checks."""
+
+    codes: NDArray[np.signedinteger[Any]]
+    names: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+    weights: NDArray[np.float64] | None
+    edges: dict[str, tuple[float, ...]]
+    lines: NDArray[np.int64] | None
+    row_index: "pd.Index | None" = None
+
+
 def code_columns(
     columns: Sequence[Column],
     *,
@@ -56,7 +67,7 @@ def code_columns(
     lines: NDArray[np.int64] | None = None,
     tidy: bool = False,
     left_out: dict[str, str] | None = None,
-) -> Dataset:
+) -> CodedTable:
     """Return the coded columns; one error, or with ``tidy`` one warning, names all unusable ones.
 
     Parameters
@@ -228,14 +239,14 @@ def assemble(
     rows: int,
     weights: NDArray[np.float64] | None,
     lines: NDArray[np.int64] | None = None,
-) -> Dataset:
+) -> CodedTable:
     """Return the table of coded columns."""
     most = max((len(column.states) for column in coded), default=0)
     codes = np.empty((rows, len(coded)), code_type(most))
     for j, column in enumerate(coded):
         codes[:, j] = column.codes
     edges = {n: c.edges for n, c in zip(names, coded, strict=True) if c.edges is not None}
-    return Dataset(codes, tuple(names), tuple(c.states for c in coded), weights, edges, lines)
+    return CodedTable(codes, tuple(names), tuple(c.states for c in coded), weights, edges, lines)
 
 
 def code_frame(
@@ -243,10 +254,10 @@ def code_frame(
     *,
     states: Mapping[str, Sequence[str]] | None,
     missing: Sequence[str],
-    discretise: Mapping[str, str] | None,
+    discretise: Mapping[str, str] | None = None,
     drop: Sequence[str] = (),
     **tidying: Any,
-) -> Dataset:
+) -> CodedTable:
     """Code a frame; see :meth:`exactlearn.data.dataset.Dataset.from_frame`."""
     import pandas as pd  # takes long
 
@@ -279,7 +290,7 @@ def code_frame(
         place=partial(_place, frame.index),
         **tidying,
     )
-    return replace(coded, row_index=frame.index)
+    return coded._replace(row_index=frame.index)
 
 
 def code_array(
@@ -288,7 +299,7 @@ def code_array(
     states: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | None,
     missing: Sequence[str],
     **more: Any,
-) -> Dataset:
+) -> CodedTable:
     """Code an array; see :meth:`exactlearn.data.dataset.Dataset.from_array`."""
     import pandas as pd  # takes long
 
@@ -304,7 +315,7 @@ def code_array(
     frame = pd.DataFrame(array, columns=pd.Index(names, dtype=object))
     if np.issubdtype(array.dtype, np.signedinteger):
         missing = (*missing, str(MISSING))
-    return code_frame(frame, states=states, missing=missing, **{"discretise": None, **more})
+    return code_frame(frame, states=states, missing=missing, **more)
 
 
 def generated_names(count: int) -> list[str]:

@@ -212,7 +212,7 @@ class FrameCoding:
             Coded(column.states, column.codes(frame.iloc[:, j]), column.edges)
             for j, column in zip(self.used, known, strict=True)
         ]
-        return assemble([column.name for column in known], coded, len(frame), weights)
+        return Dataset(*assemble([column.name for column in known], coded, len(frame), weights))
 
     def filled(
         self, frame: "pd.DataFrame", table: Dataset, codes: NDArray[np.integer]

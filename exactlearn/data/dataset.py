@@ -1,6 +1,7 @@
 """A coded categorical table with missing cells, and its codes in a model's order of variables."""
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,6 +34,7 @@ from exactlearn.data.codes import (
     checked_weights,
     row_place,
 )
+from exactlearn.data.coding import code_array, code_frame, generated_names
 from exactlearn.data.labels import Column, NamedVariables, find_states
 from exactlearn.data.tidying import Unusable, constant_reason, warn_of_columns
 from exactlearn.errors import DataError, OptionError, did_you_mean
@@ -202,10 +204,8 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         >>> table.states, table.codes.tolist()
         ((('no', 'yes'), ('<=47', '>47')), [[1, 0], [0, 0], [-1, 1]])
         """
-        from exactlearn.data.coding import code_frame  # pandas takes long to import
-
         how: dict[str, Any] = {"discretise": discretise, "drop": drop, "tidy": tidy}
-        return code_frame(frame, states=states, missing=missing, **how)
+        return cls(*code_frame(frame, states=states, missing=missing, **how))
 
     @classmethod
     @checked_arguments(
@@ -251,11 +251,9 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         >>> table.states, table.codes.tolist()
         ((('no', 'yes'), ('high', 'low')), [[0, -1], [1, 0], [0, 1]])
         """
-        from exactlearn.data.coding import code_array  # pandas takes long to import
-
         table = as_array(array, None, "array")
         how: dict[str, Any] = {"discretise": discretise, "drop": drop, "tidy": tidy}
-        return code_array(table, names, states, missing, **how)
+        return cls(*code_array(table, names, states, missing, **how))
 
     def row_place(self, row: int) -> str:
         """Return the place of a row for messages, given its index: ``row 3 (line 4)``.
@@ -540,6 +538,14 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         return float(self.weights[used] @ rows[used])
 
 
+class InBlocks(ABC):
+    """A table that is read block by block."""
+
+    @abstractmethod
+    def merged(self, client: Any = None) -> Dataset:
+        """Return its distinct rows with their weights."""
+
+
 def as_dataset(
     value: Any, name: str = "dataset", model: Any = None, tidy: bool | None = None
 ) -> Dataset:
@@ -636,14 +642,12 @@ def varying_columns(dataset: Dataset) -> tuple[Dataset, list[Unusable]]:
     if not left_out:
         return dataset, found
     kept = [v for v, own in enumerate(dataset.names) if own not in left_out]
-    usable = Dataset(
-        dataset.codes[:, kept],
-        tuple(dataset.names[v] for v in kept),
-        tuple(dataset.states[v] for v in kept),
-        dataset.weights,
-        {own: edges for own, edges in dataset.edges.items() if own not in left_out},
-        dataset.lines,
-        dataset.row_index,
+    usable = replace(
+        dataset,
+        codes=dataset.codes[:, kept],
+        names=tuple(dataset.names[v] for v in kept),
+        states=tuple(dataset.states[v] for v in kept),
+        edges={own: edges for own, edges in dataset.edges.items() if own not in left_out},
     )
     return usable, found
 
@@ -651,8 +655,6 @@ def varying_columns(dataset: Dataset) -> tuple[Dataset, list[Unusable]]:
 def _columns(value: Any) -> list[str]:
     """Return the names of the columns of a frame or an array."""
     if isinstance(value, np.ndarray):
-        from exactlearn.data.coding import generated_names  # pandas takes long to import
-
         return list(generated_names(value.shape[1]))
     return [*map(str, value.columns)]
 
@@ -663,18 +665,13 @@ def _coded(
     left_out: dict[str, str] | None,
     model: Any,
     tidy: bool | None,
-    discretise: Mapping[str, str] | None = None,
-    drop: Sequence[str] = (),
+    **how: Any,
 ) -> Dataset:
     if isinstance(value, Dataset):
         return value
     if _is_frame(value) or isinstance(value, np.ndarray):
-        # pandas takes long to import
-        from exactlearn.data.coding import code_array, code_frame
-
         is_array = isinstance(value, np.ndarray)
-        how: dict[str, Any] = {"discretise": discretise, "drop": drop, "left_out": left_out}
-        how["tidy"] = bool(tidy)
+        how |= {"left_out": left_out, "tidy": bool(tidy)}
         states: dict[str, Sequence[str]] | None = None
         if model is not None and value.ndim == 2:
             columns = _columns(value)
@@ -687,22 +684,19 @@ def _coded(
         missing = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
         try:
             if is_array:
-                return code_array(value, None, states, missing, **how)
-            return code_frame(value, states=states, missing=missing, **how)
+                return Dataset(*code_array(value, None, states, missing, **how))
+            return Dataset(*code_frame(value, states=states, missing=missing, **how))
         except DataError as error:  # its advice names parameters that the caller may lack
-            maker = "from_array" if is_array else "from_frame"
             lacking = ["missing"] if left_out is not None else ["discretise", "drop", "missing"]
             lacking += ["tidy"] if tidy is None else []
             if model is None and any(f"({parameter}=" in str(error) for parameter in lacking):
                 raise DataError(
-                    f"{error}\nPass Dataset.{maker}({name}, ...): it takes "
-                    f"{', '.join([*lacking, 'states'])}"
+                    f"{error}\nPass Dataset.from_{'array' if is_array else 'frame'}({name}, ...): "
+                    f"it takes {', '.join([*lacking, 'states'])}"
                 ) from None
             raise
-    from exactlearn.data.blocks import Blocks, merge_rows
-
-    if isinstance(value, Blocks):
-        return merge_rows(value)
+    if isinstance(value, InBlocks):
+        return value.merged()
     raise refusal(
         name,
         "a Dataset, a pandas DataFrame, an array, or what read_blocks returns",
@@ -804,11 +798,7 @@ def _translate(
     dataset: Dataset, variable: int, known: Sequence[str], first: int
 ) -> NDArray[np.int16]:
     """Return one column's codes for the states of ``known``, numbers by the bins that hold them."""
-    codes, name, states = (
-        dataset.codes[:, variable],
-        dataset.names[variable],
-        dataset.states[variable],
-    )
+    codes, states = dataset.codes[:, variable], dataset.states[variable]
     places = find_states(states, known)
     # The code -1 reads the extra last entry: missing stays missing.
     table = np.array([*(_UNKNOWN if k is None else k for k in places), MISSING], np.int16)
@@ -820,7 +810,7 @@ def _translate(
         has_place = dataset.lines is not None or not first
         place = dataset.row_place(row) if has_place else row_place(first + row)
         raise DataError(
-            f"column {name!r}, {place}: the model knows no state {state!r}"
+            f"column {dataset.names[variable]!r}, {place}: the model knows no state {state!r}"
             f"{did_you_mean(state, known)}"
         )
     return translated

@@ -157,10 +157,9 @@ def read_dataset(
     rows = labelled_rows(text, names=names, drop=drop, weights=weights, missing=missing)
     known = [column.name for column in rows.columns]
     states, rules = by_name(states, "states", known), by_name(discretise, "discretise", known)
-    listed = {k: v for k, v in rows.listed.items() if k not in rules}
-    return code_columns(
+    coded = code_columns(
         rows.columns,
-        states={**listed, **states},
+        states={**{k: v for k, v in rows.listed.items() if k not in rules}, **states},
         missing=missing,
         discretise=rules,
         place=rows.place,
@@ -168,6 +167,7 @@ def read_dataset(
         lines=text.lines if text.unit == "line" else None,
         tidy=tidy,
     )
+    return Dataset(*coded)
 
 
 def labelled_rows(
