@@ -36,3 +36,12 @@ def joint(network: BayesianNetwork) -> NDArray[np.float64]:
         for v, (family, table) in enumerate(zip(network.parents, network.tables, strict=True)):
             full[where] *= table[(*(where[p] for p in family), where[v])]
     return full
+
+
+def assert_same(first: BayesianNetwork, second: BayesianNetwork) -> None:
+    """Compare networks bit for bit."""
+    assert (first.names, first.states) == (second.names, second.states)
+    assert first.parents == second.parents
+    for a, b in zip(first.tables, second.tables, strict=True):
+        assert a.shape == b.shape
+        assert a.tobytes() == b.tobytes()

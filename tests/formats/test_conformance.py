@@ -1,5 +1,6 @@
 """What every format of every registry keeps: round trips, clear refusals, and whole files."""
 
+import gzip
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import Column, LabelledRows
-from exactlearn.errors import ExactlearnError, OptionError
+from exactlearn.errors import ExactlearnError, FormatError, OptionError
 from exactlearn.formats import Format, models, scores, table
 from exactlearn.formats.graph_file import read_graph, write_graph
 from exactlearn.formats.models import read_model, write_model
@@ -22,6 +22,7 @@ from exactlearn.formats.table import TableFormat, read_dataset, write_dataset
 from exactlearn.graphs.equivalence import NamedGraph
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BDeu
+from tests.naive_bayes_oracle import random_naive_bayes
 from tests.network_oracle import random_network
 from tests.pdg_oracle import random_graph
 
@@ -46,20 +47,6 @@ def draw_table(rng: np.random.Generator) -> Dataset:
     codes[:4] = np.arange(4)[:, None] % cardinalities
     states = tuple(tuple("abcd"[:r]) for r in cardinalities)
     return Dataset(codes, ("one", "two, three", 'a "b"', "é"), states)
-
-
-def draw_unnamed_table(rng: np.random.Generator) -> Dataset:
-    """Return a table whose states are codes, as a format without names of states has it."""
-    data = draw_table(rng)
-    states = tuple(tuple(map(str, range(len(own)))) for own in data.states)
-    return replace(data, names=("one", "two", "three", "é"), states=states)
-
-
-def draw_unnamed_network(rng: np.random.Generator) -> BayesianNetwork:
-    """Return a network with the names that variables and states without names get."""
-    network = random_network(rng, 5)
-    states = tuple(tuple(map(str, range(len(own)))) for own in network.states)
-    return replace(network, names=tuple(f"v{v}" for v in range(5)), states=states)
 
 
 def draw_structure(rng: np.random.Generator) -> NamedGraph:
@@ -89,13 +76,14 @@ def content_of_problem(problem: Any) -> Any:
 
 NETWORK = Content("network", lambda rng: random_network(rng, 5), write_model, read_model,
                   content_of_network)  # fmt: skip
-UNNAMED = Content("network", draw_unnamed_network, write_model, read_model, content_of_network)
 GRAPH = Content(
     "graph", lambda rng: random_graph(rng, 5), write_model, read_model, content_of_graph
 )
+NAIVE_BAYES = Content(
+    "naive Bayes", lambda rng: random_naive_bayes(rng, 5, 3), write_model, read_model, lambda m: m
+)
 STRUCTURE = Content("structure", draw_structure, write_graph, read_graph, lambda found: found)
 TABLE = Content("table", draw_table, write_dataset, read_dataset, content_of_table)
-CODES = Content("table", draw_unnamed_table, write_dataset, read_dataset, content_of_table)
 SCORES = Content(
     "scores",
     lambda rng: candidate_parent_sets(complete(draw_table(rng)), BDeu(1.0), max_parents=2),
@@ -121,6 +109,7 @@ CASES = [
     for content, suffixes in (
         (NETWORK, models.NETWORKS),
         (GRAPH, models.GRAPHS),
+        (NAIVE_BAYES, models.NAIVE_BAYES),
         (STRUCTURE, [".json"]),
         (TABLE, table.FORMATS),
         (SCORES, scores.FORMATS),
@@ -156,9 +145,25 @@ def test_a_text_may_be_compressed_and_a_suffix_in_capitals(content, suffix, tmp_
 @each_format
 def test_what_is_no_file_is_refused(content, suffix, tmp_path):
     (tmp_path / f"folder{suffix}").mkdir()
-    for name in ("none", "folder", "\0"):
-        with pytest.raises(OptionError):
+    for name, message in (("none", "no (such )?file"), ("folder", "folder"), ("\0", "file")):
+        with pytest.raises(OptionError, match=message):
             content.read(tmp_path / f"{name}{suffix}")
+
+
+@each_format
+def test_what_is_no_text_is_refused_with_its_place(content, suffix, tmp_path):
+    path = tmp_path / f"a{suffix}"
+    content.write(content.draw(np.random.default_rng(3)), path)
+    cut = gzip.compress(path.read_bytes() * 9)[:-12]
+    for damaged, message in (
+        (cut, "damaged gzip"),
+        (b"\n# \xe9", "line 2, byte 3: 0xe9 is not UTF-8"),
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(
+            FormatError, match=rf"a\{suffix}.*({message}|expected XML|no.* Parquet)"
+        ):
+            content.read(path)
 
 
 @each_format

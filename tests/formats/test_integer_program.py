@@ -1,13 +1,11 @@
 """The integer program that is written has the optimum that is found here, for two other readers."""
 
 import highspy
-import numpy as np
 import pytest
 from pyscipopt import Model
 
 import exactlearn as el
 from exactlearn.solvers import Problem
-from tests.command_line import run
 from tests.solvers.test_checkpoint import random_problem
 
 
@@ -51,9 +49,3 @@ def test_constraints_leave_candidates_out(tmp_path):
     el.write_scores(problem, tmp_path / "program.lp")
     score, chosen = solved_by_scip(tmp_path / "program.lp")
     assert (score, chosen) == (pytest.approx(-4.5), {"x0", "x1_0"})
-
-
-def test_a_command_writes_it(tmp_path):
-    path = tmp_path / "program.mps"
-    run("convert", "asia-mnar-complete", "--max-parents", 2, "-o", path)
-    assert np.isfinite(solved_by_scip(path)[0])

@@ -202,7 +202,12 @@ REFUSALS = {
     "Excel": (b"PK\x03\x04\0\0", {}, FormatError, "a zip or Excel file"),
     "binary": (b"a,b\n1,\0\n", {}, FormatError, "line 2: a zero byte"),
     "damaged gzip": (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], {}, FormatError, "damaged gzip"),
-    "twice": ("a,b,a\n1,2,3\n", {}, FormatError, "2 columns, 1, 3, are all named 'a'"),
+    "twice": (
+        "a,b,a\n1,2,3\n",
+        {},
+        FormatError,
+        "2 columns, 1, 3, are all named 'a'.*header=False",
+    ),
     "twice and again": (
         ",".join("a" * 2000) + "\n" + ",".join("1" * 2000) + "\n",
         {},
@@ -286,13 +291,6 @@ def test_refusals(read, text, options, error, message):
     assert "data.csv" in str(refusal.value) or isinstance(refusal.value, OptionError)
 
 
-def test_missing_file_and_folder(tmp_path):
-    with pytest.raises(OptionError, match="no such file"):
-        read_dataset(tmp_path / "none.csv")
-    with pytest.raises(OptionError, match="found a folder"):
-        read_dataset(tmp_path)
-
-
 SMALL = Dataset(np.array([[0], [-1]]), ("x",), (("?", "b"),))
 
 
@@ -340,17 +338,10 @@ def test_compressed_bytes_repeat(tmp_path):
     assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"text"
 
 
-def test_votes(data_dir):
-    votes = read_dataset(data_dir / "uci/house-votes-84.data", header=False)
-    assert votes.codes.shape == (435, 17)
-    assert len(votes.missing_cells) == 392
-    assert len(set(votes.missing_cells[:, 0])) == 203
-    assert votes.states[:2] == (("democrat", "republican"), ("n", "y"))
-
-
 @pytest.mark.parametrize(
     ("file", "shape", "holes", "options"),
     [
+        ("house-votes-84.data", (435, 17), 392, {}),
         ("SPECT.train", (80, 23), 0, {}),
         ("SPECT.test", (187, 23), 0, {}),
         ("soybean-large.data", (307, 36), 712, {}),
@@ -379,17 +370,6 @@ def test_public_tables(data_dir, file, shape, holes, options):
     if not options:
         again = read_dataset(data_dir / "uci" / file, header=False, states=declared(table))
         assert again == table
-
-
-def test_public_refusals(data_dir):
-    with pytest.raises(FormatError, match=r"all named 'n'.*header=False"):
-        read_dataset(data_dir / "uci/house-votes-84.data")
-    with pytest.raises(FormatError, match="line 2: 15 fields, but line 1 has 1"):
-        read_dataset(data_dir / "uci/adult.test.gz", header=False)
-    with pytest.raises(DataError, match=r"'X0' \(73\)(.|\n)*'\*': 'frequency:5'"):
-        read_dataset(data_dir / "uci/adult.data.gz", header=False)
-    with pytest.raises(DataError, match="'X16': constant, every cell is 'p'"):
-        read_dataset(data_dir / "uci/agaricus-lepiota.data.gz", header=False)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
