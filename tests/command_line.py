@@ -20,9 +20,12 @@ PATIENCE = 300  # seconds
 
 
 def invoke(*words, status=0):
-    """Run a command in this process; return what it printed on both streams."""
+    """Run a command in this process; return what it printed on both streams.
+
+    ``status`` is the exit status, or those that may be.
+    """
     done = CliRunner().invoke(main, [str(word) for word in words])
-    assert done.exit_code == status, done.output
+    assert done.exit_code in (status if isinstance(status, tuple) else (status,)), done.output
     assert "Traceback" not in done.output
     return done
 
@@ -46,11 +49,17 @@ def read_record(path):
     return record
 
 
-def signed_json(*words, status=0):
+def strict_json(text):
+    """Read a text that has neither NaN nor infinities."""
+
     def refuse(constant):
         raise AssertionError(f"{constant} is not strict JSON")
 
-    return json.loads(run(*words, "--json", status=status), parse_constant=refuse)
+    return json.loads(text, parse_constant=refuse)
+
+
+def signed_json(*words, status=0):
+    return strict_json(run(*words, "--json", status=status))
 
 
 def fails(*words, status=2):
@@ -58,6 +67,19 @@ def fails(*words, status=2):
     done = invoke(*words, status=status)
     assert done.stdout == ""
     return done.stderr
+
+
+def alone(*words, status=0, cwd=None, **environment):
+    """Run Python in a process of its own, without a terminal; return what it printed."""
+    done = subprocess.run(
+        [sys.executable, *map(str, words)],
+        env=ENVIRONMENT | {name: str(value) for name, value in environment.items()},
+        cwd=cwd,
+        text=True,
+        capture_output=True,
+    )
+    assert done.returncode == status, done.stderr
+    return done
 
 
 @contextmanager
@@ -93,14 +115,14 @@ def wait_for(condition):
     assert condition()
 
 
-def write_hard_scores(path):
-    """Write scores that keep a solver busy for long: random ones of 40 variables."""
+def write_hard_scores(path, n=40):
+    """Write random scores: those of 40 variables keep a solver busy for long."""
     rng = np.random.default_rng(0)
-    lines = ["40"]
-    for i in range(40):
+    lines = [str(n)]
+    for i in range(n):
         sets = {(): 0.0}
         for _ in range(150):
-            parents = rng.choice([j for j in range(40) if j != i], 3, replace=False)
+            parents = rng.choice([j for j in range(n) if j != i], 3, replace=False)
             sets[tuple(sorted(parents.tolist()))] = float(rng.gamma(2.0))
         lines.append(f"{i} {len(sets)}")
         lines += [f"{s:.6f} {len(p)} {' '.join(map(str, p))}".strip() for p, s in sets.items()]

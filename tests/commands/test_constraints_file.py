@@ -8,7 +8,7 @@ from exactlearn.commands.pipeline import with_file
 from exactlearn.commands.sections import Selection
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.instances import path
-from tests.command_line import fails, run, run_json, signed_json
+from tests.command_line import fails, run_json, signed_json
 
 NAMES = ("a", "b", "c", "d")
 ALL = {
@@ -106,13 +106,7 @@ def test_a_constraint_that_a_learner_cannot_honour_is_named(tmp_path, command):
     file = written(tmp_path, 'independent = ["Pollution,Smoker"]\n')
     said = fails(command, "cancer-mcar", "--constraints", file, "--max-parents", 1)
     assert "Pollution" in said
-    assert "cannot be honoured" in said
-
-
-def test_a_search_over_classes_refuses_the_file(tmp_path):
-    file = written(tmp_path, "min_arcs = 1\n")
-    said = fails("solve", "cancer-mcar-complete", "--solver", "ges", "--constraints", file)
-    assert "--constraints cannot be honoured" in said
+    assert "cannot be honoured while missing cells are completed" in said
 
 
 def test_a_run_keeps_its_constraints_and_hands_them_to_its_steps(tmp_path):
@@ -126,10 +120,3 @@ def test_a_run_keeps_its_constraints_and_hands_them_to_its_steps(tmp_path):
         assert "Dyspnoea" in found["parents"]["Pollution"]
     again = run_json("run", tmp_path / "out" / "run.toml", "-o", tmp_path / "again")
     assert again["parents"] == record["parents"]
-
-
-def test_scores_take_the_file(tmp_path):
-    run("convert", "cancer-mcar-complete", "-o", tmp_path / "scores.jkl")
-    file = written(tmp_path, "max_arcs = 1\n")
-    record = run_json("solve", tmp_path / "scores.jkl", "--constraints", file)
-    assert sum(map(len, record["parents"].values())) <= 1

@@ -98,6 +98,8 @@ REFUSED = [
     ("solve full.csv --best 2 --certificate c.json", "exclude each other"),
     ("solve full.csv --best 2 --solver ordering", "proves nothing"),
     ("solve full.csv --require Smokr->Cancer --ess auto", "did you mean 'Smoker'?"),
+    ("solve full.csv --solver ges --checkpoint state", "--checkpoint cannot be honoured"),
+    ("solve full.csv --solver ges --constraints rules.toml", "--constraints cannot be honoured"),
     ("solve full.csv --solver ges --best 2", "--best cannot be honoured"),
     ("solve full.csv --solver kes --require Smoker->Cancer", "--require cannot be honoured"),
     ("solve full.csv --solver ges --certificate c.json", "--certificate cannot be honoured"),
@@ -125,6 +127,7 @@ def inputs(tmp_path_factory):
         run("learn-nb", "part.csv", "--components", 2, "-o", "model.nb.json")
         run("graph", "cancer", "-o", "graph.json")
     write_model(network, made / "model.bif")
+    (made / "rules.toml").write_text("min_arcs = 1\n")
     states = tuple(("no", "yes") if name == "Smoker" else own
                    for name, own in zip(network.names, network.states, strict=True))  # fmt: skip
     other = BayesianNetwork(network.names, states, network.parents, network.tables)

@@ -4,46 +4,14 @@ import json
 
 import pytest
 
-from exactlearn.commands.provenance import sha256
 from exactlearn.instances import path
 from tests.command_line import fails, run, run_json, signed_json
-
-COMMANDS = [
-    ("solve", "asia-mnar-complete"),
-    ("solve", "asia-mnar-complete", "--solver", "kes", "--seed", 5),
-    ("solve", "asia-mnar-complete", "--best", 3, "--max-parents", 2),
-    ("augment", "cancer-mcar", "--method", "t-local", "--starts", 2, "--seed", 1),
-    ("impute", "cancer-mcar", "--method", "multiple", "--draws", 2, "--seed", 1),
-    ("compare", "cancer-mcar", "--methods", "mode,t-local", "--hide", "mcar:0.1", "--repeat", 2),
-    ("fit", "cancer", "cancer-mcar", "--starts", 2, "--seed", 3),
-    ("compile", "asia"),
-    ("learn-pdg", "cancer-mcar-complete", "--seed", 2, "--size-weight", 0.3),
-    ("learn-nb", "cancer-mcar", "--components", 2, "--seed", 2),
-    ("query", "asia", "--best", 2, "-e", "smoke=yes"),
-    ("evaluate", "asia", "asia-mnar", "--reference", "asia"),
-    ("graph", "asia", "--to", "cpdag"),
-    ("missingness", "cancer-mcar"),
-    ("verify", "proof.json", "scores.jkl"),
-]
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run("convert", "cancer-mcar-complete", "-o", "scores.jkl")
-    run("solve", "scores.jkl", "--certificate", "proof.json")
     return tmp_path
-
-
-@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(map(str, words)))
-def test_a_command_that_is_repeated_gives_the_same_answer(folder, words):
-    (folder / "record.json").write_text(run(*words, "--json"))
-    before = sorted(folder.rglob("*"))
-    again = run_json("run", "record.json")
-    assert again["equal"]
-    assert again["compared"]
-    assert again["differences"] == again["changes"] == []
-    assert sorted(folder.rglob("*")) == before
 
 
 def test_files_of_a_command_are_not_written_again(folder):
@@ -104,20 +72,14 @@ def test_what_differs_is_named(folder):
     assert "parents.asia" in shown
 
 
-def test_a_table_that_differs_is_named(folder):
+def test_a_table_that_differs_or_is_gone_is_named(folder):
     run("simulate", "cancer", "--rows", 200, "-o", "table.csv")
     run("solve", "table.csv", "-o", "record.json")
-    assert run_json("run", "record.json")["changes"] == []
     run("simulate", "cancer", "--rows", 200, "--seed", 1, "-o", "table.csv")
     again = run_json("run", "record.json", status=5)
     assert [text for text in again["changes"] if "table.csv: the file differs" in text]
     (folder / "table.csv").write_text("Cancer\nTrue\nTrue\n")
     assert "table.csv: the file differs" in fails("run", "record.json")
-
-
-def test_a_table_that_is_gone_is_named(folder):
-    run("simulate", "cancer", "--rows", 200, "-o", "table.csv")
-    run("solve", "table.csv", "-o", "record.json")
     (folder / "table.csv").unlink()
     assert "table.csv: the file of the option" in fails("run", "record.json")
 
@@ -136,15 +98,21 @@ def test_a_file_that_is_no_record_is_refused(folder, text):
     assert "record.json" in fails("run", "record.json")
 
 
-@pytest.mark.parametrize("words", [w for w in COMMANDS if w[0] in ("solve", "impute", "compile")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("solve", "asia-mnar-complete", "--solver", "kes", "--seed", 5, "-o", "{}"),
+        ("impute", "cancer-mcar", "--method", "multiple", "--draws", 2, "--seed", 1, "-o", "{}"),
+        ("compile", "asia", "-o", "{}/graph.pdg.json"),
+    ],
+    ids=lambda words: words[0],
+)
 def test_the_same_seed_writes_the_same_bytes(folder, words):
+    found = []
     for name in ("one", "two"):
         (folder / name).mkdir()
-        file = "graph.pdg.json" if words[0] == "compile" else ""
-        run(*words, "-o", folder / name / file)
-    files = sorted(file.name for file in (folder / "one").iterdir())
-    assert len(files) > (words[0] != "compile")
-    for file in files:
-        one, two = (folder / name / file for name in ("one", "two"))
-        if file != "result.json" and not file.startswith("trace"):
-            assert sha256([one]) == sha256([two]), file
+        run(*words[:-1], words[-1].format(name))
+        files = [file for file in sorted((folder / name).iterdir()) if file.name != "result.json"]
+        found.append({file.name: file.read_bytes() for file in files if file.stem != "trace"})
+    assert found[0]
+    assert found[0] == found[1]
