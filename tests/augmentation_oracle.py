@@ -7,7 +7,7 @@ import numpy as np
 
 from exactlearn.augmentation import FamilyRules
 from exactlearn.data.dataset import Dataset
-from exactlearn.scoring.scores import Score, score_family
+from exactlearn.scoring.scores import Score
 
 
 @cache
@@ -45,29 +45,45 @@ def best_per_completion(
     dataset: Dataset, score: Score, rules: FamilyRules
 ) -> dict[tuple[int, ...], float]:
     """Return the score of the best DAG for every completion of the missing cells."""
-    n = dataset.n_variables
-    cells = dataset.missing_cells
-    known: dict[tuple[object, ...], float] = {}
+    scores = solution_scores(dataset, score, rules).max(axis=1).tolist()
+    return dict(zip(completions(dataset), scores, strict=True))
 
-    def family(
-        complete: Dataset, values: tuple[int, ...], child: int, ps: tuple[int, ...]
-    ) -> float:
-        seen = tuple(v for v, cell in zip(values, cells, strict=True) if cell[1] in (child, *ps))
-        key = (child, ps, seen)
-        if key not in known:
-            known[key] = score_family(complete, child, ps, score)
-        return known[key]
 
-    dags = allowed_dags(n, rules)
+def completions(dataset: Dataset) -> list[tuple[int, ...]]:
+    """Return every completion of the missing cells."""
+    return [*product(*(range(dataset.cardinalities[v]) for v in dataset.missing_cells[:, 1]))]
+
+
+def solution_scores(dataset: Dataset, score: Score, rules: FamilyRules) -> np.ndarray:
+    """Return the score of every completion with every DAG, shape (completions, DAGs)."""
+    dags = allowed_dags(dataset.n_variables, rules)
     families = sorted({(child, ps) for dag in dags for child, ps in enumerate(dag)})
     index = {f: i for i, f in enumerate(families)}
     chosen = np.array([[index[child, ps] for child, ps in enumerate(dag)] for dag in dags])
-    best = {}
-    for values in product(*(range(dataset.cardinalities[v]) for _, v in cells)):
-        complete = dataset.complete(np.array(values, np.int64))
-        scores = np.array([family(complete, values, *f) for f in families])
-        best[values] = float(scores[chosen].sum(axis=1).max())
-    return best
+    scores = np.stack([family_scores(dataset, score, *f) for f in families], axis=1)
+    return np.stack([own[chosen].sum(axis=1) for own in scores])
+
+
+def family_scores(
+    dataset: Dataset, score: Score, child: int, parents: tuple[int, ...]
+) -> np.ndarray:
+    """Return the score of a family for each completion, by the definition over all its cells."""
+    family, cells = [*parents, child], dataset.missing_cells
+    own = np.flatnonzero(np.isin(cells[:, 1], family))
+    chosen = [tuple(values[h] for h in own) for values in completions(dataset)]
+    distinct = {values: k for k, values in enumerate(dict.fromkeys(chosen))}
+    codes = np.repeat(dataset.codes[None, :, family].astype(np.int64), len(distinct), axis=0)
+    codes[:, cells[own, 0], [family.index(v) for v in cells[own, 1]]] = [*distinct]
+    sizes, tables = dataset.cardinalities[family], np.arange(len(distinct))[:, None]
+    counts = np.zeros((len(distinct), sizes.prod()))
+    configurations = np.ravel_multi_index(tuple(np.moveaxis(codes, 2, 0)), sizes)
+    np.add.at(counts, (tables, configurations), dataset.row_weights)
+    r, q = int(sizes[-1]), int(sizes[:-1].prod())
+    sums = counts.reshape(-1, r).sum(axis=1)
+    gains = score.cell(counts.ravel(), r, q).reshape(counts.shape).sum(axis=1)
+    losses = score.configuration(sums, r, q).reshape(-1, q).sum(axis=1)
+    found = gains - losses - score.penalty(r, q, float(dataset.row_weights.sum()))
+    return found[[distinct[values] for values in chosen]]
 
 
 def random_table(
