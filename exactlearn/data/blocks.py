@@ -83,8 +83,8 @@ class Blocks(InBlocks, Displayed, shown="sources variables states"):
     [100]
     >>> blocks.with_states().states["smoke"]
     ('no', 'yes')
-    >>> next(blocks.with_states().part(*blocks.sources[0]))
-    Dataset(rows=100, variables=8)
+    >>> next(blocks.with_states().part(*blocks.sources[0])), blocks.merged()
+    (Dataset(rows=100, variables=8), Dataset(rows=13, variables=8))
     """
 
     read: Callable[..., Iterator[LabelledRows]]
