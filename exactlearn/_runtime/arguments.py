@@ -11,7 +11,6 @@ import inspect
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial, wraps
-from itertools import groupby
 from numbers import Real
 from operator import index
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
@@ -111,7 +110,6 @@ def checked_arguments(
         known = {**CHECKS, **special}
         mine = [(p, known[name]) for name, p in signature.parameters.items() if name in known]
         due = [(p, c if isinstance(c, Check) else Check(c)) for p, c in mine]
-        due.sort(key=lambda one: one[1].stage)
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -126,13 +124,12 @@ def checked_arguments(
                 return function(*args, **kwargs)  # which says better what is wrong
             bound.apply_defaults()
             given = bound.arguments
-            for _, checks in groupby(due, key=lambda one: one[1].stage):
-                made = {
+            for stage in range(3):
+                given |= {
                     p.name: c.check(given[p.name], p.name, *c.context(given))
-                    for p, c in checks
-                    if given[p.name] is not p.default
+                    for p, c in due
+                    if c.stage == stage and given[p.name] is not p.default
                 }
-                given.update(made)
             return function(*bound.args, **bound.kwargs)
 
         return call

@@ -48,7 +48,7 @@ def ascend(
     *,
     iterations: int,
     least_gain: float = -inf,
-    on_iteration: Callable[[State], None] | None = None,
+    on_iteration: Callable[[State], None] = lambda state: None,
     control: SearchControl = UNLIMITED,
 ) -> tuple[State, bool]:
     """Step until a step gains too little, the steps run out, or the search is to end.
@@ -80,18 +80,21 @@ def ascend(
         If the objective falls by more than rounding.
     """
     converged = False
-    if on_iteration:
-        on_iteration(state)
+    on_iteration(state)
     while not (converged or state.iteration >= iterations or is_over(control)):
         following = step(state)
         if following is None:
             return state, True
         if isnan(following.objective):
             return state, False
-        converged = _gain(state, following) <= least_gain
-        state = following
-        if on_iteration:
-            on_iteration(state)
+        gain = following.objective - state.objective
+        if gain < -FALL * max(1.0, abs(state.objective)):
+            raise CheckError(
+                f"EM iteration {following.iteration} fell from {state.objective!r} to"
+                f" {following.objective!r}: please report this with model and data"
+            )
+        state, converged = following, gain <= least_gain
+        on_iteration(state)
     return state, converged
 
 
@@ -252,14 +255,13 @@ def fitted(
     control
         Ends the ascents.
     """
-    outcomes: list[EMStart] = []
-    best: tuple[EMState, list[EMState], EMStart] | None = None
     least_gain = tolerance * problem.total_weight
+    ascents: list[tuple[EMState, bool, list[tuple[float, float]]]] = []
     for parameters in starts:
-        states: list[EMState] = []
+        trace: list[tuple[float, float]] = []
 
-        def record(state: EMState, states: list[EMState] = states) -> None:
-            states.append(state._replace(parameters=_NOTHING, counts=_NOTHING))
+        def record(state: EMState, trace: list[tuple[float, float]] = trace) -> None:
+            trace.append((state.log_likelihood, state.objective))
             if on_iteration:
                 on_iteration(state)
 
@@ -271,29 +273,23 @@ def fitted(
             on_iteration=record,
             control=control,
         )
-        outcome = EMStart(last.objective, last.log_likelihood, last.iteration, converged)
-        outcomes.append(outcome)
-        if best is None or last.objective > best[0].objective:
-            best = last, states, outcome
+        ascents.append((last, converged, trace))
         if is_over(control):
             break
-    if best is None:
+    if not ascents:
         raise OptionError("EM needs at least one start")
     ended = converged or (last.iteration >= iterations and not isnan(last.objective))
-    last, states, outcome = best
+    best, converged, trace = max(ascents, key=lambda ascent: ascent[0].objective)
+    log_likelihoods, objectives = zip(*trace, strict=True)
     return EMResult(
-        problem.model(last.parameters),
-        tuple(state.log_likelihood for state in states),
-        tuple(state.objective for state in states),
-        outcome.converged,
-        tuple(outcomes),
-        ended and len(outcomes) == len(starts),
+        problem.model(best.parameters),
+        log_likelihoods,
+        objectives,
+        converged,
+        tuple(EMStart(s.objective, s.log_likelihood, s.iteration, c) for s, c, _ in ascents),
+        ended and len(ascents) == len(starts),
         symmetric,
     )
-
-
-_NOTHING = np.empty(0)
-"""Stands for the arrays of a state that is not the last of its ascent."""
 
 
 @dataclass
@@ -352,13 +348,3 @@ class Overrelaxation(Generic[M]):
         ratio = np.divide(plain, state.parameters, out=np.ones_like(plain), where=possible)
         beyond = np.clip((self.factor - 1) * np.log(ratio), -self.reach, self.reach)
         return self.problem.normalised(plain * np.exp(beyond))
-
-
-def _gain(before: AscentState, after: AscentState) -> float:
-    gain = after.objective - before.objective
-    if gain < -FALL * max(1.0, abs(before.objective)):
-        raise CheckError(
-            f"EM iteration {after.iteration} fell from {before.objective!r} to"
-            f" {after.objective!r}: please report this with model and data"
-        )
-    return gain

@@ -9,6 +9,7 @@ at the beginning.
 import hashlib
 import os
 from collections.abc import Mapping
+from errno import EIO
 from io import BytesIO
 from pathlib import Path
 
@@ -62,10 +63,13 @@ class Checkpoint:
             return {}
         try:
             saved = path.read_bytes()
+            if hashlib.sha256(saved[:-_SEAL]).digest() != saved[-_SEAL:]:
+                raise OSError(EIO, "cut short or changed")
         except OSError as error:
-            raise _damaged(path, error.strerror or "unreadable") from error
-        if hashlib.sha256(saved[:-_SEAL]).digest() != saved[-_SEAL:]:
-            raise _damaged(path, "cut short or changed")
+            raise FormatError(
+                f"{path}: no result of a search ({error.strerror}); remove the file to begin this "
+                "part anew"
+            ) from error
         LOG.info("going on from the state %s", path.name)
         with np.load(BytesIO(saved[:-_SEAL]), allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
@@ -92,12 +96,6 @@ _SEAL = hashlib.sha256().digest_size
 """Bytes at the end of a file by which damage is noticed."""
 
 _NOWHERE = Checkpoint()
-
-
-def _damaged(path: Path, why: str) -> FormatError:
-    return FormatError(
-        f"{path}: no result of a search ({why}); remove the file to begin this part anew"
-    )
 
 
 def states_of(control: SearchControl) -> Checkpoint:

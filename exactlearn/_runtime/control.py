@@ -12,14 +12,14 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from math import inf, isfinite
 from pathlib import Path
 from time import monotonic
 from types import FrameType
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS, clock
 from exactlearn.errors import ExitStatus
@@ -121,6 +121,9 @@ class Event(NamedTuple):
 
 
 OnEvent = Callable[[Event], None]
+
+Handler = Callable[[int, FrameType | None], Any] | int | None
+"""What is done with a signal."""
 
 
 class SearchControl:
@@ -306,14 +309,9 @@ class SearchControl:
         if enclosing is not self:  # it may run already
             self._enclosing = None if enclosing is self.outer else enclosing
         token = _running.set(self)
+        replaced = (signal.default_int_handler,) if enclosing is None else ()
         try:
-            if enclosing is None and _takes_interrupts():
-                signal.signal(signal.SIGINT, self._take_interrupt)
-                try:
-                    yield self
-                finally:
-                    signal.signal(signal.SIGINT, signal.default_int_handler)
-            else:
+            with _handling(signal.SIGINT, self._take_interrupt, replaced):
                 yield self
         finally:
             _running.reset(token)
@@ -346,8 +344,21 @@ def _is_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def _takes_interrupts() -> bool:
-    return _is_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+@contextmanager
+def _handling(number: int, handler: Handler, replaced: Collection[Handler]) -> Iterator[bool]:
+    """Handle a signal in the block, and provide whether, where one of some handlers is set.
+
+    In other threads than the main one, nothing changes.
+    """
+    before = signal.getsignal(number)
+    if not _is_main_thread() or before not in replaced:
+        yield False
+        return
+    signal.signal(number, handler)
+    try:
+        yield True
+    finally:
+        signal.signal(number, before)
 
 
 @contextmanager
@@ -357,9 +368,6 @@ def terminated_as_interrupted() -> Iterator[None]:
     Where another handler, or none at all, is wanted, and in other threads than the main one,
     nothing changes.
     """
-    if not _is_main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
     latest = -inf
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -375,28 +383,19 @@ def terminated_as_interrupted() -> Iterator[None]:
         else:
             raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, interrupt)
-    try:
-        with ended_by_signal(2):
-            yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with (
+        _handling(signal.SIGTERM, interrupt, (signal.SIG_DFL,)) as is_taken,
+        ended_by_signal(2) if is_taken else nullcontext(),
+    ):
+        yield
 
 
-@contextmanager
-def interrupts_ignored() -> Iterator[None]:
-    """Ignore Ctrl-C in the block, and for good in the processes that are started in it.
+def interrupts_ignored() -> AbstractContextManager[bool]:
+    """Ignore Ctrl-C in a block, and for good in the processes that are started in it.
 
     Outside the main thread, nothing changes.
     """
-    if not _is_main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    return _handling(signal.SIGINT, signal.SIG_IGN, (signal.getsignal(signal.SIGINT),))
 
 
 @contextmanager
@@ -407,15 +406,10 @@ def interrupts_deferred() -> Iterator[None]:
     be nested: the innermost one raises. While a control runs, the first Ctrl-C raises here as well,
     in whichever thread compiles, unless there is an incumbent to return.
     """
-    before = signal.getsignal(signal.SIGINT)
-    is_raising = _is_main_thread() and before in (signal.default_int_handler, _defer)
-    if is_raising:
-        signal.signal(signal.SIGINT, _defer)
     try:
-        yield
+        with _handling(signal.SIGINT, _defer, (signal.default_int_handler, _defer)):
+            yield
     finally:
-        if is_raising:
-            signal.signal(signal.SIGINT, before)
         if _deferred:
             if _is_main_thread():  # which hears of it also where another one raises
                 _deferred.clear()

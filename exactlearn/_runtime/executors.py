@@ -10,13 +10,13 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
@@ -115,14 +115,12 @@ def in_order(
         yield from map(run, range(pieces))
         return
     pool = ThreadPoolExecutor(threads)
-    running: deque[Future[Outcome]] = deque()
+    futures = (pool.submit(run, piece) for piece in range(pieces))
     try:
-        for piece in range(pieces):
-            running.append(pool.submit(run, piece))
-            if len(running) > AHEAD * threads:
-                yield running.popleft().result()
+        running = deque(islice(futures, AHEAD * threads))
         while running:
             yield running.popleft().result()
+            running.extend(islice(futures, 1))
     finally:
         pool.shutdown(cancel_futures=True)
 

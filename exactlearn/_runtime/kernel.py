@@ -268,8 +268,7 @@ class _Folder(_CacheLocator):
     def get_source_stamp(self) -> str:
         return ""
 
-    def get_disambiguator(self) -> str:
-        return ""
+    get_disambiguator = get_source_stamp
 
 
 class _CompiledFunction(CompileResultCacheImpl):

@@ -5,13 +5,14 @@ Parent sets are numbered by size and then colexicographically, so that subsets a
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain, combinations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn._runtime.subsets import binomials, next_subset
+from exactlearn._runtime.hash_tables import binomials
+from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.solvers.problem import Arc
 
 
@@ -74,18 +75,12 @@ def parent_sets(n: int, child: int, max_parents: int) -> ParentSets:
     choose = binomials(n, k + 1)
     first = np.concatenate([[0], np.cumsum(choose[n - 1, : k + 1])]).astype(np.int64)
     members = np.full((int(first[-1]), k), -1, np.int32)
-    _list_parent_sets(child, first, members)
+    for size in range(1, k + 1):
+        flat = chain.from_iterable(combinations(range(n - 1), size))
+        falling = np.fromiter(flat, np.int32).reshape(-1, size)  # once each v is n - 2 - v
+        sets = n - 2 - falling[::-1, ::-1]
+        members[first[size] : first[size + 1], :size] = sets + (sets >= child)
     return ParentSets(members, first, choose)
-
-
-@kernel
-def _list_parent_sets(child: int, first: NDArray[np.int64], members: NDArray[np.int32]) -> None:
-    for size in range(1, len(first) - 1):
-        chosen = np.arange(size)
-        for row in range(first[size], first[size + 1]):
-            for p in range(size):
-                members[row, p] = chosen[p] + (1 if chosen[p] >= child else 0)
-            next_subset(chosen)
 
 
 @in_place_kernel

@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn._runtime.display import Displayed
-from exactlearn._runtime.row_table import group_rows
+from exactlearn._runtime.hash_tables import group_rows
 from exactlearn.bayesnet.complete_data import (
     SMOOTHING,
     checked_families,

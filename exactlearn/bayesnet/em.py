@@ -25,7 +25,7 @@ from scipy.special import xlogy
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn._runtime.ascent import STARTS, EMResult, EMState, fitted, is_over
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.row_table import WeightedRows
+from exactlearn._runtime.hash_tables import WeightedRows
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
 from exactlearn.bayesnet.buckets import buckets, space_for, write_cells
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts, smoothed

@@ -33,7 +33,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.row_table import group_rows
+from exactlearn._runtime.hash_tables import group_rows
 from exactlearn.data.counts import weight_by
 
 Floats = NDArray[np.float64]

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
-from exactlearn._runtime.row_table import group_rows
+from exactlearn._runtime.hash_tables import group_rows
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, smoothed, table_shape
 from exactlearn.bayesnet.deletion import DeletionFit, FamilyEstimate, counting_rows
 from exactlearn.bayesnet.deletion_variances import counted_variances, smoothed_variances

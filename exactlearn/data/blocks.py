@@ -17,7 +17,7 @@ import numpy as np
 from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import Displayed
-from exactlearn._runtime.row_table import WeightedRows
+from exactlearn._runtime.hash_tables import WeightedRows
 from exactlearn.data.codes import LARGEST, MISSING, code_type
 from exactlearn.data.coding import check_known, code_columns, read_missing
 from exactlearn.data.dataset import Dataset, InBlocks, as_dataset

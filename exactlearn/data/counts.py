@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.row_table import group_rows
+from exactlearn._runtime.hash_tables import group_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.row_table import group_rows
+from exactlearn._runtime.hash_tables import group_rows
 from exactlearn.data.codes import MISSING
 from exactlearn.data.counts import weight_by
 from exactlearn.data.dataset import DatasetLike

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr, softmax
 
-from exactlearn._runtime.row_table import group_rows
+from exactlearn._runtime.hash_tables import group_rows
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.separators import learned_separators
 from exactlearn.data.codes import MISSING

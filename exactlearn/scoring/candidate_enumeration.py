@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.executors import Workers, in_order
-from exactlearn._runtime.subsets import LARGEST_RANK, binomials
+from exactlearn._runtime.hash_tables import LARGEST_RANK, binomials
 from exactlearn.data.counts import distinct_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError

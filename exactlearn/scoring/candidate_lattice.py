@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.hash_tables import find_row, ranks_without_one
 from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
-from exactlearn._runtime.subsets import find, rank_without, ranks_without_one
 from exactlearn.scoring.candidate_level import Kept, Level, bits_below
 from exactlearn.scoring.set_scores import ceiling, lacks_entropy, set_sums
 from exactlearn.scoring.set_tables import Rows, Stack, n_cells
@@ -88,16 +88,14 @@ def _has_required(
 def _find_smaller(
     families: int,
     ranks: NDArray[np.int64],
-    keys: NDArray[np.int64],
-    places: NDArray[np.int32],
-    open_: NDArray[np.int64],
+    level: Level,
     nodes: NDArray[np.int64],
 ) -> int:
     """Find the rows of the set less one element; return which families none of them closes."""
     for u in range(len(ranks)):
-        node = find(ranks[u], keys, places)
+        node = find_row(level.slots, level.ranks, ranks, u)
         nodes[u] = node
-        inside = 0 if node < 0 else open_[node]
+        inside = 0 if node < 0 else level.open[node]
         families &= (inside & ((1 << u) - 1)) | (inside >> u << (u + 1)) | (1 << u)
         if families == 0:
             break
@@ -141,7 +139,7 @@ def _entropy_closes(
     ranks_without_one(others, choose, ranks)
     for u in range(len(others)):
         if not required[others[u]]:
-            node = find(ranks[u], lower.keys, lower.places)
+            node = find_row(lower.slots, lower.ranks, ranks, u)
             if node >= 0 and lacks_entropy(
                 lower.sums[node, 0] - own, cost, cardinalities[others[u]], slack
             ):
@@ -161,17 +159,17 @@ def _emit(subset: NDArray[np.int64], t: int, score: float, found: Found) -> None
 @in_place_kernel
 def _keep(
     subset: NDArray[np.int64],
+    rank: int,
     sums: NDArray[np.float64],
     cells: float,
     families: int,
     best: NDArray[np.float64],
-    choose: NDArray[np.int64],
     kept: Kept,
     numbers: NDArray[np.int64],
 ) -> None:
     """Write a set to the next level."""
     row = numbers[1]
-    kept.ranks[row] = rank_without(subset, -1, -1, choose)
+    kept.ranks[row] = rank
     kept.cells[row], kept.open[row] = cells, families
     overwrite(kept.sums[row], sums)
     for t in range(len(subset)):
@@ -211,16 +209,14 @@ def score_sets(
     )
     numbers, size = found.numbers, joined.sets.shape[1]
     best, own = np.empty(size), np.empty(size)
-    ranks, nodes = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    ranks, nodes = np.zeros((size, 1), np.int64), np.zeros(size, np.int64)
     subset, others = np.empty(size, np.int64), np.empty(size - 1, np.int64)
-    lower_ranks = np.zeros(size, np.int64)
+    lower_ranks = np.zeros((size, 1), np.int64)
     for row in range(len(joined.families)):
         # The families of the set that no smaller set closes.
         overwrite(subset, joined.sets[row])
-        ranks_without_one(subset, choose, ranks)
-        families = _find_smaller(
-            joined.families[row], ranks, level.keys, level.places, level.open, nodes
-        )
+        rank = ranks_without_one(subset, choose, ranks)
+        families = _find_smaller(joined.families[row], ranks, level, nodes)
         if families == 0:
             continue
         size_at = find_size(sizes, n_cells(subset, cardinalities))
@@ -250,8 +246,8 @@ def score_sets(
             form = terms.configuration[r]
             own[t] = level.sums[node, form] if node >= 0 else np.nan
             if np.isnan(own[t]):
-                slot = ranks[t] & (len(scratch.keys) - 1)
-                if scratch.keys[slot] != ranks[t]:
+                slot = ranks[t, 0] & (len(scratch.keys) - 1)
+                if scratch.keys[slot] != ranks[t, 0]:
                     parents_at = find_size(sizes, n_cells(others, cardinalities))
                     set_sums(
                         others,
@@ -261,7 +257,7 @@ def score_sets(
                         terms.function[parents_at],
                         scratch.sums[slot],
                     )
-                    scratch.keys[slot] = ranks[t]
+                    scratch.keys[slot] = ranks[t, 0]
                     numbers[3] += 1
                 own[t] = scratch.sums[slot, form]
             if (
@@ -302,4 +298,4 @@ def score_sets(
                 families &= ~(1 << t)
         # The set stays for the next level while some family is open.
         if not last and (families or wanted):
-            _keep(subset, sums, cells, families, best, choose, found.kept, numbers)
+            _keep(subset, rank, sums, cells, families, best, found.kept, numbers)

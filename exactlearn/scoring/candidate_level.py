@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn._runtime.subsets import index_ranks
 
 
 class Level(NamedTuple):
@@ -25,8 +25,8 @@ class Level(NamedTuple):
 
     Bit ``t`` of ``open`` says that the family of element ``t`` is open. The best score of an
     allowed subset of its parents then stands in ``best``, after those of the set's lower bits,
-    which begin at ``first``. Terms are not-a-number, and cells 0, where not counted. ``keys`` and
-    ``places`` find a set's row by its rank.
+    which begin at ``first``. Terms are not-a-number, and cells 0, where not counted. ``slots``
+    find a set's row by its rank, in the column ``ranks``.
     """
 
     sets: NDArray[np.int32]
@@ -35,8 +35,8 @@ class Level(NamedTuple):
     open: NDArray[np.int64]
     first: NDArray[np.int64]
     best: NDArray[np.float64]
-    keys: NDArray[np.int64]
-    places: NDArray[np.int32]
+    ranks: NDArray[np.int64]
+    slots: NDArray[np.int32]
 
 
 class Kept(NamedTuple):
@@ -89,7 +89,8 @@ def gather(blocks: Sequence[Kept], size: int) -> Level:
         np.concatenate(arrays) for arrays in zip(*blocks, strict=True)
     )
     first = np.concatenate([[0], np.cumsum(np.bitwise_count(open_), dtype=np.int64)])
-    return Level(sets, sums, cells, open_, first, best, *index_ranks(ranks))
+    _, _, slots = index_rows(ranks[:, None])
+    return Level(sets, sums, cells, open_, first, best, ranks[:, None], slots)
 
 
 @in_place_kernel

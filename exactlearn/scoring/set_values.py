@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.hash_tables import find_row, index_rows, insert_rows
 from exactlearn._runtime.kernel import in_place_kernel
-from exactlearn._runtime.row_table import find_row, index_rows, insert_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.scoring.candidate_enumeration import DEEP, in_counting_order, term_tables
 from exactlearn.scoring.scores import Score

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.hash_tables import find_row
 from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn._runtime.row_table import find_row
 from exactlearn.scoring.set_values import KnownValues, SetKeys
 
 INSERT, DELETE, EITHER = range(3)

@@ -17,7 +17,7 @@ from exactlearn._runtime.control import (
     SearchControl,
     terminated_as_interrupted,
 )
-from exactlearn.commands import questions
+from exactlearn.commands import models
 from tests.command_line import ENVIRONMENT
 
 
@@ -82,9 +82,7 @@ class TestTermination:
         assert found == [signal.SIG_DFL]
 
     def test_it_interrupts_a_command_also_while_it_reads(self, monkeypatch):
-        monkeypatch.setattr(
-            questions, "read_model", lambda path: signal.raise_signal(signal.SIGTERM)
-        )
+        monkeypatch.setattr(models, "read_model", lambda path: signal.raise_signal(signal.SIGTERM))
         done = CliRunner().invoke(main, ["query", "asia"])
         assert (done.exit_code, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn._runtime.row_table import group_rows
+from exactlearn._runtime.hash_tables import group_rows
 from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.data.dataset import Dataset

@@ -18,8 +18,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.hash_tables import find_row, group_rows, index_rows
 from exactlearn._runtime.kernel import kernel
-from exactlearn._runtime.row_table import find_row, group_rows, index_rows
 from exactlearn.pdg.compile.merge import merge_signatures
 from exactlearn.pdg.compile.residuals import Residuals
 

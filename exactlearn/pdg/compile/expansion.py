@@ -10,7 +10,7 @@ zeros stay exact and every parameter keeps full relative precision.
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.row_table import group_rows
+from exactlearn._runtime.hash_tables import group_rows
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.compile.conditioning import Conditioned, SetTable, signature_families
 from exactlearn.pdg.compile.merge import merge_signatures, prune_unreached

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl
-from exactlearn._runtime.row_table import group_rows
+from exactlearn._runtime.hash_tables import group_rows
 from exactlearn.bayesnet.cliques import CliqueTree
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import TooLargeError

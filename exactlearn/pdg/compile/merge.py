@@ -13,8 +13,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn._runtime.row_table import index_rows
 
 P = TypeVar("P", np.float64, np.object_)
 

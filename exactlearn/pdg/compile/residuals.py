@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.row_table import group_rows
+from exactlearn._runtime.hash_tables import group_rows
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.pdg.compile.merge import equal_values
 

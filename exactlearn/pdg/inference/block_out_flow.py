@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn._runtime.row_table import index_rows
 from exactlearn.pdg.inference.block_program import Program, append_product
 from exactlearn.pdg.model.layout import Layout
 

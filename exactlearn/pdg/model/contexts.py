@@ -12,7 +12,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.row_table import group_rows
+from exactlearn._runtime.hash_tables import group_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 Cube = dict[int, tuple[int, ...]]

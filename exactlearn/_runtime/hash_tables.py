@@ -1,0 +1,192 @@
+"""Hash tables of integer rows, by open addressing, and of sets of one size, by their ranks.
+
+The rank of an increasing set ``s_1 < ... < s_k`` in colexicographic order is the sum of
+``C(s_i, i)`` (the combinatorial number system). A column of ranks is a table of rows.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import in_place_kernel, kernel
+
+LARGEST_RANK = 2**63 - 1
+"""The largest rank that fits into a machine word."""
+
+Keys = NDArray[np.integer[Any]]
+"""Rows of integers."""
+
+
+def binomials(n: int, k: int) -> NDArray[np.int64]:
+    """Return the binomial coefficients that ranks need, capped at the largest int64."""
+    return np.array(
+        [[min(math.comb(i, j), LARGEST_RANK) for j in range(k + 1)] for i in range(n + 1)], np.int64
+    )
+
+
+@in_place_kernel
+def ranks_without_one(
+    subset: NDArray[np.int64], choose: NDArray[np.int64], ranks: NDArray[np.int64]
+) -> int:
+    """Write, for each element of a set, the rank of the set without it; return that of the set.
+
+    ``ranks`` has one column.
+    """
+    before, after = 0, 0
+    for i in range(1, len(subset)):
+        after += choose[subset[i], i]
+    for i in range(len(subset)):
+        ranks[i, 0] = before + after
+        before += choose[subset[i], i + 1]
+        if i + 1 < len(subset):
+            after -= choose[subset[i + 1], i + 1]
+    return before
+
+
+@in_place_kernel
+def _slot(slots: NDArray[np.int32], table: Keys, keys: Keys, i: int) -> np.int64:
+    """Return the slot of the i-th of some rows in the index of a table, a free one if new."""
+    width, mixed = keys.shape[1], np.uint64(1469598103934665603)
+    for j in range(width):
+        mixed = (mixed ^ np.uint64(np.uint32(keys[i, j]))) * np.uint64(1099511628211)
+        mixed ^= mixed >> np.uint64(29)
+    slot = np.int64(mixed & np.uint64(len(slots) - 1))
+    while slots[slot] >= 0:
+        row, j = slots[slot], 0
+        while j < width and keys[i, j] == table[row, j]:
+            j += 1
+        if j == width:
+            break
+        slot = (slot + 1) & (len(slots) - 1)
+    return slot
+
+
+@in_place_kernel
+def find_row(slots: NDArray[np.int32], table: Keys, keys: Keys, i: int) -> np.int64:
+    """Return where in a table of different rows the i-th of some rows stands, -1 if nowhere."""
+    return np.int64(slots[_slot(slots, table, keys, i)])
+
+
+@kernel
+def index_rows(keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+    """Give each different row of a table a number.
+
+    Returns
+    -------
+    The number of each row, by first appearance, shape (rows,); the first row of each number; and
+    the slots that `find_row` takes together with the table of first rows.
+    """
+    n = len(keys)
+    size = 8
+    while size < 2 * n:
+        size *= 2
+    slots, labels, first = np.full(size, -1, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
+    groups = 0
+    for i in range(n):
+        slot = _slot(slots, keys, keys, i)
+        if slots[slot] < 0:
+            slots[slot], labels[i], first[groups] = i, groups, i
+            groups += 1
+        else:
+            labels[i] = labels[slots[slot]]
+    for k in range(size):
+        if slots[k] >= 0:
+            slots[k] = labels[slots[k]]
+    return labels, first[:groups].copy(), slots
+
+
+def group_rows(keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Group equal rows: the group of each row, by first appearance, and each group's first row."""
+    labels, first, _ = index_rows(keys)
+    return labels, first
+
+
+@in_place_kernel
+def insert_rows(
+    slots: NDArray[np.int32],
+    table: Keys,
+    totals: NDArray[np.float64],
+    n: int,
+    rows: Keys,
+    weights: NDArray[np.float64],
+    labels: NDArray[np.int32],
+) -> np.int64:
+    """Add weighted rows to a table of different rows; return how many the table then has.
+
+    Parameters
+    ----------
+    slots
+        Index of the table by its rows' hashes, -1 where free; a power of two, at least twice as
+        many as the table will have rows.
+    table, totals
+        The different rows and their weights, with room for more.
+    n
+        How many they are.
+    rows, weights
+        What is added.
+    labels
+        Where each of the rows stands then in the table is written here.
+    """
+    for i in range(len(rows)):
+        slot = _slot(slots, table, rows, i)
+        labels[i] = slots[slot]
+        if labels[i] >= 0:
+            totals[labels[i]] += weights[i]
+            continue
+        labels[i] = slots[slot] = n
+        for j in range(rows.shape[1]):
+            table[n, j] = rows[i, j]
+        totals[n] = weights[i]
+        n += 1
+    return np.int64(n)
+
+
+class WeightedRows:
+    """Different rows with their weights, to which more are added.
+
+    Parameters
+    ----------
+    width
+        Number of columns.
+    dtype
+        Type of the codes.
+
+    Attributes
+    ----------
+    codes, weights
+        The rows, in the order in which they came first, and the weight of each.
+
+    Examples
+    --------
+    >>> rows = WeightedRows(1, np.int8)
+    >>> rows.add(np.array([[0], [-1], [0]], np.int8), np.ones(3)).tolist()
+    [0, 1, 0]
+    >>> rows.codes.ravel().tolist(), rows.weights.tolist()
+    ([0, -1], [2.0, 1.0])
+    """
+
+    def __init__(self, width: int, dtype: type[Any]) -> None:
+        self.codes = self._room = np.empty((0, width), dtype)
+        self.weights, self._slots = np.empty(0), np.empty(0, np.int32)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is sent to another process, where the index is made again."""
+        return self.__dict__ | {"_room": self.codes, "_slots": np.empty(0, np.int32)}
+
+    def add(self, codes: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Add rows with their weights; return where each stands."""
+        n, labels = len(self.weights), np.empty(len(codes), np.int32)
+        most, totals = n + len(codes), np.concatenate([self.weights, np.empty(len(codes))])
+        if most > len(self._room):
+            more = np.empty((most - n + most // 2, codes.shape[1]), self.codes.dtype)
+            self._room = np.concatenate([self.codes, more])
+        if len(self._slots) < 2 * most:
+            self._slots = np.full(1 << (2 * most).bit_length(), -1, np.int32)
+            # Added to an empty table that they themselves lie in, the rows stay where they are.
+            again = np.empty(n, np.int32)
+            insert_rows(self._slots, self._room, totals, 0, self.codes, self.weights, again)
+        n = int(insert_rows(self._slots, self._room, totals, n, codes, weights, labels))
+        self.codes, self.weights = self._room[:n], totals[:n]
+        return labels
