@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.checkpoint import Checkpoint, states_of
+from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn._runtime.control import ROUNDING, Event, SearchControl
 
 from .components import Component, bits_to_matrix, split
@@ -312,7 +312,7 @@ class ComponentControl(SearchControl):
     @property
     def states(self) -> Checkpoint:
         """Where the search keeps its state, to go on from there."""
-        return states_of(self)
+        return Checkpoint(self.checkpoint)
 
     def improve(self, chosen: NDArray[np.int64], values: NDArray[np.int64] | None = None) -> bool:
         """Take a selection as the incumbent if it is better; return whether it is.

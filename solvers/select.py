@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.checkpoint import checkpoint_in
+from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl, relative_gap
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
@@ -147,7 +147,7 @@ def solve(
         problem.require_feasible()
     except InfeasibleError as error:
         return _infeasible(solver, str(error))
-    control = SearchControl(time_limit, on_event, checkpoint=checkpoint_in(checkpoint))
+    control = SearchControl(time_limit, on_event, checkpoint=Checkpoint(checkpoint).folder)
     components = split(problem)
     if solver != "auto":
         for component in components:

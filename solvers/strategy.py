@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.checkpoint import Checkpoint, states_of
+from exactlearn._runtime.checkpoint import Checkpoint
 
 from . import dynamic
 from .component_solver import (
@@ -225,7 +225,7 @@ class Strategy:
 
     @property
     def _states(self) -> Checkpoint:
-        return states_of(self.progress.control)
+        return Checkpoint(self.progress.control.checkpoint)
 
     def _keep_proof(self, k: int) -> None:
         """Keep the best selection of a component that is proven."""

@@ -10,7 +10,7 @@ instead.
 import inspect
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import lru_cache, partial, wraps
+from functools import partial, wraps
 from numbers import Real
 from operator import index
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
@@ -303,15 +303,10 @@ def _jobs(value: Any, name: str) -> Any:
 
 def number_or(word: str | None) -> PlainCheck:
     """Return a check of an argument that is a number, or one word or nothing."""
-
-    def check(value: Any, name: str) -> Any:
-        if isinstance(value, str | None) and value == word:
-            return value
-        if isinstance(value, str):
-            raise refusal(name, f"a number or {word!r}", value, "pass 1.0, say")
-        return _number(value, name)
-
-    return check
+    number = instance_of(Real, f"a number or {word!r}", "pass 1.0, say")
+    return lambda value, name: (
+        value if type(value) is type(word) and value == word else number(value, name)
+    )
 
 
 def arcs_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, int], ...]:
@@ -371,7 +366,7 @@ def variable_index(value: Any, name: str, names: Names) -> int:
             raise refusal(name, expected, value, "pass 0 for the first variable, say") from None
         if names is None:
             return found
-        if isinstance(value, Index) or not _has_numbers(tuple(names)):
+        if isinstance(value, Index) or not any(n.removeprefix("-").isdecimal() for n in names):
             if 0 <= found < len(names):
                 return Index(found)
             last = len(names) - 1
@@ -382,12 +377,6 @@ def variable_index(value: Any, name: str, names: Names) -> int:
     if key not in names:
         raise OptionError(f"{name}: no variable {value!r}{why}{did_you_mean(key, names)}")
     return Index(list(names).index(key))
-
-
-@lru_cache(maxsize=16)
-def _has_numbers(names: tuple[str, ...]) -> bool:
-    """Return whether any variable is named by a whole number."""
-    return any(one.removeprefix("-").isdecimal() for one in names)
 
 
 def variables_by_index(value: Any, name: str, names: Names) -> tuple[int, ...]:

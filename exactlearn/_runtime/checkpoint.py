@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import exactlearn
-from exactlearn._runtime.control import LOG, SearchControl
+from exactlearn._runtime.control import LOG
 from exactlearn._runtime.files import atomic_write
 from exactlearn.errors import FormatError, OptionError
 
@@ -39,11 +39,11 @@ class Checkpoint:
         When the folder cannot be made.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder
-        if folder is not None:
+    def __init__(self, folder: str | os.PathLike[str] | None) -> None:
+        self.folder = None if folder is None else Path(folder)
+        if self.folder is not None:
             try:
-                folder.mkdir(parents=True, exist_ok=True)
+                self.folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise OptionError(
                     f"checkpoint {folder}: no folder can be made there ({error.strerror}); name "
@@ -94,18 +94,6 @@ class Checkpoint:
 
 _SEAL = hashlib.sha256().digest_size
 """Bytes at the end of a file by which damage is noticed."""
-
-_NOWHERE = Checkpoint()
-
-
-def states_of(control: SearchControl) -> Checkpoint:
-    """Return where a search keeps its state: nowhere, unless it was given a folder."""
-    return control.checkpoint or _NOWHERE
-
-
-def checkpoint_in(folder: str | os.PathLike[str] | None) -> Checkpoint | None:
-    """Return the checkpoint in a folder, none without one."""
-    return None if folder is None else Checkpoint(Path(folder))
 
 
 def digest(*parts: ArrayLike) -> str:

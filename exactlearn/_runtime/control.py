@@ -19,13 +19,10 @@ from math import inf, isfinite
 from pathlib import Path
 from time import monotonic
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS, clock
 from exactlearn.errors import ExitStatus
-
-if TYPE_CHECKING:
-    from exactlearn._runtime.checkpoint import Checkpoint
 
 LOG = logging.getLogger("exactlearn.search")
 """Says which stages of long computations begin and end (INFO), and what improves (DEBUG).
@@ -142,8 +139,8 @@ class SearchControl:
         The control of the search that this one is a part of: it ends no later. A control that runs
         while another one does is stopped with that one.
     checkpoint
-        Where the states of searches are kept; without it, where the control keeps them that this
-        one stands under or runs within.
+        The folder where the states of searches are kept; without it, where the control keeps them
+        that this one stands under or runs within.
 
     Attributes
     ----------
@@ -170,7 +167,7 @@ class SearchControl:
         on_event: OnEvent | None = None,
         *,
         outer: "SearchControl | None" = None,
-        checkpoint: "Checkpoint | None" = None,
+        checkpoint: Path | None = None,
     ) -> None:
         self.begun = clock()
         own = inf if time_limit is None else self.begun + time_limit
@@ -216,8 +213,8 @@ class SearchControl:
         return self.is_stopped or clock() >= self.deadline
 
     @property
-    def checkpoint(self) -> "Checkpoint | None":
-        """Where the states of searches are kept, if anywhere."""
+    def checkpoint(self) -> Path | None:
+        """The folder where the states of searches are kept, if anywhere."""
         above = self.outer or self._enclosing
         if self._checkpoint is not None or above is None:
             return self._checkpoint

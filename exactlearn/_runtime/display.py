@@ -49,15 +49,13 @@ class Displayed:
         listed = (f"{name}={text}" for name, text in self._figures.items())
         return f"{type(self).__name__}({', '.join(listed)})"
 
-    def _repr_html_(self) -> str | None:
+    def _repr_html_(self) -> Any:
         """Return what a notebook shows, if there is more than ``repr``."""
-        view: str | None = import_module(VIEWS).html(self)
-        return view
+        return import_module(VIEWS).html(self)
 
-    def _repr_svg_(self) -> str | None:
+    def _repr_svg_(self) -> Any:
         """Return the picture of a graph, for programs that show no HTML."""
-        view: str | None = import_module(VIEWS).svg(self)
-        return view
+        return import_module(VIEWS).svg(self)
 
 
 class ByValue(Displayed):

@@ -67,17 +67,8 @@ def n_threads(threads: int | None) -> int:
     return threads
 
 
-@contextmanager
-def threads_limited(threads: int) -> Iterator[None]:
-    """Let functions called in the block, in its thread, use so many threads unless given."""
-    token = _limit.set(threads)
-    try:
-        yield
-    finally:
-        _limit.reset(token)
-
-
 _limit: ContextVar[int | None] = ContextVar("threads", default=None)
+"""How many threads a task may use that a worker of a cluster does in this thread."""
 
 
 def in_order(
@@ -422,7 +413,8 @@ def _unless_stopped(function: Callable[..., T], stop: str, *arguments: Any) -> t
                 control.stop()
                 return
 
-    with SearchControl().running() as control, threads_limited(worker.state.nthreads):
+    _limit.set(worker.state.nthreads)
+    with SearchControl().running() as control:
         Thread(target=watch, daemon=True).start()
         try:
             return (function(*arguments),)

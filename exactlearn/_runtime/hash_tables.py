@@ -97,13 +97,7 @@ def index_rows(keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArra
     return labels, first[:groups].copy(), slots
 
 
-def group_rows(keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Group equal rows: the group of each row, by first appearance, and each group's first row."""
-    labels, first, _ = index_rows(keys)
-    return labels, first
-
-
-@in_place_kernel
+@kernel
 def insert_rows(
     slots: NDArray[np.int32],
     table: Keys,
@@ -111,9 +105,8 @@ def insert_rows(
     n: int,
     rows: Keys,
     weights: NDArray[np.float64],
-    labels: NDArray[np.int32],
-) -> np.int64:
-    """Add weighted rows to a table of different rows; return how many the table then has.
+) -> tuple[int, NDArray[np.int32]]:
+    """Add weighted rows to a table of different rows.
 
     Parameters
     ----------
@@ -126,9 +119,12 @@ def insert_rows(
         How many they are.
     rows, weights
         What is added.
-    labels
-        Where each of the rows stands then in the table is written here.
+
+    Returns
+    -------
+    How many rows the table then has, and where in it each of those added stands.
     """
+    labels = np.empty(len(rows), np.int32)
     for i in range(len(rows)):
         slot = _slot(slots, table, rows, i)
         labels[i] = slots[slot]
@@ -140,7 +136,7 @@ def insert_rows(
             table[n, j] = rows[i, j]
         totals[n] = weights[i]
         n += 1
-    return np.int64(n)
+    return n, labels
 
 
 class WeightedRows:
@@ -177,7 +173,7 @@ class WeightedRows:
 
     def add(self, codes: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[np.int32]:
         """Add rows with their weights; return where each stands."""
-        n, labels = len(self.weights), np.empty(len(codes), np.int32)
+        n = len(self.weights)
         most, totals = n + len(codes), np.concatenate([self.weights, np.empty(len(codes))])
         if most > len(self._room):
             more = np.empty((most - n + most // 2, codes.shape[1]), self.codes.dtype)
@@ -185,8 +181,7 @@ class WeightedRows:
         if len(self._slots) < 2 * most:
             self._slots = np.full(1 << (2 * most).bit_length(), -1, np.int32)
             # Added to an empty table that they themselves lie in, the rows stay where they are.
-            again = np.empty(n, np.int32)
-            insert_rows(self._slots, self._room, totals, 0, self.codes, self.weights, again)
-        n = int(insert_rows(self._slots, self._room, totals, n, codes, weights, labels))
+            insert_rows(self._slots, self._room, totals, 0, self.codes, self.weights)
+        n, labels = insert_rows(self._slots, self._room, totals, n, codes, weights)
         self.codes, self.weights = self._room[:n], totals[:n]
         return labels

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime import executors
 from exactlearn._runtime.arguments import ArcsLike, checked_arguments
-from exactlearn._runtime.checkpoint import checkpoint_in
+from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn._runtime.control import OnEvent
 from exactlearn.augmentation.exact import (
     augment_branching,
@@ -157,7 +157,7 @@ def augment(
         branching or BranchingParameters(),
     )
     with (
-        Incumbent(time_limit, on_event, checkpoint_in(checkpoint)).running() as incumbent,
+        Incumbent(time_limit, on_event, Checkpoint(checkpoint).folder).running() as incumbent,
         executors.running(cluster) as incumbent.client,
     ):
         incumbent.stage("completing %d missing cells by %s", len(dataset.missing_cells), method)

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf, isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
@@ -154,7 +154,7 @@ class Incumbent(SearchControl):
         self,
         time_limit: float | None = None,
         on_event: OnEvent | None = None,
-        checkpoint: Checkpoint | None = None,
+        checkpoint: Path | None = None,
     ) -> None:
         super().__init__(time_limit, on_event, checkpoint=checkpoint)
         self.state = self._event

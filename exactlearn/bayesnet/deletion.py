@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn._runtime.display import Displayed
-from exactlearn._runtime.hash_tables import group_rows
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.bayesnet.complete_data import (
     SMOOTHING,
     checked_families,
@@ -367,7 +367,7 @@ class _Families:
 
         With the first row of each configuration.
         """
-        return group_rows(np.ascontiguousarray(self.dataset.codes[:, variables]))
+        return index_rows(np.ascontiguousarray(self.dataset.codes[:, variables]))[:2]
 
     def estimate(self, child: int, parents: Sequence[int]) -> tuple[Floats, FamilyEstimate]:
         """Return the counts of a family, axes as in its table, and how they were estimated."""

@@ -33,7 +33,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.hash_tables import group_rows
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.data.counts import weight_by
 
 Floats = NDArray[np.float64]
@@ -127,7 +127,7 @@ def factored_configurations(
     def weight_at(chosen: NDArray[np.bool_], variables: list[int]) -> Floats:
         """Return, for rows that are chosen, the weight of those alike, with zeros for others."""
         keys = np.concatenate([labels[np.newaxis, chosen], columns[variables][:, chosen]])
-        same, _ = group_rows(np.ascontiguousarray(keys.T, np.int32))
+        same, _, _ = index_rows(np.ascontiguousarray(keys.T, np.int32))
         alike = np.zeros(len(labels))
         alike[chosen] = weight_by(same, weights[chosen], 0)[same]
         at_rows: Floats = alike[rows]
@@ -136,7 +136,7 @@ def factored_configurations(
     observed: NDArray[np.bool_] = columns >= 0
     complete = np.flatnonzero(observed.all(axis=0))
     keys = np.concatenate([labels[np.newaxis, complete], columns[:, complete]])
-    rows = complete[group_rows(np.ascontiguousarray(keys.T, np.int32))[1]]
+    rows = complete[index_rows(np.ascontiguousarray(keys.T, np.int32))[1]]
     of_group = labels[rows]
     estimates, variances = [np.ones(len(rows))], [np.zeros(n_groups)]
     for node in range(1, 2**k):

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
-from exactlearn._runtime.hash_tables import group_rows
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, smoothed, table_shape
 from exactlearn.bayesnet.deletion import DeletionFit, FamilyEstimate, counting_rows
 from exactlearn.bayesnet.deletion_variances import counted_variances, smoothed_variances
@@ -240,7 +240,7 @@ class _Rows:
         codes = self._codes(names, where)
         if prod(sizes) <= _DENSE:
             return configurations(codes, sizes)
-        return group_rows(np.ascontiguousarray(codes))[0].astype(np.int64)
+        return index_rows(np.ascontiguousarray(codes))[0].astype(np.int64)
 
     def _stratified(
         self, family: Names, estimand: Stratified

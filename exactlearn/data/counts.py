@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.hash_tables import group_rows
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
 
@@ -130,7 +130,7 @@ def distinct_weighted(
     """Return the distinct rows of positive weight, their total weights, and where each is first."""
     w = np.ones(len(codes)) if weights is None else np.asarray(weights, np.float64)
     used = np.flatnonzero(w > 0)
-    labels, first = group_rows(codes[used].astype(np.int32))
+    labels, first, _ = index_rows(codes[used].astype(np.int32))
     return codes[used[first]], weight_by(labels, w[used], len(first)), used[first].astype(np.int64)
 
 

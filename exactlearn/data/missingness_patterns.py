@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.hash_tables import group_rows
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.data.codes import MISSING
 from exactlearn.data.counts import weight_by
 from exactlearn.data.dataset import DatasetLike
@@ -61,7 +61,7 @@ def missingness_patterns(dataset: DatasetLike) -> MissingnessPatterns:
     ([[False, True], [False, False]], [2.0, 1.0])
     """
     missing = np.ascontiguousarray(dataset.codes == MISSING)
-    labels, first = group_rows(missing.view(np.int8))
+    labels, first, _ = index_rows(missing.view(np.int8))
     weights = weight_by(labels, dataset.row_weights, len(first))
     order = np.argsort(-weights, kind="stable")
     return MissingnessPatterns(dataset.names, missing[first[order]], weights[order])

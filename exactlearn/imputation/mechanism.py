@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr, softmax
 
-from exactlearn._runtime.hash_tables import group_rows
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.separators import learned_separators
 from exactlearn.data.codes import MISSING
@@ -276,7 +276,7 @@ def _gain_together(dataset: Dataset, missing: NDArray[np.bool_], causes: Sequenc
     """Return the gain of a dependence on several fully observed variables together."""
     if len(causes) < 2:
         return -np.inf
-    labels = group_rows(np.ascontiguousarray(dataset.codes[:, causes]))[0]
+    labels = index_rows(np.ascontiguousarray(dataset.codes[:, causes]))[0]
     counts = np.zeros((labels.max() + 1, 2))
     np.add.at(counts, (labels, missing.astype(np.int64)), dataset.row_weights)
     counts = counts[counts.sum(axis=1) > 0]

@@ -119,18 +119,11 @@ class SetValues:
             )
             known = np.concatenate([known[:begin], np.zeros(room - begin)])
             slots = np.full(1 << (2 * room).bit_length(), -1, np.int32)
-            self._index(slots, sets, known, 0, begin)
+            insert_rows(slots, sets, known, 0, sets[:begin], known[:begin])
         sets[begin:end], known[begin:end] = keys[new], values[new]
-        self._index(slots, sets, known, begin, end)
+        # The sets are known from here on: they stand in the table before their slots are written.
+        insert_rows(slots, sets, known, begin, sets[begin:end], known[begin:end])
         self.known, self._count = KnownValues(slots, sets, known), end
-
-    @staticmethod
-    def _index(
-        slots: NDArray[np.int32], sets: SetKeys, values: NDArray[np.float64], begin: int, end: int
-    ) -> None:
-        """Make the sets between two places known, which stand there already."""
-        labels = np.empty(end - begin, np.int32)
-        insert_rows(slots, sets, values, begin, sets[begin:end], values[begin:end], labels)
 
 
 @in_place_kernel

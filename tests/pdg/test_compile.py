@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn._runtime.hash_tables import group_rows
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.data.dataset import Dataset
@@ -157,7 +157,7 @@ def test_equal_values_have_equal_numbers():
 @settings(max_examples=50)
 def test_rows_are_grouped_by_first_appearance(rows):
     keys = np.array(rows, np.int32).reshape(-1, 3)
-    labels, first = group_rows(keys)
+    labels, first, _ = index_rows(keys)
     seen = list(dict.fromkeys(map(tuple, rows)))
     assert labels.tolist() == [seen.index(tuple(row)) for row in rows]
     assert first.tolist() == [rows.index(list(row)) for row in seen]

@@ -18,7 +18,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.hash_tables import find_row, group_rows, index_rows
+from exactlearn._runtime.hash_tables import find_row, index_rows
 from exactlearn._runtime.kernel import kernel
 from exactlearn.pdg.compile.merge import merge_signatures
 from exactlearn.pdg.compile.residuals import Residuals
@@ -197,7 +197,7 @@ def set_table(
         upper.weigh(sibling)
     families = signature_families(residuals, inside)
     rows, _ = upper.below(families)
-    signatures = rows[group_rows(rows)[1]]
+    signatures = rows[index_rows(rows)[1]]
     if len(signatures) > most_signatures:
         return None
     lower = Conditioned(residuals, inside, top, families, signatures)

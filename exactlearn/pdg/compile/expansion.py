@@ -10,7 +10,7 @@ zeros stay exact and every parameter keeps full relative precision.
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.hash_tables import group_rows
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.compile.conditioning import Conditioned, SetTable, signature_families
 from exactlearn.pdg.compile.merge import merge_signatures, prune_unreached
@@ -123,7 +123,7 @@ class Expansion:
                 families = descent.families[child]
                 self._refuse(int(np.count_nonzero(weights)) * len(families) // SIGNATURE_NUMBERS)
                 rows, places = conditioned.below(families)
-                labels, first = group_rows(rows)
+                labels, first, _ = index_rows(rows)
                 known[child] = rows[first]
                 below = np.full(weights.size, -1, np.int32)
                 below[places] = labels

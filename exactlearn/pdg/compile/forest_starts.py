@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl
-from exactlearn._runtime.hash_tables import group_rows
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.bayesnet.cliques import CliqueTree
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import TooLargeError
@@ -239,7 +239,7 @@ def least_cells(
 
 def least_signatures(met: NDArray[np.int32], expected_pairs: float) -> float:
     """Return how many different signatures there are at least, almost surely, by samples."""
-    labels, first = group_rows(met)
+    labels, first, _ = index_rows(met)
     visits = np.bincount(labels).astype(np.float64)
     n, meetings = len(met), float((visits * (visits - 1)).sum()) / 2
     return max(float(len(first)), n * (n - 1) / (2 * (2 * meetings + expected_pairs)))

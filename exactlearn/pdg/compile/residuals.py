@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.hash_tables import group_rows
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.pdg.compile.merge import equal_values
 
@@ -113,7 +113,7 @@ class Residuals:
         possible = np.flatnonzero(scales > 0)
         all_possible = len(possible) == len(rows)
         shapes = rows / scales[:, None] if all_possible else rows[possible] / scales[possible, None]
-        labels, first = group_rows(equal_values(shapes))
+        labels, first, _ = index_rows(equal_values(shapes))
         if all_possible:
             return _Level(labels, scales, first)
         numbers = np.full(len(rows), -1, np.int32)

@@ -32,7 +32,7 @@ from scipy.special import xlogy
 from exactlearn._runtime.arguments import checked_arguments, number_or
 from exactlearn._runtime.ascent import STARTS, EMResult, EMState, fitted
 from exactlearn._runtime.control import SearchControl
-from exactlearn._runtime.hash_tables import group_rows
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
@@ -243,7 +243,7 @@ def symmetric_variables(graph: DecisionGraph, variables: Iterable[int]) -> tuple
             found.add(v)
         nodes = len(heads)
         keys = np.hstack([equal_values(graph.parameters_of(v)), equal.reshape(nodes, -1)])
-        labels, _ = group_rows(np.ascontiguousarray(keys, np.int32))
+        labels, _, _ = index_rows(np.ascontiguousarray(keys, np.int32))
         groups[graph.first_nodes[v] : graph.first_nodes[v] + nodes] = labels
     return tuple(graph.names[v] for v in sorted(found))
 

@@ -12,7 +12,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.hash_tables import group_rows
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 Cube = dict[int, tuple[int, ...]]
@@ -37,7 +37,7 @@ class NodeFunction:
             functions = after.max(axis=1)
             varies = np.where(after < 0, functions[:, None], after).min(axis=1) < functions
             if varies.any():
-                groups, first = group_rows(after[varies].astype(np.int32))
+                groups, first, _ = index_rows(after[varies].astype(np.int32))
                 functions[varies] = count + groups
                 self._levels.append((u, count, after[varies][first]))
                 count += len(first)
