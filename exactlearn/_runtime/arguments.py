@@ -239,8 +239,6 @@ def as_states(value: Any, name: str = "states") -> Any:
     ArgumentError
         When it is neither a mapping nor a sequence, or a state is no string.
     """
-    if value is None:
-        return value
     if isinstance(value, Mapping):
         return {key: as_names(own, name) for key, own in value.items()}
     if isinstance(value, list | tuple):
@@ -258,9 +256,7 @@ def as_rules(value: Any, name: str = "discretise") -> Any:
     """
     if isinstance(value, str):
         return {"*": value}
-    if value is None or (
-        isinstance(value, Mapping) and all(isinstance(rule, str) for rule in value.values())
-    ):
+    if isinstance(value, Mapping) and all(isinstance(rule, str) for rule in value.values()):
         return value
     raise refusal(name, "a rule for each variable", value, "pass {'age': 'frequency:5'}, say")
 
@@ -289,16 +285,15 @@ def instance_of(
     return check
 
 
-def _seconds(value: Any, name: str) -> Any:
-    if value is not None and _number(value, name) < 0:
-        raise OptionError(f"{name} is {value:g}: give seconds, 0 or more, or None for no limit")
-    return value
+def number_from(least: float, instead: str) -> PlainCheck:
+    """Return a check of a number that is not less than one."""
 
+    def check(value: Any, name: str) -> Any:
+        if _number(value, name) < least:
+            raise OptionError(f"{name} is {value:g}: give {instead}")
+        return value
 
-def _jobs(value: Any, name: str) -> Any:
-    if _number(value, name) < 1:
-        raise OptionError(f"{name} is {value:g}: give 1 process or more")
-    return value
+    return check
 
 
 def number_or(word: str | None) -> PlainCheck:
@@ -542,8 +537,8 @@ CHECKS: dict[str, Check | PlainCheck] = {
     "required": named(arcs_by_index),
     "forbidden": named(arcs_by_index),
     "max_parents": number_or(None),
-    "time_limit": _seconds,
-    "jobs": _jobs,
+    "time_limit": number_from(0, "seconds, 0 or more, or None for no limit"),
+    "jobs": number_from(1, "1 process or more"),
     "ess": number_or("auto"),
     **dict.fromkeys(_NAMES.split(), named(names_of)),
     **dict.fromkeys(_TEXTS.split(), as_text),

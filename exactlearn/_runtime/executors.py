@@ -58,10 +58,8 @@ def n_threads(threads: int | None) -> int:
         When the number is less than 1.
     """
     if threads is None:
-        if limit := _limit.get():
-            return limit
         available = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
-        return len(available) or os.cpu_count() or 1
+        return _limit.get() or len(available) or os.cpu_count() or 1
     if threads < 1:
         raise OptionError(f"threads must be at least 1, found {threads}")
     return threads
@@ -129,16 +127,13 @@ def available_memory() -> int | None:
     >>> free is None or free > 0
     True
     """
-    try:
+    free: int | None = None
+    with suppress(OSError, StopIteration, ValueError):  # a group without a limit says "max"
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         free = next(1024 * int(x.split()[1]) for x in lines if x.startswith("MemAvailable:"))
-    except (OSError, StopIteration):
-        return None
-    try:
         limit, taken = (int((_GROUP / f"memory.{x}").read_text()) for x in ("max", "current"))
-    except (OSError, ValueError):  # no group, or one without a limit: "max"
-        return free
-    return max(1, min(free, limit - taken))
+        free = max(1, min(free, limit - taken))
+    return free
 
 
 @contextmanager
@@ -178,11 +173,10 @@ def running(cluster: Any) -> Iterator[Any]:
         return
     if count and not (count.isdecimal() and int(count)):
         raise OptionError(f"cluster {cluster!r}: expected a number of workers, as in 'local:2'")
-    workers = int(count or os.cpu_count() or 1)
     try:
         with interrupts_ignored():  # the client looks at its control, and ends the processes
             processes = distributed.LocalCluster(
-                n_workers=workers,
+                n_workers=int(count or os.cpu_count() or 1),
                 threads_per_worker=1,
                 dashboard_address=":0",
                 silence_logs=logging.CRITICAL + 1,  # what fails is raised here, but for closing

@@ -14,6 +14,8 @@ import shutil
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -165,18 +167,14 @@ def _readable(path: Path) -> Iterator[None]:
 
 def _bounded(path: Path, content: BinaryIO | gzip.GzipFile, limit: int) -> bytes:
     """Return what a stream holds, or refuse as soon as it is more than the limit."""
-    size, chunks = 0, []
-    while chunk := content.read(2**20):
-        size += len(chunk)
-        if size > limit:
-            kind, cure = "", "split it into several files"
-            if limit == LARGEST_UNPACKED:
-                kind, cure = " when unpacked", "unpack it first"
-            raise FormatError(
-                f"{path}: expected at most {limit >> 20} MiB{kind}, found more; {cure}"
-            )
-        chunks.append(chunk)
-    return b"".join(chunks)
+    chunks = iter(partial(content.read, 2**20), b"")
+    data = b"".join(islice(chunks, (limit >> 20) + 1))
+    if len(data) > limit:
+        kind, cure = "", "split it into several files"
+        if limit == LARGEST_UNPACKED:
+            kind, cure = " when unpacked", "unpack it first"
+        raise FormatError(f"{path}: expected at most {limit >> 20} MiB{kind}, found more; {cure}")
+    return data
 
 
 def atomic_write(path: str | os.PathLike[str], content: str | bytes) -> None:

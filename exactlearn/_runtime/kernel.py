@@ -93,7 +93,8 @@ def in_place_kernel(function: F) -> F:
 
 def _compiled(function: F, options: dict[str, object]) -> F:
     compiled: Any = _Kernel(function, targetoptions=options)
-    compiled.keep()
+    compiled._cache = KernelCache(function)
+    compiled.folder = Path(compiled._cache.cache_path)
     return cast(F, compiled)
 
 
@@ -119,11 +120,6 @@ class _Kernel(CPUDispatcher):
 
     folder: Path | None = None
     """Where its machine code lies; that of a kernel sent to a process is not kept."""
-
-    def keep(self) -> None:
-        """Keep the machine code on disk."""
-        self._cache = KernelCache(self.py_func)
-        self.folder = Path(self._cache.cache_path)
 
     def compile(self, signature: Any) -> Any:
         """Compile, or read from the disk what this or another process compiled.
@@ -198,7 +194,7 @@ def _is_locked(file: IO[bytes]) -> bool:
 
 def _fingerprint(function: Callable[..., Any]) -> str:
     """Hash what a kernel is compiled from: source file, kernels called, constants, named tuples."""
-    digest = sha256(_source(inspect.getfile(function)))
+    digest = sha256(Path(inspect.getfile(function)).read_bytes())
     digest.update(f"{numba.__version__} {sys.version} {_OPTIONS}".encode())
     for name in sorted(function.__code__.co_names):
         value = function.__globals__.get(name)
@@ -218,11 +214,6 @@ def _fields(annotation: Any) -> str:
     inner = getattr(annotation, "__annotations__", {}) if hasattr(annotation, "_fields") else {}
     parts = inner.values() if inner else get_args(annotation)
     return f"{list(inner)}{''.join(map(_fields, parts))}" if parts else ""
-
-
-@cache
-def _source(path: str) -> bytes:
-    return Path(path).read_bytes()
 
 
 @cache

@@ -706,15 +706,11 @@ def _coded(
     )
 
 
-def _as_optional(value: Any, name: str, model: Any, tidy: bool | None) -> Dataset | None:
-    return None if value is None else as_dataset(value, name, model, tidy)
-
-
 register(
     dataset=like_model(as_dataset),
     train=like_model(as_dataset),
     test=like_model(as_dataset),
-    validation=like_model(_as_optional),
+    validation=like_model(as_dataset),
 )
 
 
