@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -49,6 +50,14 @@ def data_dir() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no public data in {folder}: set EXACTLEARN_DATA")
     return folder
+
+
+@pytest.fixture(scope="session")
+def client() -> Iterator[Any]:
+    """Return the client of a Dask cluster of two processes."""
+    pytest.importorskip("distributed", reason="needs Dask: exactlearn[scale]")
+    with import_module("exactlearn._runtime.executors").running("local:2") as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,14 @@ from numpy.typing import NDArray
 
 from exactlearn.bayesnet.network import BayesianNetwork
 
+FLIP = np.array([[0.9, 0.1], [0.2, 0.8]])
+CHAIN = BayesianNetwork(
+    ("a", "b", "c"),
+    (("n", "y"), ("n", "y"), ("l", "m", "h")),
+    ((), (0,), (1,)),
+    (np.array([0.3, 0.7]), FLIP, np.array([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8]])),
+)
+
 
 def random_network(
     rng: np.random.Generator, n: int, *, most_states: int = 3, most_parents: int = 3

@@ -16,19 +16,8 @@ from exactlearn.imputation.methods import METHODS, Method
 from tests.command_line import run, run_json
 from tests.interrupts import press_ctrl_c
 
-CANCER = (
-    "compare",
-    "--network",
-    "cancer",
-    "--rows",
-    60,
-    "--hide",
-    "mnar:1",
-    "--starts",
-    1,
-    "--networks",
-    2,
-)
+HIDDEN = ("--hide", "mnar:1", "--starts", 1, "--networks", 2)
+CANCER = ("compare", "--network", "cancer", "--rows", 60, *HIDDEN)
 
 
 @pytest.fixture(scope="module")
@@ -78,20 +67,15 @@ def test_an_interrupt_keeps_the_methods_that_are_done(monkeypatch, tmp_path):
         return Imputed(values=None, status="interrupted")
 
     monkeypatch.setitem(judge.METHODS, "posterior", Method(interrupted))
-    words = "compare", "cancer-mcar", "--methods", "mode,posterior", "-o", tmp_path / "x.json"
-    (row,) = run_json(*words, status=130)["rows"]
+    words, record = (
+        ("compare", "cancer-mcar", "-o", tmp_path / "x.json", "--methods"),
+        tmp_path / "x.json",
+    )
+    assert run(*words, "posterior", status=130) == ""
+    assert not record.exists()
+    (row,) = run_json(*words, "mode,posterior", status=130)["rows"]
     assert row["method"] == "mode"
-    assert json.loads((tmp_path / "x.json").read_text())["rows"] == [row]
-
-
-def test_an_interrupt_before_anything_is_done_writes_nothing(monkeypatch, tmp_path):
-    def interrupted(data, how):
-        press_ctrl_c()
-        return Imputed(values=None, status="interrupted")
-
-    monkeypatch.setitem(judge.METHODS, "mode", Method(interrupted))
-    assert run(*CANCER, "--methods", "mode", "-o", tmp_path / "x.json", status=130) == ""
-    assert not (tmp_path / "x.json").exists()
+    assert json.loads(record.read_text())["rows"] == [row]
 
 
 def test_the_default_method_is_compared_by_default_and_ends(monkeypatch):

@@ -12,15 +12,8 @@ from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
 from tests.command_line import fails, read_record, run_json
 from tests.interrupts import press_ctrl_c
-from tests.network_oracle import joint
+from tests.network_oracle import CHAIN, FLIP, joint
 
-FLIP = np.array([[0.9, 0.1], [0.2, 0.8]])
-TRUE = BayesianNetwork(
-    ("a", "b", "c"),
-    (("n", "y"), ("n", "y"), ("l", "m", "h")),
-    ((), (0,), (1,)),
-    (np.array([0.3, 0.7]), FLIP, np.array([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8]])),
-)
 OTHER = BayesianNetwork(
     ("c", "b", "a"),
     (("h", "l", "m"), ("y", "n"), ("n", "y")),
@@ -35,14 +28,14 @@ ROWS = "w,c,a,b\n1,l,y,n\n2.5,?,n,?\n0,m,?,y\n1,h,y,?\n"
 
 
 def in_order_of_truth(full):
-    """Return the joint distribution of `OTHER` with the axes and states of `TRUE`."""
+    """Return the joint distribution of `OTHER` with the axes and states of `CHAIN`."""
     return full.transpose(2, 1, 0)[:, ::-1][:, :, [1, 2, 0]]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("evaluate")
-    for name, network in (("true", TRUE), ("other", OTHER)):
+    for name, network in (("true", CHAIN), ("other", OTHER)):
         write_model(network, path / f"{name}.bif")
         write_model(compile_network(network, steps=0), path / f"{name}.pdg.json")
     (path / "rows.csv").write_text(ROWS)
@@ -68,7 +61,7 @@ def test_rows_with_missing_cells_agree_with_the_full_joint(folder, model):
 @pytest.mark.parametrize("model", ["true.bif", "true.pdg.json"])
 @pytest.mark.parametrize("reference", ["other.bif", "other.pdg.json"])
 def test_divergence_and_distances_agree_with_the_full_joints(folder, model, reference):
-    p, q = in_order_of_truth(joint(OTHER)), joint(TRUE)
+    p, q = in_order_of_truth(joint(OTHER)), joint(CHAIN)
     found = run_json("evaluate", folder / model, "--reference", folder / reference)
     assert found["kl_divergence"] == pytest.approx((p * np.log(p / q)).sum(), abs=1e-12)
     assert found["kl_method"] == "exact"
@@ -84,7 +77,7 @@ def test_divergence_and_distances_agree_with_the_full_joints(folder, model, refe
 
 def test_a_divergence_that_is_too_costly_is_sampled(folder, monkeypatch):
     monkeypatch.setattr("exactlearn.queries.information.MAX_CELLS", 3)
-    p, q = in_order_of_truth(joint(OTHER)), joint(TRUE)
+    p, q = in_order_of_truth(joint(OTHER)), joint(CHAIN)
     words = ("evaluate", folder / "true.bif", "--reference", folder / "other.bif")
     found = run_json(*words, "--seed", 3)
     low, high = found["kl_interval"]
@@ -96,7 +89,7 @@ def test_a_divergence_that_is_too_costly_is_sampled(folder, monkeypatch):
 
 def test_an_infinite_divergence_is_reported(folder, tmp_path):
     certain = BayesianNetwork(
-        TRUE.names, TRUE.states, ((), (), ()),
+        CHAIN.names, CHAIN.states, ((), (), ()),
         (np.array([0.0, 1.0]), np.array([0.5, 0.5]), np.ones(3) / 3),
     )  # fmt: skip
     write_model(certain, tmp_path / "certain.bif")

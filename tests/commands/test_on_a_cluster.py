@@ -1,6 +1,7 @@
 """Commands and functions on a Dask cluster: the answers of one process, also after Ctrl-C."""
 
 import json
+import os
 import signal
 import time
 
@@ -11,6 +12,7 @@ import pytest
 from exactlearn import (
     BDeu,
     augment,
+    candidate_parent_sets,
     equivalence_search,
     learn,
     read_blocks,
@@ -37,12 +39,6 @@ INCOMPLETE = locate("cancer-mcar", ".csv")
 COMPLETE = locate("asia-mnar-complete", ".csv")
 LIVE = ("seconds", "made_by", "trace", "sets", "nodes")
 """Keys whose values differ from run to run, or are counted by each process for itself."""
-
-
-@pytest.fixture(scope="module")
-def client():
-    with executors.running("local:2") as client:
-        yield client
 
 
 @pytest.fixture(scope="module")
@@ -131,8 +127,6 @@ def test_compare_answers_alike(jobs, client, tmp_path):
 
 
 def test_a_worker_killed_while_it_climbs_changes_nothing(tmp_path):
-    import os
-
     table = read_dataset(locate("asia-mnar", ".csv"))
     options = {"method": "t-local", "starts": 6, "max_parents": 2, "seed": 3}
     alone = augment(table, BDeu(), **options)
@@ -152,9 +146,8 @@ def test_a_worker_killed_while_it_climbs_changes_nothing(tmp_path):
 
 def test_a_limit_keeps_the_best_so_far(client):
     table = read_dataset(locate("asia-mnar", ".csv"))
-    found = augment(
-        table, BDeu(), method="t-local", starts=500, t=2, cluster=client, time_limit=2.0
-    )
+    how = {"method": "t-local", "starts": 500, "t": 2, "cluster": client}
+    found = augment(table, BDeu(), time_limit=1.0, **how)
     assert (found.status, found.parents is not None) == ("feasible", True)
     control = SearchControl()
     control.stop()
@@ -181,8 +174,6 @@ def test_ctrl_c_ends_a_command_on_a_cluster_with_its_best(tmp_path):
 
 
 def test_blocks_are_a_table_wherever_one_is_taken(folder):
-    from exactlearn import candidate_parent_sets
-
     blocks = read_blocks(folder)
     one, other = (solve(candidate_parent_sets(d, BDeu())) for d in (blocks, merge_rows(blocks)))
     assert one.score == other.score

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import platform
+from dataclasses import MISSING, fields
 from datetime import UTC, datetime
 
 import pytest
@@ -114,16 +115,10 @@ def test_a_run_says_what_made_it_and_each_of_its_steps(tmp_path):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_options_read_back_from_their_record_are_the_same(name):
     declared = options_of(name)
-    needed = {
-        "source": "x",
-        "table": "x",
-        "certificate": "x",
-        "scores": "x",
-        "paper": "pdg",
-        "record": "x",
-    }
-    known = {one for one in needed if one in declared.__dataclass_fields__}
-    options = from_table({key: needed[key] for key in known}, declared)
+    needed = [
+        one.name for one in fields(declared) if (one.default, one.default_factory) == (MISSING,) * 2
+    ]
+    options = from_table(dict.fromkeys(needed, "x"), declared)
     assert from_table(json.loads(json.dumps(as_table(options))), declared) == options
 
 

@@ -23,11 +23,23 @@ score.max_parents = [1, 2]
 """
 
 
+def begun(folder):
+    """Return a folder with a table and the sweep over it."""
+    shutil.copyfile(locate("asia-mnar-complete", ".csv"), folder / "table.csv")
+    (folder / "run.toml").write_text(SWEEP)
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path):
-    shutil.copyfile(locate("asia-mnar-complete", ".csv"), tmp_path / "table.csv")
-    (tmp_path / "run.toml").write_text(SWEEP)
-    return tmp_path
+    return begun(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    """Return a folder with the sweep done in this process, and its record."""
+    folder = begun(tmp_path_factory.mktemp("swept"))
+    return folder, run_json("run", folder / "run.toml", "-o", folder / "out")
 
 
 def written(folder, text):
@@ -63,8 +75,8 @@ def test_any_key_of_a_section_or_step_is_varied(folder):
     assert runs[-1][0] == varied
 
 
-def test_each_run_is_that_of_its_own_file(folder):
-    found = run_json("run", folder / "run.toml", "-o", folder / "out")
+def test_each_run_is_that_of_its_own_file(swept):
+    folder, found = swept
     assert found["varied"] == ["score.ess", "score.max_parents"]
     assert len(found["runs"]) == 4
     for row in found["runs"]:
@@ -83,15 +95,16 @@ def test_each_run_is_that_of_its_own_file(folder):
 
 
 def test_what_is_done_is_not_repeated(folder):
-    out = folder / "out"
-    words = ("run", folder / "run.toml", "-o", out)
+    out, quick = folder / "out", SWEEP.replace("[sweep]", "[solve]\n[sweep]")
+    quick = f"pipeline = false\n{quick}"
+    words = ("run", written(folder, quick), "-o", out)
     run(*words)
     before = {path: path.stat().st_mtime_ns for path in out.glob("*/result.json")}
     table = (out / "sweep.csv").read_bytes()
     run(*words)
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert (out / "sweep.csv").read_bytes() == table
-    (folder / "run.toml").write_text(SWEEP.replace("[1, 16]", "[1, 16, 64]"))
+    written(folder, quick.replace("[1, 16]", "[1, 16, 64]"))
     (out / "ess=16,max_parents=2" / "result.json").unlink()
     run(*words)
     again = {path: path.stat().st_mtime_ns for path in out.glob("*/result.json")}
@@ -103,20 +116,19 @@ def test_what_is_done_is_not_repeated(folder):
     assert all(path.stat().st_mtime_ns != again[path] for path in again)
 
 
-@pytest.mark.parametrize("place", [("--jobs", "2"), ("--cluster", "local:2")])
+@pytest.mark.parametrize("place", ["--jobs", "--cluster"])
 @pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
-def test_several_processes_leave_the_same_files(folder, place):
-    if place[0] == "--cluster":
-        pytest.importorskip("distributed", reason="needs Dask: exactlearn[scale]")
-    alone = run_json("run", folder / "run.toml", "-o", folder / "alone")["runs"]
-    other = run_json("run", folder / "run.toml", "-o", folder / "other", *place)["runs"]
-    for one, two in zip(alone, other, strict=True):
+def test_several_processes_leave_the_same_files(swept, place, request, tmp_path):
+    folder, alone = swept
+    words = (place, 2 if place == "--jobs" else request.getfixturevalue("client").scheduler.address)
+    other = run_json("run", folder / "run.toml", "-o", tmp_path / "out", *words)["runs"]
+    for one, two in zip(alone["runs"], other, strict=True):
         clocks = {key: 0 for key in one if key.endswith("seconds")}
         assert {**one, **clocks} == {**two, **clocks}
         for name in ("network.bif", "model.pdg.json", "run.toml"):
-            paths = [folder / place / one["run"] / name for place in ("alone", "other")]
+            paths = [place / "out" / one["run"] / name for place in (folder, tmp_path)]
             assert paths[0].read_bytes() == paths[1].read_bytes()
 
 

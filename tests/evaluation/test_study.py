@@ -16,6 +16,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.executors import results as cluster_results
 from exactlearn.errors import DataError, FormatError
 from exactlearn.evaluation.study import PlannedRun, Study
+from tests.command_line import ENVIRONMENT, wait_for
 
 pytest.importorskip("distributed", reason="needs Dask: exactlearn[scale]")
 # Sockets of a cluster that closes are left to the garbage collector.
@@ -23,8 +24,11 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
 
-PLACES = [1, 2, "local:2"]
-"""This process, two, and a cluster."""
+
+@pytest.fixture(params=[1, 2, "cluster"])
+def jobs(request):
+    """Return where runs are done: in this process, in two, or on a cluster."""
+    return request.getfixturevalue("client") if request.param == "cluster" else request.param
 
 
 def square(number, log=None):
@@ -51,8 +55,8 @@ def runs_of(log=None, numbers=range(4), settings=""):
 
 
 def study(path, given, jobs=1, control=None):
-    """Return a study in so many processes, or on the cluster that is named instead."""
-    jobs, cluster = (1, jobs) if isinstance(jobs, str) else (jobs, None)
+    """Return a study in so many processes, or on the cluster that is given instead."""
+    jobs, cluster = (jobs, None) if isinstance(jobs, int) else (1, jobs)
     return Study(given, path, jobs, cluster, control=control or SearchControl())
 
 
@@ -60,13 +64,14 @@ def values(one):
     return [found["value"] for found in one.found()]
 
 
-@pytest.mark.parametrize("jobs", PLACES)
 def test_runs_are_done_once_and_again_with_other_settings(tmp_path, jobs):
     log, path = tmp_path / "log", tmp_path / "record.json"
     for _ in range(2):
         again = study(path, runs_of(log), jobs)
         again.run()
         assert values(again) == [0, 1, 4, 9]
+    study(tmp_path / "alone.json", runs_of()).run()
+    assert path.read_bytes() == (tmp_path / "alone.json").read_bytes()
     assert sorted(log.read_text().split()) == ["0", "1", "2", "3"]
     study(path, runs_of(log, range(5))).run()
     assert log.read_text().split()[4:] == ["4"]
@@ -74,14 +79,6 @@ def test_runs_are_done_once_and_again_with_other_settings(tmp_path, jobs):
     assert len(log.read_text().split()) == 10
 
 
-def test_processes_leave_the_same_bytes(tmp_path):
-    paths = [tmp_path / f"{jobs}.json" for jobs in PLACES]
-    for path, jobs in zip(paths, PLACES, strict=True):
-        study(path, runs_of(), jobs).run()
-    assert len({path.read_bytes() for path in paths}) == 1
-
-
-@pytest.mark.parametrize("jobs", PLACES)
 def test_a_failure_is_kept_in_its_place_and_run_again(tmp_path, jobs):
     path = tmp_path / "record.json"
     wrong = [
@@ -98,11 +95,10 @@ def test_a_failure_is_kept_in_its_place_and_run_again(tmp_path, jobs):
     assert (values(later), list(later.failures())) == ([25, 0, 1, 4, 9], [])
 
 
-@pytest.mark.parametrize("jobs", PLACES)
 def test_the_time_limit_keeps_what_is_cut_short_as_unfinished(tmp_path, jobs):
     path, started = tmp_path / "record.json", tmp_path / "started"
     given = [PlannedRun("long", partial(search_until_stopped, started))]
-    limited = study(path, given, jobs, SearchControl(0.1 if jobs == 1 else 4.0))
+    limited = study(path, given, jobs, SearchControl(4.0 if jobs == 2 else 0.5))
     limited.run()
     assert [f["unfinished"] for f in limited.found()] == [True] * started.exists()
     later = study(path, [PlannedRun("long", partial(square, 3))])
@@ -121,16 +117,15 @@ def test_a_file_that_is_no_record_is_refused(tmp_path, text):
         study(path, runs_of())
 
 
-def test_a_stopped_study_begins_nothing(tmp_path):
+def test_a_stopped_study_begins_nothing(tmp_path, jobs):
     control = SearchControl()
     control.stop()
-    for jobs in PLACES:
-        stopped = study(tmp_path / f"{jobs}.json", runs_of(), jobs, control)
-        stopped.run()
-        assert values(stopped) == []
+    stopped = study(tmp_path / "record.json", runs_of(), jobs, control)
+    stopped.run()
+    assert values(stopped) == []
 
 
-@pytest.mark.parametrize("jobs", PLACES)
+@pytest.mark.parametrize("jobs", [1, 2, "local:2"])
 def test_ctrl_c_keeps_what_is_done(tmp_path, jobs):
     path, started = tmp_path / "record.json", tmp_path / "started"
     code = (
@@ -144,9 +139,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, jobs):
     )
     script = tmp_path / "script.py"
     script.write_text(code)
-    process = subprocess.Popen(
-        [sys.executable, str(script)], env={**os.environ, "PYTHONPATH": os.getcwd()}
-    )
+    process = subprocess.Popen([sys.executable, str(script)], env=ENVIRONMENT)
 
     def done():
         return json.loads(path.read_text()) if path.exists() else {}
@@ -193,16 +186,9 @@ def test_tasks_of_a_client_that_is_gone_stop(tmp_path):
             Thread(target=stop_once, args=(control, started), daemon=True).start()
             with control.running():
                 assert list(run) == []
-        wait_for(ended)
+        wait_for(ended.exists)
 
 
 def stop_once(control, mark):
-    wait_for(mark)
+    wait_for(mark.exists)
     control.stop()
-
-
-def wait_for(mark):
-    ends = time.monotonic() + 60
-    while not mark.exists():
-        assert time.monotonic() < ends
-        time.sleep(0.02)
