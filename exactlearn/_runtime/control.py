@@ -216,9 +216,7 @@ class SearchControl:
     def checkpoint(self) -> Path | None:
         """The folder where the states of searches are kept, if anywhere."""
         above = self.outer or self._enclosing
-        if self._checkpoint is not None or above is None:
-            return self._checkpoint
-        return above.checkpoint
+        return self._checkpoint or (None if above is None else above.checkpoint)
 
     @property
     def outermost(self) -> "SearchControl":

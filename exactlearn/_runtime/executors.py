@@ -250,7 +250,7 @@ class Workers:
     Parameters
     ----------
     client
-        The client of the cluster.
+        The client of the cluster; without one, this process does the parts.
     control
         Ends the search.
     """
@@ -261,7 +261,7 @@ class Workers:
     @property
     def number(self) -> int:
         """How many tasks are computed at once."""
-        return max(1, sum(map(int, self.client.nthreads().values())))
+        return 1 if self.client is None else sum(map(int, self.client.nthreads().values())) or 1
 
     def pieces(
         self, function: Callable[..., T], shared: Sequence[Any], n_pieces: int

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import Index, arcs_by_index
 from exactlearn._runtime.control import SearchControl
-from exactlearn._runtime.executors import workers_of
+from exactlearn._runtime.executors import Workers, running
 from exactlearn.data.blocks import Blocks, DistinctRows, summed
 from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset, as_dataset
@@ -100,8 +100,7 @@ def sparse_candidates(
     if candidate_parents < 1:
         raise OptionError(f"candidate_parents must be at least 1, found {candidate_parents}")
     search = SearchControl.within(time_limit)
-    with search.running() as control, workers_of(cluster, control) as workers:
-        client = None if workers is None else workers.client
+    with search.running() as control, running(cluster) as client:
         if isinstance(table, Blocks):
             table = table.with_states(client)
             names = table.variables or ()
@@ -134,11 +133,8 @@ def sparse_candidates(
             projected = summed(blocks, partial(_Projections, batch, names, states), client)
             if control.is_over:
                 break
-            if workers is None:
-                numbers = range(len(batch))
-                found += (scoring(projected, k) for k in numbers if not control.is_over)
-            else:
-                found += workers.pieces(_Scoring.__call__, (scoring, projected), len(batch))
+            pieces = Workers(client, control).pieces
+            found += pieces(_Scoring.__call__, (scoring, projected), len(batch))
         n_scored = sum(one.is_finished for one in found)
         found += [scoring.of(pairs.family(own), own) for own in smallest[len(found) :]]
     is_stopped = n_scored < len(names)
