@@ -46,13 +46,18 @@ def ranks_without_one(
 
 
 @in_place_kernel
-def _slot(slots: NDArray[np.int32], table: Keys, keys: Keys, i: int) -> np.int64:
-    """Return the slot of the i-th of some rows in the index of a table, a free one if new."""
-    width, mixed = keys.shape[1], np.uint64(1469598103934665603)
-    for j in range(width):
+def _hash(keys: Keys, i: int) -> np.uint64:
+    mixed = np.uint64(1469598103934665603)
+    for j in range(keys.shape[1]):
         mixed = (mixed ^ np.uint64(np.uint32(keys[i, j]))) * np.uint64(1099511628211)
         mixed ^= mixed >> np.uint64(29)
-    slot = np.int64(mixed & np.uint64(len(slots) - 1))
+    return mixed
+
+
+@in_place_kernel
+def _slot(slots: NDArray[np.int32], table: Keys, keys: Keys, i: int) -> np.int64:
+    """Return the slot of the i-th of some rows in the index of a table, a free one if new."""
+    width, slot = keys.shape[1], np.int64(_hash(keys, i) & np.uint64(len(slots) - 1))
     while slots[slot] >= 0:
         row, j = slots[slot], 0
         while j < width and keys[i, j] == table[row, j]:
