@@ -13,7 +13,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from itertools import islice, pairwise
@@ -21,7 +20,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from warnings import catch_warnings, filterwarnings
 
 from exactlearn._runtime.arguments import refusal
@@ -243,8 +242,7 @@ def results(
             following += 1
 
 
-@dataclass(frozen=True)
-class Workers:
+class Workers(NamedTuple):
     """The workers of a cluster that do parts of a search.
 
     Parameters

@@ -57,7 +57,6 @@ PATIENCE = 60.0
 """For how many seconds a process waits for another one that compiles the same kernel."""
 
 _settings: Any = numba.config
-_types: Any = numba.types
 
 
 def kernel(function: F) -> F:
@@ -158,8 +157,8 @@ class _Kernel(CPUDispatcher):
 
 def _widest(of: Any) -> Any:
     """Return the type of a scalar or an array that a kernel is compiled for."""
-    of = _types.unliteral(of)
-    return _types.int64 if isinstance(of, _types.Integer) and of.signed else of
+    of = numba.types.unliteral(of)
+    return numba.types.int64 if of in numba.types.signed_domain else of
 
 
 @contextmanager
