@@ -24,10 +24,9 @@ from exactlearn.commands.learned import (
     Learned,
     concluded,
     keeping,
-    require_table_names,
-    writable,
+    require_writable,
 )
-from exactlearn.commands.output import Answer, Output, is_folder, require_suffix, worst
+from exactlearn.commands.output import Answer, Output, require_suffix, worst
 from exactlearn.commands.pipeline import (
     directions,
     incomplete_options,
@@ -40,9 +39,8 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_patterns import missingness_patterns
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.evaluation.metrics import JudgedCells
-from exactlearn.formats.graph_file import read_missingness, write_missingness
+from exactlearn.formats.graph_file import write_missingness
 from exactlearn.formats.models import NETWORKS
-from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.graphs.dag import named_parents
 from exactlearn.imputation import MODES
 from exactlearn.imputation.imputer import AVERAGING
@@ -52,8 +50,9 @@ from exactlearn.imputation.missingness_diagnosis import (
     diagnosed_missingness_graph,
     recommendation,
 )
-from exactlearn.imputation.missingness_tests import IndicatorTest, indicator_tests
+from exactlearn.imputation.missingness_tests import indicator_tests
 from exactlearn.reporting.records import completion_record, learning_record, size_in_words
+from exactlearn.reporting.svg_picture import FIGURES
 
 LATE = 1.0
 """Seconds after the time limit in which EM may still end."""
@@ -61,13 +60,13 @@ LATE = 1.0
 
 def run_augment(options: Augment, output: Output) -> Answer:
     """Learn network and completion of incomplete data together."""
-    writable(output, with_data=True, completes=True)
     data, truth = load(options.source, options), None
     if options.truth is not None:
         truth = load(options.truth, replace(options, states={}))
-    require_table_names(output, data)
+    require_writable(output, (*NETWORKS, ".json", *FIGURES), data)
     output.detail(size_in_words(data))
-    _note_few_cells(output, data, options)
+    if data.is_complete:
+        output.note("No cell is missing: what is learned is the best network of the table")
     options, chosen = with_chosen_ess(data, options, output.note)
     how = incomplete_options(data, options)
 
@@ -140,17 +139,6 @@ def _certainty(
     return certainty
 
 
-def _note_few_cells(output: Output, data: Dataset, search: Augment) -> None:
-    """Note where there is less to complete than the options say."""
-    cells = len(data.missing_cells)
-    if not cells:
-        output.note("No cell is missing: what is learned is the best network of the table")
-    elif search.method == "t-local" and search.t > cells:
-        output.note(
-            f"--t {search.t}: only {cells} cells are missing, so that all completions are searched"
-        )
-
-
 def _ranking_record(data: Dataset, ranking: Ranking) -> list[dict[str, Any]]:
     """Return the solutions, and where their completions differ from that of the first."""
     rows = []
@@ -182,10 +170,16 @@ NOT_TESTABLE = "Whether cells are missing because of their own value cannot be t
 def run_impute(options: Impute, output: Output) -> Answer:
     """Fill missing cells."""
     method, begun = options.chosen_method, monotonic()
-    _check_impute(options, output)
+    if method not in MODES and (options.train or options.missingness):
+        raise OptionError(
+            f"'{method}' completes a table from that table alone: leave out --train and "
+            f"--missingness, or choose one of {', '.join(MODES)}"
+        )
     given = None if options.network is None else el.read_network(options.network)
     data = load(options.source, options, given)
-    require_table_names(output, data)
+    formats = (".json", *NETWORKS) if method in MODES and method not in AVERAGING else (".json",)
+    is_one_file = output.folder is None and method == "multiple"
+    require_writable(output, formats, None if is_one_file else data)
     output.detail(size_in_words(data))
     train = data if options.train is None else load(options.train, options)
     options, choice = with_chosen_ess(train, options, output.note)
@@ -232,20 +226,6 @@ def run_impute(options: Impute, output: Output) -> Answer:
     return Answer(record=record, status=found.status)
 
 
-def _check_impute(options: Impute, output: Output) -> None:
-    """Refuse, before any work is done, what the method cannot do or write."""
-    method = options.chosen_method
-    if method not in MODES and (options.train or options.missingness):
-        raise OptionError(
-            f"'{method}' completes a table from that table alone: leave out --train and "
-            f"--missingness, or choose one of {', '.join(MODES)}"
-        )
-    if output.path is not None and not is_folder(output.path):
-        tables = () if method == "multiple" else tuple(TABLES)
-        has_network = method in MODES and method not in AVERAGING
-        require_suffix(output.path, (*tables, ".json", *(NETWORKS if has_network else ())))
-
-
 @ended_by_signal()
 def run_missingness(options: Missingness, output: Output) -> Answer:
     """Diagnose missing cells."""
@@ -253,7 +233,7 @@ def run_missingness(options: Missingness, output: Output) -> Answer:
     require_suffix(path, (".json", ".missingness"))
     data = load(options.source, options)
     tests = indicator_tests(data, rng)
-    dependences = _found(tests)
+    dependences = [test for test in tests if test.adjusted < SIGNIFICANCE]
     learned = diagnosed_missingness_graph(data, dependences, rng)
     record = _counts(data) | {
         "causes": causes_in_words(learned),
@@ -269,33 +249,24 @@ def run_missingness(options: Missingness, output: Output) -> Answer:
         },
         "learned": {"kind": learned.kind, "graph": str(learned), "causes": learned.to_dict()},
     }
-    graph = learned
-    if options.missingness is not None:
-        graph = read_missingness(options.missingness)
-        graph.check_table(data)
-        implied = indicator_tests(data, rng, graph)
-        record["implied"] = {
-            "kind": graph.kind,
-            "graph": str(graph),
-            "tested": len(implied),
-            "failed": [test._asdict() for test in _found(implied)],
-            "not_testable": [name for name, causes in graph.causes.items() if name in causes],
-        }
-    record["recommendation"] = recommendation(data, graph)._asdict()
+    record["recommendation"] = recommendation(data, learned)._asdict()
     is_graph = path is not None and suffix_of(path) == ".missingness"
     output.save(record, write=partial(write_missingness, learned) if is_graph else None)
     return Answer(record=record, remarks=[NOT_TESTABLE] if tests else ())
-
-
-def _found(tests: Sequence[IndicatorTest]) -> list[IndicatorTest]:
-    return [test for test in tests if test.adjusted < SIGNIFICANCE]
 
 
 def _counts(data: el.Dataset) -> dict[str, Any]:
     """Return how many cells are missing, of which variables and in which patterns."""
     patterns = missingness_patterns(data)
     total = max(patterns.total, 1e-300)
-    rows = [*zip(patterns.missing.tolist(), patterns.weights.tolist(), strict=True)]
+    rows = [
+        {
+            "missing": [name for name, gone in zip(data.names, row, strict=True) if gone],
+            "rows": weight,
+            "share": weight / total,
+        }
+        for row, weight in zip(patterns.missing.tolist(), patterns.weights.tolist(), strict=True)
+    ]
     return {
         "rows": data.n_rows,
         "variables": data.n_variables,
@@ -304,12 +275,5 @@ def _counts(data: el.Dataset) -> dict[str, Any]:
         "share_complete": patterns.complete / total,
         "rates": dict(zip(data.names, patterns.rates.tolist(), strict=True)),
         "pattern_count": len(rows),
-        "patterns": [
-            {
-                "missing": [name for name, gone in zip(data.names, row, strict=True) if gone],
-                "rows": weight,
-                "share": weight / total,
-            }
-            for row, weight in rows[:PATTERNS]
-        ],
+        "patterns": rows[:PATTERNS],
     }

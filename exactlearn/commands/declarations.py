@@ -145,7 +145,8 @@ class Solve(CompleteLearning, Kept, NetworkParameters, Clustered):
     certificate
         Write the proof, for 'exactlearn verify'.
     best
-        List the K best networks, with the support of their arcs.
+        List the K best networks, with the support of their arcs: of those that the candidates of a
+        score file allow.
     classes
         List Markov equivalence classes in place of networks: with 2, what the best network that is
         not equivalent to the best one loses.
@@ -808,12 +809,6 @@ class Missingness(Reading, Random):
 
     -o writes the record (.json), or the learned graph (.missingness).
 
-    Parameters
-    ----------
-    missingness
-        What missing cells depend on, a file or its text as in 'income <- age, income'. The
-        independences that it implies are tested, and the recommendation rests on it.
-
     Examples
     --------
     exactlearn missingness asia-mnar
@@ -821,7 +816,6 @@ class Missingness(Reading, Random):
     """
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
-    missingness: str | None = option(None, reads=True, metavar="GRAPH")
 
 
 class Instances(Declared):

@@ -19,8 +19,8 @@ from exactlearn.commands.output import (
     write_json,
 )
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import ExactlearnError, InfeasibleError, OptionError, TooLargeError
-from exactlearn.formats.models import NETWORKS, write_model
+from exactlearn.errors import ExactlearnError, InfeasibleError, TooLargeError
+from exactlearn.formats.models import write_model
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import require_names, write_dataset
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -115,35 +115,36 @@ def _write(
         write_dataset(tables[0], path)
     else:
         found = model()
-        assert found is not None  # refused by writable()
+        assert found is not None  # refused by require_writable()
         write_model(found, path)
 
 
-def writable(output: Output, *, with_data: bool, completes: bool) -> None:
-    """Refuse an output that this command cannot write, before any work is done.
+def require_writable(
+    output: Output, formats: Sequence[str], completed: Dataset | None = None
+) -> None:
+    """Refuse, before the search, an output that cannot be written.
+
+    Parameters
+    ----------
+    output
+        What is wanted.
+    formats
+        Suffixes that stand for something else than a table.
+    completed
+        The table to be completed and written, which keeps its names.
 
     Raises
     ------
     OptionError
-        When the suffix is unknown, or needs data that are not there.
+        When the suffix is unknown.
+    DataError
+        When the format cannot hold the names.
     """
-    if output.path is None or is_folder(output.path):
-        return
-    tables = TABLES if completes else ()
-    require_suffix(output.path, (*NETWORKS, ".json", *tables, *FIGURES))
-    if not with_data and suffix_of(output.path) in NETWORKS:
-        raise OptionError(
-            f"--output {output.path}: parameters need data, but only scores were given; write "
-            ".json or .svg, and estimate the parameters with 'exactlearn fit RESULT.json DATA.csv'"
-        )
-
-
-def require_table_names(output: Output, data: Dataset) -> None:
-    """Refuse a table whose names its completed table could not keep, before the search."""
-    if output.path is not None and is_folder(output.path):
-        require_names(data, output.path / "completed.csv")
-    elif output.path is not None and suffix_of(output.path) in TABLES:
-        require_names(data, output.path)
+    path = output.path
+    if path is not None and not is_folder(path):
+        require_suffix(path, (*formats, *(() if completed is None else TABLES)))
+    if path is not None and completed is not None and (output.folder or suffix_of(path) in TABLES):
+        require_names(completed, path / "completed.csv" if output.folder else path)
 
 
 def write_trace(result: Learned, folder: Path) -> None:

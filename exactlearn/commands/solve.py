@@ -8,10 +8,10 @@ from typing import Any
 
 from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
-from exactlearn._runtime.files import read_text
+from exactlearn._runtime.files import read_text, suffix_of
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Solve
-from exactlearn.commands.learned import Artifacts, Learned, concluded, keeping, writable
+from exactlearn.commands.learned import Artifacts, Learned, concluded, keeping, require_writable
 from exactlearn.commands.output import Answer, Output, require_parent, worst
 from exactlearn.commands.pipeline import (
     constraints,
@@ -27,10 +27,12 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.evaluation.bootstrap import bootstrap
 from exactlearn.formats.graph_file import read_graph
+from exactlearn.formats.models import NETWORKS
 from exactlearn.formats.scores import is_score_file, read_scores
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.reporting.records import cpdag_record, learning_record, support_records
+from exactlearn.reporting.svg_picture import FIGURES
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration.networks import Enumeration
 from exactlearn.structure.equivalence_search import EquivalenceSearch, equivalence_search
@@ -45,18 +47,15 @@ GOES_ON = ("optimal", "feasible", "heuristic")
 _OF_TABLES = ("criterion", "ess", "max_parents", "scoring_time", "counts", "bootstrap")
 """Options for which the rows of a table are needed."""
 
-_CANDIDATES = {
-    True: "all parent sets of the allowed sizes",
-    False: "the candidates of the file: if it leaves out dominated ones, so does the list",
-}
-
-_BAYES_FACTOR = {
-    "bdeu": "log Bayes factor: difference of the log marginal likelihoods under BDeu",
+_MEANINGS = {
+    "bdeu": "difference of the log marginal likelihoods under BDeu",
     "bic": "difference of BIC, which approximates the log Bayes factor for many rows",
+    "": "difference of the given scores; a log Bayes factor where these are BDeu scores",
 }
+"""What the differences of scores are, by the score; without one the scores were given."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Task:
     """What is to be learned.
 
@@ -99,8 +98,11 @@ def run(options: Solve, output: Output) -> Answer:
     """Run the command."""
     path = place(options.source)
     has_scores = is_score_file(path)
-    writable(output, with_data=not has_scores, completes=False)
-    _check(options, has_scores=has_scores)
+    if has_scores:
+        _check_with_scores(options, output)
+    require_writable(output, (*NETWORKS, ".json", *FIGURES))
+    if options.certificate is not None:
+        require_parent(options.certificate, "--certificate")
     with output.progress_display(f"reading {path.name}") as display:
         task = (_of_scores if has_scores else _of_table)(path, options, output, display.stage)
         display.stage("solving")
@@ -129,11 +131,7 @@ def _of_scores(path: Path, options: Solve, output: Output, stage: Callable[[str]
     problem = replace(problem, **constraints(options, problem.names))
     scored = Scored(problem=problem, time_left=options.time_limit)
     text = read_text(path) if options.certificate is not None else None
-    return _Task(
-        options=options,
-        names=problem.names,
-        search=_selection(scored, options, output, scores=text),
-    )
+    return _Task(options, problem.names, _selection(scored, options, output, scores=text))
 
 
 def _of_table(path: Path, options: Solve, output: Output, stage: Callable[[str], None]) -> _Task:
@@ -149,7 +147,7 @@ def _of_table(path: Path, options: Solve, output: Output, stage: Callable[[str],
                 how = scoring(data, options, every=every, counts=counts, cluster=client)
                 search = _selection(how.within(options.time_limit), options, output)
     record |= {} if data.is_complete else {"counts": options.counts}
-    return _Task(options=options, names=data.names, search=search, data=data, record=record)
+    return _Task(options, data.names, search, data, record)
 
 
 def _selection(scored: Scored, options: Solve, output: Output, **keywords: Any) -> Search:
@@ -157,9 +155,7 @@ def _selection(scored: Scored, options: Solve, output: Output, **keywords: Any) 
     problem = scored.problem
     for remark in scored.remarks:
         output.note(remark[0].upper() + remark[1:])
-    output.detail(
-        f"{problem.n_candidates} candidate parent sets of {problem.n_variables} variables"
-    )
+    output.detail(f"{problem.n_candidates} candidate parent sets")
     if options.start is not None:
         keywords["start"] = read_graph(options.start, problem.names).parents
     alike = ("best", "classes", "solver", "seed", "threads", "gap", "checkpoint")
@@ -196,38 +192,33 @@ def _class_search(data: Dataset, options: Solve) -> Search:
 
 def _networks_record(task: _Task, listed: Enumeration) -> dict[str, Any]:
     """Return the keys that a list of networks or classes adds to the record of the best one."""
-    networks = [
-        {
-            "score": network.score,
-            "log_bayes_factor": network.score - listed.networks[0].score,
-            "parents": named_parents(task.names, network.parents),
-            **(_class_record(task.names, network.parents) if task.options.classes else {}),
-        }
-        for network in listed.networks
-    ]
-    meaning = "difference of the given scores; a log Bayes factor where these are BDeu scores"
-    if task.data is not None:
-        others = "difference of scores that are no marginal likelihoods"
-        meaning = _BAYES_FACTOR.get(task.options.criterion, others)
+    criterion = "" if task.data is None else task.options.criterion
     return {
-        "networks": networks,
-        "bayes_factor": meaning,
+        "networks": [
+            {
+                "score": network.score,
+                "log_bayes_factor": network.score - listed.networks[0].score,
+                "parents": named_parents(task.names, network.parents),
+                **(_class_record(task.names, network.parents) if task.options.classes else {}),
+            }
+            for network in listed.networks
+        ],
+        "bayes_factor": _MEANINGS.get(criterion, "difference of scores"),
         "complete": listed.complete,
         "next_bound": listed.bound,
         "ties": listed.ties,
-        "candidates": _CANDIDATES[task.data is not None],
         "support": support_records(task.names, listed.networks),
     }
 
 
 def _classes_record(names: Sequence[str], found: EquivalenceSearch) -> dict[str, Any]:
     """Return the keys that a search over equivalence classes adds to that of the best network."""
-    classes = [
+    known = {key: getattr(found, key) for key in ("method", "scores", "steps", "sets")}
+    known["classes"] = [
         {"score": optimum.score, "starts": optimum.starts, **_class_record(names, optimum.parents)}
         for optimum in found.optima
     ]
-    known = {key: getattr(found, key) for key in ("method", "scores", "steps", "sets")}
-    return {**known, "classes": classes}
+    return known
 
 
 def _class_record(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict[str, Any]:
@@ -264,24 +255,22 @@ def _bootstrap_record(task: _Task, replicates: int, output: Output) -> dict[str,
 
 def _write_certificate(result: Result, path: Path, output: Output) -> None:
     if result.certificate is None:
-        output.note(f"No certificate: {result.message or 'the solver gave none'}")
-        return
+        return output.note(f"No certificate: {result.message or 'the solver gave none'}")
     result.certificate.write(path)
     output.wrote(path)
     if not result.is_certified:
         output.note(f"Certificate unfinished: it proves the bound {result.certificate.bound}")
+    return None
 
 
-def _check(options: Solve, *, has_scores: bool) -> None:
-    """Refuse, before any work is done, options that do not go with the input or the output."""
-    for name in _OF_TABLES if has_scores else ():
-        if options.is_given(name):
-            flag = f"--{name.replace('_', '-')}"
-            raise OptionError(f"{flag} is for a table, but scores were given; leave it out")
-    if options.solver in CLASS_SEARCHES and has_scores:
+def _check_with_scores(options: Solve, output: Output) -> None:
+    """Refuse options for which the rows of a table are needed."""
+    given = [f"--{name.replace('_', '-')}" for name in _OF_TABLES if options.is_given(name)]
+    given += [f"--solver {options.solver}"] * (options.solver in CLASS_SEARCHES)
+    if given:
+        raise OptionError(f"{given[0]} is for a table, but scores were given; leave it out")
+    if output.path is not None and suffix_of(output.path) in NETWORKS:
         raise OptionError(
-            f"--solver {options.solver} counts families as it meets them: give it a table of data, "
-            "or take another solver"
+            f"--output {output.path}: parameters need data, but only scores were given; write "
+            ".json or .svg, and estimate the parameters with 'exactlearn fit RESULT.json DATA.csv'"
         )
-    if options.certificate is not None:
-        require_parent(options.certificate, "--certificate")

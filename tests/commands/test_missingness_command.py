@@ -49,22 +49,6 @@ def test_the_record_counts_what_the_table_has(incomplete):
     assert record["learned"]["kind"] == "MAR"
     assert record["learned"]["causes"]["dysp"]["variables"] == ["smoke", "bronc"]
     assert record["recommendation"]["method"] == "em"
-    assert "implied" not in record
-
-
-def test_a_given_graph_is_tested(incomplete, tmp_path):
-    file = tmp_path / "graph.missingness"
-    file.write_text(GRAPH.replace("; ", "\n"))
-    for source in (GRAPH, file):
-        record = run_json("missingness", incomplete, "--missingness", source)
-        assert record["implied"]["failed"] == []
-        assert record["implied"]["kind"] == "MAR"
-    wrong = run_json("missingness", incomplete, "--missingness", "lung <-; dysp <-; xray <- xray")
-    failed = {(test["indicator"], test["variable"]) for test in wrong["implied"]["failed"]}
-    assert {("lung", "smoke"), ("dysp", "bronc")} <= failed
-    assert not {indicator for indicator, _ in failed} & {"xray"}
-    assert wrong["implied"]["not_testable"] == ["xray"]
-    assert wrong["recommendation"]["method"] == "em"
 
 
 def test_the_learned_graph_is_written(incomplete, tmp_path):
