@@ -11,12 +11,9 @@ import numpy as np
 import exactlearn as el
 from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn._runtime.files import suffix_of
-from exactlearn.augmentation import augment
 from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
-from exactlearn.augmentation.ranking import Ranking, best_solutions
+from exactlearn.augmentation.ranking import Ranking
 from exactlearn.augmentation.result import Augmentation
-from exactlearn.bayesnet.complete_data import fit_complete
-from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.row_completion import posterior_cells
 from exactlearn.commands.declarations import Augment, Impute, Missingness
 from exactlearn.commands.learned import (
@@ -35,7 +32,6 @@ from exactlearn.commands.pipeline import (
     with_chosen_ess,
 )
 from exactlearn.commands.tables import load
-from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_patterns import missingness_patterns
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.evaluation.metrics import JudgedCells
@@ -80,13 +76,13 @@ def run_augment(options: Augment, output: Output) -> Answer:
         if truth is not None:
             record["imputation_accuracy"] = JudgedCells.of(data, learned.values, truth).accuracy
         completed = data.complete(learned.values)
-        network = partial(fit_complete, completed, learned.parents, smoothing=options.smoothing)
+        network = partial(el.fit_complete, completed, learned.parents, smoothing=options.smoothing)
         return Artifacts(data.names, learned.parents, record, network, [completed])
 
     control = SearchControl(options.time_limit)
     with output.progress_display(options.method) as display:
         alike = {name: getattr(options, name) for name in ("method", "cluster", "checkpoint")}
-        result = augment(data, on_event=keeping(display, artifacts), **alike, **how)
+        result = el.augment(data, on_event=keeping(display, artifacts), **alike, **how)
     certainty, more, ended = dict[str, Any](), dict[str, Any](), str(result.status)
     if result.unproven is not None:
         more["unproven"] = asdict(result.unproven)
@@ -99,7 +95,7 @@ def run_augment(options: Augment, output: Output) -> Answer:
             how |= {"k": options.best, "time_limit": control.remaining}
             with output.progress_display("the best solutions") as display:
                 best = result if ended == "optimal" else None
-                ranking = best_solutions(data, best=best, on_event=display, **how)
+                ranking = el.best_solutions(data, best=best, on_event=display, **how)
             more |= {"best": _ranking_record(data, ranking), "best_status": ranking.status}
             ended = worst(ended, ranking.status)
     return concluded(
@@ -115,7 +111,7 @@ MEANINGS = {
 
 
 def _certainty(
-    data: Dataset, found: Augmentation, options: Augment, control: SearchControl, output: Output
+    data: el.Dataset, found: Augmentation, options: Augment, control: SearchControl, output: Output
 ) -> dict[str, Any]:
     """Return how certain completed cells are, as keywords of :func:`completion_record`.
 
@@ -128,7 +124,7 @@ def _certainty(
     try:
         certainty["losses"] = cell_losses(data, score_of(options), found.parents, found.values)
         limit = None if control.remaining is None else control.left + LATE
-        fit = fit_em(data, found.parents, smoothing=options.smoothing, time_limit=limit)
+        fit = el.fit_em(data, found.parents, smoothing=options.smoothing, time_limit=limit)
         if fit.is_complete:
             certainty["probabilities"] = posterior_cells(fit.model, data)
         else:
@@ -139,7 +135,7 @@ def _certainty(
     return certainty
 
 
-def _ranking_record(data: Dataset, ranking: Ranking) -> list[dict[str, Any]]:
+def _ranking_record(data: el.Dataset, ranking: Ranking) -> list[dict[str, Any]]:
     """Return the solutions, and where their completions differ from that of the first."""
     rows = []
     for pair in ranking.solutions:

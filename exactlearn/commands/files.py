@@ -24,7 +24,7 @@ from exactlearn.data.missingness_simulation import SimulatedMissingness, simulat
 from exactlearn.errors import CheckError, FormatError, OptionError, did_you_mean
 from exactlearn.formats.graph_file import read_missingness
 from exactlearn.formats.models import FORMATS as MODELS
-from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
+from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS
 from exactlearn.formats.scores import FORMATS as SCORES
 from exactlearn.formats.scores import PROGRAMS, is_score_file, read_certificate
 from exactlearn.formats.table import FORMATS as TABLES
@@ -51,7 +51,7 @@ def run_simulate(options: Simulate, output: Output) -> Answer:
     """Draw rows, and hide cells of them."""
     path, rng = target(output, tuple(TABLES)), np.random.default_rng(options.seed)
     require_suffix(options.complete, tuple(TABLES), "--complete")
-    model = read_model(options.source)
+    model = el.read_model(options.source)
     full = el.draw_rows(model, options.rows, rng)
     found = SimulatedMissingness(full, IGNORABLE, {})
     if options.missingness is not None:
@@ -82,7 +82,7 @@ def run_convert(options: Convert, output: Output) -> Answer:
     scores, remarks = (*SCORES, *PROGRAMS), list[str]()
     if suffix_of(source) in MODELS:
         path = target(output, (*NETWORKS, *GRAPHS, *NAIVE_BAYES, *FIGURES))
-        _write_model(read_model(source), path, output)
+        _write_model(el.read_model(source), path, output)
     elif is_score_file(source):
         path, problem = target(output, scores), el.read_scores(source)
         el.write_scores(replace(problem, **constraints(options, problem.names)), path)
@@ -114,7 +114,7 @@ def _write_model(model: Model, path: Path, output: Output) -> None:
             "Auxiliary variables, node_of_X, tell which node of variable X a row reaches: sum them "
             "out, or leave them without evidence"
         )
-    return write_model(as_graph(model) if suffix in GRAPHS else model, path)
+    return el.write_model(as_graph(model) if suffix in GRAPHS else model, path)
 
 
 def _scored(options: Convert, output: Output) -> el.Problem:

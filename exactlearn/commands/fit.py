@@ -22,7 +22,7 @@ from exactlearn.commands.tables import load_merged, rows_for
 from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.formats.graph_file import STRUCTURES, read_missingness
-from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
+from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS
 from exactlearn.instances import locate
 from exactlearn.queries.evidence import Model
 from exactlearn.reporting.description import number
@@ -76,14 +76,14 @@ def run(options: Fit, output: Output) -> Answer:
         how["missingness"] = graph.kind
     first = {key: how.pop(key) for key in ("log_likelihood", "iterations")}
     record = {**first, "seconds": monotonic() - begun, **rows.record, **how}
-    output.save(record, write=partial(write_model, fitted))
+    output.save(record, write=partial(el.write_model, fitted))
     return Answer(record=record, status=ended if rows.ended == "finished" else rows.ended)
 
 
 def _model(options: Fit) -> Model:
     """Read the model; a graph without parameters gets the table's states, and uniform ones."""
     if suffix_of(locate(options.source, ".bif")) not in STRUCTURES:
-        return read_model(options.source)
+        return el.read_model(options.source)
     graph = el.read_graph(options.source)
     table = load_merged(options.table, options, options.cluster)
     states = tuple(table.states[table.index(name)] for name in graph.names)
@@ -157,7 +157,7 @@ def _shown(
             if best is None or state.objective > best.objective:
                 best = state
             parameters = best.parameters
-            display.keep(state.objective, lambda path: write_model(model_of(parameters), path))
+            display.keep(state.objective, lambda path: el.write_model(model_of(parameters), path))
             text = f"iteration {state.iteration}  log-likelihood {number(state.log_likelihood)}"
             if begun > 1:
                 text = f"start {begun}  {text}  best {number(best.log_likelihood)}"

@@ -17,7 +17,6 @@ from exactlearn.commands.tables import load, rows_for
 from exactlearn.errors import DataError, OptionError, did_you_mean
 from exactlearn.evaluation.metrics import divergence
 from exactlearn.evaluation.study import Condition, ImputationStudy, Pair, Study, method_rows
-from exactlearn.formats.models import read_model
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.scikit_learn import require_library
@@ -36,11 +35,11 @@ def run_evaluate(options: Evaluate, output: Output) -> Answer:
     require_suffix(output.path, (".json",))
     if options.data is None and (options.reference is None or options.class_ is not None):
         raise OptionError("evaluate: expected DATA.csv; without --class a --reference will do, too")
-    model, record = read_model(options.source), dict[str, Any]()
+    model, record = el.read_model(options.source), dict[str, Any]()
     if options.data is not None:
         record |= _by_rows(model, options.data, options, output)
     if options.reference is not None:
-        reference = read_model(options.reference).reordered(model)
+        reference = el.read_model(options.reference).reordered(model)
         found = divergence(reference, model, seed=options.seed)
         record |= {"kl_divergence": found.value, "kl_method": found.method}
         if found.method == "sampled" and np.isfinite(found.value):

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import exactlearn as el
 from exactlearn._runtime.control import Event, OnEvent
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.augmentation.result import Augmentation
-from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.output import (
     Answer,
     Output,
@@ -18,12 +17,9 @@ from exactlearn.commands.output import (
     require_suffix,
     write_json,
 )
-from exactlearn.data.dataset import Dataset
-from exactlearn.errors import ExactlearnError, InfeasibleError, TooLargeError
-from exactlearn.formats.models import write_model
+from exactlearn.errors import InfeasibleError, TooLargeError
 from exactlearn.formats.table import FORMATS as TABLES
-from exactlearn.formats.table import require_names, write_dataset
-from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.formats.table import require_names
 from exactlearn.queries.evidence import Model, as_graph
 from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, network_drawing
 from exactlearn.reporting.records import learning_record
@@ -59,8 +55,8 @@ class Artifacts:
     names: tuple[str, ...]
     parents: tuple[tuple[int, ...], ...]
     record: Mapping[str, Any]
-    network: Callable[[], BayesianNetwork | None] = lambda: None
-    tables: Sequence[Dataset] = ()
+    network: Callable[[], el.BayesianNetwork | None] = lambda: None
+    tables: Sequence[el.Dataset] = ()
 
     def write(self, output: Output) -> None:
         """Write the file of the output's suffix; into a folder, network, record and tables."""
@@ -71,7 +67,7 @@ class Artifacts:
             width = len(str(len(self.tables)))
             for k, table in enumerate(self.tables, start=1):
                 number = f"-{k:0{width}}" if several else ""
-                write_dataset(table, path / f"completed{number}.csv")
+                el.write_dataset(table, path / f"completed{number}.csv")
             if self.parents and len(self.names) <= MOST_DRAWN:
                 try:
                     write_figure(self._drawing(), path / "network.svg")
@@ -85,7 +81,7 @@ class Artifacts:
             path.mkdir(parents=True, exist_ok=True)
             write_json(self.record, path / "result.json")
             if self.parents and (network := self.network()):
-                write_model(network, path / "network.bif")
+                el.write_model(network, path / "network.bif")
         else:
             _write(path, self.record, self.network, self._drawing, self.tables)
 
@@ -93,7 +89,7 @@ class Artifacts:
         return network_drawing(self.names, self.parents, self.record.get("reversible", ()))
 
 
-def write_learned(model: DecisionGraph | NaiveBayes, record: Mapping[str, Any], path: Path) -> None:
+def write_learned(model: Model, record: Mapping[str, Any], path: Path) -> None:
     """Write a model, its record or its figure, as the suffix says."""
     _write(path, record, lambda: model, lambda: decision_graph_drawing(as_graph(model)))
 
@@ -103,7 +99,7 @@ def _write(
     record: Mapping[str, Any],
     model: Callable[[], Model | None],
     drawing: Callable[[], Drawing],
-    tables: Sequence[Dataset] = (),
+    tables: Sequence[el.Dataset] = (),
 ) -> None:
     """Write what the suffix of a file says."""
     suffix = suffix_of(path)
@@ -112,15 +108,15 @@ def _write(
     elif suffix in FIGURES:
         write_figure(drawing(), path)
     elif suffix in TABLES:
-        write_dataset(tables[0], path)
+        el.write_dataset(tables[0], path)
     else:
         found = model()
         assert found is not None  # refused by require_writable()
-        write_model(found, path)
+        el.write_model(found, path)
 
 
 def require_writable(
-    output: Output, formats: Sequence[str], completed: Dataset | None = None
+    output: Output, formats: Sequence[str], completed: el.Dataset | None = None
 ) -> None:
     """Refuse, before the search, an output that cannot be written.
 
@@ -215,7 +211,7 @@ def concluded(
     for write in writing:
         try:
             write()
-        except (ExactlearnError, OSError) as error:
+        except (el.ExactlearnError, OSError) as error:
             failures.append(error)
     is_proven = learned.status in ("optimal", "t-local")
     is_told = learned.message and (output.verbose or not is_proven)

@@ -21,7 +21,7 @@ from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.pipeline import independence
 from exactlearn.commands.tables import load
 from exactlearn.formats.graph_file import graph_record
-from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, read_model
+from exactlearn.formats.models import GRAPHS, NAIVE_BAYES
 from exactlearn.graphs.d_separation import active_trail
 from exactlearn.graphs.dag import children
 from exactlearn.graphs.partially_directed import v_structures
@@ -199,7 +199,7 @@ def run_learn_nb(options: LearnNb, output: Output) -> Answer:
 def run_query(options: Query, output: Output) -> Answer:
     """Answer what a model says of one case."""
     require_suffix(output.path, (".json",))
-    model, evidence, targets = read_model(options.source), options.evidence, options.targets
+    model, evidence, targets = el.read_model(options.source), options.evidence, options.targets
     found = el.query(model, evidence, targets or None)
     record: dict[str, Any] = {
         "evidence": dict(evidence),

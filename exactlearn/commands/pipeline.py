@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import exactlearn as el
 from exactlearn._runtime.arguments import Index
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.commands.declarations import Imputing
@@ -23,12 +24,11 @@ from exactlearn.commands.sections import (
     IncompleteLearning,
     Selection,
 )
-from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.formats.run_file import from_table, read_declared
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.orientation import known_directions
-from exactlearn.scoring.scores import Score, parse_score
+from exactlearn.scoring.scores import parse_score
 from exactlearn.solvers.constraints import (
     ArcTotal,
     Constraint,
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
 Options = TypeVar("Options", bound=CompleteLearning)
 
 
-def score_of(criterion: Criterion) -> Score:
+def score_of(criterion: Criterion) -> el.Score:
     """Return the declared score, whose equivalent sample size is chosen."""
     assert criterion.ess != "auto", "with_chosen_ess chooses it"
     return parse_score(criterion.criterion, ess=criterion.ess, size_weight=criterion.size_weight)
 
 
 def with_chosen_ess(
-    dataset: Dataset, options: Options, tell: Callable[[str], None]
+    dataset: el.Dataset, options: Options, tell: Callable[[str], None]
 ) -> tuple[Options, dict[str, Any]]:
     """Choose the equivalent sample size where it is to be chosen.
 
@@ -135,7 +135,7 @@ def directions(search: Selection, names: Sequence[str]) -> frozenset[Arc]:
     return known_directions(found["required"], found["forbidden"].union(*ruled_out))
 
 
-def scoring(dataset: Dataset, options: CompleteLearning, **more: Any) -> Scoring:
+def scoring(dataset: el.Dataset, options: CompleteLearning, **more: Any) -> Scoring:
     """Return how the parent sets of a table are scored, as declared, with ``more`` fields.
 
     Raises
@@ -147,7 +147,7 @@ def scoring(dataset: Dataset, options: CompleteLearning, **more: Any) -> Scoring
     return Scoring(dataset=dataset, **learning_options(dataset, options), **more)
 
 
-def learning_options(dataset: Dataset, options: CompleteLearning) -> dict[str, Any]:
+def learning_options(dataset: el.Dataset, options: CompleteLearning) -> dict[str, Any]:
     """Return the declared options as keywords of both `learn` and `Scoring`."""
     return {
         "score": score_of(options),
@@ -167,7 +167,7 @@ def _require_parent_sets(search: Selection) -> None:
         )
 
 
-def incomplete_options(dataset: Dataset, options: IncompleteLearning) -> dict[str, Any]:
+def incomplete_options(dataset: el.Dataset, options: IncompleteLearning) -> dict[str, Any]:
     """Return how network and completion are learned, as keywords of `augment` and `Learning`.
 
     Raises
@@ -195,7 +195,7 @@ def incomplete_options(dataset: Dataset, options: IncompleteLearning) -> dict[st
     }
 
 
-def learning(dataset: Dataset, options: Imputing, on_event: OnEvent) -> "Learning":
+def learning(dataset: el.Dataset, options: Imputing, on_event: OnEvent) -> "Learning":
     """Return the declared options as those of an imputer's learning.
 
     Raises

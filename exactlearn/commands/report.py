@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import exactlearn as el
 from exactlearn._runtime.arguments import refusal
 from exactlearn._runtime.files import atomic_write, read_json, suffix_of
-from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Report
 from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.provenance import files_read, record_in, sha256
@@ -17,9 +17,8 @@ from exactlearn.commands.repeat import made_with
 from exactlearn.commands.sections import Reading
 from exactlearn.commands.steps import declared, read_runs
 from exactlearn.commands.tables import load
-from exactlearn.errors import ExactlearnError, FormatError, OptionError
-from exactlearn.formats.models import FORMATS, NETWORKS, read_model
-from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.errors import FormatError, OptionError
+from exactlearn.formats.models import FORMATS, NETWORKS
 from exactlearn.reporting.page import PageContent, page
 from exactlearn.structure.learning import LearnedNetwork
 
@@ -42,7 +41,7 @@ def run(options: Report, output: Output) -> Answer:
 
 
 def report(
-    result: LearnedNetwork | BayesianNetwork | DecisionGraph | Path | str, path: Path | str
+    result: LearnedNetwork | el.BayesianNetwork | el.DecisionGraph | Path | str, path: Path | str
 ) -> None:
     """Write one HTML page on a result.
 
@@ -75,9 +74,9 @@ def report(
     require_suffix(Path(path), (".html",))
     if isinstance(result, LearnedNetwork):
         content = PageContent("Learned network", result.to_dict(), result.dataset, result.network)
-    elif isinstance(result, BayesianNetwork):
+    elif isinstance(result, el.BayesianNetwork):
         content = PageContent("Bayesian network", network=result)
-    elif isinstance(result, DecisionGraph):
+    elif isinstance(result, el.DecisionGraph):
         content = PageContent("Decision graph", graph=result)
     else:
         expected = "a learned network, a model, or the path of a folder, record or model"
@@ -158,10 +157,10 @@ def _noting(notes: list[str]) -> Iterator[None]:
     """Note why a table cannot be shown."""
     try:
         yield
-    except ExactlearnError as error:
+    except el.ExactlearnError as error:
         notes.append(f"Not all is shown: {error}")
 
 
 def _model(path: Path) -> dict[str, Any]:
-    model = read_model(path)
-    return {"graph" if isinstance(model, DecisionGraph) else "network": model}
+    model = el.read_model(path)
+    return {"graph" if isinstance(model, el.DecisionGraph) else "network": model}

@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import exactlearn as el
 from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import read_text, suffix_of
-from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.learned import Artifacts, Learned, concluded, keeping, require_writable
 from exactlearn.commands.output import Answer, Output, require_parent, worst
@@ -23,19 +23,16 @@ from exactlearn.commands.pipeline import (
 )
 from exactlearn.commands.sections import CLASS_SEARCHES
 from exactlearn.commands.tables import load_merged, place
-from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
-from exactlearn.evaluation.bootstrap import bootstrap
-from exactlearn.formats.graph_file import read_graph
 from exactlearn.formats.models import NETWORKS
-from exactlearn.formats.scores import is_score_file, read_scores
+from exactlearn.formats.scores import is_score_file
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.reporting.records import cpdag_record, learning_record, support_records
 from exactlearn.reporting.svg_picture import FIGURES
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration.networks import Enumeration
-from exactlearn.structure.equivalence_search import EquivalenceSearch, equivalence_search
+from exactlearn.structure.equivalence_search import EquivalenceSearch
 from exactlearn.structure.selection import Scored, fitted_network, select
 
 Search = Callable[..., tuple[Learned, Enumeration | None]]
@@ -76,7 +73,7 @@ class _Task:
     options: Solve
     names: tuple[str, ...]
     search: Search
-    data: Dataset | None = None
+    data: el.Dataset | None = None
     record: Mapping[str, Any] = field(default_factory=dict)
 
     def artifacts(self, learned: Learned, **more: Any) -> Artifacts:
@@ -87,7 +84,7 @@ class _Task:
         network = partial(self._network, learned.parents)
         return Artifacts(self.names, learned.parents, record, network)
 
-    def _network(self, parents: Sequence[Sequence[int]]) -> BayesianNetwork | None:
+    def _network(self, parents: Sequence[Sequence[int]]) -> el.BayesianNetwork | None:
         if self.data is None:
             return None
         how = self.options
@@ -127,7 +124,7 @@ def run(options: Solve, output: Output) -> Answer:
 
 
 def _of_scores(path: Path, options: Solve, output: Output, stage: Callable[[str], None]) -> _Task:
-    problem = read_scores(path)
+    problem = el.read_scores(path)
     problem = replace(problem, **constraints(options, problem.names))
     scored = Scored(problem=problem, time_left=options.time_limit)
     text = read_text(path) if options.certificate is not None else None
@@ -157,7 +154,7 @@ def _selection(scored: Scored, options: Solve, output: Output, **keywords: Any) 
         output.note(remark[0].upper() + remark[1:])
     output.detail(f"{problem.n_candidates} candidate parent sets")
     if options.start is not None:
-        keywords["start"] = read_graph(options.start, problem.names).parents
+        keywords["start"] = el.read_graph(options.start, problem.names).parents
     alike = ("best", "classes", "solver", "seed", "threads", "gap", "checkpoint")
     return partial(
         select,
@@ -170,7 +167,7 @@ def _selection(scored: Scored, options: Solve, output: Output, **keywords: Any) 
     )
 
 
-def _class_search(data: Dataset, options: Solve) -> Search:
+def _class_search(data: el.Dataset, options: Solve) -> Search:
     """Return a search over equivalence classes of a complete table."""
     if not data.is_complete:
         raise DataError(
@@ -180,7 +177,7 @@ def _class_search(data: Dataset, options: Solve) -> Search:
         )
     alike = ("time_limit", "seed", "threads", "cluster")
     search = partial(
-        equivalence_search,
+        el.equivalence_search,
         data,
         score_of(options),
         method="ges" if options.solver == "ges" else "kes",
@@ -237,7 +234,7 @@ def _bootstrap_record(task: _Task, replicates: int, output: Output) -> dict[str,
             "these have more arcs than the rows support; --ess 1 gives cautious ones"
         )
     with output.progress_display("bootstrap") as display, SearchControl().running() as control:
-        found = bootstrap(
+        found = el.bootstrap(
             data,
             replicates,
             cluster=options.cluster,

@@ -5,15 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import exactlearn as el
 from exactlearn._runtime.control import SearchControl
 from exactlearn.commands.output import Output
 from exactlearn.commands.provenance import note_table
 from exactlearn.commands.sections import Clustered, Reading
 from exactlearn.data.blocks import Blocks, merge_rows
-from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.data.dataset import aligned_codes
 from exactlearn.errors import OptionError
-from exactlearn.formats.table import read_dataset
-from exactlearn.formats.table_blocks import read_blocks, table_files
+from exactlearn.formats.table_blocks import table_files
 from exactlearn.instances import locate
 from exactlearn.queries.evidence import Model
 
@@ -44,7 +44,9 @@ def place(source: str) -> Path:
     return Path(source) if is_large(source) else locate(source, ".csv")
 
 
-def load(source: str | Path, reading: Reading, model: Model | Dataset | None = None) -> Dataset:
+def load(
+    source: str | Path, reading: Reading, model: Model | el.Dataset | None = None
+) -> el.Dataset:
     """Read a table as declared: a file, or a bundled one by its name.
 
     With a model, or the table that one is learnt from, its variables are in the model's order, with
@@ -56,15 +58,15 @@ def load(source: str | Path, reading: Reading, model: Model | Dataset | None = N
         When a variable of the model is absent, or a row has a state that the model does not know.
     """
     path = locate(source, ".csv")
-    data = read_dataset(path, **{**reading.keywords, "states": _states(reading, model)})
+    data = el.read_dataset(path, **{**reading.keywords, "states": _states(reading, model)})
     note_table(path, data.n_rows, data.n_variables)
     if model is None:
         return data
     codes = aligned_codes(data, model.names, model.states)
-    return Dataset(codes, model.names, model.states, data.weights, lines=data.lines)
+    return el.Dataset(codes, model.names, model.states, data.weights, lines=data.lines)
 
 
-def load_merged(source: str, options: Clustered, cluster: Any = None) -> Dataset:
+def load_merged(source: str, options: Clustered, cluster: Any = None) -> el.Dataset:
     """Read a table; of a large one, or several files, the distinct rows with their weights.
 
     A cluster alone changes nothing: how rows are divided into folds depends on which there are.
@@ -93,7 +95,7 @@ def blocks(source: str, options: Clustered, model: Model | None = None) -> Block
             f"{source}: a table that is read in blocks is read without --discretise; declare the "
             "bins with --states, as in --states 'age=<=30,>30'"
         )
-    return read_blocks(place(source), **how, variables=None if model is None else model.names)
+    return el.read_blocks(place(source), **how, variables=None if model is None else model.names)
 
 
 class Rows(NamedTuple):
@@ -112,7 +114,7 @@ class Rows(NamedTuple):
         The numbers of rows and of distinct rows of a table in blocks.
     """
 
-    table: Dataset
+    table: el.Dataset
     ended: str
     time_left: float | None
     record: Mapping[str, int]
@@ -153,7 +155,7 @@ def _merged(
     model: Model | None,
     cluster: Any,
     show: Callable[[str], object] = lambda text: None,
-) -> tuple[Dataset, int]:
+) -> tuple[el.Dataset, int]:
     """Return the distinct rows of a table in blocks with their weights, and how many were read."""
     rows = 0
 
@@ -168,7 +170,7 @@ def _merged(
     return table, rows
 
 
-def _states(reading: Reading, model: Model | Dataset | None) -> Mapping[str, tuple[str, ...]]:
+def _states(reading: Reading, model: Model | el.Dataset | None) -> Mapping[str, tuple[str, ...]]:
     """Return the states of the columns, those of a model before the declared ones."""
     known = {} if model is None else dict(zip(model.names, model.states, strict=True))
     return {**reading.states, **known}

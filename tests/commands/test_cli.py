@@ -356,7 +356,7 @@ class TestMessages:
         def fail(path):
             raise ZeroDivisionError(10_000 * "many words ")
 
-        monkeypatch.setattr("exactlearn.commands.models.read_model", fail)
+        monkeypatch.setattr("exactlearn.formats.models.read_model", fail)
         printed = fails("query", "asia", status=1)
         assert len(printed) < 1300
         assert "run again with --debug" in printed
