@@ -19,6 +19,7 @@ from exactlearn.commands.steps import declared, read_runs
 from exactlearn.commands.tables import load
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats.models import FORMATS, NETWORKS
+from exactlearn.queries.evidence import Model
 from exactlearn.reporting.page import PageContent, page
 from exactlearn.structure.learning import LearnedNetwork
 
@@ -35,7 +36,14 @@ def run(options: Report, output: Output) -> Answer:
     path = output.path or beside
     require_suffix(path, (".html",))
     found = page_content(source)
-    atomic_write(path, page(found))
+    try:
+        text = page(found)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        what = "expected the record of a command; write it again with -o or --json"
+        raise FormatError(
+            f"{source}: not a record that can be shown ({error!r}): {what}"
+        ) from error
+    atomic_write(path, text)
     output.wrote(path)
     return Answer(record={"page": str(path), "notes": list(found.notes)})
 
@@ -74,10 +82,8 @@ def report(
     require_suffix(Path(path), (".html",))
     if isinstance(result, LearnedNetwork):
         content = PageContent("Learned network", result.to_dict(), result.dataset, result.network)
-    elif isinstance(result, el.BayesianNetwork):
-        content = PageContent("Bayesian network", network=result)
-    elif isinstance(result, el.DecisionGraph):
-        content = PageContent("Decision graph", graph=result)
+    elif isinstance(result, el.BayesianNetwork | el.DecisionGraph):
+        content = PageContent("Model", **_shown(result))
     else:
         expected = "a learned network, a model, or the path of a folder, record or model"
         raise refusal("result", expected, result, "learn from a table with learn(table)")
@@ -99,7 +105,7 @@ def page_content(source: Path) -> PageContent:
         When a record or model does not follow its format.
     """
     if source.is_file() and suffix_of(source) in FORMATS:
-        return PageContent(source.name, **_model(source))
+        return PageContent(source.name, **_shown(el.read_model(source)))
     record, run = record_in(source) if source.is_dir() else source, source / "run.toml"
     if source.is_dir() and not record.is_file() and not run.is_file():
         raise OptionError(
@@ -112,7 +118,7 @@ def page_content(source: Path) -> PageContent:
         found = _of_record(record, notes)
     for name in (*(f"network{suffix}" for suffix in NETWORKS), "model.pdg.json"):
         if (source / name).is_file():
-            found |= _model(source / name)
+            found |= _shown(el.read_model(source / name))
     if (source / "trace.csv").is_file():
         with (source / "trace.csv").open(encoding="utf-8", newline="") as file:
             rows, keys = csv.DictReader(file), ("seconds", "score", "bound")
@@ -146,7 +152,7 @@ def _of_record(path: Path, notes: list[str]) -> dict[str, Any]:
             if file is None or sha256([file]) != one.get("sha256"):
                 raise OptionError(f"{one['name']} is not there any more, or has changed.")
             if has_answer:
-                found |= _model(file)
+                found |= _shown(el.read_model(file))
             elif isinstance(options, Reading):
                 found["data"] = load(file, options)
     return found
@@ -161,6 +167,5 @@ def _noting(notes: list[str]) -> Iterator[None]:
         notes.append(f"Not all is shown: {error}")
 
 
-def _model(path: Path) -> dict[str, Any]:
-    model = el.read_model(path)
+def _shown(model: Model) -> dict[str, Any]:
     return {"graph" if isinstance(model, el.DecisionGraph) else "network": model}

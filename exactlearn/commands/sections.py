@@ -119,7 +119,7 @@ class Criterion(Declared):
     groups: ClassVar = {"Score": "*"}
 
     criterion: str = option("bdeu", choices=registered("scoring.scores.CRITERIA"))
-    ess: float | Literal["auto"] = option(1.0)
+    ess: float | Literal["auto"] = option(1.0, only="criterion=bdeu")
     max_parents: int | Literal["none"] = option(3, least=0)
     size_weight: float | None = option(None, in_files=True)
     scoring_time: float | None = option(None, least=0)

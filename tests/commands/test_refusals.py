@@ -12,6 +12,7 @@ QUERY = "query asia"
 PATHS = "query aisa", "run aisa", "instances aisa"
 
 REFUSED = [
+    ("solve cancer --criterion bic --ess 2", "--ess is for --criterion bdeu"),
     *((words, "did you mean 'asia'") for words in PATHS),
     ("query missing/net.bif", "missing/net.bif: no such file"),
     (f"{QUERY} -e smoke=maybe", "no state 'maybe'"),

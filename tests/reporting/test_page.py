@@ -184,7 +184,9 @@ def test_what_cannot_be_told_is_refused(tmp_path):
     network = tmp_path / "network.bif"
     el.write_model(el.fit_complete(Dataset(np.zeros((1, 1), int), ["a"], ["xy"]), [()]), network)
     (tmp_path / "list.json").write_text("[]")
-    for source, error in (("none", OptionError), (".", OptionError), ("list.json", FormatError)):
+    (tmp_path / "changed.json").write_text('{"parents": {"a": 3}, "made_by": "me"}')
+    faults = ("none", OptionError), (".", OptionError)
+    for source, error in (*faults, ("list.json", FormatError), ("changed.json", FormatError)):
         with pytest.raises(error):
             el.report(tmp_path / source, tmp_path / "page.html")
     with pytest.raises(OptionError, match=r"\.html"):
