@@ -20,12 +20,6 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-@pytest.fixture(scope="module")
-def client():
-    with executors.running("local:2") as client:
-        yield client
-
-
 def table(n=9, rows=300):
     rng = np.random.default_rng(4)
     codes = rng.integers(0, 3, (rows, n))

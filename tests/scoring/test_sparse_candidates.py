@@ -7,7 +7,6 @@ import pytest
 from sklearn.metrics import mutual_info_score
 
 from exactlearn import BIC, BDeu, Dataset, candidate_parent_sets, read_blocks, score_family, solve
-from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
 from exactlearn.errors import DataError, InfeasibleError, OptionError, SolverError
 from exactlearn.formats.table import write_dataset
@@ -73,11 +72,9 @@ def test_constraints_and_weights_are_kept(tmp_path):
     assert (found.required, found.forbidden) == (frozenset(required), frozenset(forbidden))
 
 
-def test_a_cluster_gives_the_same(blocks):
-    pytest.importorskip("distributed", reason="needs Dask: exactlearn[scale]")
+def test_a_cluster_gives_the_same(blocks, client):
     alone = sparse_candidates(blocks, BDeu(), candidate_parents=4)
-    with executors.running("local:2") as client:
-        same(sparse_candidates(blocks, BDeu(), candidate_parents=4, cluster=client), alone)
+    same(sparse_candidates(blocks, BDeu(), candidate_parents=4, cluster=client), alone)
 
 
 def test_what_is_refused(blocks):
