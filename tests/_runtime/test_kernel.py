@@ -66,6 +66,14 @@ def own_cache(tmp_path_factory, monkeypatch):
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
 
 
+@pytest.fixture
+def two_files(tmp_path):
+    """Return a folder with a kernel and the one that it calls."""
+    (tmp_path / "outer_kernel.py").write_text(OUTER)
+    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
+    return tmp_path
+
+
 def start(folder: Path, command: str, **streams: int) -> subprocess.Popen[str]:
     path = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(Path(__file__).parents[2])!r}]"
     imports = f"from pathlib import Path; from outer_kernel import outer; {IS_COMPILED}"
@@ -78,13 +86,11 @@ def run(folder: Path) -> str:
     return told.strip()
 
 
-def test_a_change_of_a_kernel_called_in_another_file_is_seen(tmp_path):
-    (tmp_path / "outer_kernel.py").write_text(OUTER)
-    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
-    assert run(tmp_path) == "False 20 True"
-    assert run(tmp_path) == "True 20 True"
-    (tmp_path / "inner_kernel.py").write_text(INNER.format(200))
-    assert run(tmp_path) == "False 2010 True"
+def test_a_change_of_a_kernel_called_in_another_file_is_seen(two_files):
+    assert run(two_files) == "False 20 True"
+    assert run(two_files) == "True 20 True"
+    (two_files / "inner_kernel.py").write_text(INNER.format(200))
+    assert run(two_files) == "False 2010 True"
 
 
 TUPLE = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    {}: float\n    {}: float\n"
@@ -105,15 +111,13 @@ def test_a_change_of_the_fields_of_a_named_tuple_is_seen(tmp_path):
         assert start(tmp_path, command).communicate()[0].strip() == "1.0"
 
 
-def test_kernels_lie_among_the_files_of_the_user(tmp_path, monkeypatch):
+def test_kernels_lie_among_the_files_of_the_user(two_files):
     """In the package they shadowed, once it was uninstalled, the one that was installed next."""
-    (tmp_path / "outer_kernel.py").write_text(OUTER)
-    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
     caches = Path(os.environ["XDG_CACHE_HOME"]) / "exactlearn"
     for name, days in (("unused", 100), ("other", 1)):
         (caches / name).mkdir(parents=True)
         os.utime(caches / name, (time.time() - days * 24 * 3600,) * 2)
-    assert run(tmp_path) == "False 20 True"
+    assert run(two_files) == "False 20 True"
     version = f"{exactlearn.__version__}-numba{numba.__version__}"
     assert {folder.name for folder in caches.iterdir()} == {"other", version}
     assert not list(Path(exactlearn.__file__).parent.rglob("*.nb[ic]"))
@@ -138,13 +142,11 @@ def test_a_kernel_sent_to_a_process_is_called_there():
     assert printed.strip() == "(4, 2, 5)"
 
 
-def test_kernels_are_counted_only_where_they_are_compiled(tmp_path):
-    (tmp_path / "outer_kernel.py").write_text(OUTER)
-    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
+def test_kernels_are_counted_only_where_they_are_compiled(two_files):
     listen = "from exactlearn._runtime.compilation_notice import COMPILATIONS as known"
     command = f"{listen}; print(outer(1), known.started, outer(1.5), known.started)"
-    assert start(tmp_path, command).communicate()[0].split() == ["20", "2", "25.0", "4"]
-    assert start(tmp_path, command).communicate()[0].split() == ["20", "0", "25.0", "0"]
+    assert start(two_files, command).communicate()[0].split() == ["20", "2", "25.0", "4"]
+    assert start(two_files, command).communicate()[0].split() == ["20", "0", "25.0", "0"]
 
 
 INTERRUPTED = """
@@ -164,11 +166,9 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_an_interrupt_while_a_kernel_is_compiled_is_not_lost(tmp_path):
+def test_an_interrupt_while_a_kernel_is_compiled_is_not_lost(two_files):
     """The code generator called Python back, which printed the exception and went on."""
-    (tmp_path / "outer_kernel.py").write_text(OUTER)
-    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
-    with start(tmp_path, INTERRUPTED, stderr=subprocess.PIPE) as process:
+    with start(two_files, INTERRUPTED, stderr=subprocess.PIPE) as process:
         assert process.communicate() == ("interrupted False\n", "")
 
 
@@ -195,20 +195,14 @@ print(control.is_stopped, is_compiled(inner), is_compiled(outer))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_ctrl_c_ends_a_search_after_the_kernel_that_is_compiled(tmp_path):
-    """The search went on to compile all others, for up to a minute."""
-    (tmp_path / "outer_kernel.py").write_text(OUTER)
-    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
-    with start(tmp_path, STOPPED.format(incumbent=False)) as process:
-        assert process.communicate()[0] == "interrupted\nTrue True False\n"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_ctrl_c_while_a_kernel_is_compiled_leaves_the_incumbent(tmp_path):
-    (tmp_path / "outer_kernel.py").write_text(OUTER)
-    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
-    with start(tmp_path, STOPPED.format(incumbent=True)) as process:
-        assert process.communicate()[0] == "2\n20\nTrue True True\n"
+@pytest.mark.parametrize(
+    ("incumbent", "printed"),
+    [(False, "interrupted\nTrue True False\n"), (True, "2\n20\nTrue True True\n")],
+)
+def test_ctrl_c_ends_a_search_after_the_kernel_that_is_compiled(two_files, incumbent, printed):
+    """The search went on to compile all others, for up to a minute; it keeps its incumbent."""
+    with start(two_files, STOPPED.format(incumbent=incumbent)) as process:
+        assert process.communicate()[0] == printed
 
 
 def loaded(file: Path):
@@ -243,11 +237,9 @@ def test_a_damaged_cache_is_built_anew(tmp_path, monkeypatch, suffix, damage):
     assert sum(then.stats.cache_hits.values()) == 1
 
 
-def test_of_two_processes_one_compiles_and_the_other_waits(tmp_path):
-    (tmp_path / "outer_kernel.py").write_text(OUTER)
-    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
+def test_of_two_processes_one_compiles_and_the_other_waits(two_files):
     counted = "print(outer(1), sum(outer.stats.cache_misses.values()))"
-    both = [start(tmp_path, counted) for _ in range(2)]
+    both = [start(two_files, counted) for _ in range(2)]
     assert sorted(process.communicate()[0].split() for process in both) == [
         ["20", "0"],
         ["20", "1"],

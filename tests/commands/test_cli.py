@@ -183,12 +183,10 @@ def test_bins_with_commas_and_brackets_pass_through_every_file(tmp_path):
 
 
 class TestInstances:
-    def test_list_show_and_copy(self, tmp_path):
+    def test_list_and_show(self):
         listed = {entry["name"] for entry in run_json("instances")["instances"]}
         assert {"asia", "cancer", "earthquake", "survey", "lucas", "asia-mnar"} <= listed
         assert "network asia" in run("instances", "asia.bif")
-        run("instances", "asia", "-o", tmp_path / "copy")
-        assert {p.name for p in (tmp_path / "copy").iterdir()} == {"asia.bif", "asia.toml"}
 
     @pytest.mark.parametrize("name", ["asia", "asia.bif"])
     def test_a_folder_of_that_name_hides_no_instance(self, tmp_path, monkeypatch, name):
@@ -223,9 +221,6 @@ class TestRun:
         refinement = record["refinement"]
         assert refinement["log_likelihood"] >= refinement["log_likelihood_before"]
         assert set(record["steps"][0]["posterior"]) == {"Cancer"}
-        assert {"completed.csv", "network.bif", "model.pdg.json", "run.toml"} <= {
-            p.name for p in results.iterdir()
-        }
         # The stored run names the bundled tables; it works where the folder is moved to.
         assert str(folder()) not in (results / "run.toml").read_text()
         moved = results.rename(tmp_path / "moved")
@@ -320,11 +315,6 @@ class TestStreams:
 
 
 class TestMessages:
-    def test_a_folder_in_place_of_the_output_is_refused_before_the_work(self, tmp_path):
-        (tmp_path / "x.pdg.json").mkdir()
-        printed = fails("compile", "asia", "-o", tmp_path / "x.pdg.json")
-        assert printed.endswith("expected a file, found a folder; name a file in it\n")
-
     def test_names_print_where_the_terminal_has_no_such_characters(self, tmp_path):
         model = folder() / "cancer.bif"
         text = model.read_text(encoding="utf-8").replace("Smoker", "\u5438\u70df")
@@ -333,10 +323,6 @@ class TestMessages:
         done = alone("-m", "exactlearn", "query", file, PYTHONIOENCODING="ascii")
         assert done.stderr == ""
         assert r"\u5438\u70df" in done.stdout
-
-    def test_too_much_for_the_memory_is_no_fault_of_ours(self, tmp_path):
-        words = ("simulate", "asia", "--rows", 99_999_999_999, "-o", tmp_path / "x.csv")
-        assert "not enough memory" in fails(*words)
 
     @pytest.mark.parametrize("text", [100_000 * "x", 10_000 * "many words "])
     @pytest.mark.parametrize(

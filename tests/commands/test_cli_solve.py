@@ -161,12 +161,6 @@ class TestCertificate:
         assert record["certificate_unfinished"] is False
         assert "Proven" in run("verify", proof, scores)
 
-    def test_a_folder_is_refused_before_the_work(self, scores, tmp_path):
-        assert "found a folder" in fails("solve", scores, "--certificate", tmp_path)
-        printed = fails("solve", scores, "--certificate", tmp_path / "no" / "proof.json")
-        assert "--certificate" in printed
-        assert "make it first" in printed
-
 
 @pytest.fixture
 def full_disk(monkeypatch):

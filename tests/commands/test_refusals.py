@@ -110,6 +110,10 @@ REFUSED = [
         (f"solve scores.jkl --{option}", "is for a table, but scores were given")
         for option in ("max-parents=1", "ess=auto", "criterion=bic", "bootstrap=2", "counts=f-mar")
     ),
+    ("solve scores.jkl --certificate folder.json", "found a folder"),
+    ("solve scores.jkl --certificate none/proof.json", "make it first"),
+    ("compile asia -o folder.json", "expected a file, found a folder; name a file in it"),
+    ("simulate asia --rows 99999999999 -o x.csv", "not enough memory"),
     (f"solve {ROOT}", "expected files, a folder of .parquet files"),
 ]
 
@@ -128,6 +132,7 @@ def inputs(tmp_path_factory):
         run("learn-nb", "part.csv", "--components", 2, "-o", "model.nb.json")
         run("graph", "cancer", "-o", "graph.json")
     write_model(network, made / "model.bif")
+    (made / "folder.json").mkdir()
     (made / "rules.toml").write_text("min_arcs = 1\n")
     states = tuple(("no", "yes") if name == "Smoker" else own
                    for name, own in zip(network.names, network.states, strict=True))  # fmt: skip

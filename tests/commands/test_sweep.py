@@ -5,7 +5,6 @@ import json
 import shutil
 import signal
 import time
-from itertools import product
 
 import pytest
 
@@ -46,13 +45,6 @@ def written(folder, text):
     path = folder / "other.toml"
     path.write_text(text)
     return path
-
-
-def test_a_list_in_the_sweep_is_a_run_for_each(folder):
-    runs = read_runs(folder / "run.toml")
-    scores = [table["score"] for _, table in runs]
-    assert [(s["ess"], s["max_parents"]) for s in scores] == [*product((1, 16), (1, 2))]
-    assert runs[1][0] == {"score.ess": 1, "score.max_parents": 2}
 
 
 def test_any_key_of_a_section_or_step_is_varied(folder):

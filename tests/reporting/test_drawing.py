@@ -70,6 +70,7 @@ def dags(draw_from):
 def test_boxes_keep_their_distance_and_arcs_run_down(dag):
     widths, arcs = dag
     places = layered_layout(widths, arcs, space=0.3, lane=0.1)
+    assert set(places.layer.tolist()) == set(range(places.layer.max() + 1))
     for k in range(places.layer.max() + 1):
         row = sorted(np.flatnonzero(places.layer == k), key=lambda b: places.x[b])
         for left, right in pairwise(row):
@@ -119,17 +120,6 @@ def ending_within_a_minute():
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@pytest.mark.parametrize("wide", range(4))
-def test_a_column_named_by_a_sentence_does_not_split_layers_for_ever(wide):
-    widths = [1.0] * 4
-    widths[wide] = 60.0
-    for arcs in ([], [(0, 1), (2, 3)], [(3, 0), (3, 1), (3, 2)]):
-        with ending_within_a_minute():
-            layer = layered_layout(widths, arcs, space=0.3, lane=0.1).layer
-        assert set(layer.tolist()) == set(range(layer.max() + 1))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -210,10 +200,6 @@ def test_the_orders_of_a_large_graph_have_fewer_starts(monkeypatch):
     assert starts[60] == 1 < starts[8]
 
 
-def test_the_layout_of_nothing_is_empty():
-    assert layered_layout([], [], space=0.1, lane=0.1).courses == ()
-
-
 def test_a_decision_graph_joins_states_and_leaves_out_the_impossible(graph):
     drawing = decision_graph_drawing(graph)
     assert drawing.labels[0] == "a\nno 0.200\nyes 0.800"
@@ -239,17 +225,11 @@ def test_nodes_that_nothing_reaches_are_not_drawn():
 
 
 class TestFiles:
-    def test_svg_is_well_formed_and_repeatable(self):
-        drawing = network_drawing(ASIA, ASIA_PARENTS)
-        svg = draw(drawing)
-        assert ElementTree.fromstring(svg).tag.endswith("svg")
-        assert draw(drawing) == svg
-
-    def test_files_of_a_drawing_do_not_depend_on_what_was_drawn_before(self, graph):
-        drawing, other = decision_graph_drawing(graph), network_drawing("ab", ((), (0,)))
-        first = draw(drawing)
-        draw(other)
-        assert draw(drawing) == first
+    def test_svg_is_well_formed_and_does_not_depend_on_what_was_drawn_before(self, graph):
+        drawings = network_drawing(ASIA, ASIA_PARENTS), decision_graph_drawing(graph)
+        files = [draw(drawing) for drawing in drawings]
+        assert all(ElementTree.fromstring(svg).tag.endswith("svg") for svg in files)
+        assert [draw(drawing) for drawing in drawings] == files
 
     def test_the_forest_stands_beside_the_graph(self, graph):
         drawing = decision_graph_drawing(graph)
