@@ -3,6 +3,8 @@
 import os
 import signal
 
+import pytest
+
 from exactlearn._runtime.control import SearchControl
 
 
@@ -11,6 +13,17 @@ def press_ctrl_c(*told: object, **options: object) -> None:
     running = getattr(signal.getsignal(signal.SIGINT), "__self__", None)
     if not isinstance(running, SearchControl) or not running.is_stopped:
         os.kill(os.getpid(), signal.SIGINT)
+
+
+def press_before(monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> None:
+    """Let Ctrl-C be pressed whenever a function begins."""
+    usual = getattr(owner, name)
+
+    def pressed(*arguments: object, **options: object) -> object:
+        press_ctrl_c()
+        return usual(*arguments, **options)
+
+    monkeypatch.setattr(owner, name, pressed)
 
 
 class Looks(SearchControl):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 from click.testing import CliRunner
@@ -17,8 +18,17 @@ from exactlearn._runtime.control import (
     SearchControl,
     terminated_as_interrupted,
 )
-from exactlearn.commands import models
 from tests.command_line import ENVIRONMENT
+
+
+@contextmanager
+def handled(handler, sent=signal.SIGINT):
+    """Let another handler take a signal."""
+    usual = signal.signal(sent, handler)
+    try:
+        yield
+    finally:
+        signal.signal(sent, usual)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -30,44 +40,33 @@ class TestTermination:
 
     def test_it_does_what_ctrl_c_would_do_now(self):
         seen = []
-        usual = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
-        try:
-            with terminated_as_interrupted():
-                signal.raise_signal(signal.SIGTERM)
-        finally:
-            signal.signal(signal.SIGINT, usual)
+        with handled(lambda number, frame: seen.append(number)), terminated_as_interrupted():
+            signal.raise_signal(signal.SIGTERM)
         assert seen == [signal.SIGINT]
 
     @pytest.mark.parametrize("heard", [signal.default_int_handler, signal.SIG_IGN])
     def test_the_second_sigterm_raises_and_one_that_is_sent_twice_does_not(self, heard):
-        usual = signal.signal(signal.SIGINT, heard)
-        try:
-            with terminated_as_interrupted(), SearchControl().running() as control:
-                for _ in range(2):
-                    signal.raise_signal(signal.SIGTERM)
-                    assert control.is_stopped
-                time.sleep(REPEATED)
-                with pytest.raises(KeyboardInterrupt):
-                    signal.raise_signal(signal.SIGTERM)
-        finally:
-            signal.signal(signal.SIGINT, usual)
+        with handled(heard), terminated_as_interrupted(), SearchControl().running() as control:
+            for _ in range(2):
+                signal.raise_signal(signal.SIGTERM)
+                assert control.is_stopped
+            time.sleep(REPEATED)
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGTERM)
 
     def test_where_ctrl_c_is_ignored_sigterm_interrupts_all_the_same(self):
-        usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
-            with pytest.raises(KeyboardInterrupt), terminated_as_interrupted():
-                signal.raise_signal(signal.SIGTERM)
-        finally:
-            signal.signal(signal.SIGINT, usual)
+        with (
+            handled(signal.SIG_IGN),
+            pytest.raises(KeyboardInterrupt),
+            terminated_as_interrupted(),
+        ):
+            signal.raise_signal(signal.SIGTERM)
 
     def test_a_handler_of_the_callers_own_stays(self):
         seen = []
-        signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
-        try:
-            with terminated_as_interrupted():
-                signal.raise_signal(signal.SIGTERM)
-        finally:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        own = handled(lambda number, frame: seen.append(number), signal.SIGTERM)
+        with own, terminated_as_interrupted():
+            signal.raise_signal(signal.SIGTERM)
         assert seen == [signal.SIGTERM]
 
     def test_other_threads_are_left_alone(self):
@@ -82,7 +81,9 @@ class TestTermination:
         assert found == [signal.SIG_DFL]
 
     def test_it_interrupts_a_command_also_while_it_reads(self, monkeypatch):
-        monkeypatch.setattr(models, "read_model", lambda path: signal.raise_signal(signal.SIGTERM))
+        monkeypatch.setattr(
+            "exactlearn.formats.models.read_model", lambda path: signal.raise_signal(signal.SIGTERM)
+        )
         done = CliRunner().invoke(main, ["query", "asia"])
         assert (done.exit_code, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
@@ -167,31 +168,20 @@ class TestSearchControl:
                 signal.raise_signal(signal.SIGINT)
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
-    def test_sigterm_stops_as_ctrl_c_does(self):
-        with terminated_as_interrupted(), SearchControl().running() as control:
-            signal.raise_signal(signal.SIGTERM)
-            assert control.is_stopped
-
     def test_sigterm_stops_where_ctrl_c_is_ignored(self):
-        usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
-            with terminated_as_interrupted(), SearchControl().running() as control:
-                with SearchControl().running() as inside:
-                    signal.raise_signal(signal.SIGTERM)
-                    assert inside.is_stopped
-                assert control.is_stopped
-        finally:
-            signal.signal(signal.SIGINT, usual)
+        outer = SearchControl()
+        with handled(signal.SIG_IGN), terminated_as_interrupted(), outer.running():
+            with SearchControl().running() as inside:
+                signal.raise_signal(signal.SIGTERM)
+                assert inside.is_stopped
+            assert outer.is_stopped
 
     def test_another_handler_stays(self):
         heard = []
-        usual = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
-        try:
-            with SearchControl().running() as control:
-                signal.raise_signal(signal.SIGINT)
-                assert not control.is_stopped
-        finally:
-            signal.signal(signal.SIGINT, usual)
+        control = SearchControl()
+        with handled(lambda number, frame: heard.append(number)), control.running():
+            signal.raise_signal(signal.SIGINT)
+            assert not control.is_stopped
         assert heard == [signal.SIGINT]
 
     def test_what_runs_inside_stops_with_what_runs_outside(self):

@@ -35,7 +35,7 @@ from tests.command_line import (
     started,
     wait_for,
 )
-from tests.interrupts import press_ctrl_c
+from tests.interrupts import press_before, press_ctrl_c
 
 ess_choice_module = sys.modules[choose_ess.__module__]
 learned_counts_module = sys.modules[learned_counts.__module__]
@@ -139,12 +139,7 @@ class TestStart:
 
 class TestCertificate:
     def test_ctrl_c_leaves_it_unfinished_and_the_optimum_proven(self, tmp_path, monkeypatch):
-        def pressed(*arguments, **options):
-            press_ctrl_c()
-            return certify(*arguments, **options)
-
-        certify = prover.certify
-        monkeypatch.setattr(prover, "certify", pressed)
+        press_before(monkeypatch, prover, "certify")
         table, proof = "asia-mnar-complete", tmp_path / "proof.json"
         done = invoke("solve", table, "--certificate", proof, "--bootstrap", 5, "--json")
         record = json.loads(done.stdout)
@@ -307,13 +302,7 @@ def test_without_time_expected_counts_give_the_network_of_structural_em(monkeypa
     [(learned_counts_module, "structural_em", 1), (ess_choice_module, "choose_ess", "auto")],
 )
 def test_ctrl_c_before_the_search_leaves_a_network(module, name, ess, monkeypatch):
-    search = getattr(module, name)
-
-    def pressed(*arguments, **options):
-        press_ctrl_c()
-        return search(*arguments, **options)
-
-    monkeypatch.setattr(module, name, pressed)
+    press_before(monkeypatch, module, name)
     found = run_json("solve", "lucas-mcar", "--ess", ess, status=130)
     assert found["status"] == "interrupted"
     assert found["bound"] is None

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 import pytest
 
 from exactlearn.commands import models as command
-from exactlearn.commands.learned import write_learned
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.model_json import read_pdg
 from exactlearn.instances import locate
@@ -13,6 +12,7 @@ from exactlearn.pdg.compile import compile as compilation
 from exactlearn.pdg.compile.compile import compile_and_check
 from exactlearn.pdg.compile.forest_search import ForestSearch
 from tests.command_line import fails, invoke, run, run_json
+from tests.interrupts import press_before
 
 
 def test_a_merge_budget_gives_a_smaller_graph(tmp_path):
@@ -108,11 +108,7 @@ def test_a_graph_too_large_to_write_in_time_is_left_out(tmp_path, monkeypatch):
 
 
 def test_an_interrupt_of_the_writing_loses_no_graph(tmp_path, monkeypatch):
-    def interrupted(*arguments):
-        signal.raise_signal(signal.SIGINT)
-        write_learned(*arguments)
-
-    monkeypatch.setattr(command, "write_learned", interrupted)
+    press_before(monkeypatch, command, "write_learned")
     graph = tmp_path / "x.pdg.json"
     run("compile", "asia", "--time-limit", "0", "-o", graph, status=130)
     assert read_pdg(graph).effective_size > 0

@@ -5,7 +5,6 @@ import shlex
 from dataclasses import fields
 
 import pytest
-from click import Context
 
 from exactlearn.commands import COMMANDS, options_of
 from exactlearn.commands.click_options import command
@@ -94,11 +93,6 @@ def test_the_overview_has_each_command_once_below_a_title():
     for name, known in COMMANDS.items():
         assert shown.count(f"\n  {name} ") == 1
         assert shown.index(f"{known.group}:") < shown.index(f"\n  {name} ")
-
-
-def test_a_command_without_groups_or_examples_has_its_options_below_options():
-    shown = command("run").get_help(Context(command("run")))
-    assert "Search:" in shown
 
 
 def test_helps_name_every_format_of_models_by_the_registries():

@@ -76,32 +76,30 @@ def test_a_folder_of_parquet_files_is_solved_as_its_rows(folder, client):
     assert "--discretise" in fails("solve", folder, "--discretise", "*=width:2")
 
 
-def test_scores_of_a_folder_have_the_same_bytes(folder, tmp_path, client):
-    for name, words in {
-        "whole": (COMPLETE,),
-        "parts": (folder, "--cluster", client.scheduler.address),
-    }.items():
-        run("convert", *words, "-o", tmp_path / f"{name}.jkl")
-    assert (tmp_path / "whole.jkl").read_bytes() == (tmp_path / "parts.jkl").read_bytes()
+FEW_PARENTS = ("--candidate-parents", "3", "--require", "tub->either")
 
 
-def test_scores_among_few_parents_are_those_of_the_whole_table(folder, tmp_path, client):
-    more = ("--candidate-parents", "3", "--require", "tub->either")
+@pytest.mark.parametrize("more", [(), FEW_PARENTS])
+def test_scores_of_a_folder_have_the_same_bytes(folder, tmp_path, client, more):
     for name, words in {
         "whole": (COMPLETE,),
         "parts": (folder, "--cluster", client.scheduler.address),
     }.items():
         run("convert", *words, *more, "-o", tmp_path / f"{name}.jkl")
     assert (tmp_path / "whole.jkl").read_bytes() == (tmp_path / "parts.jkl").read_bytes()
+
+
+def test_scores_among_few_parents_are_those_of_sparse_candidates(tmp_path):
+    run("convert", COMPLETE, *FEW_PARENTS, "-o", tmp_path / "few.jkl")
     data = read_dataset(COMPLETE)
     either = data.names.index("either")
     problem = sparse_candidates(
         data, "bdeu", candidate_parents=3, required=[(data.names.index("tub"), either)]
     )
-    written = read_scores(tmp_path / "parts.jkl")
+    written = read_scores(tmp_path / "few.jkl")
     assert written.members.tolist() == problem.members.tolist()
     np.testing.assert_allclose(written.scores, problem.scores, rtol=1e-9)
-    assert "--ess auto" in fails("convert", COMPLETE, *more, "--ess", "auto", "-o", "a.jkl")
+    assert "--ess auto" in fails("convert", COMPLETE, *FEW_PARENTS, "--ess", "auto", "-o", "a.jkl")
 
 
 def test_learn_takes_blocks_and_dask_frames(client, folder):

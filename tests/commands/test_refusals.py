@@ -73,7 +73,6 @@ REFUSED = [
         for method in ("complete", "d-mcar", "f-mar", "em")
     ),
     ("instances none", "expected one of"),
-    ("compare part.csv --methods none", "expected one of"),
     ("solve full.csv --criterion none", "'none' is not one of"),
     ("fit cancer full.csv --method none", "'none' is not one of"),
     ("learn-pdg part.csv --method none", "'none' is not one of"),
@@ -85,6 +84,7 @@ REFUSED = [
     ("convert cancer -o out.xyz", "found '.xyz'"),
     ("verify scores.jkl scores.jkl", "not JSON"),
     ("run part.csv", "not a TOML file"),
+    ("run cancer --jobs 2", "no [sweep]"),
     ("missingness model.bif", "model.bif, line 2"),
     ("graph scores.jkl", "expected a graph or a network"),
     ("report absent", "no such file or folder"),

@@ -83,16 +83,10 @@ def test_what_is_refused(tmp_path, text, message):
         read_runs(path)
 
 
-def test_a_broken_file_names_line_and_column(tmp_path):
-    path = tmp_path / "run.toml"
-    path.write_text("title = 'x'\n[data\n")
-    with pytest.raises(FormatError, match=r"run\.toml: not a TOML file: .*line 2, column 6"):
-        read_run(path)
-
-
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
+        ("title = 'x'\n[data\n", FormatError, "not a TOML file: .*line 2, column 6"),
         ("b = " + "[" * 50_000, FormatError, "nested too deep"),
         ("a = " + "{a = " * 50_000, FormatError, "nested too deep"),
         (".".join("a" * 50_000) + " = 1", FormatError, "line 1, column 1: .* at most 50 parts"),
@@ -104,7 +98,7 @@ def test_a_broken_file_names_line_and_column(tmp_path):
         ("data.file='a'\nsearch.time_limit=" + "1" * 400, OptionError, r"time_limit': .*2\*\*63"),
         ("data.file='a'\nscore.ess = 0x" + "f" * 5_000, OptionError, r"score.ess': .*2\*\*63"),
     ],
-    ids=["lists", "tables", "keys", "header", "word", "large", "digits", "arcs", "limit", "float"],
+    ids=range(11),
 )
 def test_what_no_parser_takes_is_refused(tmp_path, text, error, message):
     path = tmp_path / "run.toml"

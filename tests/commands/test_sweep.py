@@ -10,7 +10,7 @@ import pytest
 
 from exactlearn.commands.steps import read_runs
 from exactlearn.instances import locate
-from tests.command_line import fails, run, run_json, started
+from tests.command_line import run, run_json, started
 
 SWEEP = """
 [data]
@@ -155,8 +155,3 @@ def test_ctrl_c_keeps_what_is_done(folder):
     assert process.returncode == 130, err
     assert json.loads(found)["runs"][0]["score.ess"] == 1
     assert "runs are done" in err
-
-
-def test_jobs_without_a_sweep_are_refused(folder):
-    path = written(folder, 'data.file = "table.csv"\n')
-    assert "no [sweep]" in fails("run", path, "--jobs", "2")

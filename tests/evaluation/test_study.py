@@ -1,7 +1,6 @@
 """Studies: once, again after a failure or an interrupt, and the same in several processes."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -151,23 +150,6 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, jobs):
     assert process.wait(100) == 0
     assert [done()[f"m{n}"]["value"] for n in range(4)] == [0, 1, 4, 9]
     assert done()["long"]["unfinished"]
-
-
-def killed_once(mark):
-    """Kill the process that does this first."""
-    if not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return {"value": "after all"}
-
-
-def test_a_killed_worker_changes_no_run(tmp_path):
-    mark = tmp_path / "killed"
-    deadly = PlannedRun("deadly", partial(killed_once, mark))
-    one = study(tmp_path / "record.json", [deadly, *runs_of()], "local:2")
-    one.run()
-    assert mark.exists()
-    assert (values(one), list(one.failures())) == (["after all", 0, 1, 4, 9], [])
 
 
 def note_the_end(started, ended):

@@ -56,13 +56,6 @@ def test_public_files_load_and_come_back_bit_for_bit(data_dir, name):
         assert ours == theirs
 
 
-def test_odd_state_names_are_read(data_dir):
-    child = read_bif(data_dir / "bif" / "child.bif.gz")
-    assert "Asy/Patch" in child.states[child.index("ChestXray")]
-    assert child.states[child.index("LowerBodyO2")] == ("<5", "5-12", "12+")
-    assert child.states[child.index("CO2Report")] == ("<7.5", ">=7.5")
-
-
 VARIABLES = """
 network test { property author "me; you" ; property version 1 ; }
 variable a { property x = (1, 2); type discrete[2] { no, "y e s" }; }

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from exactlearn._runtime import files
-from exactlearn.errors import FormatError, OptionError
+from exactlearn.errors import FormatError
 
 LARGE = b"a,b\n" * 2**19 + b"a"
 
@@ -28,8 +28,3 @@ def test_a_file_without_an_end_is_refused(monkeypatch):
     monkeypatch.setattr(files, "LARGEST", 2**20)
     with pytest.raises(FormatError, match="/dev/zero: expected at most 1 MiB, found more"):
         files.read_text(Path("/dev/zero"))
-
-
-def test_a_name_with_a_zero_byte_is_refused():
-    with pytest.raises(OptionError, match="zero byte"):
-        files.read_text(Path("a\0b"))

@@ -2,7 +2,6 @@
 
 import itertools
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -258,13 +257,6 @@ def test_draws_follow_the_posterior(rows):
     assert share == pytest.approx(posterior[1], abs=0.04)
     first, again = (imputer.sample(row, 20, random_state=1) for _ in range(2))
     assert all(a.equals(b) for a, b in zip(first, again, strict=True))
-
-
-def test_nothing_warns_without_reason(rows):
-    X, y = rows
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        BayesianNetworkClassifier().fit(X, y).predict(X)
 
 
 def test_the_network_of_a_classifier_has_the_labels_as_states(rows):
