@@ -66,7 +66,6 @@ class Provenance:
         """Return what ``made_by`` of a record holds that is written now."""
         import platform
 
-        files = self._files.values()
         step = {} if self.step is None else {"step": self.step}
         return {
             "version": __version__,
@@ -75,8 +74,7 @@ class Provenance:
             "options": as_table(self.options),
             "seed": self.seed,
             "output": None if self.output is None else str(self.output),
-            "data": [dict(one) for one in files if "rows" in one],
-            "inputs": [dict(one) for one in files if "rows" not in one],
+            "inputs": [dict(one) for one in self._files.values()],
             "python": platform.python_version(),
             "platform": platform.platform(),
             "time": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -31,7 +31,7 @@ def run(source: Path, output: Output) -> Answer:
     made_by: Any = recorded.get("made_by") if isinstance(recorded, dict) else None
     name, options = made_with(made_by, path)
     there = provenance.files_read(options)
-    for one in _files(made_by):
+    for one in made_by.get("inputs", ()):
         if one.get("option", "") not in ("", *there):
             raise OptionError(
                 f"{one['name']}: the file of the option {one['option']!r} is not there any more; "
@@ -75,11 +75,12 @@ def made_with(made_by: Any, path: Path) -> tuple[str, Declared]:
     """Return the command that made a record, and its options."""
     found = made_by if isinstance(made_by, dict) else {}
     words, options = found.get("command") or [], found.get("options")
-    lists = words, found.get("data", []), found.get("inputs", [])
+    inputs = found.get("inputs", [])
     if not (
-        all(isinstance(one, list) for one in lists)
+        isinstance(words, list)
+        and isinstance(inputs, list)
         and all(isinstance(word, str) for word in (*words, found.get("step", "")))
-        and all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in _files(found))
+        and all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in inputs)
         and isinstance(options, dict)
         and words[1:]
     ):
@@ -103,17 +104,16 @@ def _changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[st
     """Yield in what version and files the repetition differs."""
     if recorded.get("version") != now["version"]:
         yield f"version: {recorded.get('version')} made the record, this is {now['version']}"
-    before = {f"{one['name']} {one.get('option')}": one.get("sha256") for one in _files(recorded)}
-    for one in _files(now):
+    before = {
+        f"{one['name']} {one.get('option')}": one.get("sha256")
+        for one in recorded.get("inputs", ())
+    }
+    for one in now.get("inputs", ()):
         was = before.get(f"{one['name']} {one.get('option')}")
         if None in (was, one["sha256"]):
             yield f"{one['name']}: not known to be the file of the record; it has no hash"
         elif was != one["sha256"]:
             yield f"{one['name']}: the file differs from the one that the record is of"
-
-
-def _files(made_by: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [*made_by.get("data", ()), *made_by.get("inputs", ())]
 
 
 def _is_volatile(key: str) -> bool:

@@ -146,8 +146,9 @@ def _of_record(path: Path, notes: list[str]) -> dict[str, Any]:
     with _noting(notes):
         options = made_with(made_by, path)[1]
         found["title"] = shlex.join(made_by["command"][:3])
-        named = made_by.get("inputs" if has_answer else "data", ())
-        for one in [one for one in named if one.get("option") in ("data", "source")][:1]:
+        for one in made_by.get("inputs", ()):
+            if one.get("option") not in ("data", "source") or has_answer == ("rows" in one):
+                continue
             file = files_read(options).get(one["option"])
             if file is None or sha256([file]) != one.get("sha256"):
                 raise OptionError(f"{one['name']} is not there any more, or has changed.")

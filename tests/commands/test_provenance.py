@@ -33,7 +33,7 @@ def test_made_by_says_what_the_contract_lists(tmp_path):
     assert made_by["options"]["max_parents"] == 2
     assert made_by["seed"] == 3
     assert made_by["output"] == str(file)
-    assert made_by["data"] == [
+    assert made_by["inputs"] == [
         {
             "name": ASIA.name,
             "sha256": digest(ASIA),
@@ -42,7 +42,6 @@ def test_made_by_says_what_the_contract_lists(tmp_path):
             "columns": 8,
         }
     ]
-    assert made_by["inputs"] == []
     assert made_by["python"] == platform.python_version()
     assert made_by["platform"] == platform.platform()
     then = datetime.fromisoformat(made_by["time"])
@@ -54,16 +53,17 @@ def test_made_by_says_what_the_contract_lists(tmp_path):
 
 def test_models_and_further_tables_are_listed_with_their_hashes(tmp_path):
     found = signed_json("evaluate", "asia", "asia-mnar", "--reference", "asia")["made_by"]
-    assert [one["name"] for one in found["inputs"]] == ["asia.bif"]
-    assert found["inputs"][0]["sha256"] == digest(path("asia.bif"))
-    assert [(one["name"], one["rows"]) for one in found["data"]] == [("asia-mnar.csv", 100)]
+    first, table = sorted(found["inputs"], key=lambda one: "rows" in one)
+    assert first["name"] == "asia.bif"
+    assert first["sha256"] == digest(path("asia.bif"))
+    assert (table["name"], table["rows"]) == ("asia-mnar.csv", 100)
 
 
 def test_several_files_are_one_table_with_the_hash_of_the_list_of_hashes(tmp_path):
     for k in range(2):
         run("simulate", "asia", "--rows", 50, "--seed", k, "-o", tmp_path / f"part-{k}.csv")
     pattern = str(tmp_path / "part-*.csv")
-    (one,) = signed_json("evaluate", "asia", pattern)["made_by"]["data"]
+    _, one = signed_json("evaluate", "asia", pattern)["made_by"]["inputs"]
     parts = sorted(tmp_path.glob("part-*.csv"))
     listed = "".join(f"{digest(part)}  {part.name}\n" for part in parts)
     assert one == {
@@ -84,9 +84,8 @@ def test_a_file_is_hashed_before_the_command_may_write_another_one_there(tmp_pat
     run("convert", "cancer", "-o", network)
     before = digest(network)
     record = signed_json("fit", network, "cancer-mcar", "-o", network)
-    assert record["made_by"]["inputs"] == [
-        {"name": "network.bif", "sha256": before, "option": "source"}
-    ]
+    first, _ = record["made_by"]["inputs"]
+    assert first == {"name": "network.bif", "sha256": before, "option": "source"}
     assert digest(network) != before
 
 
@@ -105,7 +104,7 @@ def test_a_run_says_what_made_it_and_each_of_its_steps(tmp_path):
     ]
     solved, shown = (step["made_by"] for step in record["steps"])
     assert (solved["step"], solved["seed"]) == ("solve", 4)
-    assert solved["data"][0]["sha256"] == digest(tmp_path / "table.csv")
+    assert solved["inputs"][0]["sha256"] == digest(tmp_path / "table.csv")
     assert (shown["step"], shown["inputs"][0]["name"]) == ("graph", "cancer.bif")
     written = json.loads((tmp_path / "out" / "solved" / "result.json").read_text())["made_by"]
     assert written["step"] == "solve"

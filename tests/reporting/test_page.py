@@ -72,7 +72,7 @@ def test_a_run_writes_its_page_with_every_section_it_has(folders):
         *("Step 1: query", "Search", "How it was made"),
     ]
     record = json.loads((folders / "run" / "result.json").read_text())
-    for told in (record["made_by"]["data"][0]["sha256"], "exactlearn run cancer", "300 rows"):
+    for told in (record["made_by"]["inputs"][-1]["sha256"], "exactlearn run cancer", "300 rows"):
         assert told in text
     cells = text[text.index('id="completed-cells"') :]
     rows = re.findall(r"<tr>(<td.*?)</tr>", cells, re.DOTALL)
