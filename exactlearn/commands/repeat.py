@@ -104,12 +104,10 @@ def _changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[st
     """Yield in what version and files the repetition differs."""
     if recorded.get("version") != now["version"]:
         yield f"version: {recorded.get('version')} made the record, this is {now['version']}"
-    before = {
-        f"{one['name']} {one.get('option')}": one.get("sha256")
-        for one in recorded.get("inputs", ())
-    }
-    for one in now.get("inputs", ()):
-        was = before.get(f"{one['name']} {one.get('option')}")
+    inputs = recorded.get("inputs", ())
+    before = {(one["name"], one.get("option")): one.get("sha256") for one in inputs}
+    for one in now["inputs"]:
+        was = before.get((one["name"], one.get("option")))
         if None in (was, one["sha256"]):
             yield f"{one['name']}: not known to be the file of the record; it has no hash"
         elif was != one["sha256"]:
