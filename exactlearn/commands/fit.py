@@ -1,6 +1,7 @@
 """``exactlearn fit``: the parameters of a model with a given structure."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import Any, cast
@@ -44,14 +45,12 @@ def run(options: Fit, output: Output) -> Answer:
     graph = None if options.missingness is None else read_missingness(options.missingness)
     if graph is not None:
         graph.check_table(data)
-    of_em = ("iterations", "tolerance", "starts")
-    given = {key: getattr(options, key) for key in of_em if options.is_given(key)}
-    is_closed = is_network and not given and (graph or data.is_complete)
+    tuned = ("iterations", "tolerance", "starts", "smoothing")
+    given = {key: getattr(options, key) for key in tuned if options.is_given(key)}
+    is_closed = is_network and not given.keys() - {"smoothing"} and (graph or data.is_complete)
     method = options.method or ("em" if not is_closed else "graph" if graph else "complete")
     if is_naive and "starts" in given:
         raise OptionError("--starts: a naive Bayes model starts from its own parameters only")
-    if options.smoothing is not None:
-        given["smoothing"] = options.smoothing
     fitted: Model
     if method == "em" and not (graph and not is_network):
         given |= {} if is_naive else {"seed": options.seed}
@@ -64,18 +63,15 @@ def run(options: Fit, output: Output) -> Answer:
         else:  # 'complete' counts available cases
             estimator = cast(DeletionMethod, "aca" if method == "complete" else method)
             fit = el.fit_deletion(data, model.parents, method=estimator, **given)
-        fitted, ended = fit.model, "finished"
-        is_stopped = rows.ended == "interrupted"
-        likelihood = None if is_stopped else _log_likelihood(fitted, data, output)
-        how = {"log_likelihood": likelihood, "iterations": 1}
-        if not data.is_complete:
-            how |= _families(fit, output)
+        fitted, ended, how = fit.model, "finished", {"log_likelihood": None, "iterations": 1}
+        if rows.ended != "interrupted":
+            how["log_likelihood"] = _log_likelihood(fitted, data, output)
+        how |= {} if data.is_complete else _families(fit, output)
     else:
         raise OptionError("--method and --missingness are for a network; fit other models by 'em'")
     if graph is not None:
         how["missingness"] = graph.kind
-    first = {key: how.pop(key) for key in ("log_likelihood", "iterations")}
-    record = {**first, "seconds": monotonic() - begun, **rows.record, **how}
+    record = {**how, "seconds": monotonic() - begun, **rows.record}
     output.save(record, write=partial(el.write_model, fitted))
     return Answer(record=record, status=ended if rows.ended == "finished" else rows.ended)
 
@@ -102,22 +98,17 @@ def _by_em(
     """Return the model with its parameters by EM, the record of how EM went, and how it ended."""
     hidden = graph or IGNORABLE
     run: Callable[..., EMResult[Any]]
-    if isinstance(model, el.BayesianNetwork):
-        run = partial(fit_with_indicators, data, model.parents, hidden, **given)
+    model_of: Callable[[NDArray[np.float64]], Model]
+    if isinstance(model, el.DecisionGraph):
+        run, model_of = partial(el.refine, model, data, **given), model.with_parameters
     elif isinstance(model, el.NaiveBayes):
-        run = partial(el.fit_naive_bayes, model, data, **given)
+        run, k = partial(el.fit_naive_bayes, model, data, **given), model.n_components
+        model_of = lambda p: replace(model, prior=p[:k], parameters=p[k:].reshape(-1, k))  # noqa: E731
     else:
-        run = partial(el.refine, model, data, **given)
-
-    def model_of(parameters: NDArray[np.float64]) -> Model:
-        if isinstance(model, el.DecisionGraph):
-            return model.with_parameters(parameters)
-        if isinstance(model, el.NaiveBayes):
-            table = parameters.reshape(model.table.shape)
-            return el.NaiveBayes(model.names, model.states, table[0], table[1:])
         families = [*model.parents, *hidden.parents(data.names)]
-        return without_indicators(network_of(hidden.extended(data), families, parameters), hidden)
-
+        whole = partial(network_of, hidden.extended(data), families)
+        run = partial(fit_with_indicators, data, model.parents, hidden, **given)
+        model_of = lambda parameters: without_indicators(whole(parameters), hidden)  # noqa: E731
     result, ended = _shown(run, model_of, output, time_limit)
     fitted = result.model
     record = {
@@ -132,9 +123,9 @@ def _by_em(
         fitted = without_indicators(fitted, hidden)
         if graph is not None:
             output.note("The log-likelihood is that of the observed cells and of which are missing")
-            families = el.recoverability(model.parents, model.names, graph)
-            record["families"] = {one.child: one.to_dict() for one in families}
-            for one in families:
+            recovered = el.recoverability(model.parents, model.names, graph)
+            record["families"] = {one.child: one.to_dict() for one in recovered}
+            for one in recovered:
                 if not one.is_recoverable:
                     output.note(f"{one.formula()}. What EM finds may depend on its start")
     return fitted, record, ended
