@@ -81,7 +81,7 @@ def run_augment(options: Augment, output: Output) -> Answer:
 
     control = SearchControl(options.time_limit)
     with output.progress_display(options.method) as display:
-        alike = {name: getattr(options, name) for name in ("method", "cluster", "checkpoint")}
+        alike = options.chosen("method cluster checkpoint")
         result = el.augment(data, on_event=keeping(display, artifacts), **alike, **how)
     certainty, more, ended = dict[str, Any](), dict[str, Any](), str(result.status)
     if result.unproven is not None:

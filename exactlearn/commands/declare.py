@@ -157,6 +157,10 @@ class Declared:
         default = self.known()[name].default
         return bool(getattr(self, name) != ({} if default is MISSING else default))
 
+    def chosen(self, names: str) -> dict[str, Any]:
+        """Return some options, named in one text, as keywords of a function."""
+        return {name: getattr(self, name) for name in names.split()}
+
     def files(self) -> Iterator[tuple[str, Any, About]]:
         """Yield name, value and description of each option that names a file."""
         for name, one in self.known().items():

@@ -132,12 +132,11 @@ def _scored(options: Convert, output: Output) -> el.Problem:
         return el.sparse_candidates(
             counted,
             score_of(options),
-            candidate_parents=options.candidate_parents,
             max_parents=options.most_parents_among(len(names)),
             required=required,
             forbidden=forbidden,
-            time_limit=options.time_limit,
             cluster=client,
+            **options.chosen("candidate_parents time_limit"),
         )
 
 

@@ -121,15 +121,9 @@ def _compare_learners(options: Compare, output: Output) -> Answer:
     with output.progress_display("folds") as display, SearchControl().running() as control:
         found = el.cross_validate(
             data,
-            options.learners or (),
-            options.folds,
-            class_=options.class_,
-            seed=options.seed,
-            jobs=options.jobs,
             folder=output.folder,
-            time_limit=options.time_limit,
-            cluster=options.cluster,
             on_begin=display.stage,
+            **options.chosen("learners folds class_ seed jobs time_limit cluster"),
         )
     rows = found.to_records()
     record = {"best": found.best, "folds": found.folds, "rows": rows, "of_folds": found.found}

@@ -55,18 +55,12 @@ def run_compile(options: Compile, output: Output) -> Answer:
     ):
         until_first.enter_context(ended_by_signal())
 
-        def keep(size: int, compiled: Callable[[], Compilation]) -> None:
-            display.keep(-size, lambda path: _write(compiled(), path))
-
         compiled = compile_and_check(
             network,
-            root=options.root,
-            max_size=options.max_size,
-            time_limit=options.time_limit,
-            seed=options.seed,
+            **options.chosen("root max_size time_limit seed"),
             on_event=lambda size: display.show(f"effective size {size:,}"),
             on_first=until_first.close,
-            on_graph=keep,
+            on_graph=lambda size, found: display.keep(-size, partial(_write, found)),
             after=write_time,
         )
         remarks.append(compiled.message)
@@ -87,7 +81,8 @@ def run_compile(options: Compile, output: Output) -> Answer:
     return Answer(record=record, status=status, remarks=remarks)
 
 
-def _write(compiled: Compilation, path: Path) -> None:
+def _write(found: Callable[[], Compilation], path: Path) -> None:
+    compiled = found()
     write_learned(compiled.graph, compilation_record(compiled), path)
 
 
@@ -121,11 +116,9 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
     data = load(options.source, options)
     request = Request(
         dataset=data,
-        method=options.method,
         network=None if options.network is None else el.read_network(options.network),
         size_weights=None if options.size_weight is None else [options.size_weight],
-        smoothing=options.smoothing,
-        seed=options.seed,
+        **options.chosen("method smoothing seed"),
     )
 
     def record(size_weight: float, graph: el.DecisionGraph, finished: bool) -> dict[str, Any]:
@@ -182,11 +175,9 @@ def run_learn_nb(options: LearnNb, output: Output) -> Answer:
 
         found = el.learn_naive_bayes(
             data,
-            components=options.components,
-            size_weight=options.size_weight,
             smoothing=None if options.smoothing == "cv" else options.smoothing,
-            seed=options.seed,
             on_model=on_model,
+            **options.chosen("components size_weight seed"),
         )
     answer = record(found.best, finished=found.is_complete)
     answer["log_likelihood_per_row"] = answer["log_likelihood"] / data.row_weights.sum()

@@ -94,8 +94,7 @@ def with_chosen_ess(
         score=options.criterion,
         max_parents=options.most_parents,
         counts=getattr(options, "counts", "expected"),
-        seed=options.seed,
-        time_limit=options.time_limit,
+        **options.chosen("seed time_limit"),
     )
     assert choice is not None
     tell(choice.reason)
@@ -152,8 +151,7 @@ def learning_options(dataset: el.Dataset, options: CompleteLearning) -> dict[str
     return {
         "score": score_of(options),
         "max_parents": options.most_parents,
-        "scoring_time": options.scoring_time,
-        "seed": options.seed,
+        **options.chosen("scoring_time seed"),
         **constraints(options, dataset.names),
     }
 
@@ -185,11 +183,10 @@ def incomplete_options(dataset: el.Dataset, options: IncompleteLearning) -> dict
             "max_parents if there are too many families"
         )
     required, forbidden = single_arcs(dataset.names, **constraints(options, dataset.names))
-    alike = ("t", "starts", "solver", "time_limit", "seed")
     return {
         "score": score_of(options),
         "max_parents": options.most_parents_among(dataset.n_variables),
-        **{name: getattr(options, name) for name in alike},
+        **options.chosen("t starts solver time_limit seed"),
         "required": required,
         "forbidden": forbidden,
     }
@@ -207,11 +204,8 @@ def learning(dataset: el.Dataset, options: Imputing, on_event: OnEvent) -> "Lear
 
     how = incomplete_options(dataset, options)
     return Learning(
-        learner=options.learner,
-        networks=options.networks,
-        smoothing=options.smoothing,
-        missingness=options.missingness,
         on_event=on_event,
+        **options.chosen("learner networks smoothing missingness"),
         **how,
     )
 

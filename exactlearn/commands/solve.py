@@ -155,14 +155,13 @@ def _selection(scored: Scored, options: Solve, output: Output, **keywords: Any) 
     output.detail(f"{problem.n_candidates} candidate parent sets")
     if options.start is not None:
         keywords["start"] = el.read_graph(options.start, problem.names).parents
-    alike = ("best", "classes", "solver", "seed", "threads", "gap", "checkpoint")
     return partial(
         select,
         scored,
         time_limit=scored.time_left,
         # Of a table whose scoring was stopped, a proof would be about the sets that were scored.
         certify=options.certificate is not None and not problem.stopped,
-        **{name: getattr(options, name) for name in alike},
+        **options.chosen("best classes solver seed threads gap checkpoint"),
         **keywords,
     )
 
@@ -175,14 +174,13 @@ def _class_search(data: el.Dataset, options: Solve) -> Search:
             f"{options.solver} needs complete data; 'exactlearn solve' without it, 'augment' and "
             "'impute' learn from missing cells"
         )
-    alike = ("time_limit", "seed", "threads", "cluster")
     search = partial(
         el.equivalence_search,
         data,
         score_of(options),
         method="ges" if options.solver == "ges" else "kes",
         max_parents=options.most_parents,
-        **{name: getattr(options, name) for name in alike},
+        **options.chosen("time_limit seed threads cluster"),
     )
     return lambda on_event: (search(on_event=on_event), None)
 
@@ -237,12 +235,10 @@ def _bootstrap_record(task: _Task, replicates: int, output: Output) -> dict[str,
         found = el.bootstrap(
             data,
             replicates,
-            cluster=options.cluster,
             folder=output.folder,
-            time_limit=options.time_limit,
             on_begin=display.stage,
-            solver=options.solver,
             missing=options.counts,
+            **options.chosen("cluster time_limit solver"),
             **learning_options(data, options),
         )
     is_short = found.replicates + len(found.failures) < found.wanted or found.unfinished > 0
