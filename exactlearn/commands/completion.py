@@ -247,8 +247,8 @@ def run_missingness(options: Missingness, output: Output) -> Answer:
     }
     record["recommendation"] = recommendation(data, learned)._asdict()
     is_graph = path is not None and suffix_of(path) == ".missingness"
-    output.save(record, write=partial(write_missingness, learned) if is_graph else None)
-    return Answer(record=record, remarks=[NOT_TESTABLE] if tests else ())
+    write = partial(write_missingness, learned) if is_graph else None
+    return output.save(record, write=write, remarks=[NOT_TESTABLE] if tests else ())
 
 
 def _counts(data: el.Dataset) -> dict[str, Any]:

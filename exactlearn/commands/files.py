@@ -172,16 +172,15 @@ def run_verify(options: Verify, output: Output) -> Answer:
     try:
         verify(read_text(certificate), text)
     except Unproven as error:
-        record: dict[str, Any] = {"valid": False, "bound": None, "reason": str(error)}
-        output.save(record)
         failure = CheckError(f"{certificate} proves nothing about {scores}: {error}")
-        return Answer(record=record, shown="", failure=failure)
+        invalid = {"valid": False, "bound": None, "reason": str(error)}
+        return output.save(invalid, shown="", failure=failure)
     except ValueError as error:
         raise FormatError(f"{certificate} with {scores}: {error}") from error
     is_optimal, given = Fraction(claim.gap) == 0, claim.described_restrictions()
     verdict = "no network scores more than the one given" if is_optimal else "the bound holds"
     among = f", among those with: {', '.join(given)}" if given else ""
-    record = {
+    record: dict[str, Any] = {
         "valid": True,
         "bound": float(claim.bound),
         "score": float(claim.score),
@@ -191,6 +190,5 @@ def run_verify(options: Verify, output: Output) -> Answer:
         "restrictions": given,
         "statements": [f"Proven: {verdict}{among}."],
     }
-    output.save(record)
     digits = {key: f"{record[key]:.10g}" for key in ("score", "bound", "gap")}
-    return Answer(record=record, shown=record | digits)
+    return output.save(record, shown=record | digits)

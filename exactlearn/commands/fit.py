@@ -72,8 +72,8 @@ def run(options: Fit, output: Output) -> Answer:
     if graph is not None:
         how["missingness"] = graph.kind
     record = {**how, "seconds": monotonic() - begun, **rows.record}
-    output.save(record, write=partial(el.write_model, fitted))
-    return Answer(record=record, status=ended if rows.ended == "finished" else rows.ended)
+    ended = rows.ended if rows.ended != "finished" else ended
+    return output.save(record, write=partial(el.write_model, fitted), status=ended)
 
 
 def _model(options: Fit) -> Model:

@@ -46,8 +46,7 @@ def run_evaluate(options: Evaluate, output: Output) -> Answer:
             record["kl_interval"] = found.interval
         if isinstance(model, el.BayesianNetwork) and isinstance(reference, el.BayesianNetwork):
             record |= vars(el.graphs.compare_structures(model.parents, reference.parents))
-    output.save(record)
-    return Answer(record=record)
+    return output.save(record)
 
 
 def _by_rows(model: Model, source: str, options: Evaluate, output: Output) -> dict[str, Any]:
@@ -127,10 +126,10 @@ def _compare_learners(options: Compare, output: Output) -> Answer:
         )
     rows = found.to_records()
     record = {"best": found.best, "folds": found.folds, "rows": rows, "of_folds": found.found}
-    output.save(record, "compare.json")
     ended = "done" if all(row["folds"] == found.folds for row in rows) else "feasible"
     ended = "failed" if any(row["failures"] for row in rows) else ended
-    return Answer(record=record, status="interrupted" if control.is_stopped else ended)
+    status = "interrupted" if control.is_stopped else ended
+    return output.save(record, "compare.json", status=status)
 
 
 def _check(chosen: list[str], options: Compare, *, is_repeated: bool) -> None:
@@ -213,13 +212,13 @@ def _answer(study: ImputationStudy, runs: Study, output: Output, reference: str 
     if not rows and not failures:
         raise KeyboardInterrupt
     record = {"rows": rows, "failures": failures}
-    output.save(record, "compare.json")
     same = {key for key in ("table", "hidden") if len({str(row.get(key)) for row in rows}) == 1}
     same |= {"cells", "cpu_seconds", "cpu_seconds_error", "reference"}  # for programs
     shown = [{key: value for key, value in row.items() if key not in same} for row in rows]
     ended = "failed" if failures else "feasible" if is_limited else "done"
-    return Answer(
-        record=record,
+    return output.save(
+        record,
+        "compare.json",
         shown=record | {"rows": shown},
         status="interrupted" if is_interrupted else ended,
     )

@@ -148,8 +148,8 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
         found = learn_by(request, display.show, keep)
     size_weight, graph = found.models[-1]
     answer = record(size_weight, graph, found.finished)
-    output.save(answer, write=partial(write_learned, graph, answer))
-    return Answer(record=answer, status="done" if found.finished else control.status)
+    status = "done" if found.finished else control.status
+    return output.save(answer, write=partial(write_learned, graph, answer), status=status)
 
 
 def run_learn_nb(options: LearnNb, output: Output) -> Answer:
@@ -182,8 +182,8 @@ def run_learn_nb(options: LearnNb, output: Output) -> Answer:
     answer = record(found.best, finished=found.is_complete)
     answer["log_likelihood_per_row"] = answer["log_likelihood"] / data.row_weights.sum()
     answer |= {"size_weight": found.size_weight, "smoothing": found.smoothing}
-    output.save(answer, write=partial(write_learned, found.model, answer))
-    return Answer(record=answer, status="done" if found.is_complete else control.status)
+    status = "done" if found.is_complete else control.status
+    return output.save(answer, write=partial(write_learned, found.model, answer), status=status)
 
 
 @ended_by_signal()
@@ -204,10 +204,9 @@ def run_query(options: Query, output: Output) -> Answer:
         stated = el.independences(model, evidence, targets or None)
         record["statements"] = [one.describe(10 if targets else 3) for one in stated]
         record["independences"] = [one.to_dict() for one in stated]
-    output.save(record)
     is_hidden = len(record) > 3 and not targets
     shown = {key: v for key, v in record.items() if not (is_hidden and key == "posterior")}
-    return Answer(record=record, shown=shown)
+    return output.save(record, shown=shown)
 
 
 @ended_by_signal()
@@ -249,5 +248,4 @@ def run_graph(options: Graph, output: Output) -> Answer:
         record["comparison"] = vars(el.graphs.compare_structures(named.graph, reference.graph))
     is_drawn = output.path is not None and suffix_of(output.path) in FIGURES
     draw = partial(write_figure, structure_drawing(named))
-    output.save(record, write=draw if is_drawn else None)
-    return Answer(record=record)
+    return output.save(record, write=draw if is_drawn else None)

@@ -150,12 +150,17 @@ class Output(Declared):
         record: Mapping[str, Any],
         name: str = "result.json",
         write: Callable[[Path], object] | None = None,
-    ) -> None:
-        """Write the record, where it is wanted, into a folder by a name; or what stands for it."""
+        **answer: Any,
+    ) -> Answer:
+        """Write the record, where it is wanted, into a folder by a name; or what stands for it.
+
+        Returned is the answer, with these fields beside the record.
+        """
         if self.path is not None:
             path = self.path if self.folder is None else self.folder / name
             write(path) if write else write_json(record, path)
             self.wrote(self.path)
+        return Answer(record=record, **answer)
 
 
 WRITING_SHARE = 0.1
