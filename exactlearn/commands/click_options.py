@@ -120,12 +120,8 @@ def _run(
 def parameters(declared: type[Declared]) -> list[click.Parameter]:
     """Return the parameters of the command line for a class: its own fields first."""
     hints, order = get_type_hints(declared), declared.__mro__
-
-    def owner(one: Field[Any]) -> int:
-        return max(k for k, c in enumerate(order) if one.name in get_annotations(c))
-
-    known = [f for f in fields(declared) if not about_of(f).in_files]  # type: ignore[arg-type]
-    known.sort(key=owner)
+    known = [one for one in declared.known().values() if not about_of(one).in_files]
+    known.sort(key=lambda f: max(k for k, c in enumerate(order) if f.name in get_annotations(c)))
     return [_parameter(one, _without_none(hints[one.name])) for one in known]
 
 

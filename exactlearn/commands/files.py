@@ -2,7 +2,6 @@
 
 import math
 import shutil
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -185,8 +184,6 @@ def run_verify(options: Verify, output: Output) -> Answer:
         "bound": float(claim.bound),
         "score": float(claim.score),
         "gap": float(claim.gap) or (0.0 if is_optimal else math.ulp(0.0)),
-        "leaves": Counter(node[0] for node in claim.tree)["leaf"],
-        "clusters": len(claim.clusters),
         "restrictions": given,
         "statements": [f"Proven: {verdict}{among}."],
     }

@@ -202,11 +202,10 @@ def learning(dataset: el.Dataset, options: Imputing, on_event: OnEvent) -> "Lear
     """
     from exactlearn.imputation.learning import Learning  # takes long to import
 
-    how = incomplete_options(dataset, options)
     return Learning(
         on_event=on_event,
         **options.chosen("learner networks smoothing missingness"),
-        **how,
+        **incomplete_options(dataset, options),
     )
 
 

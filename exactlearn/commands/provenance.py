@@ -66,11 +66,10 @@ class Provenance:
         """Return what ``made_by`` of a record holds that is written now."""
         import platform
 
-        step = {} if self.step is None else {"step": self.step}
         return {
             "version": __version__,
             "command": ["exactlearn", *self.words],
-            **step,
+            **({} if self.step is None else {"step": self.step}),
             "options": as_table(self.options),
             "seed": self.seed,
             "output": None if self.output is None else str(self.output),

@@ -39,10 +39,7 @@ def run(options: Report, output: Output) -> Answer:
     try:
         text = page(found)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        what = "expected the record of a command; write it again with -o or --json"
-        raise FormatError(
-            f"{source}: not a record that can be shown ({error!r}): {what}"
-        ) from error
+        raise FormatError(f"{source}: not the record of a command ({error!r})") from error
     atomic_write(path, text)
     output.wrote(path)
     return Answer(record={"page": str(path), "notes": list(found.notes)})

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,9 @@ from exactlearn.structure.selection import Scored, fitted_network, select
 Search = Callable[..., tuple[Learned, Enumeration | None]]
 """Searches, given ``on_event``; returns the list of networks, too, where one is wanted."""
 
+LATE = 0.5
+"""Seconds after the time limit in which EM for the parameters may still end."""
+
 GOES_ON = ("optimal", "feasible", "heuristic")
 """How a search ends after which a bootstrap may begin."""
 
@@ -47,9 +50,8 @@ _OF_TABLES = ("criterion", "ess", "max_parents", "scoring_time", "counts", "boot
 _MEANINGS = {
     "bdeu": "difference of the log marginal likelihoods under BDeu",
     "bic": "difference of BIC, which approximates the log Bayes factor for many rows",
-    "": "difference of the given scores; a log Bayes factor where these are BDeu scores",
 }
-"""What the differences of scores are, by the score; without one the scores were given."""
+"""What the differences of scores are, by the score of a table."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ class _Task:
         Names of the variables.
     search
         Searches, and reports events; returns the list of networks, too, where one is wanted.
+    network
+        Returns the network with some parents, where there are data for its parameters.
     data
         The table, unless scores were given.
     record
@@ -73,6 +77,7 @@ class _Task:
     options: Solve
     names: tuple[str, ...]
     search: Search
+    network: Callable[..., el.BayesianNetwork | None] = lambda parents: None
     data: el.Dataset | None = None
     record: Mapping[str, Any] = field(default_factory=dict)
 
@@ -81,14 +86,8 @@ class _Task:
         assert learned.parents is not None
         known = directions(self.options, self.names)
         record = {**learning_record(self.names, learned, known), **self.record, **more}
-        network = partial(self._network, learned.parents)
+        network = partial(self.network, learned.parents)
         return Artifacts(self.names, learned.parents, record, network)
-
-    def _network(self, parents: Sequence[Sequence[int]]) -> el.BayesianNetwork | None:
-        if self.data is None:
-            return None
-        how = self.options
-        return fitted_network(self.data, parents, smoothing=how.smoothing, counts=how.counts)[0]
 
 
 def run(options: Solve, output: Output) -> Answer:
@@ -134,6 +133,7 @@ def _of_scores(path: Path, options: Solve, output: Output, stage: Callable[[str]
 def _of_table(path: Path, options: Solve, output: Output, stage: Callable[[str], None]) -> _Task:
     with executors.running(options.cluster) as client:
         data = load_merged(options.source, options, client)
+        clock = SearchControl(options.time_limit)
         with SearchControl().running():  # Ctrl-C ends both, and leaves a network
             options, record = with_chosen_ess(data, options, output.note)
             if options.solver in CLASS_SEARCHES:
@@ -144,7 +144,20 @@ def _of_table(path: Path, options: Solve, output: Output, stage: Callable[[str],
                 how = scoring(data, options, every=every, counts=counts, cluster=client)
                 search = _selection(how.within(options.time_limit), options, output)
     record |= {} if data.is_complete else {"counts": options.counts}
-    return _Task(options, data.names, search, data, record)
+    network = lru_cache(1)(partial(_fitted, data, options, clock, output))  # EM once for the last
+    return _Task(options, data.names, search, network, data, record)
+
+
+def _fitted(
+    data: el.Dataset, options: Solve, clock: SearchControl, output: Output, parents: Any
+) -> el.BayesianNetwork:
+    """Return the network with its parameters, by EM in what is left of the time limit."""
+    late = clock.left + LATE if options.bootstrap is None else None  # which takes it again
+    how = options.chosen("smoothing counts")
+    network, remark = fitted_network(data, parents, time_limit=late, **how)
+    if remark:
+        output.note(remark)
+    return network
 
 
 def _selection(scored: Scored, options: Solve, output: Output, **keywords: Any) -> Search:
@@ -187,7 +200,7 @@ def _class_search(data: el.Dataset, options: Solve) -> Search:
 
 def _networks_record(task: _Task, listed: Enumeration) -> dict[str, Any]:
     """Return the keys that a list of networks or classes adds to the record of the best one."""
-    criterion = "" if task.data is None else task.options.criterion
+    meanings = {} if task.data is None else _MEANINGS
     return {
         "networks": [
             {
@@ -198,7 +211,7 @@ def _networks_record(task: _Task, listed: Enumeration) -> dict[str, Any]:
             }
             for network in listed.networks
         ],
-        "bayes_factor": _MEANINGS.get(criterion, "difference of scores"),
+        "bayes_factor": meanings.get(task.options.criterion, "difference of scores"),
         "complete": listed.complete,
         "next_bound": listed.bound,
         "ties": listed.ties,

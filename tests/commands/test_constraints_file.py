@@ -1,12 +1,11 @@
 """Constraints in a file of their own, to which the options add."""
 
-import json
-
 import pytest
 
 from exactlearn.commands.pipeline import with_file
 from exactlearn.commands.sections import Selection
 from exactlearn.errors import FormatError, OptionError
+from exactlearn.formats.run_file import to_toml
 from exactlearn.instances import path
 from tests.command_line import fails, run_json, signed_json
 
@@ -31,19 +30,8 @@ def written(folder, text):
     return folder / "rules.toml"
 
 
-def as_toml(table):
-    lines = [f"{k} = {json.dumps(v)}" for k, v in table.items() if not isinstance(v, dict)]
-    lines += [
-        f"{k}.{n} = {v}"
-        for k, own in table.items()
-        if isinstance(own, dict)
-        for n, v in own.items()
-    ]
-    return "\n".join(lines) + "\n"
-
-
 def test_every_constraint_of_the_options_may_stand_in_the_file(tmp_path):
-    file = written(tmp_path, as_toml(ALL))
+    file = written(tmp_path, to_toml(ALL))
     assert with_file(Selection(constraints=str(file)), NAMES) == Selection(**ALL)
 
 

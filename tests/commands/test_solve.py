@@ -28,7 +28,8 @@ from exactlearn.solvers.constraints import (
     RequiredAncestor,
     Tiers,
 )
-from tests.command_line import PATIENCE, fails, run, run_json, started, wait_for
+from exactlearn.structure.selection import fitted_network
+from tests.command_line import PATIENCE, fails, invoke, run, run_json, started, wait_for
 
 TABLE, ASIA = "cancer-mcar-complete", "asia-mnar-complete"
 NAMES = ["a", "b", "x-ray", "a->b", "p,q", "u|v"]
@@ -180,7 +181,7 @@ def test_bayes_factors_say_what_they_are(tables):
         record = run_json("solve", TABLE, "--best", 3, "--criterion", criterion)
         assert said in record["bayes_factor"]
     record = run_json("solve", tables / "scores.jkl", "--best", 2)
-    assert "given scores" in record["bayes_factor"]
+    assert "difference of scores" in record["bayes_factor"]
 
 
 def test_support_counts_and_weighs_arcs():
@@ -260,3 +261,13 @@ def test_the_best_solutions_begin_with_the_answer(tables, tmp_path):
     assert record["best"][0]["differs"] == []
     last = (tmp_path / "out" / "trace.csv").read_text().splitlines()[-1].split(",")
     assert [float(last[1]), float(last[2])] == pytest.approx([record["score"]] * 2)
+
+
+def test_em_for_the_network_has_what_is_left_of_the_time_limit(tmp_path, monkeypatch):
+    def fitted(*args, time_limit, **how):
+        assert 0 < time_limit < 61
+        return fitted_network(*args, **how, time_limit=0.0)
+
+    monkeypatch.setattr("exactlearn.commands.solve.fitted_network", fitted)
+    words = ("solve", "cancer-mcar", "--time-limit", 60, "-o", tmp_path / "network.bif")
+    assert invoke(*words).stderr.count("EM for the parameters was cut short") == 1
