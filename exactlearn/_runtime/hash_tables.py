@@ -21,9 +21,8 @@ Keys = NDArray[np.integer[Any]]
 
 def binomials(n: int, k: int) -> NDArray[np.int64]:
     """Return the binomial coefficients that ranks need, capped at the largest int64."""
-    return np.array(
-        [[min(math.comb(i, j), LARGEST_RANK) for j in range(k + 1)] for i in range(n + 1)], np.int64
-    )
+    rows = [[min(math.comb(i, j), LARGEST_RANK) for j in range(k + 1)] for i in range(n + 1)]
+    return np.array(rows, np.int64)
 
 
 @in_place_kernel
@@ -170,23 +169,24 @@ class WeightedRows:
 
     def __init__(self, width: int, dtype: type[Any]) -> None:
         self.codes = self._room = np.empty((0, width), dtype)
-        self.weights, self._slots = np.empty(0), np.empty(0, np.int32)
+        self.weights, self._totals, self._slots = np.empty(0), np.empty(0), np.empty(0, np.int32)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is sent to another process, where the index is made again."""
-        return self.__dict__ | {"_room": self.codes, "_slots": np.empty(0, np.int32)}
+        state = vars(self) | {"_room": self.codes, "_totals": self.weights}
+        return state | {"_slots": self._slots[:0]}
 
     def add(self, codes: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[np.int32]:
         """Add rows with their weights; return where each stands."""
-        n = len(self.weights)
-        most, totals = n + len(codes), np.concatenate([self.weights, np.empty(len(codes))])
+        n, most = len(self.weights), len(self.weights) + len(codes)
         if most > len(self._room):
-            more = np.empty((most - n + most // 2, codes.shape[1]), self.codes.dtype)
-            self._room = np.concatenate([self.codes, more])
+            more = len(codes) + most // 2
+            self._room = np.pad(self.codes, ((0, more), (0, 0)))
+            self._totals = np.pad(self.weights, (0, more))
         if len(self._slots) < 2 * most:
             self._slots = np.full(1 << (2 * most).bit_length(), -1, np.int32)
             # Added to an empty table that they themselves lie in, the rows stay where they are.
-            insert_rows(self._slots, self._room, totals, 0, self.codes, self.weights)
-        n, labels = insert_rows(self._slots, self._room, totals, n, codes, weights)
-        self.codes, self.weights = self._room[:n], totals[:n]
+            insert_rows(self._slots, self._room, self._totals, 0, self.codes, self.weights)
+        n, labels = insert_rows(self._slots, self._room, self._totals, n, codes, weights)
+        self.codes, self.weights = self._room[:n], self._totals[:n]
         return labels
