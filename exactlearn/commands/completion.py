@@ -23,7 +23,7 @@ from exactlearn.commands.learned import (
     keeping,
     require_writable,
 )
-from exactlearn.commands.output import Answer, Output, require_suffix, worst
+from exactlearn.commands.output import LATE, Answer, Output, require_suffix, worst
 from exactlearn.commands.pipeline import (
     directions,
     incomplete_options,
@@ -49,9 +49,6 @@ from exactlearn.imputation.missingness_diagnosis import (
 from exactlearn.imputation.missingness_tests import indicator_tests
 from exactlearn.reporting.records import completion_record, learning_record, size_in_words
 from exactlearn.reporting.svg_picture import FIGURES
-
-LATE = 1.0
-"""Seconds after the time limit in which EM may still end."""
 
 
 def run_augment(options: Augment, output: Output) -> Answer:
@@ -123,8 +120,8 @@ def _certainty(
     assert found.parents is not None
     try:
         certainty["losses"] = cell_losses(data, score_of(options), found.parents, found.values)
-        limit = None if control.remaining is None else control.left + LATE
-        fit = el.fit_em(data, found.parents, smoothing=options.smoothing, time_limit=limit)
+        late = control.left + LATE
+        fit = el.fit_em(data, found.parents, smoothing=options.smoothing, time_limit=late)
         if fit.is_complete:
             certainty["probabilities"] = posterior_cells(fit.model, data)
         else:
@@ -244,8 +241,8 @@ def run_missingness(options: Missingness, output: Output) -> Answer:
             else "missing completely at random (MCAR) is not refuted, and not proven",
         },
         "learned": {"kind": learned.kind, "graph": str(learned), "causes": learned.to_dict()},
+        "recommendation": recommendation(data, learned)._asdict(),
     }
-    record["recommendation"] = recommendation(data, learned)._asdict()
     is_graph = path is not None and suffix_of(path) == ".missingness"
     write = partial(write_missingness, learned) if is_graph else None
     return output.save(record, write=write, remarks=[NOT_TESTABLE] if tests else ())

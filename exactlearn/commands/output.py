@@ -166,6 +166,9 @@ class Output(Declared):
 WRITING_SHARE = 0.1
 """Share of the time that writing the incumbent may take."""
 
+LATE = 1.0
+"""Seconds after the time limit in which EM for what is written may still end."""
+
 RETRY = 5.0
 """Seconds after which an incumbent that could not be written is tried again."""
 

@@ -39,7 +39,7 @@ def run(options: Report, output: Output) -> Answer:
     try:
         text = page(found)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise FormatError(f"{source}: not the record of a command ({error!r})") from error
+        raise FormatError(f"{source}: expected a record as a command's -o writes it") from error
     atomic_write(path, text)
     output.wrote(path)
     return Answer(record={"page": str(path), "notes": list(found.notes)})

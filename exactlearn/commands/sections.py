@@ -204,7 +204,8 @@ class Selection(Constrained, Random):
         TOML file with these and more constraints: required, forbidden, tiers, and as lists
         required_adjacent and forbidden_adjacent ('A - B'), required_ancestors and
         forbidden_ancestors ('A -> B'), independent ('A, B | C, D'); as numbers min_arcs and
-        max_arcs, and max_parents_of for single variables.
+        max_arcs, and max_parents_of for single variables. Options add to its lists, and replace its
+        tiers.
     time_limit
         Wall time in seconds.
     """

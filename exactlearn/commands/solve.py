@@ -12,7 +12,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import read_text, suffix_of
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.learned import Artifacts, Learned, concluded, keeping, require_writable
-from exactlearn.commands.output import Answer, Output, require_parent, worst
+from exactlearn.commands.output import LATE, Answer, Output, require_parent, worst
 from exactlearn.commands.pipeline import (
     constraints,
     directions,
@@ -37,9 +37,6 @@ from exactlearn.structure.selection import Scored, fitted_network, select
 
 Search = Callable[..., tuple[Learned, Enumeration | None]]
 """Searches, given ``on_event``; returns the list of networks, too, where one is wanted."""
-
-LATE = 0.5
-"""Seconds after the time limit in which EM for the parameters may still end."""
 
 GOES_ON = ("optimal", "feasible", "heuristic")
 """How a search ends after which a bootstrap may begin."""
