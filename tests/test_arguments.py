@@ -140,10 +140,6 @@ def test_the_divergence_of_networks_is_that_of_their_graphs(graph):
         (lambda: el.Dataset.from_frame(FRAME, discretise=2), "'discretise': expected a"),
         (lambda: el.read_dataset("t.csv", states="a=b,c"), "'states': expected the states of"),
         (lambda: el.read_dataset("t.csv", separator=1), "'separator': expected a text"),
-        (
-            lambda: el.queries.sensitivity(NETWORK, 0, "no", {}, ("v1", "no")),
-            "expected a DecisionGraph",
-        ),
     ],
 )
 def test_arguments_of_the_wrong_kind_are_refused_with_what_to_pass(call, message):

@@ -153,7 +153,6 @@ VARIABLES = {
     "query_rows": lambda v: el.query_rows(NETWORK, WHOLE, [v(2)]),
     "recoverability": lambda v: el.recoverability([(), (v(0),), ()], NAMES, "X1 <- X0; X2 <-"),
     "score_family": lambda v: el.score_family(WHOLE, v(1), [v(0)], "bdeu"),
-    "sensitivity": lambda v: el.queries.sensitivity(GRAPH, 0, "1", None, (v(2), "1")),
     "simulate_missingness": lambda v: el.simulate_missingness(
         WHOLE, "random-mar:0.3:1:1:0.5", rng(), [(), (v(0),), (v(1),)]
     ),

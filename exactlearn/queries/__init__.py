@@ -1,4 +1,4 @@
-"""Queries of models: posteriors, explanations, information, independences, sensitivity.
+"""Queries of models: posteriors, explanations, information, independences.
 
 The most used ones stand on top: :func:`exactlearn.query`, :func:`exactlearn.query_rows`, and so on.
 
@@ -9,9 +9,6 @@ symbol         meaning                                                        sh
 ``soft``       for each variable with soft evidence, a weight for each state  (states,)
 ``posterior``  P(X = x given the evidence), one variable after the other      (states of all,)
 ``wanted``     positions of the target variables                              (targets,)
-``reach``      expected number of times that a row uses each parameter        (parameters,)
-``t``          value of the parameter that a sensitivity varies
-``a b c d``    coefficients of the posterior (a t + b) / (c t + d)
 =============  =============================================================  ================
 """
 

@@ -3,5 +3,4 @@
 from exactlearn.queries.explanations import most_probable_states as most_probable_states
 from exactlearn.queries.information import entropy as entropy
 from exactlearn.queries.information import mutual_information as mutual_information
-from exactlearn.queries.parameter_sensitivity import sensitivity as sensitivity
 from exactlearn.queries.posteriors import joint_posterior as joint_posterior

@@ -5,10 +5,12 @@ variables (Park and Darwiche 2003, "Solving MAP exactly using systematic search"
 the forest downwards. Lists and bounds: :mod:`exactlearn.pdg.inference.complete_rows`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from math import exp, inf, log, log2
+from itertools import islice
+from math import exp, log
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +22,13 @@ from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.pdg.inference.complete_rows import best_rows, max_sum_bounds
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Evidence, ModelLike, conditional
-from exactlearn.queries.posteriors import MAX_JOINT, joint_posterior
 
 MOST_BITS = 900.0
 """Largest logarithm to base two of the number of configurations that branch and bound goes over:
 a probability as small as that is still a float."""
+
+NODE_LIMIT = 1_000_000
+"""Most partial configurations that branch and bound bounds unless asked."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,7 @@ def most_probable_explanations(
     ----------
     model, evidence
         As for :func:`~exactlearn.queries.posteriors.query`; a network is compiled. Of a naive Bayes
-        model the component is summed out, by branch and bound where there are more than a million
-        configurations.
+        model the component is summed out, by branch and bound.
     k
         How many, at least 1; fewer come back when fewer are possible. Of equally probable ones
         those with lower states of the variables nearest to the root of the forest come first.
@@ -89,8 +92,7 @@ def most_probable_explanations(
     DataError
         If the evidence has probability zero.
     TooLargeError
-        If a network's decision graph would be too large; or for more than one configuration of
-        more than a million of a naive Bayes model, or where branch and bound ends unproven.
+        If a network's decision graph would be too large, or where branch and bound ends unproven.
 
     Examples
     --------
@@ -104,13 +106,18 @@ def most_probable_explanations(
     graph, _ = conditional(model, evidence)
     hard = {name for name, value in (evidence or {}).items() if not isinstance(value, Mapping)}
     targets = [v for v, name in enumerate(model.names) if name not in hard]
-    if isinstance(model, NaiveBayes):
-        return _of_components(model, targets, evidence, k)
-    rows, logs = best_rows(graph, k)
-    return [
-        _explanation(graph, targets, row, value)
-        for row, value in zip(rows, logs.tolist(), strict=True)
-    ]
+    if not isinstance(model, NaiveBayes):
+        found = zip(*best_rows(graph, k), strict=True)
+        return [_explanation(graph, targets, row, float(value)) for row, value in found]
+    search = _BestFirst(graph, targets, NODE_LIMIT)
+    best = [_explanation(graph, targets, row, log(value)) for row, value in islice(search, k)]
+    if len(best) < k and search.open:
+        raise TooLargeError(
+            f"{len(best)} of the {k} most probable configurations were proven in {search.nodes:,}"
+            " steps: ask for those of fewer variables, or of a naive Bayes model's decision graph,"
+            " which has the component as a variable"
+        )
+    return best
 
 
 @checked_arguments()
@@ -119,7 +126,7 @@ def most_probable_states(
     evidence: Evidence | None,
     targets: str | Sequence[str],
     *,
-    node_limit: int = 1_000_000,
+    node_limit: int = NODE_LIMIT,
 ) -> MapAnswer:
     """Return the most probable configuration of some variables (MAP), the others summed out.
 
@@ -161,89 +168,66 @@ def most_probable_states(
             f"{len(wanted)} variables have 2^{bits:.0f} configurations, the limit is"
             f" 2^{MOST_BITS:.0f}: ask for fewer variables, or for the most probable explanation"
         )
-    row, value, bound, nodes = _branch_and_bound(graph, wanted, node_limit)
+    search = _BestFirst(graph, wanted, node_limit)
+    proven = next(iter(search), None)
+    row, value, bound = (*proven, 0.0) if proven else search.dive()
     best = _explanation(graph, wanted, row, log(value))
-    if bound <= value:
-        return MapAnswer(best, best.probability, "optimal", nodes)
-    return MapAnswer(best, bound, "feasible", nodes)
+    status = "feasible" if bound > value else "optimal"
+    return MapAnswer(best, max(bound, best.probability), status, search.nodes)
 
 
-def _of_components(
-    model: NaiveBayes, targets: Sequence[int], evidence: Evidence | None, k: int
-) -> list[Explanation]:
-    """Return the most probable configurations of a naive Bayes model, its component summed out."""
-    names = [model.names[v] for v in targets]
-    bits = float(np.log2(model.cardinalities[targets]).sum())
-    if k == 1 and bits > log2(MAX_JOINT):
-        found = most_probable_states(model, evidence, names)
-        if found.status == "optimal":
-            return [found.best]
-        raise TooLargeError(
-            f"the most probable configuration was not proven in {found.nodes:,} steps (it has at"
-            f" most probability {found.bound:.3g}, found: {found.best.probability:.3g}): ask for"
-            " that of fewer variables"
-        )
-    table = joint_posterior(model, evidence, names)
-    best = np.argsort(-table, axis=None, kind="stable")[:k]
-    rows = np.zeros((len(best), model.n_variables), np.int16)
-    rows[:, list(targets)] = np.transpose(np.unravel_index(best, table.shape))
-    probabilities = table.ravel()[best]
-    return [
-        _explanation(model, targets, row, log(value))
-        for row, value in zip(rows, probabilities.tolist(), strict=True)
-        if value > 0
-    ]
+class _BestFirst:
+    """Configurations of some variables from the most probable one on, by branch and bound.
 
+    Variable after variable is decided, the partial configuration with the best bound first; of
+    equal bounds the one with more decided.
 
-def _branch_and_bound(
-    graph: DecisionGraph, targets: Sequence[int], node_limit: int
-) -> tuple[NDArray[np.int16], float, float, int]:
-    """Decide variable after variable, the partial configuration with the best bound first.
-
-    Of equal bounds the one with more decided comes first, so that the search dives. The first
-    incumbent is what a dive without looking back finds.
+    Parameters
+    ----------
+    graph
+        Decision graph, in which the other variables are summed out.
+    targets
+        The variables.
+    node_limit
+        Most partial configurations that are bounded.
     """
-    order = [v for v in graph.order.tolist() if v in set(targets)]
-    compared = np.zeros(graph.n_variables, np.bool_)
-    compared[order] = True
-    best, value, nodes = _dive(graph, order, compared)
-    queue: list[tuple[float, int, int, NDArray[np.int16]]] = []
-    heappush(queue, (-inf, 0, 0, np.full(graph.n_variables, -1, np.int16)))
-    while queue and nodes < node_limit:
-        bound, depth, _, row = heappop(queue)
-        if -bound <= value:
-            return best, value, value, nodes
-        rows, bounds = _branches(graph, order[-depth], compared, row)
-        for child, child_bound in zip(rows, bounds.tolist(), strict=True):
-            nodes += 1
-            if child_bound > value and 1 - depth == len(order):
-                best, value = child, child_bound
-            elif child_bound > value:
-                heappush(queue, (-child_bound, depth - 1, nodes, child))
-    return best, value, max([value, *(-entry[0] for entry in queue)]), nodes
 
+    def __init__(self, graph: DecisionGraph, targets: Sequence[int], node_limit: int) -> None:
+        self.graph, self.node_limit, self.nodes = graph, node_limit, 0
+        self.order = [v for v in graph.order.tolist() if v in set(targets)]
+        self.compared = np.isin(np.arange(graph.n_variables), self.order)
+        self.open = [(-1.0, 0, 0, np.full(graph.n_variables, -1, np.int16))]
 
-def _dive(
-    graph: DecisionGraph, order: Sequence[int], compared: NDArray[np.bool_]
-) -> tuple[NDArray[np.int16], float, int]:
-    """Give each variable in turn the state with the best bound."""
-    row, value, nodes = np.full(graph.n_variables, -1, np.int16), 1.0, 0
-    for v in order:
-        rows, bounds = _branches(graph, v, compared, row)
-        nodes += len(rows)
-        row, value = rows[bounds.argmax()], float(bounds.max())
-    return row, value, nodes
+    def __iter__(self) -> Iterator[tuple[NDArray[np.int16], float]]:
+        """Yield configurations with their probabilities until the limit is reached."""
+        while self.open and self.nodes < self.node_limit:
+            bound, depth, _, row = heappop(self.open)
+            if -depth == len(self.order):
+                yield row, -bound
+                continue
+            for child, child_bound in self._branches(row, -depth):
+                if child_bound > 0:
+                    heappush(self.open, (-child_bound, depth - 1, self.nodes, child))
 
+    def dive(self) -> tuple[NDArray[np.int16], float, float]:
+        """Return a configuration, its probability, and a bound on that of all others."""
+        bound, depth, _, row = self.open[0]
+        value = -bound
+        for place in range(-depth, len(self.order)):
+            row, value = max(self._branches(row, place), key=itemgetter(1))
+        return row, value, -bound
 
-def _branches(
-    graph: DecisionGraph, v: int, compared: NDArray[np.bool_], row: NDArray[np.int16]
-) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
-    """Return the row with each state of a variable, and the bounds."""
-    rows = np.repeat(row[None], int(graph.cardinalities[v]), axis=0)
-    rows[:, v] = np.arange(len(rows))
-    bounds = np.empty(len(rows))
-    max_sum_bounds(graph.layout, graph.parameters, rows, compared, bounds)
-    return rows, bounds
+    def _branches(
+        self, row: NDArray[np.int16], place: int
+    ) -> Iterator[tuple[NDArray[np.int16], float]]:
+        """Return the row with each state of the variable at a place, and the bounds."""
+        v = self.order[place]
+        rows = np.repeat(row[None], int(self.graph.cardinalities[v]), axis=0)
+        rows[:, v] = np.arange(len(rows))
+        bounds = np.empty(len(rows))
+        max_sum_bounds(self.graph.layout, self.graph.parameters, rows, self.compared, bounds)
+        self.nodes += len(rows)
+        return zip(rows, bounds.tolist(), strict=True)
 
 
 def _explanation(

@@ -27,26 +27,15 @@ from exactlearn.pdg.model.contexts import (
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Evidence, ModelLike, as_graph, conditional
 
+MAX_CONFIGURATIONS = 100_000
+"""Most configurations of the ancestors that a variable depends on; above, no context is sought."""
 
-@dataclass(frozen=True)
-class IndependenceLimits:
-    """How far contexts are looked for, for each variable.
+MAX_CONTEXTS = 1_000
+"""Most contexts of all nodes of a variable together."""
 
-    Parameters
-    ----------
-    configurations
-        Of the ancestors that a variable depends on; above, no context is looked for.
-    contexts
-        Most contexts of all nodes together.
-    cells
-        Most cells of tables of configurations that are searched for context-specific
-        independences; small contexts come first.
-    """
-
-    configurations: int = 100_000
-    contexts: int = 1_000
-    cells: int = 30_000_000
-
+MAX_CELLS = 30_000_000
+"""Most cells of tables of configurations that are searched for independences in contexts of a
+variable; small contexts come first."""
 
 Context = Mapping[str, tuple[str, ...]]
 """For each of some variables, the states that it may have."""
@@ -131,9 +120,9 @@ class VariableIndependences(Displayed, shown="variable depends_on independent_of
         line = self.variable
         if self.below:
             line += f", with {_listed(self.below, most)} below it"
-        stated = [f"independent of {_listed(self.always_independent_of, most)}"]
-        if not self.always_independent_of:
-            stated.pop()
+        stated = []
+        if self.always_independent_of:
+            stated.append(f"independent of {_listed(self.always_independent_of, most)}")
         if self.independent_of:
             others = _listed(self.independent_of, most)
             stated.append(f"given {_listed(self.depends_on)}, independent of {others}")
@@ -168,8 +157,6 @@ def independences(
     model: ModelLike,
     evidence: Evidence | None = None,
     targets: str | Sequence[str] | None = None,
-    *,
-    limits: IndependenceLimits | None = None,
 ) -> list[VariableIndependences]:
     """Return the independences that a decision graph states, variable by variable.
 
@@ -179,8 +166,6 @@ def independences(
         As for :func:`~exactlearn.queries.posteriors.query`; a network is compiled.
     targets
         Variables; all when left out.
-    limits
-        How far contexts are looked for.
 
     Returns
     -------
@@ -213,8 +198,7 @@ def independences(
     paths = [_path(graph, v) for v in range(graph.n_variables)]
     reached = np.add.reduceat(node_probabilities(graph), graph.parameter_offsets[:-1]) > 0
     single = np.bincount(graph.variable[reached], minlength=graph.n_variables) == 1
-    limits = limits or IndependenceLimits()
-    return [_of_variable(graph, v, paths, single, limits) for v in wanted]
+    return [_of_variable(graph, v, paths, single) for v in wanted]
 
 
 def _path(graph: DecisionGraph, v: int) -> list[int]:
@@ -226,51 +210,38 @@ def _path(graph: DecisionGraph, v: int) -> list[int]:
 
 
 def _of_variable(
-    graph: DecisionGraph,
-    v: int,
-    paths: Sequence[Sequence[int]],
-    single: NDArray[np.bool_],
-    limits: IndependenceLimits,
+    graph: DecisionGraph, v: int, paths: Sequence[Sequence[int]], single: NDArray[np.bool_]
 ) -> VariableIndependences:
     function = NodeFunction(graph, v, paths[v])
-    above, table = function.needed, None
-    if prod(int(graph.cardinalities[u]) for u in above) <= limits.configurations:
+    above, names = function.needed, graph.names
+    in_context: list[ContextIndependence] = []
+    contexts: dict[int, list[Cube]] = {}
+    complete = prod(int(graph.cardinalities[u]) for u in above) <= MAX_CONFIGURATIONS
+
+    def named(cube: Cube) -> Context:
+        axes = ((above[axis], cube[axis]) for axis in sorted(cube))
+        return {names[u]: tuple(graph.states[u][x] for x in own) for u, own in axes}
+
+    if complete:
         above, table = without_redundant(above, function.table())
+        found, is_searched = context_independences(table, MAX_CELLS)
+        for cube, free in found:
+            others = tuple(names[above[axis]] for axis in free)
+            in_context.append(ContextIndependence(named(cube), others))
+        contexts, is_listed = node_contexts(table, MAX_CONTEXTS)
+        complete = is_searched and is_listed
     below = [u for u, path in enumerate(paths) if v in path]
     # All rows reach one node of the top, so nothing beside its subtree matters within it.
     top = next(u for u in (v, *paths[v]) if single[u])
     always = [u for u, path in enumerate(paths) if u != top and top not in path]
     rest = [u for u in range(graph.n_variables) if u not in (v, *below, *above, *always)]
-    in_context: list[ContextIndependence] = []
-    contexts: dict[int, list[Cube]] = {}
-    complete = False
-
-    def named(cube: Cube) -> Context:
-        axes = ((above[axis], cube[axis]) for axis in sorted(cube))
-        return {graph.names[u]: tuple(graph.states[u][x] for x in own) for u, own in axes}
-
-    if table is not None:
-        found, searched = context_independences(table, limits.cells)
-        in_context = [
-            ContextIndependence(named(cube), tuple(graph.names[above[axis]] for axis in free))
-            for cube, free in found
-        ]
-        contexts, listed = node_contexts(table, limits.contexts)
-        complete = searched and listed
     first, parameters = int(graph.first_nodes[v]), graph.parameters_of(v)
-    return VariableIndependences(
-        graph.names[v],
-        tuple(graph.names[u] for u in below),
-        tuple(graph.names[u] for u in always),
-        tuple(graph.names[u] for u in above),
-        tuple(graph.names[u] for u in rest),
-        tuple(in_context),
-        tuple(
-            NodeContexts(first + k, tuple(map(named, cubes)), tuple(parameters[k].tolist()))
-            for k, cubes in sorted(contexts.items())
-        ),
-        complete,
+    nodes = (
+        NodeContexts(first + k, tuple(map(named, cubes)), tuple(parameters[k].tolist()))
+        for k, cubes in sorted(contexts.items())
     )
+    groups = (tuple(names[u] for u in group) for group in (below, always, above, rest))
+    return VariableIndependences(names[v], *groups, tuple(in_context), tuple(nodes), complete)
 
 
 def _listed(names: Sequence[str], most: int | None = None) -> str:

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork, normalised
+from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.inference.flows import node_probabilities
+from exactlearn.pdg.model.auxiliary_network import to_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Evidence, Model, ModelLike, as_graph, conditional
 from exactlearn.queries.posteriors import joint_posterior
@@ -201,106 +202,55 @@ def _expected_log_probability(p: Graphical, q: Graphical) -> float:
     TooLargeError
         If following both models together needs tables of more than a hundred million cells.
     """
-    _require_cells(_link_cells(p) + _link_cells(q), p, q)
-    network, lowest = _together(p, q)
+    network, lowest = _together(_as_network(p), _as_network(q), p.n_variables)
     nothing = np.full((1, network.n_variables), -1, np.int16)
-    _require_cells(elimination_cells(network, nothing), p, q)
+    cells = elimination_cells(network, nothing)
+    if cells > MAX_CELLS:
+        raise TooLargeError(
+            f"the forests differ, and following both models together needs tables of {cells:,.0f}"
+            f" cells; the limit is {MAX_CELLS:,}: compile both over the same forest, or estimate"
+            " the divergence on sampled rows"
+        )
     posterior, _ = eliminated(network, nothing)
     shares = posterior[0, -3 * p.n_variables :].reshape(-1, 3)
-    if (shares[:, 2] > 0).any():
-        return -np.inf
-    return float(shares[:, 1] @ lowest)
+    return -np.inf if (shares[:, 2] > 0).any() else float(shares[:, 1] @ lowest)
 
 
-def _require_cells(cells: float, *models: Graphical) -> None:
-    if cells > MAX_CELLS:
-        p, q = (m.n_nodes if isinstance(m, DecisionGraph) else m.n_variables for m in models)
-        raise TooLargeError(
-            f"the forests differ, and following both graphs together, of {p:,} and"
-            f" {q:,} nodes, needs tables of {cells:,.0f} cells; the limit is"
-            f" {MAX_CELLS:,}: compile both over the same forest, or estimate the divergence on"
-            " sampled rows"
-        )
+def _as_network(model: Graphical) -> BayesianNetwork:
+    """Return the network of a model; of a graph, with variables for the nodes behind the others."""
+    return normalised(model) if isinstance(model, BayesianNetwork) else to_network(model)
 
 
-def _link_cells(model: Graphical) -> int:
-    """Return the cells of a graph's tables of successors: the node after each node and state."""
-    if isinstance(model, BayesianNetwork):
-        return 0
-    counts, forest = model.node_counts, model.forest
-    inner = np.flatnonzero(forest >= 0)
-    above = forest[inner]
-    cells = (counts[above] * model.cardinalities[above] * counts[inner]).astype(np.float64)
-    return int(min(cells.sum(), float(LARGEST_TABLE) * 2**20))
-
-
-def _together(p: Graphical, q: Graphical) -> tuple[BayesianNetwork, NDArray[np.float64]]:
-    """Return the network of states, nodes of p, nodes of q and shares, and the lowest logs.
-
-    A network has no nodes: its families are followed instead.
-    """
-    n = p.n_variables
-    if isinstance(p, BayesianNetwork):
-        parents, tables = list(p.parents), list(normalised(p).tables)
-    else:
-        nodes, links = _nodes(p, n)
-        parents = [(n + v,) for v in range(n)] + nodes
-        tables = [np.array(p.parameters_of(v)) for v in range(n)] + links
-    if isinstance(q, BayesianNetwork):
-        families = [(*family, v) for v, family in enumerate(q.parents)]
-        own = list(normalised(q).tables)
-    else:
-        place = len(tables)
-        nodes, links = _nodes(q, place)
-        parents, tables = parents + nodes, tables + links
-        families = [(place + v, v) for v in range(n)]
-        own = [q.parameters_of(v) for v in range(n)]
-    shares, lowest = _shares(own)
-    every = (*tables, *shares)
-    names = tuple(map(str, range(len(every))))
-    states = tuple(tuple(map(str, range(table.shape[-1]))) for table in every)
-    return BayesianNetwork(names, states, (*parents, *families), every), lowest
-
-
-def _nodes(
-    graph: DecisionGraph, place: int
-) -> tuple[list[tuple[int, ...]], list[NDArray[np.float64]]]:
-    """Return parents and tables of the variables that hold the nodes a row reaches.
+def _together(
+    p: BayesianNetwork, q: BayesianNetwork, n: int
+) -> tuple[BayesianNetwork, NDArray[np.float64]]:
+    """Return a network of p, the nodes of q and shares of q's logarithms, and the lowest of these.
 
     Parameters
     ----------
-    place
-        Number of the first of these variables; those of the states begin at 0.
+    p, q
+        Networks with the same first ``n`` variables.
+    n
+        Number of variables that both have.
     """
-    above = graph.forest.tolist()
-    parents: list[tuple[int, ...]] = [(place + u, u) if u >= 0 else () for u in above]
-    return parents, [_link(graph, u, v) for v, u in enumerate(above)]
+    shift = p.n_variables - n
+    families = [[u if u < n else u + shift for u in family] for family in q.parents]
+    shares, lowest = zip(*map(_shares, q.tables[:n]), strict=True)
+    tables = (*p.tables, *q.tables[n:], *shares)
+    observed = ((*family, v) for v, family in enumerate(families[:n]))
+    parents = (*p.parents, *map(tuple, families[n:]), *observed)
+    names = tuple(map(str, range(len(tables))))
+    states = tuple(tuple(map(str, range(table.shape[-1]))) for table in tables)
+    return BayesianNetwork(names, states, parents, tables), np.array(lowest)
 
 
-def _shares(
-    tables: Sequence[NDArray[np.float64]],
-) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
-    """Return the distribution of the share of each table's logarithms, and the lowest of these."""
-    shares, lowest = [], np.empty(len(tables))
-    for k, table in enumerate(tables):
-        logs = _log(table)
-        lowest[k] = logs.min()
-        share = logs / lowest[k] if lowest[k] < 0 else logs
-        impossible = (table <= 0).astype(np.float64)
-        shares.append(np.stack((1 - share - impossible, share, impossible), axis=-1))
-    return shares, lowest
-
-
-def _link(graph: DecisionGraph, above: int, v: int) -> NDArray[np.float64]:
-    """Return the distribution of a variable's node given its parent's node and state."""
-    nodes = int(graph.node_counts[v])
-    if above < 0:
-        return np.ones(1)
-    place = graph.children[above].index(v)
-    after = graph.successors_of(above)[:, :, place] - graph.first_nodes[v]
-    table = np.zeros((*after.shape, nodes))
-    np.put_along_axis(table, after[..., None], 1.0, axis=-1)
-    return table
+def _shares(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Return the distribution of the share of a table's logarithms, and the lowest of these."""
+    logs = _log(table)
+    lowest = float(logs.min())
+    share = logs / lowest if lowest < 0 else logs
+    impossible = (table <= 0).astype(np.float64)
+    return np.stack((1 - share - impossible, share, impossible), axis=-1), lowest
 
 
 def _entropy(table: NDArray[np.float64]) -> float:

@@ -107,11 +107,7 @@ class Answer(Displayed):
         """
         import pandas as pd
 
-        rows = [
-            (name, state, p)
-            for name, states in self.posterior.items()
-            for state, p in states.items()
-        ]
+        rows = [(x, s, p) for x, states in self.posterior.items() for s, p in states.items()]
         return pd.DataFrame(rows, columns=["variable", "state", "probability"])
 
 
@@ -161,12 +157,10 @@ def query(
     posterior, log_probability = _posterior(model, found, wanted)
     if log_probability == -inf:
         refuse_evidence(evidence or {})
-    last = np.cumsum(model.cardinalities).tolist()
-    marginals = posterior.tolist()
+    marginals = np.split(posterior, np.cumsum(model.cardinalities)[:-1])
     answers = {
-        name: dict(zip(states, marginals[last[v] - len(states) : last[v]], strict=True))
-        for name, v in zip(targets, wanted, strict=True)
-        for states in [model.states[v]]
+        model.names[v]: dict(zip(model.states[v], marginals[v].tolist(), strict=True))
+        for v in wanted
     }
     return Answer(answers, exp(log_probability), log_probability, found.named(model), model)
 
@@ -220,14 +214,9 @@ def joint_posterior(
         if log_probability == -inf:
             refuse_evidence(evidence or {})
         return table
-    return joint_table(conditional(model, evidence)[0], wanted)
-
-
-def joint_table(graph: DecisionGraph, variables: Sequence[int]) -> NDArray[np.float64]:
-    """Return the joint distribution of some variables, one axis each, without evidence."""
-    shape = tuple(int(graph.cardinalities[v]) for v in variables)
+    graph, _ = conditional(model, evidence)
     rows = np.full((prod(shape), graph.n_variables), -1, np.int16)
-    rows[:, list(variables)] = np.indices(shape).reshape(len(shape), prod(shape)).T
+    rows[:, wanted] = np.indices(shape).reshape(len(shape), prod(shape)).T
     return np.minimum(np.exp(log_likelihood_rows(graph, rows)), 1.0).reshape(shape)
 
 

@@ -116,12 +116,10 @@ class Classification(ByValue, shown="name rows=predicted accuracy log_loss"):
     @property
     def log_loss(self) -> float:
         """Mean of -log posterior of the labels, in nats; NaN when no row is labelled."""
-        known = np.flatnonzero(self.labels >= 0)
-        if not len(known):
-            return float("nan")
+        known = self.labels >= 0
         given = np.nan_to_num(self.posterior[known, self.labels[known]])
         with np.errstate(divide="ignore"):
-            return -float(np.log(given).mean())
+            return -float(np.log(given).mean()) if known.any() else np.nan
 
 
 @checked_arguments()
@@ -225,8 +223,6 @@ def _codes(model: Model, dataset: Dataset) -> NDArray[np.int16]:
     known = [v for v, name in enumerate(model.names) if name in set(dataset.names)]
     if not known:
         raise unknown_columns(dataset.names, model.names)
-    if len(known) == model.n_variables:
-        return aligned_codes(dataset, model.names, model.states)
     codes = np.full((dataset.n_rows, model.n_variables), MISSING, np.int16)
     names, states = [model.names[v] for v in known], [model.states[v] for v in known]
     codes[:, known] = aligned_codes(dataset, names, states)

@@ -14,7 +14,6 @@ from exactlearn.queries import information
 from exactlearn.queries.evidence import conditional
 from exactlearn.queries.explanations import most_probable_explanations, most_probable_states
 from exactlearn.queries.information import entropy, kl_divergence, mutual_information
-from exactlearn.queries.parameter_sensitivity import sensitivity, slopes
 from exactlearn.queries.posteriors import joint_posterior, query
 from exactlearn.queries.table_queries import classify, query_rows
 from tests.network_oracle import joint, random_network
@@ -115,7 +114,7 @@ def test_the_most_probable_states_are_the_joints_maximum(seed, n):
 
 
 def test_a_node_limit_leaves_an_answer_and_its_bound():
-    graph = random_graph(np.random.default_rng(3), 9, zeros=0)
+    graph = random_graph(np.random.default_rng(6), 9, zeros=0)
     names = [graph.names[v] for v in graph.order[-5:]]
     proven = most_probable_states(graph, None, names)
     stopped = most_probable_states(graph, None, names, node_limit=1)
@@ -232,37 +231,6 @@ def test_a_reordered_model_has_the_same_joint(seed, n, is_network):
     np.testing.assert_allclose((joint if is_network else graph_joint)(back), full, atol=1e-15)
 
 
-@given(SEEDS, st.integers(1, 4))
-@settings(max_examples=20)
-def test_sensitivity_agrees_with_changed_parameters(seed, n):
-    rng, graph, evidence, full, _ = case(seed, n)
-    variable = int(rng.integers(n))
-    target = (graph.names[variable], graph.states[variable][0])
-    node = int(rng.integers(graph.n_nodes))
-    state = int(rng.integers(graph.cardinalities[graph.variable[node]]))
-    name = graph.states[graph.variable[node]][state]
-    found = sensitivity(graph, node, name, evidence, target)
-    now = full.sum(axis=tuple(u for u in range(n) if u != variable))[0]
-    assert found.posterior(found.parameter) == pytest.approx(now, abs=1e-11)
-    first = graph.parameter_offsets[node]
-    own = slice(first, graph.parameter_offsets[node + 1])
-    for t in (0.3, 0.9):
-        theta = graph.parameters.copy()
-        rest = np.delete(theta[own], state)
-        rest = rest / rest.sum() if rest.sum() else np.full(len(rest), 1 / len(rest))
-        theta[own] = np.insert((1 - t) * rest, state, t)
-        changed = graph_joint(graph.with_parameters(theta))
-        changed, total = conditioned_joint(changed, graph, evidence)
-        if total > 0:
-            changed = changed.sum(axis=tuple(u for u in range(n) if u != variable))[0] / total
-            assert found.posterior(t) == pytest.approx(changed, abs=1e-11)
-    slope = slopes(graph, evidence, target)[first + state]
-    if 0 < found.parameter < 1:
-        assert slope == pytest.approx(found.slope(found.parameter), abs=1e-9, rel=1e-9)
-    else:
-        assert np.isnan(slope)
-
-
 def test_sampling_given_evidence_follows_the_posterior():
     graph, _ = conditional(paper_example(), {"X3": "0", "X1": {"0": 0.2, "1": 1.0}})
     rows = sample_rows(graph, 20_000, np.random.default_rng(0))
@@ -312,8 +280,6 @@ def test_mistakes_are_refused():
         query(graph, {"X1": {"1": -1.0}})
     with pytest.raises(DataError, match="X1=0:0 has probability zero"):
         most_probable_explanations(graph, {"X1": {"0": 0.0}})
-    with pytest.raises(OptionError, match="no node 9"):
-        sensitivity(graph, 9, "0", None, ("X1", "0"))
     with pytest.raises(OptionError, match="same variables"):
         kl_divergence(graph, random_graph(np.random.default_rng(0), 4))
     with pytest.raises(OptionError, match="0 or more"):

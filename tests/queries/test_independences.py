@@ -11,7 +11,8 @@ from exactlearn.formats.model_json import write_pdg
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.model.contexts import node_contexts
 from exactlearn.pdg.model.decision_graph import assemble
-from exactlearn.queries.independences import IndependenceLimits, independences
+from exactlearn.queries import independences as module
+from exactlearn.queries.independences import independences
 from tests.command_line import run, run_json
 from tests.pdg_oracle import BINARY, graph_joint, random_graph, reached
 
@@ -243,19 +244,24 @@ def test_of_two_copies_one_stays():
     assert found == {0: [{0: (0,)}], 1: [{0: (1,)}]}
 
 
-def test_evidence_and_limits():
+def test_evidence_and_limits(monkeypatch):
     graph = two_trees()
     (found,) = independences(graph, {"X1": "0"}, ["X3"])
     assert found.depends_on == ()
     assert [node.contexts for node in found.nodes] == [({},)]
-    (found,) = independences(graph, None, "X7", limits=IndependenceLimits(configurations=3))
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "MAX_CONFIGURATIONS", 3)
+        (found,) = independences(graph, None, "X7")
     assert found.depends_on == ("X4", "X5")
     assert not found.complete
     assert "too many configurations" in found.describe()
     assert found.nodes == ()
-    (found,) = independences(graph, None, "X7", limits=IndependenceLimits(contexts=1))
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "MAX_CONTEXTS", 1)
+        (found,) = independences(graph, None, "X7")
     assert not found.complete
-    (found,) = independences(stomach_pain(), None, "D", limits=IndependenceLimits(cells=1))
+    monkeypatch.setattr(module, "MAX_CELLS", 1)
+    (found,) = independences(stomach_pain(), None, "D")
     assert not found.complete
     assert not found.in_context
     assert len(found.nodes) == 5
