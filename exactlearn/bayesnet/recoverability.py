@@ -8,17 +8,14 @@ decided alone: the first of these that applies gives the formula of :math:`P(X \
 1. No member has missing cells: relative frequencies.
 2. :math:`X \perp R_{X, Pa} \mid Pa`: the rows that observe the family.
 3. :math:`Y_m \perp R_Y \mid Y_o, W` for variables W that every row observes: informed deletion.
-4. Sums over variables W with :math:`Y \perp R_{Y,Z,W} \mid Z, W` and chains of such distributions,
-   where W may have missing cells itself: ordered factorisation.
-5. Inverse probability weighting over the indicators that the family needs; those without X and its
+4. Inverse probability weighting over the indicators that the family needs; those without X and its
    descendants among their causes cancel.
-6. The same with the odds of missingness patterns, where indicators depend on each other.
 
-What none recovers is not recoverable where a theorem says so, else no criterion known here
-recovers it. ``docs/theory/recoverability.md`` has the theorems and their tests.
+What none recovers is not recoverable where a theorem on self-masking says so, else no criterion
+known here recovers it. ``docs/theory/recoverability.md`` has the theorems and their tests.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,24 +24,23 @@ from exactlearn.bayesnet.estimands import (
     Available,
     Estimand,
     Names,
+    Propensity,
     Stratified,
     Weighted,
     probability,
 )
-from exactlearn.bayesnet.indexed_missingness import IndexedGraph, SearchLimits
-from exactlearn.bayesnet.inverse_probability import weighted_estimand
-from exactlearn.bayesnet.ordered_factorisation import FactorisationSearch
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import OptionError
-from exactlearn.graphs.dag import topological_order
+from exactlearn.graphs.d_separation import active_trail, ancestors
+from exactlearn.graphs.dag import children, topological_order
+
+Indices = frozenset[int]
 
 RecoveryKind = Literal[
     "frequencies",
     "available cases",
     "separators",
-    "factorisation",
     "inverse probability",
-    "pattern odds",
     "no criterion",
     "not recoverable",
 ]
@@ -112,9 +108,6 @@ def recoverability(
     parents: ParentsLike,
     names: Sequence[str],
     missingness: MissingnessGraph,
-    *,
-    cardinalities: Sequence[int] | None = None,
-    limits: SearchLimits | None = None,
 ) -> tuple[Recovery, ...]:
     """Decide for each family of a network whether a missingness graph makes it recoverable.
 
@@ -127,10 +120,6 @@ def recoverability(
     missingness
         What the missing cells of each variable depend on, perhaps as text; variables that it does
         not name have none.
-    cardinalities
-        Number of states of each variable; left out, two.
-    limits
-        Limits of the search for formulas.
 
     Returns
     -------
@@ -154,90 +143,139 @@ def recoverability(
     if len(parents) != len(names):
         raise OptionError(f"{len(parents)} parent sets for {len(names)} variables: give one each")
     topological_order(parents, names)
-    sizes = [2] * len(names) if cardinalities is None else [int(r) for r in cardinalities]
-    graph = IndexedGraph(parents, names, missingness, sizes, limits or SearchLimits())
-    return tuple(_recovery(graph, v, tuple(family)) for v, family in enumerate(parents))
+    graph = _IndexedGraph(parents, names, missingness)
+    return tuple(graph.recovery(v, tuple(family)) for v, family in enumerate(parents))
 
 
-def _kind_of(estimand: Estimand) -> RecoveryKind:
-    if isinstance(estimand, Available):
-        return "available cases" if estimand.observed else "frequencies"
-    if isinstance(estimand, Stratified):
-        return "separators"
-    if isinstance(estimand, Weighted):
-        return "pattern odds" if estimand.patterns else "inverse probability"
-    return "factorisation"
+class _IndexedGraph:
+    """The DAG of some variables and of their indicators, which have the indices behind them.
 
+    ``indicator`` has the indicator of each variable with missing cells, ``causes`` the variables
+    that it depends on, and ``before`` those whose indicators it depends on.
+    """
 
-def _recovery(graph: IndexedGraph, child: int, parents: tuple[int, ...]) -> Recovery:
-    """Return the first criterion that applies to a family."""
-    found = _decision(graph, child, parents)
-    names = graph.names[child], graph.texts(parents)
-    if not isinstance(found, str):
-        return Recovery(*names, _kind_of(found), found)
-    if (proof := _proof(graph, child, parents)) is not None:
-        return Recovery(*names, "not recoverable", None, proof)
-    return Recovery(*names, "no criterion", None, found)
+    def __init__(
+        self,
+        parents: Sequence[Collection[int]],
+        names: Sequence[str],
+        missingness: MissingnessGraph,
+    ) -> None:
+        self.names, n = tuple(names), len(names)
+        self.dag = [*map(tuple, parents), *missingness.parents(names)]
+        self.offspring = children(self.dag[:n])
+        self.missingness, self.place = missingness, {name: v for v, name in enumerate(names)}
+        self.indicator = {self.place[name]: n + k for k, name in enumerate(missingness.variables)}
+        variable = {r: v for v, r in self.indicator.items()}
+        above = {v: self.dag[r] for v, r in self.indicator.items()}
+        self.causes = {v: frozenset(p for p in ps if p < n) for v, ps in above.items()}
+        self.before = {v: frozenset(variable[p] for p in ps if p >= n) for v, ps in above.items()}
 
+    def recovery(self, child: int, parents: tuple[int, ...]) -> Recovery:
+        """Return the first criterion that applies to a family."""
+        names, family = (self.names[child], self.texts(parents)), {child, *parents}
+        lacking = self.incomplete(family)
+        if self.independent({child}, lacking, parents):
+            kind: RecoveryKind = "available cases" if lacking else "frequencies"
+            return Recovery(*names, kind, Available(names[:1], names[1], self.sorted(lacking)))
+        if (strata := self.stratified(family, lacking)) is not None:
+            return Recovery(*names, "separators", strata)
+        weighted = self.weighted(child, parents)
+        if isinstance(weighted, Weighted):
+            return Recovery(*names, "inverse probability", weighted)
+        proof = self.proof(child, parents)
+        kind = "no criterion" if proof is None else "not recoverable"
+        return Recovery(*names, kind, None, proof or weighted)
 
-def _decision(graph: IndexedGraph, child: int, parents: tuple[int, ...]) -> Estimand | str:
-    """Return the formula of a family, or an obstacle to all of them in words."""
-    if (found := graph.available({child}, parents)) is not None:
-        return found
-    if (strata := _stratified(graph, child, parents)) is not None:
-        return strata
-    family = frozenset({child}), frozenset(parents)
-    depth = graph.limits.depth
-    if (tree := FactorisationSearch(graph, wide=False).tree(*family, depth)) is not None:
-        return tree
-    weighted = weighted_estimand(graph, child, parents)
-    if isinstance(weighted, Weighted) and not weighted.patterns:
-        return weighted
-    return FactorisationSearch(graph, wide=True).tree(*family, depth) or weighted
+    def stratified(self, family: set[int], lacking: Indices) -> Stratified | None:
+        """Return the estimand with separators that every row observes, if there are any."""
+        complete, known = family - lacking, self.missingness.all_causes(self.texts(lacking))
+        causes = {self.place[name] for name in known}
+        if self.incomplete(causes):
+            above = ancestors(self.dag, {*family, *(self.indicator[v] for v in lacking)})
+            causes = {v for v in above if v < len(self.names)} - self.indicator.keys()
+        separators = causes - family
+        if not self.independent(lacking, lacking, complete | separators):
+            return None
+        for v in sorted(separators):
+            if self.independent(lacking, lacking, complete | separators - {v}):
+                separators.remove(v)
+        return Stratified(*map(self.sorted, (lacking, complete, separators)))
 
+    def weighted(self, child: int, parents: Sequence[int]) -> Weighted | str:
+        """Return the estimand by inverse probability, or an obstacle to it in words.
 
-def _stratified(graph: IndexedGraph, child: int, parents: Sequence[int]) -> Stratified | None:
-    """Return the estimand with separators that every row observes, if there are any."""
-    family = {child, *parents}
-    lacking = graph.incomplete(family)
-    complete = family - lacking
-    causes = graph.all_causes(lacking)
-    if graph.incomplete(causes):
-        causes = graph.ancestors(family, lacking) - graph.indicator.keys()
-    separators = {*causes} - family
-    if not graph.independent(lacking, lacking, complete | separators):
-        return None
-    for v in sorted(separators):
-        if graph.independent(lacking, lacking, complete | separators - {v}):
-            separators.remove(v)
-    return Stratified(graph.sorted(lacking), graph.sorted(complete), graph.sorted(separators))
-
-
-def _proof(graph: IndexedGraph, child: int, parents: Sequence[int]) -> str | None:
-    """Return why no formula for a family exists, in words; ``None`` without a proof."""
-    name = graph.names[child]
-    if child in graph.causes.get(child, ()):
-        return f"because {name} masks itself ({name} -> R_{name})"
-    for v in sorted(graph.incomplete(parents)):
-        if {v, child} <= graph.causes[v]:
-            other = graph.names[v]
-            return (
-                f"because {other} masks itself and its missing cells depend on {name}, too "
-                f"({other} -> R_{other} <- {name})"
+        The factor of an indicator without the child and its descendants among its causes cancels:
+        given the parents, those causes do not depend on the child.
+        """
+        family, affected = {child, *parents}, ancestors(self.offspring, [child])
+        needed, weighed = set[int](), set[int]()
+        waiting = [*self.incomplete(family)]
+        while waiting:
+            v = waiting.pop()
+            if v not in needed:
+                needed.add(v)
+                waiting += self.before[v]
+                if not affected.isdisjoint(self.causes[v]):
+                    weighed.add(v)
+                    waiting += self.incomplete(self.causes[v])
+        for v in sorted(weighed):
+            name, indicator = self.names[v], self.indicator[v]
+            if v in self.causes[v]:
+                return _masks_itself(name)
+            others = self.incomplete(self.causes[v]) - self.before[v]
+            if not self.independent({indicator}, others, self.dag[indicator]):
+                return f"because R_{name} depends on whether its causes are observed"
+        propensities = [
+            Propensity(
+                self.names[v],
+                self.sorted(self.causes[v]),
+                self.sorted(self.incomplete(self.causes[v]) | self.before[v]),
             )
-    return _colluding_proof(graph, child)
+            for v in sorted(weighed)
+        ]
+        over = needed.union(*(self.causes[v] for v in weighed)) - family
+        return Weighted(
+            self.names[child],
+            self.texts(parents),
+            self.sorted(over),
+            self.sorted(needed),
+            tuple(propensities),
+            is_joint=weighed == needed,
+        )
+
+    def proof(self, child: int, parents: Sequence[int]) -> str | None:
+        """Return why no formula for a family exists, in words; ``None`` without a proof."""
+        name = self.names[child]
+        if child in self.causes.get(child, ()):
+            return _masks_itself(name)
+        for v in sorted(self.incomplete(parents)):
+            if {v, child} <= self.causes[v]:
+                other = self.names[v]
+                return (
+                    f"because {other} masks itself and its missing cells depend on {name}, too "
+                    f"({other} -> R_{other} <- {name})"
+                )
+        return None
+
+    def independent(
+        self, variables: Collection[int], lacking: Collection[int], given: Collection[int]
+    ) -> bool:
+        """Whether nodes are d-separated from the indicators of some variables."""
+        indicators = {self.indicator[v] for v in lacking}
+        return not indicators or active_trail(self.dag, variables, indicators, given) is None
+
+    def incomplete(self, variables: Iterable[int]) -> Indices:
+        """Return those variables that have missing cells."""
+        return frozenset(v for v in variables if v in self.indicator)
+
+    def texts(self, variables: Iterable[int]) -> Names:
+        """Return the names of variables."""
+        return tuple(self.names[v] for v in variables)
+
+    def sorted(self, variables: Iterable[int]) -> Names:
+        """Return the names of variables in the order of the table."""
+        return self.texts(sorted(variables))
 
 
-def _colluding_proof(graph: IndexedGraph, child: int) -> str | None:
-    """Return the proof by a colluder a -> R_b <- R_a with b -> R_a, a and b adjacent."""
-    for b in sorted(graph.indicator):
-        for a in sorted(graph.causes[b] & graph.before[b]):
-            is_parent = a in graph.dag[b]
-            if (
-                b in graph.causes[a]
-                and (is_parent or b in graph.dag[a])
-                and (child == b or (child == a and is_parent))
-            ):
-                one, two = graph.names[a], graph.names[b]
-                return f"because of the colluder {one} -> R_{two} <- R_{one}, with {two} -> R_{one}"
-    return None
+def _masks_itself(name: str) -> str:
+    return f"because {name} masks itself ({name} -> R_{name})"
