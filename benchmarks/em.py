@@ -3,7 +3,7 @@
     python -m benchmarks.em [--data-dir FOLDER] [--rows 10000] [--only TEXT] [--peer]
 
 Each case is fitted from one start with plain steps and with lengthened ones
-(:class:`exactlearn._runtime.ascent.Overrelaxation`): E-steps, processor seconds, and by how much
+(:class:`exactlearn.bayesnet.em_result.Overrelaxation`): E-steps, processor seconds, and by how much
 the objective stays below what plain steps reach at a tolerance of 1e-10 per row.
 """
 
@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measuring import machine
-from exactlearn._runtime.ascent import EMProblem, EMState, Overrelaxation, ascend
+from exactlearn._runtime.ascent import ascend
 from exactlearn.bayesnet.em import NetworkEM, fit_em
+from exactlearn.bayesnet.em_result import EMProblem, EMState, Overrelaxation
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness import hide
@@ -60,8 +61,7 @@ def fit(
     problem: EMProblem[Any], start: NDArray[np.float64], tolerance: float, lengthened: bool
 ) -> tuple[float, int, float]:
     """Return objective, E-steps and processor seconds of one start."""
-    counted, begun = Counted(problem), time.process_time()
-    least = tolerance * problem.total_weight
+    counted, begun, least = Counted(problem), time.process_time(), tolerance * problem.total_weight
     steps = Overrelaxation(counted, least, growth=1.5 if lengthened else 1.0)
     last, _ = ascend(counted.e_step(0, start), steps.step, iterations=3000, least_gain=least)
     return last.objective, counted.e_steps, time.process_time() - begun
@@ -137,8 +137,9 @@ def print_peer(case: Case) -> None:
         f"{case.name}, {case.table.n_rows} rows: {seconds:.2f} s, {ours.log_likelihood:.1f};",
         end="",
     )
-    ratio = theirs / seconds
-    print(f" pyAgrum {theirs:.1f} s, {reached:.1f}; {ratio:.0f} times as long", flush=True)
+    print(
+        f" pyAgrum {theirs:.1f} s, {reached:.1f}; {theirs / seconds:.0f} times as long", flush=True
+    )
 
 
 def peer_em(case: Case) -> tuple[BayesianNetwork, float]:

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.ascent import EMResult, EMState, fitted, is_over
+from exactlearn._runtime.ascent import is_over
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.bayesnet.components import expect_components
+from exactlearn.bayesnet.em_result import EMResult, EMState, fitted
 from exactlearn.bayesnet.naive_bayes import NaiveBayes, as_naive_bayes
 from exactlearn.bayesnet.smoothing_choice import (
     SmoothingChoice,
@@ -191,7 +192,6 @@ def fit_naive_bayes(
     return fitted(
         problem,
         [problem.start(model)],
-        (),
         iterations=iterations,
         tolerance=tolerance,
         on_iteration=on_iteration,
@@ -204,13 +204,7 @@ def by_em(
 ) -> EMResult[NaiveBayes]:
     """Return the model after EM from some parameters, as long as the growth of a model takes it."""
     return fitted(
-        problem,
-        [parameters],
-        (),
-        iterations=ITERATIONS,
-        tolerance=TOLERANCE,
-        on_iteration=None,
-        control=control,
+        problem, [parameters], iterations=ITERATIONS, tolerance=TOLERANCE, control=control
     )
 
 

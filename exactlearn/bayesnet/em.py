@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
-from exactlearn._runtime.ascent import STARTS, EMResult, EMState, fitted, is_over
+from exactlearn._runtime.ascent import is_over
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.hash_tables import WeightedRows
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
 from exactlearn.bayesnet.buckets import buckets, space_for, write_cells
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts, smoothed
 from exactlearn.bayesnet.deletion import DELETION_METHODS, DeletionMethod, fit_deletion
+from exactlearn.bayesnet.em_result import STARTS, EMResult, EMState, fitted
 from exactlearn.bayesnet.missing_parts import part_blocks
 from exactlearn.bayesnet.network import BayesianNetwork, as_network
 from exactlearn.data.dataset import Dataset, DatasetLike

@@ -9,8 +9,8 @@ missing not at random.
 from typing import Any
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
-from exactlearn._runtime.ascent import EMResult
 from exactlearn.bayesnet.em import fit_em
+from exactlearn.bayesnet.em_result import EMResult
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph

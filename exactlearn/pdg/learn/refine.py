@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments, number_or
-from exactlearn._runtime.ascent import STARTS, EMResult, EMState, fitted
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.bayesnet.complete_data import check_smoothing
+from exactlearn.bayesnet.em_result import STARTS, EMResult, EMState, fitted
 from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import DataError, OptionError
