@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from benchmarks.measuring import machine
 from exactlearn._runtime.ascent import ascend
-from exactlearn.bayesnet.em import NetworkEM, fit_em
+from exactlearn.bayesnet.em import TOLERANCE, NetworkEM, fit_em
 from exactlearn.bayesnet.em_result import EMProblem, EMState, Overrelaxation
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
@@ -29,8 +29,6 @@ from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.refine import ParameterEM
-
-TOLERANCE = 1e-6
 
 
 class Case(NamedTuple):
