@@ -25,7 +25,7 @@ from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
 from exactlearn.scoring.scores import BDeu
 
-METHODS = ("gadget", "exact", "branching")
+METHODS = ("gadget", "branching")
 
 
 def table(cells: int, seed: int) -> Dataset:

@@ -29,9 +29,9 @@ constant       Lagrangian constant: sum over the cells of the largest
 move           a cell with a new state: row, variable, state            (moves, 3)
 =============  =======================================================  =====================  =====
 
-The methods: :mod:`.exact` runs the exact ones (:mod:`.enumeration` lists the completions of each
-family, :mod:`.branch_and_bound` bounds families instead), :mod:`.local_search` climbs over
-completions, and :mod:`.ranking` lists the k best solutions.
+The methods: :mod:`.exact` runs the exact ones (:mod:`.branch_and_bound` bounds families over all
+completions, :mod:`.gadget` lists these), :mod:`.local_search` climbs over completions, and
+:mod:`.ranking` lists the k best solutions.
 """
 
 from exactlearn.augmentation.augment import METHODS, augment, check, gadget_problem

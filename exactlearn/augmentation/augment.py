@@ -16,9 +16,9 @@ from exactlearn.augmentation.exact import (
     augment_branching,
     augment_exact,
     augment_gadget,
-    reduction,
 )
 from exactlearn.augmentation.families import FamilyRules
+from exactlearn.augmentation.gadget import reduced
 from exactlearn.augmentation.incumbent import Incumbent, Solution
 from exactlearn.augmentation.local_search.hill_climber import augment_local, augment_mode
 from exactlearn.augmentation.local_search.neighbourhood import better_solution
@@ -82,8 +82,8 @@ def augment(
         The decomposable score to maximise.
     method
         ``branching`` (a search over the cells' values that bounds families instead of enumerating
-        their completions), ``exact`` (completions linked directly in one integer program),
-        ``gadget`` (the paper's reduction), ``t-local`` (the hill-climber) or ``mode`` (fill in each
+        their completions), ``gadget`` (the paper's reduction), ``exact`` (``branching`` where the
+        score allows it, else ``gadget``), ``t-local`` (the hill-climber) or ``mode`` (fill in each
         variable's most frequent state, then learn).
     max_parents
         Largest number of parents.
@@ -125,7 +125,7 @@ def augment(
     OptionError
         When a method or an option is unknown, or the start does not match the missing cells.
     TooLargeError
-        When ``exact`` or ``gadget`` have too many completions, or ``branching`` too many families.
+        When ``gadget`` has too many completions, or ``branching`` too many families.
     InfeasibleError
         When the constraints exclude every network.
 
@@ -211,11 +211,13 @@ def gadget_problem(
     >>> import exactlearn as el
     >>> table = el.read_dataset("cancer-mcar").part(slice(12))
     >>> problem = el.augmentation.gadget_problem(table, el.BDeu(), max_parents=1)
-    >>> problem.n_variables, problem.options.tolist()
-    (13, [])
+    >>> problem.n_variables
+    13
     """
     rules = FamilyRules.of(max_parents, required, forbidden)
-    return reduction(Task(dataset, score, rules, "auto", 0))[1]
+    gadget = reduced(Task(dataset, score, rules))
+    assert gadget is not None, "no limit"
+    return gadget.problem
 
 
 def check(augmentation: Augmentation, dataset: Dataset, score: Score, rules: FamilyRules) -> None:

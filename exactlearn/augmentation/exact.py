@@ -5,7 +5,7 @@ with another row, whatever its states are (theorem *Complete rows*, docs/theory/
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,78 +13,61 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, Event, SearchControl
 from exactlearn.augmentation.branch_and_bound.incomplete_families import require_few_families
 from exactlearn.augmentation.branch_and_bound.search import branch
-from exactlearn.augmentation.enumeration.gadget import (
-    artificial_names,
-    by_cell_choices,
-    chosen_values,
-    gadget_selection,
-    penalty,
-    without_choices,
-)
-from exactlearn.augmentation.enumeration.linked_program import (
-    all_completions,
-    at_missing,
-    completion_problem,
-    place_values,
-    require_enumerable,
-)
+from exactlearn.augmentation.families import Families
+from exactlearn.augmentation.gadget import reduced, require_enumerable
 from exactlearn.augmentation.incumbent import Incumbent, SolutionPool
 from exactlearn.augmentation.local_search.hill_climber import best_climb, offer_sparsest
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.task import Task, merge_rows
 from exactlearn.data.codes import MISSING
-from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.properties import is_convex, properties
 from exactlearn.scoring.scores import Counts, Score, size_penalty
-from exactlearn.solvers import Problem, Result, solve
+from exactlearn.solvers import solve
 
 _Outcome = tuple[AugmentationStatus, str]
 _Search = Callable[[Task, Incumbent], _Outcome]
-_Take = Callable[[tuple[tuple[int, ...], ...], tuple[int, ...]], None]
 
 
 def augment_exact(task: Task, incumbent: Incumbent) -> Augmentation:
-    """Maximise over all DAGs and all completions, linking the columns' completions directly.
+    """Maximise over all DAGs and all completions: by branching where the score allows it.
 
-    Parameters
-    ----------
-    task
-        The table, the score, the rules and the solver inside.
-    incumbent
-        Where the best solution, the bound and the clock are kept.
-
-    Raises
-    ------
-    OptionError
-        When the solver inside knows no choices.
-    TooLargeError
-        When there are too many completions to enumerate.
+    Elsewhere by the paper's reduction. The message says which. The parameters and errors are those
+    of :func:`augment_branching` and :func:`augment_gadget`.
     """
-    if task.solver == "dynamic":
-        raise OptionError(
-            "solver 'dynamic' cannot link completions: use solver 'scip', the method 'gadget' on "
-            "a tiny table, or the method 't-local'"
-        )
-    work = _merged(task, incumbent)
-    require_enumerable(work.dataset, task.rules.max_parents)
-    return _run(work, incumbent, "exact", _solve_linked)
+    if properties(task.score, task.domain).rises:
+        result, how = augment_branching(task, incumbent), "by branching"
+    else:
+        reason = f"by the gadget, since the score {task.score.name!r} lacks what branching needs"
+        result, how = augment_gadget(task, incumbent), reason
+    message = f"{how}; {result.message}" if result.message else how
+    return replace(result, method="exact", message=message)
 
 
 def augment_gadget(task: Task, incumbent: Incumbent) -> Augmentation:
     """Maximise over all DAGs and all completions by the paper's reduction, cell by cell.
 
-    The parameters and errors are those of :func:`augment_exact`; any solver will do.
+    Parameters
+    ----------
+    task
+        The table, the score, the rules and the solver inside; any will do.
+    incumbent
+        Where the best solution, the bound and the clock are kept.
+
+    Raises
+    ------
+    TooLargeError
+        When there are too many completions to enumerate.
     """
-    require_enumerable(task.dataset, task.rules.max_parents)
+    require_enumerable(task.dataset, Families.allowed(task.dataset.names, task.rules))
     return _run(task, incumbent, "gadget", _solve_gadget)
 
 
 def augment_branching(task: Task, incumbent: Incumbent) -> Augmentation:
     """Maximise over all DAGs and all completions by branching on the cells' values.
 
-    The parameters are those of :func:`augment_exact`; any solver will do.
+    The parameters are those of :func:`augment_gadget`.
 
     Raises
     ------
@@ -107,15 +90,6 @@ def _branch(task: Task, incumbent: Incumbent) -> _Outcome:
     if branch(task, SolutionPool(incumbent)):
         return "optimal", ""
     return incumbent.status, f"{incumbent.ending} before all branches were closed"
-
-
-def reduction(task: Task) -> tuple[Problem, Problem]:
-    """Return the problem with one choice per missing cell, and its reduction to a plain one."""
-    require_enumerable(task.dataset, task.rules.max_parents)
-    columns = all_completions(task.dataset)
-    linked = completion_problem(task.dataset, columns, task.score, task.rules)
-    by_cell = by_cell_choices(linked, columns, task.dataset)
-    return by_cell, without_choices(by_cell, artificial_names(task.dataset, task.dataset.names))
 
 
 def _run(task: Task, incumbent: Incumbent, method: str, search: _Search) -> Augmentation:
@@ -161,76 +135,36 @@ def _unbegun(task: Task, incumbent: Incumbent) -> _Outcome:
     return incumbent.status, f"{incumbent.ending} before the exact search began"
 
 
-def _solve_linked(task: Task, incumbent: Incumbent) -> _Outcome:
-    columns = all_completions(task.dataset)
-    problem = completion_problem(task.dataset, columns, task.score, task.rules)
-
-    def take(parents: tuple[tuple[int, ...], ...], options: tuple[int, ...]) -> None:
-        values = at_missing(columns.fill(options), task.dataset)
-        incumbent.offer(task.solution(parents, values))
-
-    start = Result(
-        parents=incumbent.parents,
-        score=incumbent.score,
-        bound=np.inf,
-        status="feasible",
-        solver="start",
-        values=_options_of(task.dataset, incumbent.working_values),
-    )
-    return _solve(problem, task, incumbent, start, take, 0.0)
-
-
 def _solve_gadget(task: Task, incumbent: Incumbent) -> _Outcome:
-    by_cell, plain = reduction(task)
-    n = task.dataset.n_variables
-    offset = penalty(by_cell) * len(by_cell.options)
+    gadget = reduced(task, incumbent)
+    if gadget is None or incumbent.is_over:
+        return incumbent.status, f"{incumbent.ending} before all completions were scored"
+    assert incumbent.parents is not None
+    n, offset = task.dataset.n_variables, gadget.penalty * len(task.dataset.missing_cells)
 
-    def take(parents: tuple[tuple[int, ...], ...], _: tuple[int, ...]) -> None:
+    def take(parents: tuple[tuple[int, ...], ...]) -> None:
         dag = tuple(tuple(p for p in ps if p < n) for ps in parents[:n])
-        incumbent.offer(task.solution(dag, chosen_values(by_cell, parents)))
+        incumbent.offer(task.solution(dag, gadget.values(parents)))
 
-    start = Result(
-        parents=gadget_selection(by_cell, _dag(incumbent), incumbent.working_values),
-        score=incumbent.score - offset,
-        bound=np.inf,
-        status="feasible",
-        solver="start",
-    )
-    return _solve(plain, task, incumbent, start, take, offset)
-
-
-def _solve(
-    problem: Problem,
-    task: Task,
-    incumbent: Incumbent,
-    start: Result,
-    take: _Take,
-    offset: float,
-) -> _Outcome:
     def listen(event: Event) -> None:
         if event.parents is not None and event.score + offset > incumbent.score:
-            take(event.parents, event.values)
+            take(event.parents)
         incumbent.prove(event.bound + offset)
         incumbent.tick(event.nodes)
 
     result = solve(
-        problem,
+        gadget.problem,
         solver=task.solver,
         time_limit=incumbent.remaining,
-        start=start,
+        start=gadget.selection(incumbent.parents, incumbent.working_values),
         seed=task.seed,
         on_event=listen,
     )
     if result.parents is not None:
-        take(result.parents, result.values)
+        take(result.parents)
     incumbent.prove(result.bound + offset)
     incumbent.nodes += result.nodes
     return result.status, result.message
-
-
-def _dag(incumbent: Incumbent) -> tuple[tuple[int, ...], ...]:
-    assert incumbent.parents is not None
-    return incumbent.parents
 
 
 def _merged(task: Task, incumbent: Incumbent) -> Task:
@@ -251,15 +185,6 @@ def _merged(task: Task, incumbent: Incumbent) -> Task:
         start = np.zeros(len(cells), np.int64)
         start[incumbent.restore] = task.start
     return task.on(merged.dataset, start)
-
-
-def _options_of(dataset: Dataset, values: NDArray[np.int64]) -> tuple[int, ...]:
-    """Return which of :func:`all_completions`'s options each column of a completion is."""
-    columns = [values[dataset.missing_cells[:, 1] == v] for v in range(dataset.n_variables)]
-    return tuple(
-        int(column @ place_values(len(column), int(r)))
-        for column, r in zip(columns, dataset.cardinalities, strict=True)
-    )
 
 
 @dataclass(frozen=True)

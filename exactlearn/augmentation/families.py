@@ -1,19 +1,15 @@
-"""Parent sets of one variable: which are allowed, and how they are numbered.
-
-Parent sets are numbered by size and then colexicographically, so that subsets are found by rank.
-"""
+"""Families: a child with one of its parent sets, those that rules allow or a problem lists."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import chain, combinations
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.hash_tables import binomials
-from exactlearn._runtime.kernel import in_place_kernel
-from exactlearn.solvers.problem import Arc
+from exactlearn.solvers.components import Families as FlatFamilies
+from exactlearn.solvers.problem import Arc, Problem, offsets
 
 
 @dataclass(frozen=True)
@@ -42,54 +38,126 @@ class FamilyRules:
     def allowed(self, child: int, members: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which parent sets of a child, one a row padded with -1, the arcs permit."""
         allowed = np.ones(len(members), np.bool_)
-        for parent, to in self.required:
-            if to == child:
-                allowed &= (members == parent).any(axis=1)
-        for parent, to in self.forbidden:
-            if to == child:
-                allowed &= ~(members == parent).any(axis=1)
+        for arcs, wanted in ((self.required, True), (self.forbidden, False)):
+            for parent, to in arcs:
+                if to == child:
+                    allowed &= (members == parent).any(axis=1) == wanted
         return allowed
 
 
-class ParentSets(NamedTuple):
-    """All parent sets of one child up to a size.
+def parent_sets(n: int, child: int, max_parents: int) -> NDArray[np.int32]:
+    """Return the parent sets of a child among ``n`` variables, by size, then colexicographically.
 
-    Attributes
-    ----------
-    members
-        One set a row in increasing order, padded with -1, shape (sets, largest size).
-    first
-        The first set of each size, shape (largest size + 2,).
-    choose
-        Pascal's triangle.
+    One set a row in increasing order, padded with -1, shape (sets, largest size).
     """
-
-    members: NDArray[np.int32]
-    first: NDArray[np.int64]
-    choose: NDArray[np.int64]
-
-
-def parent_sets(n: int, child: int, max_parents: int) -> ParentSets:
-    """List the parent sets of a child among ``n`` variables."""
     k = min(max_parents, n - 1)
-    choose = binomials(n, k + 1)
-    first = np.concatenate([[0], np.cumsum(choose[n - 1, : k + 1])]).astype(np.int64)
-    members = np.full((int(first[-1]), k), -1, np.int32)
+    lists = [np.full((1, k), -1, np.int32)]
     for size in range(1, k + 1):
         flat = chain.from_iterable(combinations(range(n - 1), size))
         falling = np.fromiter(flat, np.int32).reshape(-1, size)  # once each v is n - 2 - v
         sets = n - 2 - falling[::-1, ::-1]
-        members[first[size] : first[size + 1], :size] = sets + (sets >= child)
-    return ParentSets(members, first, choose)
+        padding = np.full((len(sets), k - size), -1, np.int32)
+        lists.append(np.hstack([sets + (sets >= child), padding]))
+    return np.concatenate(lists)
 
 
-@in_place_kernel
-def subset_without(sets: ParentSets, row: int, size: int, dropped: int, child: int) -> int:
-    """Return the row of a parent set less its member number ``dropped``."""
-    rank, place = 0, 0
-    for p in range(size):
-        if p != dropped:
-            v = sets.members[row, p]
-            place += 1
-            rank += sets.choose[v - (1 if v > child else 0), place]
-    return int(sets.first[size - 1] + rank)
+@dataclass(frozen=True, eq=False)
+class Families:
+    """Some families, sorted by child.
+
+    Parameters
+    ----------
+    names
+        Names of the variables.
+    child, members
+        Child and parents of each, parents increasing and padded with -1, shapes (m,) and (m, most
+        parents).
+    """
+
+    names: tuple[str, ...]
+    child: NDArray[np.int32]
+    members: NDArray[np.int32]
+
+    @classmethod
+    def allowed(cls, names: tuple[str, ...], rules: FamilyRules) -> "Families":
+        """Return all families that the rules allow."""
+        n, lists = len(names), []
+        for child in range(n):
+            members = parent_sets(n, child, rules.max_parents)
+            lists.append(members[rules.allowed(child, members)])
+        children = np.repeat(np.arange(n, dtype=np.int32), [len(members) for members in lists])
+        return cls(names, children, np.concatenate(lists))
+
+    @classmethod
+    def listed(cls, problem: Problem) -> "Families":
+        """Return the families of a problem, those of a child in the order of their members."""
+        sizes = np.diff(problem.member_first)
+        members = np.full((problem.n_candidates, int(sizes.max(initial=0))), -1, np.int32)
+        owner = np.repeat(np.arange(problem.n_candidates), sizes)
+        members[owner, np.arange(len(owner)) - problem.member_first[owner]] = problem.members
+        order = np.lexsort((*members.T[::-1], problem.child))
+        return cls(problem.names, problem.child[order], members[order])
+
+    def __len__(self) -> int:  # noqa: D105
+        return len(self.child)
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.names)
+
+    @cached_property
+    def first(self) -> NDArray[np.int64]:
+        """Where each child's families begin, shape (n + 1,)."""
+        return offsets(np.bincount(self.child, minlength=self.n_variables))
+
+    @cached_property
+    def has(self) -> NDArray[np.bool_]:
+        """Which variables each family has, the child among them, shape (m, n)."""
+        has = np.zeros((len(self), self.n_variables), np.bool_)
+        has[np.arange(len(self)), self.child] = True
+        row, column = np.nonzero(self.members >= 0)
+        has[row, self.members[row, column]] = True
+        return has
+
+    @cached_property
+    def flat(self) -> FlatFamilies:
+        """The families without scores, as relaxations take them."""
+        present = self.members >= 0
+        return FlatFamilies(
+            self.first,
+            np.zeros(len(self)),
+            self.child.astype(np.int64),
+            offsets(present.sum(axis=1)),
+            self.members[present].astype(np.int64),
+        )
+
+    def take(self, keep: NDArray[np.bool_]) -> "Families":
+        """Return some of the families, shape (m,)."""
+        return replace(self, child=self.child[keep], members=self.members[keep])
+
+    def problem(self, scores: NDArray[np.float64]) -> Problem:
+        """Return the selection of one family for each variable."""
+        return Problem(
+            names=self.names,
+            first=self.first,
+            scores=scores,
+            member_first=self.flat.member_first,
+            members=self.flat.members.astype(np.int32),
+        )
+
+    def parents(self, family: int) -> tuple[int, ...]:
+        """Return the parents of a family."""
+        members = self.members[family]
+        return tuple(members[members >= 0].tolist())
+
+    def number(self, child: int, parents: tuple[int, ...]) -> int:
+        """Return the number of a family."""
+        start, stop = self.first[child], self.first[child + 1]
+        wanted = np.full(self.members.shape[1], -1, np.int32)
+        wanted[: len(parents)] = sorted(parents)
+        return int(start + np.flatnonzero((self.members[start:stop] == wanted).all(axis=1))[0])
+
+    def best(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the first best family of each child, shape (n,)."""
+        return np.array([a + scores[a:b].argmax() for a, b in pairwise(self.first)])

@@ -5,11 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from exactlearn.augmentation import FamilyRules, augment
+from exactlearn.augmentation import FamilyRules, augment, family_store
 from exactlearn.augmentation.exact import bounds_by_complete_rows, bounds_without_rows
 from exactlearn.augmentation.incumbent import GRACE, Incumbent
-from exactlearn.augmentation.local_search import family_store
-from exactlearn.augmentation.local_search.family_store import FamilyStore
+from exactlearn.augmentation.local_search.coordinate_ascent import ascend
 from exactlearn.augmentation.ranking import best_solutions
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
@@ -17,6 +16,7 @@ from exactlearn.errors import InfeasibleError
 from exactlearn.scoring import incremental_tables
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood
 from tests.augmentation_oracle import best_per_completion, random_table
+from tests.family_stores import store_of
 from tests.interrupts import Looks
 
 SCORES = [BDeu(1.0), BIC(), BDeu(5.0), AIC(), PenalisedLikelihood(0.7)]
@@ -172,10 +172,10 @@ def test_blocks_of_any_size_give_the_same_with_a_look_after_each(seed, monkeypat
 
     def work():
         control = Looks(10**9)
-        store = FamilyStore.of_all(data, values, score, rules, control)
+        store = store_of(data, values, score, rules, control)
         singles = store.single_moves(distinct=True)
         tops, close = store.bound_moves(store.scores, singles, store.scores.min())
-        dags = list(store.ascend(dag))
+        dags = list(ascend(store, dag))
         return (
             10**9 - control.looks,
             (store.envelope(singles), tops, close, store.values, store.scores),

@@ -3,65 +3,63 @@
 import numpy as np
 import pytest
 
-from exactlearn.augmentation.enumeration.linked_program import (
-    all_completions,
-    completion_problem,
-    require_enumerable,
-)
-from exactlearn.augmentation.families import FamilyRules, parent_sets
+from exactlearn.augmentation.families import Families, FamilyRules, parent_sets
+from exactlearn.augmentation.gadget import reduced, require_enumerable
 from exactlearn.augmentation.incumbent import total_score
 from exactlearn.augmentation.local_search.coordinate_ascent import coordinate_ascent
-from exactlearn.augmentation.task import merge_rows
+from exactlearn.augmentation.task import Task, merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
 from exactlearn.scoring.terms import TermTables
-from tests.augmentation_oracle import best_per_completion, random_table
+from tests.augmentation_oracle import best_per_completion, completions, random_table
 
 SCORES = [BDeu(1.0), BDeu(7.5), BIC(), AIC()]
 
 
-def options_read(problem, candidate):
-    options = np.zeros(problem.n_variables, np.int64)
-    for choice, value in problem.reads(candidate).items():
-        options[choice] = value
-    return options
+def candidates_of(gadget, n):
+    """Yield child, parents, the states of the missing cells it has, and score of each candidate."""
+    for child in range(n):
+        for members, score in gadget.problem.candidates(child):
+            states = {}
+            for v in members:
+                if v >= n:
+                    cell = int(np.searchsorted(gadget.first, v, side="right")) - 1
+                    states[cell] = v - int(gadget.first[cell])
+            yield child, tuple(v for v in members if v < n), states, score
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_candidate_scores_are_those_of_the_fixed_table(seed):
-    rng = np.random.default_rng(seed)
-    data = random_table(rng, 4, 12, 5)
-    score = SCORES[seed % 4]
-    rows = merge_rows(data, incomplete=True)
-    columns = all_completions(rows.dataset)
-    problem = completion_problem(rows.dataset, columns, score, FamilyRules(2))
-    for c in range(problem.n_candidates):
-        filled = columns.fill(options_read(problem, c))[rows.origin].astype(np.int8)
-        complete = Dataset(filled, data.names, data.states)
-        expected = score_family(complete, int(problem.child[c]), problem.parent_set(c), score)
-        assert problem.scores[c] == pytest.approx(expected, abs=1e-9)
+    data, score = random_table(np.random.default_rng(seed), 4, 12, 5), SCORES[seed % 4]
+    found = list(candidates_of(reduced(Task(data, score, FamilyRules(2))), 4))
+    assert len(found) > 4
+    for child, parents, states, scored in found:
+        values = np.zeros(len(data.missing_cells), np.int64)
+        values[list(states)] = list(states.values())
+        expected = score_family(data.complete(values), child, parents, score)
+        assert scored == pytest.approx(expected, abs=1e-9)
+        own = np.isin(data.missing_cells[:, 1], (child, *parents))
+        assert sorted(states) == np.flatnonzero(own).tolist()
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_no_useful_candidate_is_lost(seed):
-    """Every combination of options has, in the list, a subset that scores at least as well."""
-    rng = np.random.default_rng(seed)
-    data = random_table(rng, 3, 10, 4)
-    score = SCORES[seed % 4]
-    columns = all_completions(data)
-    problem = completion_problem(data, columns, score, FamilyRules(2))
-    for options in np.ndindex(*columns.n_options):
-        complete = Dataset(columns.fill(options).astype(np.int8), data.names, data.states)
+    """Every completion has, in the list, a subset that scores at least as well."""
+    data, score = random_table(np.random.default_rng(seed), 3, 10, 4), SCORES[seed % 4]
+    found = list(candidates_of(reduced(Task(data, score, FamilyRules(2))), 3))
+    for values in completions(data):
+        complete = data.complete(values)
         for child in range(3):
-            best: dict[tuple[int, ...], float] = {}
-            for c in range(problem.first[child], problem.first[child + 1]):
-                if all(options[k] == v for k, v in problem.reads(c).items()):
-                    best[problem.parent_set(c)] = problem.scores[c]
-            for members in parent_sets(3, child, 2).members:
-                ps = tuple(int(v) for v in members if v >= 0)
-                within = [s for q, s in best.items() if set(q) <= set(ps)]
-                assert max(within) >= score_family(complete, child, ps, score) - 1e-9
+            best = {
+                frozenset(parents): scored
+                for own, parents, states, scored in found
+                if own == child and all(values[c] == v for c, v in states.items())
+            }
+            for members in parent_sets(3, child, 2).tolist():
+                parents = tuple(v for v in members if v >= 0)
+                within = [scored for subset, scored in best.items() if subset <= {*parents}]
+                assert max(within) >= score_family(complete, child, parents, score) - 1e-9
 
 
 def table_of(counts):
@@ -107,8 +105,8 @@ def test_weights_count_rows():
     heavy = Dataset(data.codes, data.names, data.states, np.full(10, 2.5))
     doubled = Dataset(np.repeat(data.codes, 5, axis=0), data.names, data.states, np.full(50, 0.5))
     problems = [
-        completion_problem(m, all_completions(m), BDeu(1.0), FamilyRules(2))
-        for m in (merge_rows(d, incomplete=True).dataset for d in (heavy, doubled))
+        reduced(Task(merge_rows(d, incomplete=True).dataset, BDeu(1.0), FamilyRules(2))).problem
+        for d in (heavy, doubled)
     ]
     np.testing.assert_allclose(problems[0].scores, problems[1].scores, rtol=1e-12)
 
@@ -118,15 +116,14 @@ def test_too_many_completions_are_refused_with_the_size_and_a_way_out():
     codes[:2] = [[0, 0, 0], [1, 1, 1]]
     data = Dataset(codes, ("a", "b", "c"), (("0", "1"),) * 3)
     with pytest.raises(TooLargeError, match=r"limit is 20,000,000; use the method 'branching' or"):
-        require_enumerable(data, 2)
+        require_enumerable(data, Families.allowed(data.names, FamilyRules(2)))
 
 
 def test_parent_sets_are_all_subsets():
-    members, first, _ = parent_sets(6, 2, 3)
-    sets = [tuple(int(v) for v in row if v >= 0) for row in members]
+    sets = [tuple(int(v) for v in row if v >= 0) for row in parent_sets(6, 2, 3)]
     assert len(set(sets)) == len(sets) == 1 + 5 + 10 + 10
     assert all(2 not in s and list(s) == sorted(s) for s in sets)
-    assert first.tolist() == [0, 1, 6, 16, 26]
+    assert [len(s) for s in sets] == sorted(len(s) for s in sets)
 
 
 @pytest.mark.parametrize("seed", range(10))

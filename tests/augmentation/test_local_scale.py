@@ -8,11 +8,12 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from exactlearn.augmentation import FamilyRules, augment
+from exactlearn.augmentation.families import Families
+from exactlearn.augmentation.family_store import FamilyStore, fits, require_tabulated
 from exactlearn.augmentation.incumbent import Incumbent, Solution, total_score
 from exactlearn.augmentation.local_search import move_search as move_search
 from exactlearn.augmentation.local_search import neighbourhood
-from exactlearn.augmentation.local_search.coordinate_ascent import in_order
-from exactlearn.augmentation.local_search.family_store import FamilyStore, fits, require_tabulated
+from exactlearn.augmentation.local_search.coordinate_ascent import ascend, in_order
 from exactlearn.augmentation.local_search.move_search import (
     Moves,
     MoveSearch,
@@ -21,14 +22,9 @@ from exactlearn.augmentation.local_search.move_search import (
     prefixes,
 )
 from exactlearn.augmentation.local_search.pruning import prune_groups
-from exactlearn.augmentation.local_search.set_families import (
-    envelope,
-    listed_families,
-    padded_members,
-    rewarded,
-)
 from exactlearn.augmentation.local_search.threshold_query import refuting_weight, tightened
 from exactlearn.augmentation.parameters import ClimbingParameters
+from exactlearn.augmentation.set_families import envelope
 from exactlearn.augmentation.starts import fitted_completion, heuristic_network, mode_completion
 from exactlearn.augmentation.task import Task
 from exactlearn.bayesnet.complete_data import fit_complete
@@ -42,6 +38,7 @@ from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score
 from exactlearn.solvers import solve
 from exactlearn.solvers.lp.root import cluster_multipliers
 from tests.augmentation_oracle import best_per_completion, random_table
+from tests.family_stores import store_of
 from tests.interrupts import press_ctrl_c
 
 SCORES = [BDeu(1.0), BIC(), BDeu(5.0), AIC(), PenalisedLikelihood(0.7)]
@@ -66,7 +63,7 @@ def recounted(store, score):
     """Score every family of a store from its completed table."""
     table = store.dataset.complete(store.values)
     return [
-        score_family(table, int(child), store.parent_set(f), score)
+        score_family(table, int(child), store.families.parents(f), score)
         for f, child in enumerate(store.families.child)
     ]
 
@@ -75,7 +72,7 @@ def recounted(store, score):
 @given(seed=st.integers(0, 2**20), weighted=st.booleans())
 def test_scores_after_moves_of_cells_equal_recounted_ones(seed, weighted):
     rng, data, values, score, rules = case(seed, weighted=weighted)
-    store = FamilyStore.of_all(data, values, score, rules)
+    store = store_of(data, values, score, rules)
     moved = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
     store.move_to(moved)
     assert store.values.tolist() == moved.tolist()
@@ -91,8 +88,8 @@ def test_scores_after_moves_of_cells_equal_recounted_ones(seed, weighted):
 def test_all_allowed_families_are_there_once():
     _, data, values, score, _ = case(3)
     rules = FamilyRules.of(2, [(0, 1)], [(2, 3)])
-    store = FamilyStore.of_all(data, values, score, rules)
-    found = [(int(c), store.parent_set(f)) for f, c in enumerate(store.families.child)]
+    store = store_of(data, values, score, rules)
+    found = [(int(c), store.families.parents(f)) for f, c in enumerate(store.families.child)]
     listed = candidate_parent_sets(
         data.complete(values), score, max_parents=2, required=rules.required,
         forbidden=rules.forbidden, prune=False,
@@ -105,9 +102,9 @@ def test_all_allowed_families_are_there_once():
 @given(seed=st.integers(0, 2**20))
 def test_bounds_of_moves_are_sums_of_the_best_families_and_exceed_every_network(seed):
     _, data, values, score, rules = case(seed)
-    store = FamilyStore.of_all(data, values, score, rules)
+    store = store_of(data, values, score, rules)
     multipliers = cluster_multipliers(Task(data, score, rules).families(values))
-    rewards = rewarded(multipliers, store.sets.members, store.families)
+    rewards = multipliers.adjusted_families(store.families.flat)
     scores = store.scores + rewards
     moves = store.single_moves(distinct=True)
     totals = store.bound_moves(scores, moves, np.inf)[0].sum(axis=1)
@@ -129,11 +126,11 @@ def test_bounds_of_moves_are_sums_of_the_best_families_and_exceed_every_network(
 @given(seed=st.integers(0, 2**20))
 def test_some_families_have_their_scores_before_and_after_moves(seed):
     rng, data, values, score, rules = case(seed)
-    store = FamilyStore.of_all(data, values, score, rules)
+    store = store_of(data, values, score, rules)
     keep = rng.random(len(store.scores)) < 0.5
     few = store.select(keep)
-    kept = [(c, store.parent_set(f)) for f, c in enumerate(store.families.child) if keep[f]]
-    assert [(c, few.parent_set(f)) for f, c in enumerate(few.families.child)] == kept
+    kept = [(c, store.families.parents(f)) for f, c in enumerate(store.families.child) if keep[f]]
+    assert [(c, few.families.parents(f)) for f, c in enumerate(few.families.child)] == kept
     np.testing.assert_array_equal(few.scores, store.scores[keep])
     moved = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
     few.move_to(moved)
@@ -147,7 +144,7 @@ def test_some_families_have_their_scores_before_and_after_moves(seed):
 @example(seed=187)
 def test_an_envelope_is_each_familys_best_score_after_one_of_the_moves(seed):
     rng, data, values, score, rules = case(seed)
-    store = FamilyStore.of_all(data, values, score, rules)
+    store = store_of(data, values, score, rules)
     singles = store.single_moves(distinct=True)
     assume(len(singles))
     size = min(len(singles), int(rng.integers(1, 5)))
@@ -156,7 +153,7 @@ def test_an_envelope_is_each_familys_best_score_after_one_of_the_moves(seed):
     for change in moves:
         with store.changed(change[None]):
             expected = np.maximum(expected, store.scores)
-    found = envelope(store.sets, store.rows, store.families, store.scores, moves)
+    found = envelope(store.sets, store.rows, store.pairs, store.scores, moves)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
@@ -164,7 +161,7 @@ def test_an_envelope_is_each_familys_best_score_after_one_of_the_moves(seed):
 def test_a_groups_bound_is_the_sum_of_the_highest_values(seed):
     rng, data, values, score, rules = case(seed)
     task = Task(data, score, rules)
-    store = FamilyStore.of_all(data, values, score, rules)
+    store = store_of(data, values, score, rules)
     solution = Solution(((),) * 4, values, -1e6)
     multipliers = cluster_multipliers(task.families(values))
     search = MoveSearch(task, Incumbent(), solution, store, multipliers)
@@ -186,7 +183,7 @@ def test_cells_are_counted_without_listing_the_sets(largest):
 def test_one_move_stands_for_those_in_equal_rows():
     codes = np.array([[0, -1], [0, -1], [1, -1], [1, 1], [0, 0]], np.int8)
     data = Dataset(codes, ("a", "b"), (("0", "1"), ("0", "1", "2")))
-    store = FamilyStore.of_all(data, np.array([0, 0, 0]), BDeu(), FamilyRules(1))
+    store = store_of(data, np.array([0, 0, 0]), BDeu(), FamilyRules(1))
     distinct = store.single_moves(distinct=True)
     assert distinct.tolist() == [[0, 1, 1], [0, 1, 2], [2, 1, 1], [2, 1, 2]]
     assert len(store.single_moves(distinct=False)) == 6
@@ -295,7 +292,7 @@ def test_t_local_claims_hold_for_all_completions_and_dags(seed, t):
 def test_an_envelope_leaves_room_for_every_solution_after_one_of_its_moves(seed, distance):
     _, data, values, score, rules = case(seed, cells=4)
     task = Task(data, score, rules)
-    store = FamilyStore.of_all(data, values, score, rules)
+    store = store_of(data, values, score, rules)
     best = best_per_completion(data, score, rules)
     found = cluster_multipliers(task.families(values))
     target = float(np.median(list(best.values())))
@@ -332,7 +329,7 @@ def test_a_proven_dag_leaves_every_better_solution_whatever_its_weight(seed, dis
     monkeypatch.setattr(move_search, "best_weight", lowest)
     _, data, values, score, rules = case(seed, cells=4, rows=30)
     task = Task(data, score, rules)
-    store = FamilyStore.of_all(data, values, score, rules)
+    store = store_of(data, values, score, rules)
     best = best_per_completion(data, score, rules)
     dag = solve(task.families(values)).parents
     solution = task.solution(dag, values)
@@ -372,13 +369,12 @@ def test_beyond_its_weight_a_network_is_not_above_the_target(numbers, share):
 @given(seed=st.integers(0, 2**20))
 def test_no_cell_improves_the_best_network_of_an_order_after_an_ascent(seed):
     _, data, values, score, rules = case(seed)
-    store = FamilyStore.of_all(data, values, score, rules)
+    store = store_of(data, values, score, rules)
     problem = Task(data, score, rules).families(values)
     start, _ = heuristic_network(problem, None, budget=10**4, perturbations=1, seed=0)
-    *_, dag = store.ascend(start)
+    *_, dag = ascend(store, start)
     reached = total_score(data.complete(store.values), dag, score)
-    position = np.argsort(np.array(topological_order(start)))
-    usable = in_order(store.sets, store.families, position)
+    usable = in_order(store.families, start)
 
     def best_in_order():
         plain = np.where(usable, recounted(store, score), -np.inf)
@@ -394,15 +390,15 @@ def test_no_cell_improves_the_best_network_of_an_order_after_an_ascent(seed):
 def test_listed_families_are_those_of_the_problem():
     _, data, values, score, rules = case(8, rows=40)
     problem = Task(data, score, rules).families(values)
-    store = FamilyStore.of_listed(data, values, score, problem)
+    families = Families.listed(problem)
+    store = FamilyStore.of(data, values, Task(data, score, rules).tables, families)
     assert store.sets.members[0].tolist() == [-1] * store.sets.members.shape[1]
-    found = {(int(c), store.parent_set(f)): store.scores[f]
+    found = {(int(c), store.families.parents(f)): store.scores[f]
              for f, c in enumerate(store.families.child)}  # fmt: skip
     expected = {(c, ps): s for c in range(4) for ps, s in problem.candidates(c)}
     assert found.keys() == expected.keys()
     assert all(found[key] == pytest.approx(expected[key], abs=1e-9) for key in expected)
-    listed = listed_families(problem.child, padded_members(problem), problem.n_variables)
-    assert len(listed[1].child) == problem.n_candidates
+    assert len(families) == problem.n_candidates
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -449,7 +445,7 @@ def test_a_fitted_start_is_the_most_probable_completion_of_a_network():
 
 def test_large_tables_are_climbed_and_what_is_not_proven_is_said(monkeypatch):
     data = holed_chain(3)
-    monkeypatch.setattr("exactlearn.augmentation.local_search.family_store.MOST_FAMILIES", 10)
+    monkeypatch.setattr("exactlearn.augmentation.family_store.MAX_FAMILIES", 10)
     assert not fits(data, FamilyRules(3))
     with pytest.raises(TooLargeError, match=r"allow fewer parents or merge states"):
         require_tabulated(data, FamilyRules(3))
@@ -500,9 +496,9 @@ def test_what_a_limit_leaves_of_the_candidates_gives_a_network_without_tables(mo
         control.stop()
         return problem
 
-    monkeypatch.setattr("exactlearn.augmentation.local_search.family_store.MOST_FAMILIES", 10)
+    monkeypatch.setattr("exactlearn.augmentation.family_store.MAX_FAMILIES", 10)
     monkeypatch.setattr("exactlearn.augmentation.task.candidate_parent_sets", last)
-    monkeypatch.setattr(FamilyStore, "of_listed", lambda *_: pytest.fail("tabulated"))
+    monkeypatch.setattr(FamilyStore, "of", lambda *_: pytest.fail("tabulated"))
     result = augment(data, BDeu(), method="t-local", starts=1)
     assert result.status == "interrupted"
     assert any(result.parents)

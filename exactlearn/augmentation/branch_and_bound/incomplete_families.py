@@ -1,8 +1,6 @@
 """All families of an incomplete table, with bounds on their scores under any completion."""
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import pairwise
 from time import perf_counter
 
 import numpy as np
@@ -13,14 +11,14 @@ from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, bound_families
 from exactlearn.augmentation.branch_and_bound.incomplete_rows import FamilyTerms
 from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells
-from exactlearn.augmentation.families import parent_sets
+from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.parameters import BranchingParameters
 from exactlearn.augmentation.task import Task
 from exactlearn.errors import InfeasibleError, TooLargeError
 from exactlearn.scoring.candidates import n_families
-from exactlearn.solvers.components import Families
+from exactlearn.scoring.incremental_tables import set_sizes
 from exactlearn.solvers.lp.clusters import Support
-from exactlearn.solvers.problem import Problem, offsets
+from exactlearn.solvers.problem import offsets
 
 MAX_FAMILIES = 5_000_000
 """Most families that are bounded."""
@@ -33,15 +31,11 @@ BLOCK = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class IncompleteFamilies:
+class IncompleteFamilies(Families):
     """The families that the rules allow, children in order.
 
     Parameters
     ----------
-    names
-        Names of the variables.
-    child, members
-        Child and parents of each, padded with -1, shapes (m,) and (m, most parents).
     terms
         What their scores are made of.
     control
@@ -50,9 +44,6 @@ class IncompleteFamilies:
         Tuning constants of the search.
     """
 
-    names: tuple[str, ...]
-    child: NDArray[np.int32]
-    members: NDArray[np.int32]
     terms: FamilyTerms
     control: SearchControl = UNLIMITED
     tuning: BranchingParameters = field(default_factory=BranchingParameters)
@@ -66,44 +57,20 @@ class IncompleteFamilies:
         InfeasibleError
             When the rules leave a variable without any.
         """
-        dataset, rules = task.dataset, task.rules
-        n = dataset.n_variables
-        lists = []
-        for child in range(n):
-            members = parent_sets(n, child, rules.max_parents).members
-            members = members[rules.allowed(child, members)]
-            if not len(members):
-                raise InfeasibleError(
-                    f"no parent set of {dataset.names[child]!r} satisfies the constraints"
-                )
-            lists.append(members)
-        members = np.concatenate(lists)
-        children = np.repeat(np.arange(n, dtype=np.int32), [len(own) for own in lists])
-        sizes = np.where(members >= 0, dataset.cardinalities[members], 1).prod(axis=1, dtype=float)
-        terms = FamilyTerms.of(task.tables, sizes, dataset.cardinalities[children])
-        return cls(dataset.names, children, members, terms, control, task.branching)
+        names, states = task.dataset.names, task.dataset.cardinalities
+        families = Families.allowed(names, task.rules)
+        child, members = families.child, families.members
+        if not (counts := np.diff(families.first)).all():
+            raise InfeasibleError(
+                f"no parent set of {names[counts.argmin()]!r} satisfies the constraints"
+            )
+        terms = FamilyTerms.of(task.tables, set_sizes(states, members), states[child])
+        return cls(names, child, members, terms, control, task.branching)
 
-    def __len__(self) -> int:  # noqa: D105
-        return len(self.child)
-
-    @property
-    def n_variables(self) -> int:
-        """Number of variables."""
-        return len(self.names)
-
-    @cached_property
-    def first(self) -> NDArray[np.int64]:
-        """Where each child's families begin, shape (n + 1,)."""
-        return offsets(np.bincount(self.child, minlength=self.n_variables))
-
-    @cached_property
-    def has(self) -> NDArray[np.bool_]:
-        """Which variables each family has, the child among them, shape (m, n)."""
-        found = np.zeros((len(self), self.n_variables), np.bool_)
-        found[np.arange(len(self)), self.child] = True
-        row, column = np.nonzero(self.members >= 0)
-        found[row, self.members[row, column]] = True
-        return found
+    def take(self, keep: NDArray[np.bool_]) -> "IncompleteFamilies":
+        """Return some of the families, shape (m,); every child must keep one."""
+        child, members = self.child[keep], self.members[keep]
+        return replace(self, child=child, members=members, terms=self.terms.take(keep))
 
     def sum_over_parents(self, terms: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum of terms over each two parents of each family and each one, shape (m,).
@@ -120,38 +87,6 @@ class IncompleteFamilies:
                 total += np.where((a >= 0) & (b >= 0), terms[self.child, a, b], 0.0)
         return total
 
-    def take(self, keep: NDArray[np.bool_]) -> "IncompleteFamilies":
-        """Return some of the families, shape (m,); every child must keep one."""
-        child, members = self.child[keep], self.members[keep]
-        terms = self.terms.take(keep)
-        return replace(self, child=child, members=members, terms=terms)
-
-    @cached_property
-    def flat(self) -> Families:
-        """The families without scores, as relaxations take them."""
-        present = self.members >= 0
-        return Families(
-            self.first,
-            np.zeros(len(self)),
-            self.child.astype(np.int64),
-            offsets(present.sum(axis=1)),
-            self.members[present].astype(np.int64),
-        )
-
-    def problem(self, scores: NDArray[np.float64]) -> Problem:
-        """Return the selection of one family for each variable."""
-        return Problem(
-            names=self.names,
-            first=self.first,
-            scores=scores,
-            member_first=self.flat.member_first,
-            members=self.flat.members.astype(np.int32),
-        )
-
-    def tops(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the best family of each child, shape (n,)."""
-        return np.array([a + scores[a:b].argmax() for a, b in pairwise(self.first)])
-
     def support(self, chosen: NDArray[np.float64]) -> Support:
         """Return the families that are chosen in part, ``chosen`` having shape (m,)."""
         at = np.flatnonzero(chosen)
@@ -163,13 +98,6 @@ class IncompleteFamilies:
             offsets(present.sum(axis=1)),
             members[present].astype(np.int64),
         )
-
-    def number(self, child: int, parents: tuple[int, ...]) -> int:
-        """Return the number of a family."""
-        start, stop = self.first[child], self.first[child + 1]
-        wanted = np.full(self.members.shape[1], -1, np.int32)
-        wanted[: len(parents)] = sorted(parents)
-        return int(start + np.flatnonzero((self.members[start:stop] == wanted).all(axis=1))[0])
 
     def bounds(
         self, which: NDArray[np.int64], cells: MissingCells, most_nodes: int

@@ -227,7 +227,7 @@ class SubgradientMethod:
         adjusted = relaxation.adjusted(multipliers, self._meeting.rewards(self._weights.at))
         if adjusted.total < self._best:
             self._best, self._best_at = adjusted.total, (cell_multipliers, multipliers)
-        tops = relaxation.families.tops(adjusted.scores)
+        tops = relaxation.families.best(adjusted.scores)
         completions = []
         for number in tops.tolist():
             if not relaxation.families.control.goes_on():

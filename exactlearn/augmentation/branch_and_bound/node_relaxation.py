@@ -236,7 +236,7 @@ class NodeRelaxation:
             reward = multipliers.adjusted_families(self.families.flat)
         while True:
             scores = self.upper + reward
-            tops = self.families.tops(scores)
+            tops = self.families.best(scores)
             stale = np.flatnonzero(~self.fresh[tops])
             if not len(stale):
                 best = scores[tops]

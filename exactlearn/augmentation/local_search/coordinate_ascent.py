@@ -7,21 +7,17 @@ known from the families that hold the changed variable
 for each variable.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
-from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn.augmentation.local_search.set_families import (
-    SetFamilies,
-    best_after,
-    best_family,
-    family_scores,
-    listed_families,
-    with_forms,
-)
+from exactlearn._runtime.kernel import kernel
+from exactlearn.augmentation.families import Families
+from exactlearn.augmentation.family_store import FamilyStore
+from exactlearn.augmentation.set_families import SetFamilies, best_after, best_family
+from exactlearn.augmentation.starts import Dag, positions
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.incremental_tables import (
@@ -32,9 +28,7 @@ from exactlearn.scoring.incremental_tables import (
     forget,
     gains,
     holds,
-    rows_of,
     set_sizes,
-    tabulate,
 )
 from exactlearn.scoring.scores import ScoreLike
 from exactlearn.scoring.terms import TermTables
@@ -62,12 +56,10 @@ def coordinate_ascent(
     tables
         The score, tabulated for the table.
     """
-    sets, rows, families = _of_network(dataset, values, parents, tables)
-    chosen, cells = np.arange(dataset.n_variables), dataset.missing_cells
-    scores = family_scores(sets, families)
-    while sweep(sets, rows, families, scores, chosen, cells):
+    store = _of_network(dataset, values, parents, tables)
+    for _ in ascend(store, parents):
         pass
-    return rows.codes[cells[:, 0], cells[:, 1]].astype(np.int64)
+    return store.values
 
 
 @checked_arguments()
@@ -106,10 +98,14 @@ def cell_losses(
     [[1.609, 0.0]]
     """
     tables = TermTables(score, dataset.cardinalities, dataset.row_weights)
-    sets, rows, families = _of_network(dataset, np.asarray(values, np.int64), parents, tables)
-    cells, most = dataset.missing_cells, int(dataset.cardinalities.max(initial=0))
-    losses = np.full((len(cells), most), np.nan)
-    _single_changes(sets, rows, families, cells, losses)
+    store = _of_network(dataset, np.asarray(values, np.int64), parents, tables)
+    cells, total = dataset.missing_cells, store.scores.sum()
+    losses = np.full((len(cells), int(dataset.cardinalities.max(initial=0))), np.nan)
+    losses[np.arange(len(cells)), values] = 0.0
+    number = np.full(dataset.codes.shape, -1)
+    number[tuple(cells.T)] = np.arange(len(cells))
+    for move in store.single_moves(distinct=False):
+        losses[number[move[0], move[1]], move[2]] = total - store.envelope(move[None]).sum()
     return losses
 
 
@@ -118,95 +114,50 @@ def _of_network(
     values: NDArray[np.int64],
     parents: Sequence[Sequence[int]],
     tables: TermTables,
-) -> tuple[Sets, Rows, SetFamilies]:
-    """Return the tables of a network's families, and the completed rows."""
-    n, rows = dataset.n_variables, rows_of(dataset, values)
-    padded = np.full((n, 1 + max(map(len, parents))), -1, np.int32)
-    for child, own in enumerate(parents):
-        padded[child, : len(own)] = sorted(own)
-    listed = listed_families(np.arange(n), padded, n)
-    members, forms, terms, families = with_forms(*listed, rows.cardinalities, tables)
-    if (cells := set_sizes(rows.cardinalities, members).sum()) > MOST_CELLS:
+) -> FamilyStore:
+    """Return the tables of a network's families."""
+    members = np.full((len(parents), max(map(len, parents))), -1, np.int32)
+    for child, parent_set in enumerate(parents):
+        members[child, : len(parent_set)] = sorted(parent_set)
+    children = np.arange(len(parents), dtype=np.int32)
+    states = set_sizes(dataset.cardinalities, members) * dataset.cardinalities
+    if states.sum() > MOST_CELLS:
         raise TooLargeError(
-            f"the tables of the network's families have {cells:.3g} cells, more than {MOST_CELLS}: "
-            "allow fewer parents"
+            f"the tables of the network's families have {states.sum():.3g} cells, more than "
+            f"{MOST_CELLS}: allow fewer parents"
         )
-    return tabulate(rows, members, forms, terms), rows, families
+    return FamilyStore.of(dataset, values, tables, Families(dataset.names, children, members))
 
 
-@kernel
-def _single_changes(
-    sets: Sets,
-    rows: Rows,
-    families: SetFamilies,
-    cells: NDArray[np.int64],
-    losses: NDArray[np.float64],
-) -> None:
-    """Fill in what each state of each cell loses, shape (cells, most states)."""
-    change = np.zeros(len(sets.values))
-    for c in range(len(cells)):
-        u, v = cells[c, 0], cells[c, 1]
-        losses[c, rows.codes[u, v]] = 0.0
-        for state in range(rows.cardinalities[v]):
-            if state != rows.codes[u, v]:
-                gains(sets, rows, u, v, state, change)
-                losses[c, state] = 0.0
-                for at in range(families.holding_first[v], families.holding_first[v + 1]):
-                    f = families.holding[at]
-                    losses[c, state] -= change[families.family[f]] - change[families.parents[f]]
-        forget(sets, v, change)
+def in_order(families: Families, parents: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
+    """Return which families have all parents before their child in a network's order, (m,)."""
+    position = np.append(positions(parents), -1)  # that of the padding comes last
+    before = position[families.members] < position[families.child][:, None]
+    return np.asarray(before.all(axis=1))
 
 
-@kernel
-def in_order(sets: Sets, families: SetFamilies, position: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which families have all parents before their child, shape (families,).
+def scores_in_order(store: FamilyStore, parents: Dag) -> NDArray[np.float64]:
+    """Return the scores of the families that fit a network's order, ``-inf`` for others."""
+    return np.where(in_order(store.families, parents), store.scores, -np.inf)
 
-    Parameters
-    ----------
-    sets, families
-        The families.
-    position
-        Position of each variable in the order, shape (variables,).
+
+def ascend(store: FamilyStore, parents: Sequence[Sequence[int]]) -> Iterator[Dag]:
+    """Change single cells while that raises the best network of a network's order.
+
+    Yields the best network of the order after each sweep over the cells; the last sweep found
+    nothing more to change.
     """
-    usable = np.ones(len(families.child), np.bool_)
-    for f in range(len(usable)):
-        for p in range(sets.members.shape[1]):
-            v = sets.members[families.parents[f], p]
-            if v >= 0 and position[v] > position[families.child[f]]:
-                usable[f] = False
-    return usable
-
-
-@in_place_kernel
-def _raise_of(
-    sets: Sets,
-    families: SetFamilies,
-    scores: NDArray[np.float64],
-    chosen: NDArray[np.int64],
-    v: int,
-    change: NDArray[np.float64],
-    stays: NDArray[np.int64],
-    best: NDArray[np.float64],
-) -> float:
-    """Return by how much the best network rises with the moves of the sets that hold ``v``.
-
-    ``stays`` remembers each child's best family without ``v``; -2 where it is not known yet.
-    """
-    for i in range(len(best)):
-        best[i] = -np.inf
-    best_after(families, scores, change, v, best)
-    total = 0.0
-    for i in range(len(best)):
-        here = scores[chosen[i]]
-        if best[i] < here:
-            if not holds(sets, families.family[chosen[i]], v):
-                continue
-            if stays[i] == -2:
-                stays[i] = best_family(sets, families, scores, i, v)
-            if stays[i] >= 0:
-                best[i] = max(best[i], scores[stays[i]])
-        total += best[i] - here
-    return total
+    usable = store.select(in_order(store.families, parents))
+    scores = usable.scores
+    chosen, changed = usable.families.best(scores), 1
+    while changed and not store.control.is_over:
+        changed = 0
+        for cells in usable.blocks(usable.cells):
+            changed += sweep(usable.sets, usable.rows, usable.pairs, scores, chosen, cells)
+            if not store.control.goes_on():
+                break
+        store.move_to(usable.values)
+        yield tuple(usable.families.parents(int(f)) for f in chosen)
 
 
 @kernel
@@ -225,8 +176,7 @@ def sweep(
     sets, rows, families
         The tables, which are kept up to date.
     scores
-        Scores of the families, kept up to date, shape (families,); ``-inf`` for those that do not
-        fit an order, to which one of each child fits at least.
+        Scores of the families, kept up to date, shape (families,).
     chosen
         Each child's best family, shape (variables,), kept up to date.
     cells
@@ -234,22 +184,34 @@ def sweep(
     """
     n = len(chosen)
     change, best = np.zeros(len(sets.values)), np.zeros(n)
-    stays = np.full(n, -2)
-    changed, forgotten = 0, True
+    without = np.full(n, -2)  # each child's best family without the variable; -2: not known yet
+    changed, is_new = 0, True
     for c in range(len(cells)):
         u, v = cells[c, 0], cells[c, 1]
-        if forgotten or v != cells[c - 1, 1]:
-            for i in range(n):
-                stays[i] = -2
-            forgotten = False
+        if is_new or v != cells[c - 1, 1]:
+            without[:] = -2
+            is_new = False
         # the state after which the order's best network rises most
-        top, to = LEAST_RISE, -1
+        largest, to = LEAST_RISE, -1
         for state in range(rows.cardinalities[v]):
-            if state != rows.codes[u, v]:
-                gains(sets, rows, u, v, state, change)
-                rise = _raise_of(sets, families, scores, chosen, v, change, stays, best)
-                if rise > top:
-                    top, to = rise, state
+            if state == rows.codes[u, v]:
+                continue
+            gains(sets, rows, u, v, state, change)
+            best[:] = -np.inf
+            best_after(families, scores, change, v, best)
+            total = 0.0
+            for i in range(n):
+                here = scores[chosen[i]]
+                if best[i] < here:
+                    if not holds(sets, families.family[chosen[i]], v):
+                        continue
+                    if without[i] == -2:
+                        without[i] = best_family(sets, families, scores, i, v)
+                    if without[i] >= 0:
+                        best[i] = max(best[i], scores[without[i]])
+                total += best[i] - here
+            if total > largest:
+                largest, to = total, state
         if to >= 0:  # take it, and bring tables, scores and parents up to date
             gains(sets, rows, u, v, to, change)
             change_cell(sets, rows, u, v, to, change)
@@ -258,7 +220,7 @@ def sweep(
                 scores[f] += change[families.family[f]] - change[families.parents[f]]
             for i in range(n):
                 chosen[i] = best_family(sets, families, scores, i, -1)
-            forgotten = True
+            is_new = True
             changed += 1
         forget(sets, v, change)
     return changed

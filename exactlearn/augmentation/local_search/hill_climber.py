@@ -19,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.executors import finished, n_threads
+from exactlearn.augmentation.families import Families
+from exactlearn.augmentation.family_store import FamilyStore, fits
 from exactlearn.augmentation.incumbent import Incumbent, Ledger, Solution, Unproven
-from exactlearn.augmentation.local_search.family_store import FamilyStore, fits
+from exactlearn.augmentation.local_search.coordinate_ascent import ascend
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.starts import (
@@ -229,7 +231,8 @@ def climb(
     Solution or None
         ``None`` when the search is over first; the incumbent has what was found.
     """
-    store = FamilyStore.of_all(task.dataset, values, task.score, task.rules, incumbent)
+    families = Families.allowed(task.dataset.names, task.rules)
+    store = FamilyStore.of(task.dataset, values, task.tables, families, incumbent)
     near = Neighbourhood(task, incumbent, store)
     solution: Solution | None = None
     while incumbent.goes_on():
@@ -260,8 +263,9 @@ def climb_in_orders(task: Task, incumbent: Incumbent, values: NDArray[np.int64])
         problem = task.families(values, budget=budget, control=incumbent)
         if solution is not None:
             problem = _also(problem, task, solution)
-        tabulate = partial(FamilyStore.of_listed, task.dataset, values, task.score, problem)
-        found = _rise_once(task, incumbent, values, solution, problem, partial(tabulate, incumbent))
+        listed = Families.listed(problem)
+        tabulate = partial(FamilyStore.of, task.dataset, values, task.tables, listed, incumbent)
+        found = _rise_once(task, incumbent, values, solution, problem, tabulate)
         if incumbent.is_over:
             break
         if solution is not None and found.score <= solution.target:
@@ -312,7 +316,7 @@ def _rise_once(
     incumbent.offer(found)
     if incumbent.goes_on():  # the tables may take longer than the network
         store = tabulate()
-        for dag in store.ascend(parents):
+        for dag in ascend(store, parents):
             found = task.solution(dag, store.values)
             incumbent.offer(found)
     return found

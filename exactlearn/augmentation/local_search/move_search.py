@@ -16,19 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import SearchControl
+from exactlearn.augmentation.family_store import FamilyStore
 from exactlearn.augmentation.incumbent import Incumbent, Solution
-from exactlearn.augmentation.local_search.family_store import FamilyStore
-from exactlearn.augmentation.local_search.set_families import rewarded, selection_problem
+from exactlearn.augmentation.local_search.coordinate_ascent import scores_in_order
 from exactlearn.augmentation.local_search.threshold_query import (
     ThresholdQuery,
     best_weight,
     refuting_weight,
     tightened,
-    undominated,
 )
 from exactlearn.augmentation.starts import Dag
 from exactlearn.augmentation.task import Task
-from exactlearn.solvers.components import WORD, bit_sets
 from exactlearn.solvers.decision import best_above
 from exactlearn.solvers.lp.multipliers import Multipliers, reaching
 
@@ -181,15 +179,7 @@ class MoveSearch:
     @cached_property
     def rewards(self) -> NDArray[np.float64]:
         """The multipliers of each family's satisfied clusters, summed, shape (families,)."""
-        return rewarded(self.multipliers, self.store.sets.members, self.store.families)
-
-    @cached_property
-    def _sets(self) -> NDArray[np.uint64]:
-        """Members of each set of variables as a bit set, shape (sets, words)."""
-        members, n = self.store.sets.members, self.store.dataset.n_variables
-        starts = members.shape[1] * np.arange(len(members) + 1)
-        place = np.append(np.arange(n), -1)  # that of the padding comes last
-        return bit_sets(starts, members.ravel(), np.arange(len(members)), place, -(-n // WORD))
+        return self.multipliers.adjusted_families(self.store.families.flat)
 
     def near(self, keep: NDArray[np.bool_]) -> "MoveSearch":
         """Return a search among some of the families, shape (families,)."""
@@ -307,8 +297,8 @@ class MoveSearch:
         allows, scores before the moves count so much. Without proof, only families not far below
         the best ones are in it. Return ``None`` where the bound excludes every network.
         """
-        sets, families = self.store.sets, self.store.families
-        multipliers, target = self.multipliers, weight * self.solution.target
+        families, multipliers = self.store.families, self.multipliers
+        target = weight * self.solution.target
         if weight < 1.0:
             assert self.before is not None, "only the DAG's proof allows of weights"
             scores = scores - (1.0 - weight) * self.before
@@ -320,8 +310,7 @@ class MoveSearch:
             return None
         limit = target if prove else max(target, bound - self._near)
         keep = reaching(adjusted, families.child, best, bound, limit)
-        keep = undominated(families, self._sets, scores, keep)
-        problem = selection_problem(self.task.dataset.names, sets.members, families, keep, scores)
+        problem = families.take(keep).problem(scores[keep])
         return ThresholdQuery(problem, multipliers, target) if problem.is_feasible else None
 
     def after(self, group: Group) -> NDArray[np.float64]:
@@ -339,10 +328,11 @@ class MoveSearch:
         store, target = self.store, self.solution.target
         for fixed, last, _ in group:
             with store.changed(fixed):
-                scores = store.scores_in_order(parents)
+                scores = scores_in_order(store, parents)
                 totals = store.bound_moves(scores, last, np.inf)[0].sum(axis=1)
                 at = int(totals.argmax())
                 if totals[at] > target:
                     with store.changed(last[at : at + 1]):
-                        return self.task.solution(store.best_in_order(parents), store.values)
+                        after = scores_in_order(store, parents)
+                        return self.task.solution(store.network(after), store.values)
         return None

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.compilation_notice import clock
+from exactlearn.augmentation.families import Families
+from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
 from exactlearn.augmentation.incumbent import Incumbent, Ledger, Solution
-from exactlearn.augmentation.local_search.family_store import FamilyStore, require_tabulated
 from exactlearn.augmentation.local_search.move_search import (
     Group,
     Moves,
@@ -272,5 +273,6 @@ def better_solution(
     """
     require_tabulated(task.dataset, task.rules)
     incumbent.offer(solution)
-    store = FamilyStore.of_all(task.dataset, solution.values, task.score, task.rules)
+    families = Families.allowed(task.dataset.names, task.rules)
+    store = FamilyStore.of(task.dataset, solution.values, task.tables, families)
     return Neighbourhood(task, incumbent, store).better(solution, t)

@@ -13,9 +13,6 @@ so a network that scores more than ``T`` after the moves scores more than ``w T`
 the scores ``w s + d``. There relaxations are ``w`` times as loose as before the moves. On the other
 hand a family that the moves raise is that much closer to the best ones, so the weight should be low
 where moves raise little.
-
-**Dominance.** A family of which a subset of the parents scores as much is not needed: taking the
-subset in its place makes no cycle, and satisfies every cluster that it does.
 """
 
 from collections.abc import Sequence
@@ -24,10 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.local_search.set_families import SetFamilies
 from exactlearn.augmentation.parameters import ClimbingParameters
 from exactlearn.solvers import Problem
-from exactlearn.solvers.components import undominated as undominated_rows
 from exactlearn.solvers.lp.dual_bounds import tighten_bound
 from exactlearn.solvers.lp.multipliers import Multipliers
 
@@ -132,29 +127,3 @@ def refuting_weight(before: float, after: float, target: float) -> float:
         The target.
     """
     return (after - before) / (target - before) if before < target else 1.0
-
-
-def undominated(
-    families: SetFamilies,
-    sets: NDArray[np.uint64],
-    scores: NDArray[np.float64],
-    keep: NDArray[np.bool_],
-) -> NDArray[np.bool_]:
-    """Return which of the kept families score more than any kept one within them.
-
-    Parameters
-    ----------
-    families, scores
-        The families and their scores.
-    sets
-        Members of each set of variables as a bit set, shape (sets, words).
-    keep
-        Which families are considered, shape (families,).
-    """
-    rows = np.flatnonzero(keep)
-    child, own = families.child[rows], families.parents[rows]
-    rank = np.lexsort((own, -scores[rows], child))  # of equal scores the smaller set comes first
-    first = np.searchsorted(child[rank], np.arange(len(families.first)))
-    found = np.zeros(len(keep), np.bool_)
-    found[rows[rank]] = undominated_rows(first, sets[own[rank]])
-    return found

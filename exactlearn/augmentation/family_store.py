@@ -7,21 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.local_search.coordinate_ascent import in_order, sweep
-from exactlearn.augmentation.local_search.set_families import (
+from exactlearn.augmentation.families import Families, FamilyRules
+from exactlearn.augmentation.set_families import (
     SetFamilies,
-    all_families,
-    best_family,
     bound_moves,
     envelope,
     family_scores,
-    listed_families,
-    padded_members,
+    paired_sets,
     some_families,
     with_forms,
 )
-from exactlearn.augmentation.starts import Dag, positions
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.candidates import n_families
@@ -35,11 +30,9 @@ from exactlearn.scoring.incremental_tables import (
     table_cells,
     tabulate,
 )
-from exactlearn.scoring.scores import Score
 from exactlearn.scoring.terms import TermTables
-from exactlearn.solvers import Problem
 
-MOST_FAMILIES = 2**22
+MAX_FAMILIES = 2**22
 """Families beyond which not all are looked at."""
 
 
@@ -50,12 +43,12 @@ class FamilyStore:
     ----------
     dataset
         The incomplete table.
-    rows
-        The completion at hand.
-    sets
-        The tables.
     families
         The families.
+    rows
+        The completion at hand.
+    sets, pairs
+        The tables, and the families as pairs of them.
     control
         When its search is over, what is counted, moved or bounded in blocks ends after the first.
 
@@ -68,63 +61,40 @@ class FamilyStore:
     def __init__(
         self,
         dataset: Dataset,
+        families: Families,
         rows: Rows,
         sets: Sets,
-        families: SetFamilies,
+        pairs: SetFamilies,
         control: SearchControl = UNLIMITED,
     ) -> None:
-        self.dataset, self.rows, self.sets, self.families = dataset, rows, sets, families
-        self.control = control
+        self.dataset, self.families, self.rows = dataset, families, rows
+        self.sets, self.pairs, self.control = sets, pairs, control
         cells = dataset.missing_cells
         self.cells = cells[np.argsort(cells[:, 1], kind="stable")]
 
     @classmethod
-    def of_all(
+    def of(
         cls,
         dataset: Dataset,
         values: NDArray[np.int64],
-        score: Score,
-        rules: FamilyRules,
+        tables: TermTables,
+        families: Families,
         control: SearchControl = UNLIMITED,
     ) -> "FamilyStore":
-        """Tabulate every family that the rules allow."""
-        members, families = all_families(dataset.n_variables, rules)
-        return cls._tabulated(dataset, values, score, members, families, control)
-
-    @classmethod
-    def of_listed(
-        cls,
-        dataset: Dataset,
-        values: NDArray[np.int64],
-        score: Score,
-        problem: Problem,
-        control: SearchControl = UNLIMITED,
-    ) -> "FamilyStore":
-        """Tabulate the families of a problem."""
-        listed = listed_families(problem.child, padded_members(problem), problem.n_variables)
-        return cls._tabulated(dataset, values, score, *listed, control)
-
-    @classmethod
-    def _tabulated(
-        cls,
-        dataset: Dataset,
-        values: NDArray[np.int64],
-        score: Score,
-        members: NDArray[np.int32],
-        families: SetFamilies,
-        control: SearchControl,
-    ) -> "FamilyStore":
+        """Tabulate families under a completion, with the score's functions for the table."""
         rows = rows_of(dataset, values)
-        tables = TermTables(score, rows.cardinalities, rows.weights)
-        members, forms, terms, families = with_forms(members, families, rows.cardinalities, tables)
+        members, forms, terms, pairs = with_forms(
+            *paired_sets(families), rows.cardinalities, tables
+        )
         sets = tabulate(rows, members, forms, terms, control)
-        return cls(dataset, rows, sets, families, control)
+        return cls(dataset, families, rows, sets, pairs, control)
 
     def select(self, keep: NDArray[np.bool_]) -> "FamilyStore":
         """Return a store of some of the families, in the same order, with tables of its own."""
         rows = self.rows._replace(codes=self.rows.codes.copy())
-        sets, families = some_families(self.sets, self.families, keep)
-        return FamilyStore(self.dataset, rows, sets, families, self.control)
+        families = self.families.take(keep)
+        sets, pairs = some_families(self.sets, self.pairs, families, keep)
+        return FamilyStore(self.dataset, families, rows, sets, pairs, self.control)
 
     @property
     def values(self) -> NDArray[np.int64]:
@@ -135,12 +105,7 @@ class FamilyStore:
     @property
     def scores(self) -> NDArray[np.float64]:
         """Score of each family under the completion at hand, shape (families,)."""
-        return family_scores(self.sets, self.families)
-
-    def parent_set(self, family: int) -> tuple[int, ...]:
-        """Return the parents of a family."""
-        members = self.sets.members[self.families.parents[family]]
-        return tuple(members[members >= 0].tolist())
+        return family_scores(self.sets, self.pairs)
 
     def move_to(self, values: NDArray[np.int64]) -> None:
         """Take over a completion: only the tables of the cells that differ are touched."""
@@ -153,11 +118,11 @@ class FamilyStore:
 
     def blocks(self, moves: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """Split moves, or cells, so that one pass over a part is a bounded amount of work."""
-        sets, families = self.sets, self.families
+        sets = self.sets
         tables = np.diff(sets.holding_first) * (sets.members.shape[1] + 1)
-        held = np.diff(families.holding_first)
+        held = np.diff(self.pairs.holding_first)
         each = int((tables + held).max(initial=0)) * int(self.rows.cardinalities.max(initial=1))
-        each += len(families.child)  # of which a changed cell asks for the best
+        each += len(self.families)  # of which a changed cell asks for the best
         step = max(1, BLOCK // max(1, each))
         return [moves[at : at + step] for at in range(0, len(moves), step)]
 
@@ -201,63 +166,29 @@ class FamilyStore:
         self, scores: NDArray[np.float64], moves: NDArray[np.int64], limit: float
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Bound single moves, see :func:`.set_families.bound_moves`; the first when time is up."""
-        tops = [np.zeros((0, self.dataset.n_variables))]
+        best_scores = [np.zeros((0, self.dataset.n_variables))]
         close = np.zeros(len(scores), np.bool_)
         for block in self.blocks(moves):
-            own, near = bound_moves(self.sets, self.rows, self.families, scores, block, limit)
-            tops.append(own)
+            best, near = bound_moves(self.sets, self.rows, self.pairs, scores, block, limit)
+            best_scores.append(best)
             close |= near
             if not self.control.goes_on():
                 break
-        return np.concatenate(tops), close
+        return np.concatenate(best_scores), close
 
     def envelope(self, moves: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return each family's best score after any one of some moves, shape (families,)."""
         scores = self.scores
         best = np.full(len(scores), -np.inf)
         for block in self.blocks(moves):
-            best = np.maximum(best, envelope(self.sets, self.rows, self.families, scores, block))
+            best = np.maximum(best, envelope(self.sets, self.rows, self.pairs, scores, block))
             if not self.control.goes_on():
                 break
         return best
 
-    def ascend(self, parents: Dag) -> Iterator[Dag]:
-        """Change single cells while that raises the best network of a network's order.
-
-        Yields the best network of the order after each sweep over the cells; the last sweep found
-        nothing more to change.
-        """
-        usable = in_order(self.sets, self.families, positions(parents))
-        store = self.select(usable)
-        scores = store.scores
-        chosen = store.best_families(scores)
-        changed = 1
-        while changed and not self.control.is_over:
-            changed = 0
-            for cells in self.blocks(store.cells):
-                changed += sweep(store.sets, store.rows, store.families, scores, chosen, cells)
-                if not self.control.goes_on():
-                    break
-            self.move_to(store.values)
-            yield store.network(chosen)
-
-    def best_in_order(self, parents: Dag) -> Dag:
-        """Return the best network of a network's order."""
-        return self.network(self.best_families(self.scores_in_order(parents)))
-
-    def scores_in_order(self, parents: Dag) -> NDArray[np.float64]:
-        """Return the scores of the families that fit a network's order, ``-inf`` for others."""
-        usable = in_order(self.sets, self.families, positions(parents))
-        return np.where(usable, self.scores, -np.inf)
-
-    def network(self, chosen: NDArray[np.int64]) -> Dag:
-        """Return the network of one family of each variable."""
-        return tuple(self.parent_set(f) for f in chosen.tolist())
-
-    def best_families(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return each variable's best family."""
-        n = self.dataset.n_variables
-        return np.array([best_family(self.sets, self.families, scores, i, -1) for i in range(n)])
+    def network(self, scores: NDArray[np.float64]) -> tuple[tuple[int, ...], ...]:
+        """Return each variable's best parent set by some scores of the families."""
+        return tuple(self.families.parents(int(f)) for f in self.families.best(scores))
 
 
 def require_tabulated(dataset: Dataset, rules: FamilyRules) -> None:
@@ -272,7 +203,7 @@ def require_tabulated(dataset: Dataset, rules: FamilyRules) -> None:
         n, k = dataset.n_variables, min(rules.max_parents, dataset.n_variables - 1)
         raise TooLargeError(
             f"{n_families(n, k):.3g} families of {n} variables with up to {k} parents would have "
-            f"to be tabulated, and the limit is {MOST_FAMILIES:,} families with {MOST_CELLS:,} "
+            f"to be tabulated, and the limit is {MAX_FAMILIES:,} families with {MOST_CELLS:,} "
             "cells; allow fewer parents or merge states"
         )
 
@@ -282,6 +213,5 @@ def fits(dataset: Dataset, rules: FamilyRules) -> bool:
     n = dataset.n_variables
     k = min(rules.max_parents, n - 1)
     return (
-        n_families(n, k) <= MOST_FAMILIES
-        and table_cells(dataset.cardinalities, k + 1) <= MOST_CELLS
+        n_families(n, k) <= MAX_FAMILIES and table_cells(dataset.cardinalities, k + 1) <= MOST_CELLS
     )

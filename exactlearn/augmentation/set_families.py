@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn.augmentation.families import FamilyRules, ParentSets, parent_sets, subset_without
+from exactlearn.augmentation.families import Families
 from exactlearn.scoring.incremental_tables import (
     Rows,
     Sets,
@@ -28,8 +28,6 @@ from exactlearn.scoring.incremental_tables import (
     set_sizes,
 )
 from exactlearn.scoring.terms import Terms, TermTables
-from exactlearn.solvers.lp.multipliers import Multipliers, rewards
-from exactlearn.solvers.problem import Problem, offsets
 
 
 class SetFamilies(NamedTuple):
@@ -56,113 +54,55 @@ class SetFamilies(NamedTuple):
     holding_first: NDArray[np.int64]
     holding: NDArray[np.int32]
 
-    def of_child(self, child: int) -> slice:
-        """Return where a child's families are."""
-        return slice(int(self.first[child]), int(self.first[child + 1]))
+    @classmethod
+    def of(
+        cls,
+        families: Families,
+        members: NDArray[np.int32],
+        family: NDArray[np.int32],
+        parents: NDArray[np.int32],
+        penalty: NDArray[np.float64],
+    ) -> "SetFamilies":
+        """Index families by variable, given the sets' members and each family's two sets."""
+        holding_first, holding, _ = holders(members[family], families.n_variables)
+        return cls(families.first, families.child, family, parents, penalty, holding_first, holding)
 
 
-def all_families(n: int, rules: FamilyRules) -> tuple[NDArray[np.int32], SetFamilies]:
-    """Return all sets of the variables of a family, and every family that the rules allow."""
-    sets = parent_sets(n + 1, n, min(rules.max_parents, n - 1) + 1)
-    child, family, parents = _list_families(sets, n)
-    allowed = np.ones(len(child), np.bool_)
-    for i in range(n):
-        own = np.flatnonzero(child == i)
-        allowed[own] = rules.allowed(i, sets.members[parents[own]])
-    return sets.members, _family_table(
-        sets.members, n, child[allowed], family[allowed], parents[allowed]
-    )
-
-
-@kernel
-def _list_families(
-    sets: ParentSets, n: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Return the child, the set and the parents' set of each family."""
-    total = 0
-    for size in range(1, len(sets.first) - 1):
-        total += size * (sets.first[size + 1] - sets.first[size])
-    child, family = np.empty(total, np.int32), np.empty(total, np.int32)
-    parents, count = np.empty(total, np.int32), 0
-    for size in range(1, len(sets.first) - 1):
-        for s in range(sets.first[size], sets.first[size + 1]):
-            for p in range(size):
-                child[count] = sets.members[s, p]
-                family[count] = s
-                parents[count] = subset_without(sets, s, size, p, n)
-                count += 1
-    return child, family, parents
-
-
-def listed_families(
-    child: NDArray[np.integer], parents: NDArray[np.int32], n: int
-) -> tuple[NDArray[np.int32], SetFamilies]:
-    """Return the sets that some families need, the empty one first, and the families.
-
-    Parameters
-    ----------
-    child, parents
-        Child and parents of each, increasing and padded with at least one -1, shapes (families,)
-        and (families, largest size + 1).
-    n
-        Number of variables.
-    """
-    m, width = parents.shape
+def paired_sets(families: Families) -> tuple[NDArray[np.int32], SetFamilies]:
+    """Return the sets that some families need, the empty one first, and the families as pairs."""
+    n, (m, k) = families.n_variables, families.members.shape
+    parents = np.pad(families.members, ((0, 0), (0, 1)), constant_values=-1)
     family = parents.copy()
-    family[np.arange(m), (parents >= 0).sum(axis=1)] = child
+    family[np.arange(m), (parents >= 0).sum(axis=1)] = families.child
     family[family < 0] = n
     family.sort(axis=1)
     family[family == n] = -1
-    empty = np.full((1, width), -1, np.int32)
-    sets, number = np.unique(np.concatenate([empty, parents, family]), axis=0, return_inverse=True)
-    number = number.reshape(-1)[1:]
-    return sets, _family_table(sets, n, child, number[m:], number[:m])
-
-
-def padded_members(problem: Problem) -> NDArray[np.int32]:
-    """Return the parents of each candidate, padded with at least one -1."""
-    sizes = np.diff(problem.member_first)
-    parents = np.full((problem.n_candidates, int(sizes.max(initial=0)) + 1), -1, np.int32)
-    owner = np.repeat(np.arange(problem.n_candidates), sizes)
-    parents[owner, np.arange(len(owner)) - problem.member_first[owner]] = problem.members
-    return parents
-
-
-def _family_table(
-    sets: NDArray[np.int32],
-    n: int,
-    child: NDArray[np.integer],
-    family: NDArray[np.integer],
-    parents: NDArray[np.integer],
-) -> SetFamilies:
-    """Sort families by child, then by their parents' set, and index them by variable."""
-    order = np.lexsort((parents, child))
-    child, family, parents = child[order], family[order], parents[order]
-    holding_first, holding, _ = holders(sets[family], n)
-    return SetFamilies(
-        first=offsets(np.bincount(child, minlength=n)),
-        child=child.astype(np.int32),
-        family=family.astype(np.int32),
-        parents=parents.astype(np.int32),
-        penalty=np.zeros(len(child)),
-        holding_first=holding_first,
-        holding=holding,
-    )
+    sets = np.concatenate([np.full((1, k + 1), -1, np.int32), parents, family])
+    if (n + 1) ** (k + 1) < 2**63:  # sorting numbers takes less time
+        names = (sets + 1) @ (n + 1) ** np.arange(k, -1, -1)
+        _, first, number = np.unique(names, return_index=True, return_inverse=True)
+        sets = sets[first]
+    else:
+        sets, number = np.unique(sets, axis=0, return_inverse=True)
+    numbers: NDArray[np.int32] = number.reshape(-1)[1:].astype(np.int32)
+    return sets, SetFamilies.of(families, sets, numbers[m:], numbers[:m], np.zeros(m))
 
 
 def some_families(
-    sets: Sets, families: SetFamilies, keep: NDArray[np.bool_]
+    sets: Sets, pairs: SetFamilies, families: Families, keep: NDArray[np.bool_]
 ) -> tuple[Sets, SetFamilies]:
-    """Return some of the families, in the same order, and the sets that they need."""
-    n = len(families.first) - 1
-    family, parents = families.family[keep], families.parents[keep]
+    """Return the sets that some families need, with tables of their own, and them as pairs.
+
+    ``families`` are those kept, and ``keep`` says which of the pairs they are.
+    """
+    family, parents = pairs.family[keep], pairs.parents[keep]
     needed = np.zeros(len(sets.values), np.bool_)
     needed[0] = needed[family] = needed[parents] = True
-    number = np.cumsum(needed) - 1
-    few = selected(sets, np.flatnonzero(needed), n)
-    child = families.child[keep]
-    chosen = _family_table(few.members, n, child, number[family], number[parents])
-    return few, chosen._replace(penalty=families.penalty[keep])
+    number = (np.cumsum(needed) - 1).astype(np.int32)
+    few = selected(sets, np.flatnonzero(needed), families.n_variables)
+    return few, SetFamilies.of(
+        families, few.members, number[family], number[parents], pairs.penalty[keep]
+    )
 
 
 def with_forms(
@@ -199,60 +139,6 @@ def family_scores(sets: Sets, families: SetFamilies) -> NDArray[np.float64]:
     """Return the score of each family, shape (families,)."""
     scores: NDArray[np.float64] = sets.values[families.family] - sets.values[families.parents]
     return scores - families.penalty
-
-
-def rewarded(
-    multipliers: Multipliers, sets: NDArray[np.int32], families: SetFamilies
-) -> NDArray[np.float64]:
-    """Return the multipliers of the clusters that each family satisfies, summed."""
-    parents = sets[families.parents]
-    return rewards(
-        families.child.astype(np.int64),
-        offsets((parents >= 0).sum(axis=1)),
-        parents[parents >= 0].astype(np.int64),
-        multipliers.clusters,
-        multipliers.counts,
-        multipliers.values,
-    )
-
-
-def selection_problem(
-    names: tuple[str, ...],
-    sets: NDArray[np.int32],
-    families: SetFamilies,
-    keep: NDArray[np.bool_],
-    scores: NDArray[np.float64],
-) -> Problem:
-    """Return the problem of choosing among some of the families."""
-    parents = sets[families.parents[keep]]
-    return Problem(
-        names=names,
-        first=offsets(np.bincount(families.child[keep], minlength=len(names))),
-        scores=scores[keep],
-        member_first=offsets((parents >= 0).sum(axis=1)),
-        members=parents[parents >= 0],
-    )
-
-
-@kernel
-def best_without(
-    sets: Sets, families: SetFamilies, scores: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the best score of each child's families that do not hold a variable.
-
-    Shape (variables, children); ``-inf`` where all hold it, as do the variable's own.
-    """
-    n = len(families.first) - 1
-    best = np.full((n, n), -np.inf)
-    for i in range(n):
-        top = best_family(sets, families, scores, i, -1)
-        for v in range(n):
-            f = top
-            if f >= 0 and holds(sets, families.family[f], v):
-                f = best_family(sets, families, scores, i, v)
-            if f >= 0:
-                best[v, i] = scores[f]
-    return best
 
 
 @in_place_kernel
@@ -296,10 +182,19 @@ def bound_moves(
         The limit of the sum.
     """
     n = len(families.first) - 1
-    without = best_without(sets, families, scores)
     child, family, parents = families.child, families.family, families.parents
+    # the best of each child's families that do not hold a variable
+    without = np.full((n, n), -np.inf)
+    for i in range(n):
+        top = best_family(sets, families, scores, i, -1)
+        for v in range(n):
+            f = top
+            if f >= 0 and holds(sets, family[f], v):
+                f = best_family(sets, families, scores, i, v)
+            if f >= 0:
+                without[v, i] = scores[f]
     change, best = np.zeros(len(sets.values)), np.empty(n)
-    tops = np.empty((len(moves), n))
+    best_scores = np.empty((len(moves), n))
     close = np.zeros(len(child), np.bool_)
     least = np.full((n, n), np.inf)  # of a family that does not hold the variable changed
     for c in range(len(moves)):
@@ -314,7 +209,7 @@ def bound_moves(
         # families that lose no more than the sum has to spare
         spare = -limit
         for i in range(n):
-            tops[c, i] = best[i]
+            best_scores[c, i] = best[i]
             spare += best[i]
         if not spare > 0.0:
             continue
@@ -329,7 +224,7 @@ def bound_moves(
         for v in range(n):
             if scores[f] >= least[v, child[f]] and not holds(sets, family[f], v):
                 close[f] = True
-    return tops, close
+    return best_scores, close
 
 
 @in_place_kernel

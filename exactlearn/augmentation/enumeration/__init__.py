@@ -1,1 +1,0 @@
-"""Exact augmentation that enumerates the completions of families."""

@@ -1,0 +1,264 @@
+"""The reduction of optimistic augmentation to plain parent-set selection.
+
+Adel and de Campos, "Optimal (exact) learning algorithm": for every missing cell and every state an
+artificial variable; each has two candidates, *all* original variables and the next artificial
+variable of its cell with score 0, or nothing with score ``-lambda``. The artificial variables of a
+cell would form a cycle, so at least one of them takes the empty set: that state is the completion.
+The others stand below all original variables, so no original variable can have them as parents.
+A family's score for a local completion is listed under the parent set enlarged by the artificial
+variables of its states. (The paper's cyclic index is misprinted: it runs over the states of the
+*missing* variable.)
+
+A local completion of ``(X, PA)`` is useless when some ``PA'`` inside ``PA``, with the same states
+in the columns of ``X`` and ``PA'``, scores at least as well: swapping it in keeps the graph acyclic
+and every cell's value (theorem *Dominance*, docs/theory/augmentation.md).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.kernel import kernel
+from exactlearn.augmentation.families import Families
+from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
+from exactlearn.augmentation.task import Task
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import TooLargeError
+from exactlearn.scoring.incremental_tables import Rows, Sets, change_cell, gains
+from exactlearn.solvers.problem import Problem, offsets
+
+MAX_COMPLETIONS = 20_000_000
+"""Largest number of local completions, of all families together, that are scored."""
+
+MAX_CANDIDATES = 100_000
+"""Largest number of these that no other dominates, which a solver has to take."""
+
+TIE = 1e-10
+"""A subset within this of a set's score dominates it: sums in another order differ by less."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gadget:
+    """The problem with artificial variables.
+
+    Parameters
+    ----------
+    problem
+        The problem, the original variables first.
+    first
+        The first artificial variable of each missing cell, shape (cells + 1,).
+    penalty
+        What each missing cell costs.
+    """
+
+    problem: Problem
+    first: NDArray[np.int64]
+    penalty: float
+
+    def values(self, parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+        """Return the completion that a selection encodes."""
+        chosen = [next((v for v in range(a, b) if not parents[v]), a) - a for a, b in self._cells]
+        return np.array(chosen, np.int64)
+
+    def selection(
+        self, dag: Sequence[Sequence[int]], values: NDArray[np.int64]
+    ) -> tuple[tuple[int, ...], ...]:
+        """Return the selection that encodes a DAG and a completion.
+
+        Where a family's own candidate was dominated, the set returned holds it and more: solvers
+        take the best candidate inside a start's parent set.
+        """
+        chosen = (self.first[:-1] + values).tolist()
+        selection = [(*sorted(parents), *chosen) for parents in dag]
+        for a, b in self._cells:
+            for v in range(a, b):
+                selection.append(() if v in chosen else _below(v, a, b, len(dag)))
+        return tuple(selection)
+
+    @property
+    def _cells(self) -> list[tuple[int, int]]:
+        """The first and the last artificial variable, plus 1, of each missing cell."""
+        return list(zip(self.first[:-1].tolist(), self.first[1:].tolist(), strict=True))
+
+
+class _Listed(NamedTuple):
+    """Some candidates of one variable: their scores, and their parents, as many for each."""
+
+    child: int
+    scores: NDArray[np.float64]
+    parents: NDArray[np.int64]
+
+
+def reduced(task: Task, control: SearchControl = UNLIMITED) -> Gadget | None:
+    """Return the reduction of a task; ``None`` when the search is over before it is built.
+
+    Raises
+    ------
+    TooLargeError
+        When there are too many families, local completions or candidates.
+    """
+    dataset, n = task.dataset, task.dataset.n_variables
+    require_tabulated(dataset, task.rules)
+    families = Families.allowed(dataset.names, task.rules)
+    require_enumerable(dataset, families)
+    first = n + offsets(dataset.cardinalities[dataset.missing_cells[:, 1]])
+    lists = _undominated(task, families, first[:-1], control)
+    if lists is None:
+        return None
+    high, low = np.full(n, -np.inf), np.full(n, np.inf)
+    for child, scores, _ in lists:
+        high[child], low[child] = max(high[child], *scores), min(low[child], *scores)
+    penalty = float(np.ceil((high - low).sum() + 1.0))  # other candidates cannot outweigh it
+    for a, b in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
+        for v in range(a, b):
+            lists.append(_Listed(v, np.zeros(1), np.array([_below(v, a, b, n)])))
+            lists.append(_Listed(v, np.full(1, -penalty), np.zeros((1, 0), np.int64)))
+    counts = np.zeros(first[-1], np.int64)
+    np.add.at(counts, [one.child for one in lists], [len(one.scores) for one in lists])
+    widths = [np.full(len(one.scores), one.parents.shape[1]) for one in lists]
+    problem = Problem(
+        names=(*dataset.names, *_artificial_names(dataset)),
+        first=offsets(counts),
+        scores=np.concatenate([one.scores for one in lists]),
+        member_first=offsets(np.concatenate(widths)),
+        members=np.concatenate([one.parents.ravel() for one in lists]).astype(np.int32),
+        required=task.rules.required,
+        forbidden=task.rules.forbidden,
+    )
+    return Gadget(problem, first, penalty)
+
+
+def require_enumerable(dataset: Dataset, families: Families) -> None:
+    """Refuse families whose local completions cannot be enumerated, before any of it is done.
+
+    Raises
+    ------
+    TooLargeError
+        When they have more than :data:`MAX_COMPLETIONS` together.
+    """
+    columns = dataset.cardinalities ** (dataset.codes < 0).sum(axis=0).astype(float)
+    counts = np.where(families.has, columns, 1.0).prod(axis=1)
+    largest = int(counts.argmax())
+    if counts.sum() > MAX_COMPLETIONS:
+        names = ", ".join(dataset.names[v] for v in np.flatnonzero(families.has[largest]))
+        raise TooLargeError(
+            f"the families have {counts.sum():.3g} completions to enumerate "
+            f"({counts[largest]:.3g} of them for {{{names}}} alone), and the limit is "
+            f"{MAX_COMPLETIONS:,}; use the method 'branching' or 't-local', allow fewer parents, "
+            "or hide less in one column"
+        )
+
+
+def _undominated(
+    task: Task, families: Families, first: NDArray[np.int64], control: SearchControl
+) -> list[_Listed] | None:
+    """Return the families' local completions that no other dominates.
+
+    ``first`` has the artificial variable of each missing cell's first state. ``None`` when the
+    search is over before the end.
+    """
+    dataset, cells = task.dataset, task.dataset.missing_cells
+    states, lists, n_candidates = dataset.cardinalities[cells[:, 1]], [], 0
+    store = FamilyStore.of(dataset, np.zeros(len(cells), np.int64), task.tables, families, control)
+    best: dict[tuple[int, tuple[int, ...]], tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
+    for f, child in enumerate(families.child.tolist()):
+        if not control.goes_on():
+            return None
+        parents = families.parents(f)
+        own = np.flatnonzero(families.has[f, cells[:, 1]] & (states > 1))
+        scores = _completion_scores(store, f, cells[own], states[own])
+        subset_best = np.full(scores.shape, -np.inf)
+        for p in parents:
+            subset = best.get((child, tuple(q for q in parents if q != p)))
+            if subset is not None:  # parents that are required never go
+                places = tuple(np.s_[:] if c in subset[0] else None for c in own)
+                subset_best = np.maximum(subset_best, subset[1][places])
+        best[child, parents] = own, np.maximum(scores, subset_best)
+        kept = scores > subset_best + TIE
+        if kept.any():
+            artificial = first[own] + np.argwhere(kept)
+            members = np.broadcast_to(np.array(parents, np.int64), (len(artificial), len(parents)))
+            lists.append(_Listed(child, scores[kept], np.hstack([members, artificial])))
+            n_candidates += len(artificial)
+        if n_candidates > MAX_CANDIDATES:
+            raise TooLargeError(
+                f"the reduction has more than {MAX_CANDIDATES:,} candidates; use the method "
+                "'branching' or 't-local', allow fewer parents, or hide less in one column"
+            )
+    return lists
+
+
+def _completion_scores(
+    store: FamilyStore, family: int, cells: NDArray[np.int64], states: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return a family's score under each local completion, an axis for each of its cells."""
+    alone = store.select(np.arange(len(store.families)) == family)
+    sets = alone.pairs.family[0], alone.pairs.parents[0]
+    scores = _walk_completions(alone.sets, alone.rows, cells, states, *sets)
+    scores -= alone.pairs.penalty[0]
+    return scores.reshape(states)
+
+
+@kernel
+def _walk_completions(
+    sets: Sets,
+    rows: Rows,
+    cells: NDArray[np.int64],
+    states: NDArray[np.int64],
+    family: int,
+    parents: int,
+) -> NDArray[np.float64]:
+    """Return the difference of two sets' sums under all completions of some cells, (completions,).
+
+    The last cell's state runs fastest. Completions are walked in reflected mixed-radix Gray order
+    (Knuth, "The art of computer programming" 4A, Algorithm 7.2.1.1H), which changes one cell a
+    step. All cells have state 0 at first.
+    """
+    total = 1
+    for r in states:
+        total *= r
+    differences = np.empty(total)
+    differences[0] = sets.values[family] - sets.values[parents]
+    change, digits = np.zeros(len(sets.values)), np.zeros(len(cells), np.int64)
+    steps, at = np.ones(len(cells), np.int64), 0
+    for _ in range(1, total):
+        # the last cell whose state can step on; those after it turn around
+        c, place = len(cells) - 1, 1
+        while not 0 <= digits[c] + steps[c] < states[c]:
+            steps[c] = -steps[c]
+            place *= states[c]
+            c -= 1
+        digits[c] += steps[c]
+        at += steps[c] * place
+        u, v = cells[c, 0], cells[c, 1]
+        gains(sets, rows, u, v, digits[c], change)
+        change_cell(sets, rows, u, v, digits[c], change)
+        differences[at] = sets.values[family] - sets.values[parents]
+    return differences
+
+
+def _below(v: int, first: int, end: int, n: int) -> tuple[int, ...]:
+    """Return all original variables and the next artificial variable of a cell, if it has more."""
+    following = v + 1 if v + 1 < end else first
+    return (*range(n), *([following] if following != v else []))
+
+
+def _artificial_names(dataset: Dataset) -> list[str]:
+    """Name each missing cell's artificial variables, such as ``smoke[17]=yes`` in the 17th row.
+
+    Characters that score files cannot hold are replaced, and clashes are numbered.
+    """
+    seen, names = set(dataset.names), []
+    for row, variable in dataset.missing_cells:
+        for state in dataset.states[variable]:
+            name = "_".join(f"{dataset.names[variable]}[{row + 1}]={state}".split()) or "_"
+            unique, number = name, 2
+            while unique in seen:
+                unique, number = f"{name}.{number}", number + 1
+            seen.add(unique)
+            names.append(unique)
+    return names
