@@ -10,8 +10,7 @@ import pytest
 from docs.public_names import public_names, results
 
 KERNEL_ARRAYS = {
-    "DecisionGraph": "first_parameters first_successors layout parameter_offsets plan "
-    "successor_offsets",
+    "DecisionGraph": "first_parameters first_successors layout parameter_offsets successor_offsets",
     "Augmentation": "of",
     "NaiveBayes": "conditional joint parameters_of posterior row_posteriors starts table",
 }

@@ -19,7 +19,8 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import OptionError, TooLargeError
-from exactlearn.pdg.inference.complete_rows import best_rows, max_sum_bounds
+from exactlearn.pdg.inference.complete_rows import best_rows
+from exactlearn.pdg.inference.passes import expect
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Evidence, ModelLike, conditional
 
@@ -224,8 +225,8 @@ class _BestFirst:
         v = self.order[place]
         rows = np.repeat(row[None], int(self.graph.cardinalities[v]), axis=0)
         rows[:, v] = np.arange(len(rows))
-        bounds = np.empty(len(rows))
-        max_sum_bounds(self.graph.layout, self.graph.parameters, rows, self.compared, bounds)
+        graph = self.graph
+        bounds = np.exp(expect(graph.layout, graph.parameters, rows, maximised=self.compared))
         self.nodes += len(rows)
         return zip(rows, bounds.tolist(), strict=True)
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
 from exactlearn.pdg.inference import flows, passes
+from exactlearn.pdg.inference.block_flows import block_flows
 from exactlearn.pdg.inference.flows import (
     expect_counts,
     expected_counts,
@@ -15,7 +16,6 @@ from exactlearn.pdg.inference.flows import (
     posteriors,
 )
 from exactlearn.pdg.inference.passes import row_order
-from exactlearn.pdg.inference.row_flows import row_flows
 from exactlearn.pdg.model.decision_graph import assemble
 from tests.pdg_oracle import (
     completions,
@@ -27,29 +27,36 @@ from tests.pdg_oracle import (
 )
 
 
-@pytest.fixture(params=["block", "row", "log"])
+@pytest.fixture(params=["side by side", "one by one", "logarithms"])
 def kernel(request, monkeypatch):
-    """Send all rows through one of the three kernels."""
-    monkeypatch.setattr(passes, "FEW_VISITS", 0)
-    monkeypatch.setattr(passes, "_reach_little", lambda *_: request.param == "row")
-    if request.param == "log":
-        monkeypatch.setattr(flows, "log_likelihood_rows", by_logarithms)
-        monkeypatch.setattr(flows, "expect", expect_by_logarithms)
-    return request.param
+    """Send rows through the kernel in each of the ways that it knows."""
+    use(request.param, monkeypatch)
 
 
-def expect_by_logarithms(arrays, parameters, rows, weights, counts, posterior, threads=None):
-    result = np.empty(len(rows))
-    turns = np.arange(len(rows))
-    row_flows(arrays, parameters, rows, weights, turns, True, result, counts, posterior)
+def use(way, patch):
+    patch.setattr(passes, "FEW_VISITS", 0)
+    patch.setattr(passes, "SIZES", (1,) if way == "one by one" else (4,))
+    if way == "logarithms":
+        patch.setattr(flows, "log_likelihood_rows", by_logarithms)
+        patch.setattr(flows, "expect", expect_by_logarithms)
+
+
+NO_COUNTS, NO_POSTERIOR = np.empty(0), np.empty((1, 0))
+
+
+def expect_by_logarithms(
+    layout, parameters, rows, weights=None, counts=NO_COUNTS, posterior=NO_POSTERIOR, threads=None
+):
+    result, turns = np.empty(len(rows)), np.arange(len(rows))
+    weights = np.ones(len(rows)) if weights is None else weights
+    none = np.zeros(len(layout.order), np.bool_)
+    rest = (weights, turns, 4, True, none, result, counts, posterior)
+    block_flows(layout, parameters, rows, *rest)
     return result
 
 
 def by_logarithms(graph, codes):
-    rows = np.array(codes, np.int16)
-    return expect_by_logarithms(
-        graph.layout, graph.parameters, rows, np.ones(len(rows)), np.empty(0), np.empty((1, 0))
-    )
+    return expect_by_logarithms(graph.layout, graph.parameters, np.array(codes, np.int16))
 
 
 def incomplete_rows(rng, graph, rows, missing):
@@ -85,7 +92,7 @@ def test_the_papers_example_with_its_misprints_corrected(kernel):
 
 @given(st.integers(0, 10_000), st.integers(1, 5), st.sampled_from([0.0, 0.3, 0.8, 1.0]))
 @settings(max_examples=40)
-def test_all_kernels_agree_with_the_full_joint(seed, n, missing):
+def test_all_ways_agree_with_the_full_joint(seed, n, missing):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, n, most=7 if n < 4 else 3)
     full = graph_joint(graph)
@@ -93,16 +100,10 @@ def test_all_kernels_agree_with_the_full_joint(seed, n, missing):
     expected = np.array([probability(full, row) for row in codes])
     possible = expected > 0
     weights = rng.exponential(size=len(codes))
-    for name in ("block", "row", "log"):
+    for way in ("side by side", "one by one", "logarithms"):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(passes, "FEW_VISITS", 0)
-            patch.setattr(passes, "_reach_little", lambda *_, row=name == "row": row)
-            patch.setattr(passes, "FEW_ROWS", 0)
-            if name == "log":
-                patch.setattr(flows, "expect", expect_by_logarithms)
-                found = by_logarithms(graph, codes)
-            else:
-                found = log_likelihood_rows(graph, codes)
+            use(way, patch)
+            found = flows.log_likelihood_rows(graph, codes)
             np.testing.assert_allclose(np.exp(found), expected, rtol=1e-11)
             assert (np.isneginf(found) == ~possible).all()
             marginals = np.array([marginals_by_joint(full, row) for row in codes[possible]])
@@ -141,13 +142,10 @@ def test_what_comes_out_does_not_depend_on_the_threads(monkeypatch):
     assert (posteriors(graph, codes, threads=1) == posteriors(graph, codes, threads=2)).all()
 
 
-def test_rows_that_reach_little_go_one_by_one():
-    rng = np.random.default_rng(8)
-    graph = random_graph(rng, 12, most=8, zeros=0)
-    complete = incomplete_rows(rng, graph, 100, 0)
-    for codes, advantage, apart in ((complete, 1, True), (complete, 10**6, False)):
-        told = passes._reach_little(graph.layout, graph.parameters, codes, 50, advantage)
-        assert told == apart
+def test_rows_that_reach_the_same_stand_side_by_side():
+    graph, _ = naive_bayes(3)
+    rows = np.zeros((1000, 4), np.int16)
+    assert passes.block_size(graph.layout, graph.parameters, rows) == max(passes.SIZES)
 
 
 def test_counts_of_each_variable_add_up_to_the_weight(kernel):

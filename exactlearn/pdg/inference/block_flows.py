@@ -1,68 +1,121 @@
-"""In-flow and out-flow for many rows side by side, block after block.
+"""In-flow and out-flow for rows side by side, over the nodes that a block of rows reaches.
 
-Evidence, out-flows, in-flows and marginals are the rows of one table, the block's rows side by
-side in each. Out-flows (PDG-SEM, equation 17; `exactlearn.pdg.inference.block_out_flow`) and
-in-flows (18, 19; `exactlearn.pdg.inference.block_in_flow`) are lists of sums of products of such
-rows, which one loop computes (`exactlearn.pdg.inference.block_program`).
+The evidence allows each row some states; under the evidence of all rows of a block few nodes are
+reachable. They are listed level by level, so parents come before children in the list. Out-flows
+(PDG-SEM, equation 17) are computed from its end, in-flows (18, 19) from its beginning. Where
+no row of the block observes anything in a variable's subtree, out-flows are one.
+
+The flows are sums of products over one of two semirings: (+, x) of probabilities, or (log-add, +)
+of their logarithms, several times slower, for rows whose probability is too small for a float. Only
+logarithms distinguish impossible rows from very improbable ones. Over some variables the largest
+product can take the place of the sum.
 """
 
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn.pdg.inference.block_in_flow import descend, items_space
-from exactlearn.pdg.inference.block_out_flow import (
-    Branches,
-    Reach,
-    Rows,
-    ascend,
-    branches_of,
-    reach_space,
-)
-from exactlearn.pdg.inference.block_program import Program, program_space, run
-from exactlearn.pdg.model.layout import Layout
 
 SMALLEST = 1e-250
 """Rows less probable than this are computed with logarithms. A flow that underflows is below
 1e-307, so that all other rows lose nothing before the last digit."""
 
-MOST_BITS = 62
-"""States from here on share a bit: that they are allowed when one of them is costs little."""
+
+class Layout(NamedTuple):
+    """Structure of a decision graph without its parameters, as kernels read it.
+
+    Attributes
+    ----------
+    order
+        Variables, parents before children, shape (variables,).
+    forest, cardinality, n_children, first_node, n_nodes, first_parameter, first_successor
+        As in `DecisionGraph`, shape (variables,).
+    first_state
+        Where each variable's states begin in a row of posteriors, shape (variables,).
+    variable, parameter, successor
+        Variable of each node, and where its parameters and successors begin, shape (nodes,).
+    successors
+        Flat successor nodes.
+    """
+
+    order: NDArray[np.int64]
+    forest: NDArray[np.int32]
+    cardinality: NDArray[np.int64]
+    n_children: NDArray[np.int64]
+    first_node: NDArray[np.int64]
+    n_nodes: NDArray[np.int64]
+    first_parameter: NDArray[np.int64]
+    first_successor: NDArray[np.int64]
+    first_state: NDArray[np.int64]
+    variable: NDArray[np.int32]
+    parameter: NDArray[np.int64]
+    successor: NDArray[np.int64]
+    successors: NDArray[np.int32]
+
+    def successors_of(self, variable: int) -> NDArray[np.int32]:
+        """Return the successors of a variable's nodes, shape (its nodes, states, children)."""
+        shape = tuple(int(a[variable]) for a in (self.n_nodes, self.cardinality, self.n_children))
+        start = self.first_successor[variable]
+        return self.successors[start : start + prod(shape)].reshape(shape)
 
 
-class Evidence(NamedTuple):
-    """The evidence of a block of rows.
+class Block(NamedTuple):
+    """The evidence of a block of rows, what it reaches, and its flows.
 
     Attributes
     ----------
     code
-        The rows themselves, shape (variables, rows).
+        The rows, shape (variables, rows).
+    evidence
+        One of the semiring where a row allows a state, else zero, shape (all states, rows).
     allowed
-        Whether some row allows a state, shape (states of all variables,).
-    missing, n_missing
-        The rows that miss a variable, shape (variables, rows), and how many these are.
-    wanted
-        Whether in-flows below a variable are needed, shape (variables,): a row misses it or one
-        below, or all are.
+        Whether some row allows a state, shape (all states,).
+    observed
+        Whether some row observes a variable in the subtree, or one there is maximised over, shape
+        (variables,).
+    mark, queue
+        ``mark[node]`` is the number of the last block that reached a node; and the nodes reached.
+    out_flow, in_flow
+        Shape (nodes, rows).
+    product
+        Products of the out-flows of the last children of a state, for each number of them, shape
+        (most children + 1, rows).
+    marginal
+        Posterior marginals, shape (all states, rows).
     """
 
-    code: NDArray[np.int16]
+    code: NDArray[np.int64]
+    evidence: NDArray[np.float64]
     allowed: NDArray[np.bool_]
-    missing: NDArray[np.int32]
-    n_missing: NDArray[np.int64]
-    wanted: NDArray[np.bool_]
+    observed: NDArray[np.bool_]
+    mark: NDArray[np.int64]
+    queue: NDArray[np.int64]
+    out_flow: NDArray[np.float64]
+    in_flow: NDArray[np.float64]
+    product: NDArray[np.float64]
+    marginal: NDArray[np.float64]
 
 
-class Sizes(NamedTuple):
-    """Most sums and terms of the programs upwards and downwards, and where flows stand."""
-
-    up_sums: int
-    up_terms: int
-    down_sums: int
-    down_terms: int
-    rows: Rows
+@kernel
+def block_space(layout: Layout, size: int) -> Block:
+    """Return room for a block of so many rows."""
+    nodes, variables = len(layout.variable), len(layout.order)
+    states = layout.cardinality.sum()
+    return Block(
+        np.empty((variables, size), np.int64),
+        np.empty((states, size)),
+        np.empty(states, np.bool_),
+        np.empty(variables, np.bool_),
+        np.full(nodes, -1, np.int64),
+        np.empty(nodes, np.int64),
+        np.empty((nodes, size)),
+        np.empty((nodes, size)),
+        np.empty((layout.n_children.max() + 1, size)),
+        np.empty((states, size)),
+    )
 
 
 @kernel
@@ -72,7 +125,9 @@ def block_flows(
     codes: NDArray[np.int16],
     weights: NDArray[np.float64],
     turns: NDArray[np.int64],
-    block: int,
+    size: int,
+    logs: bool | None,
+    maximised: NDArray[np.bool_],
     result: NDArray[np.float64],
     counts: NDArray[np.float64],
     posterior: NDArray[np.float64],
@@ -87,10 +142,17 @@ def block_flows(
         Weight of each row, shape (rows,); not read where only log-likelihoods are wanted.
     turns
         Where the marginals of each row go, shape (rows,).
-    block
+    size
         How many rows stand side by side.
+    logs
+        True to compute with logarithms: then rows of any probability get their result, ``-inf``
+        an impossible one, which adds nothing. None, not False, to compute with probabilities: the
+        compiler leaves out the branches of the other semiring by the type of the argument.
+    maximised
+        Variables over whose states out-flows are the largest product, not the sum.
     result
-        Gets each row's log-likelihood, NaN where its probability is below `SMALLEST`.
+        Gets each row's log-likelihood; without logarithms NaN where its probability is below
+        `SMALLEST`.
     counts
         Shape as ``parameters``, gains each row's weight times the probability of (node reached,
         state) given the row (PDG-SEM, equations 21 and 22); or empty.
@@ -98,187 +160,59 @@ def block_flows(
         Zeros, shape (rows, states of all variables), get the weighted marginals; or without
         columns. Rows below `SMALLEST` add nothing to either.
     """
-    marginals, counting = posterior.size > 0, counts.size > 0
-    branches = branches_of(layout)
-    sizes = _sizes(layout, branches, marginals or counting)
-    rows, reach = sizes.rows, reach_space(layout, branches, sizes.up_terms)
-    up = program_space(sizes.up_sums, sizes.up_terms)
-    down = program_space(sizes.down_sums, sizes.down_terms)
-    evidence, items = evidence_space(layout, block), items_space(layout)
-    flow, scale = np.empty((rows.end, block)), np.empty(block)
-    # Block after block: evidence, out-flows, probabilities, in-flows, counts and marginals.
-    for start in range(0, len(codes), block):
-        n = min(block, len(codes) - start)
-        enter_evidence(layout, codes, start, n, marginals, counting, evidence, flow)
-        row = ascend(layout, branches, parameters, evidence.allowed, start, rows, reach, up)
-        run(up, True, flow, n)
-        _enter_totals(layout, rows.out_flow, start, n, flow, scale, result)
-        if not (marginals or counting):
-            continue
-        _root_in_flows(layout, rows, weights, start, n, flow, scale)
-        descend(
-            layout, branches, rows, row, reach, up, evidence.wanted, evidence.n_missing, items, down
-        )
-        run(down, False, flow, n)
-        if counting:
-            _add_counts(reach, up, rows.in_flow, n, flow, counts)
-        if marginals:
-            _write_marginals(
-                layout, codes, turns, start, n, rows.marginal, evidence, flow, scale, posterior
+    downwards = counts.size > 0 or posterior.size > 0
+    block, scale = block_space(layout, size), np.empty(size)
+    for start in range(0, len(codes), size):
+        n = min(size, len(codes) - start)
+        enter_evidence(layout, codes, start, n, logs, maximised, block)
+        reached = reach(layout, parameters, start, downwards, block)
+        _out_flows(layout, parameters, reached, n, logs, maximised, block)
+        # Probabilities of the rows, then the weights of those that are not left out.
+        scale[:n] = 1.0 if logs is None else 0.0
+        for variable in layout.order:
+            if layout.forest[variable] < 0:
+                for b in range(n):
+                    flow = block.out_flow[layout.first_node[variable], b]
+                    scale[b] = _times(scale[b], flow, logs)
+        for b in range(n):
+            if logs is not None:
+                result[start + b] = scale[b]
+            else:
+                result[start + b] = np.log(scale[b]) if scale[b] >= SMALLEST else np.nan
+        if downwards:
+            for b in range(n):
+                scale[b] = weights[start + b] if result[start + b] > -np.inf else 0.0
+            _in_flows(
+                layout, parameters, reached, n, logs, scale, block, posterior.size > 0, counts
             )
+        if posterior.size > 0:
+            for b in range(n):
+                marginal = posterior[turns[start + b]]
+                for state in range(len(marginal)):
+                    marginal[state] = block.marginal[state, b]
+                # Exactly, where a variable is observed.
+                for variable in range(len(layout.order)):
+                    if codes[start + b, variable] >= 0:
+                        state = layout.first_state[variable] + codes[start + b, variable]
+                        marginal[state] = scale[b]
 
 
 @kernel
 def count_terms(
-    layout: Layout, parameters: NDArray[np.float64], codes: NDArray[np.int16], block: int
-) -> np.int64:
-    """Return how many terms the out-flows of all blocks together have."""
-    branches = branches_of(layout)
-    sizes, evidence = _sizes(layout, branches, False), evidence_space(layout, block)
-    reach = reach_space(layout, branches, sizes.up_terms)
-    up = program_space(sizes.up_sums, sizes.up_terms)
-    flow, total = np.empty((sizes.rows.end, block)), np.int64(0)
-    for start in range(0, len(codes), block):
-        n = min(block, len(codes) - start)
-        enter_evidence(layout, codes, start, n, False, False, evidence, flow)
-        ascend(layout, branches, parameters, evidence.allowed, start, sizes.rows, reach, up)
-        total += up.size[1]
+    layout: Layout, parameters: NDArray[np.float64], codes: NDArray[np.int16], size: int
+) -> int:
+    """Return how many states of nodes all blocks of so many rows have to deal with."""
+    block, total = block_space(layout, size), 0
+    none = np.zeros(len(layout.order), np.bool_)
+    for start in range(0, len(codes), size):
+        n = min(size, len(codes) - start)
+        enter_evidence(layout, codes, start, n, None, none, block)
+        for i in range(reach(layout, parameters, start, True, block)):
+            variable = layout.variable[block.queue[i]]
+            first = layout.first_state[variable]
+            for state in range(first, first + layout.cardinality[variable]):
+                total += block.allowed[state]
     return total
-
-
-@kernel
-def _sizes(layout: Layout, branches: Branches, downwards: bool) -> Sizes:
-    """Return how much room is needed at most."""
-    nodes, arcs = len(layout.variable), layout.parameter[len(layout.variable)]
-    states = layout.cardinality.sum()
-    products = shares = inflows = 0
-    for place in range(len(layout.order)):
-        k = layout.n_children[layout.order[place]]
-        if k > 1:
-            size = branches.first[place + 1] - branches.first[place]
-            products += size * (k - 1)
-            shares += size * (1 + 2 * (k - 2))
-            inflows += size * k
-    begin = states + (2 * nodes + states if downwards else nodes)
-    end = begin + products + (shares if downwards else 0)
-    rows = Rows(states, states + nodes, states + 2 * nodes, begin, end)
-    down_sums = states + nodes + shares if downwards else 0
-    down_terms = 2 * arcs + shares + inflows if downwards else 0
-    return Sizes(nodes + products, arcs + products, down_sums, down_terms, rows)
-
-
-@in_place_kernel
-def _enter_totals(
-    layout: Layout,
-    out_flow: np.int64,
-    start: int,
-    n: int,
-    flow: NDArray[np.float64],
-    total: NDArray[np.float64],
-    result: NDArray[np.float64],
-) -> None:
-    """Fill the rows' probabilities, the product of the roots' out-flows, and their logarithms."""
-    for b in range(n):
-        total[b] = 1.0
-    for variable in layout.order:
-        if layout.forest[variable] < 0:
-            root = out_flow + layout.first_node[variable]
-            for b in range(n):
-                total[b] *= flow[root, b]
-    for b in range(n):
-        result[start + b] = np.log(total[b]) if total[b] >= SMALLEST else np.nan
-
-
-@in_place_kernel
-def _root_in_flows(
-    layout: Layout,
-    rows: Rows,
-    weights: NDArray[np.float64],
-    start: int,
-    n: int,
-    flow: NDArray[np.float64],
-    scale: NDArray[np.float64],
-) -> None:
-    """Start in-flows at weight over row probability, so that flows add up to weighted posteriors.
-
-    Equation 18 divided by the row's probability leaves one over the root's own out-flow. ``scale``
-    holds the rows' probabilities, and gets the weights of those that are not left out.
-    """
-    for b in range(n):
-        scale[b] = weights[start + b] if scale[b] >= SMALLEST else 0.0
-    for variable in layout.order:
-        if layout.forest[variable] < 0:
-            node = layout.first_node[variable]
-            for b in range(n):
-                out = flow[rows.out_flow + node, b]
-                flow[rows.in_flow + node, b] = scale[b] / out if out > 0.0 else 0.0
-
-
-@in_place_kernel
-def _add_counts(
-    reach: Reach,
-    up: Program,
-    in_flow: np.int64,
-    n: int,
-    flow: NDArray[np.float64],
-    counts: NDArray[np.float64],
-) -> None:
-    """Add the rows' expected counts, by partial sums that do not wait for each other."""
-    left, right, weight = up.left, up.right, up.weight
-    tail, parameter, whole = reach.tail, reach.parameter, n - n % 4
-    for place in range(len(reach.first_arc)):
-        for a in range(reach.first_arc[place], reach.last_arc[place]):
-            i, j, k = in_flow + tail[a], left[a], right[a]
-            s = t = u = v = 0.0
-            for b in range(0, whole, 4):
-                s += flow[i, b] * flow[j, b] * flow[k, b]
-                t += flow[i, b + 1] * flow[j, b + 1] * flow[k, b + 1]
-                u += flow[i, b + 2] * flow[j, b + 2] * flow[k, b + 2]
-                v += flow[i, b + 3] * flow[j, b + 3] * flow[k, b + 3]
-            for b in range(whole, n):
-                s += flow[i, b] * flow[j, b] * flow[k, b]
-            counts[parameter[a]] += weight[a] * ((s + t) + (u + v))
-
-
-@in_place_kernel
-def _write_marginals(
-    layout: Layout,
-    codes: NDArray[np.int16],
-    turns: NDArray[np.int64],
-    start: int,
-    n: int,
-    marginal: np.int64,
-    evidence: Evidence,
-    flow: NDArray[np.float64],
-    scale: NDArray[np.float64],
-    posterior: NDArray[np.float64],
-) -> None:
-    """Write the rows' marginals: their weights where a variable is observed."""
-    first_state, cardinality = layout.first_state, layout.cardinality
-    n_missing, missing = evidence.n_missing, evidence.missing
-    for b in range(n):
-        row, to, own = start + b, turns[start + b], scale[b]
-        for variable in range(len(first_state)):
-            posterior[to, first_state[variable] + max(0, np.int64(codes[row, variable]))] = own
-    for variable in range(len(first_state)):
-        first, r = first_state[variable], cardinality[variable]
-        for i in range(n_missing[variable]):
-            m = np.int64(missing[variable, i])
-            for state in range(first, first + r):
-                posterior[turns[start + m], state] = flow[marginal + state, m]
-
-
-@kernel
-def evidence_space(layout: Layout, block: int) -> Evidence:
-    """Return room for the evidence of a block."""
-    variables = len(layout.order)
-    return Evidence(
-        np.empty((variables, block), np.int16),
-        np.empty(layout.cardinality.sum(), np.bool_),
-        np.empty((variables, block), np.int32),
-        np.empty(variables, np.int64),
-        np.empty(variables, np.bool_),
-    )
 
 
 @in_place_kernel
@@ -287,56 +221,236 @@ def enter_evidence(
     codes: NDArray[np.int16],
     start: int,
     n: int,
-    marginals: bool,
-    counting: bool,
-    evidence: Evidence,
-    flow: NDArray[np.float64],
+    logs: bool | None,
+    maximised: NDArray[np.bool_],
+    block: Block,
 ) -> None:
-    """Set 0/1 indicators of the states that rows allow, and list the missing cells.
-
-    Parameters
-    ----------
-    start, n
-        The rows are ``codes[start:start + n]``.
-    marginals, counting
-        Whether missing cells matter, and whether all in-flows are needed.
-    flow
-        The table of flows gets a row for each allowed state.
-    """
-    code, allowed, n_missing = evidence.code, evidence.allowed, evidence.n_missing
-    first_state, cardinality = layout.first_state, layout.cardinality
-    variables = len(first_state)
-    for b in range(n):
-        row = start + b
-        for variable in range(variables):
-            code[variable, b] = codes[row, variable]
-    for variable in range(variables):
-        # Bit 0: the variable is missing in some row; bit h + 1: state h occurs.
-        seen = np.int64(0)
+    """Enter the evidence of the rows ``codes[start:start + n]``."""
+    code, evidence, allowed = block.code, block.evidence, block.allowed
+    zero, one = (0.0, 1.0) if logs is None else (-np.inf, 0.0)
+    for place in range(len(layout.order) - 1, -1, -1):
+        variable = layout.order[place]
+        block.observed[variable] = maximised[variable]
         for b in range(n):
-            seen |= np.int64(1) << min(np.int64(code[variable, b]) + 1, np.int64(MOST_BITS))
-        n_missing[variable] = seen & 1 if marginals else 0
-        for h in range(cardinality[variable]):
-            state = first_state[variable] + h
-            allowed[state] = seen & 1 or seen >> min(h + 1, MOST_BITS) & 1
-            for b in range(n if allowed[state] else 0):
-                flow[state, b] = 1.0 if code[variable, b] == h or code[variable, b] < 0 else 0.0
-    _list_missing(layout, n, counting, evidence)
+            code[variable, b] = codes[start + b, variable]
+    for place in range(len(layout.order) - 1, -1, -1):
+        variable = layout.order[place]
+        parent, first = layout.forest[variable], layout.first_state[variable]
+        highest = np.int64(-1)
+        lowest = np.int64(0)
+        for b in range(n):
+            highest = max(highest, code[variable, b])
+            lowest = min(lowest, code[variable, b])
+        if highest >= 0:
+            block.observed[variable] = True
+        if parent >= 0 and block.observed[variable]:
+            block.observed[parent] = True
+        for h in range(layout.cardinality[variable]):
+            some = lowest < 0
+            for b in range(n):
+                some |= code[variable, b] == h
+                evidence[first + h, b] = one if code[variable, b] in (h, -1) else zero
+            allowed[first + h] = some
 
 
 @in_place_kernel
-def _list_missing(layout: Layout, n: int, counting: bool, evidence: Evidence) -> None:
-    """List the missing cells of each variable, and mark where in-flows are wanted."""
-    code, missing, n_missing = evidence.code, evidence.missing, evidence.n_missing
-    forest, wanted = layout.forest, evidence.wanted
+def reach(
+    layout: Layout, parameters: NDArray[np.float64], number: int, everything: bool, block: Block
+) -> int:
+    """List the nodes reachable with positive probability under a block's evidence.
+
+    Parameters
+    ----------
+    number
+        Of the block: another one each time.
+    everything
+        Whether to list the nodes of subtrees without observations.
+
+    Returns
+    -------
+    Their number; in the queue parents stand before children.
+    """
+    # Taken out of the tuples first: inside of loops that costs more than the loops.
+    variables, parameter, successor = layout.variable, layout.parameter, layout.successor
+    successors, cardinality, n_children = layout.successors, layout.cardinality, layout.n_children
+    first_state, allowed, observed = layout.first_state, block.allowed, block.observed
+    mark, queue = block.mark, block.queue
+    tail = head = 0
     for variable in layout.order:
-        wanted[variable] = counting or n_missing[variable] > 0
-    for place in range(len(forest) - 1, -1, -1):
-        variable = layout.order[place]
-        k = 0
-        for b in range(n if n_missing[variable] > 0 else 0):
-            missing[variable, k] = b
-            k += code[variable, b] < 0
-        n_missing[variable] = k
-        if forest[variable] >= 0 and wanted[variable]:
-            wanted[forest[variable]] = True
+        if layout.forest[variable] < 0:
+            queue[tail] = layout.first_node[variable]
+            tail += 1
+    while head < tail:
+        node = queue[head]
+        head += 1
+        variable = np.int64(variables[node])
+        k = n_children[variable]
+        if k == 0 or not (everything or observed[variable]):
+            continue
+        p, s = parameter[node], successor[node]
+        for h in range(cardinality[variable]):
+            if allowed[first_state[variable] + h] and parameters[p + h] > 0.0:
+                for c in range(s + h * k, s + h * k + k):
+                    child = np.int64(successors[c])
+                    if mark[child] != number:
+                        mark[child] = number
+                        queue[tail] = child
+                        tail += 1
+    return tail
+
+
+@in_place_kernel
+def _plus(a: float, b: float, logs: bool | None) -> float:
+    """Add two numbers of the semiring."""
+    if logs is None:
+        return a + b
+    if a < b:
+        a, b = b, a
+    return a if b == -np.inf else a + np.log1p(np.exp(b - a))
+
+
+@in_place_kernel
+def _times(a: float, b: float, logs: bool | None) -> float:
+    """Multiply two numbers of the semiring."""
+    return a * b if logs is None else a + b
+
+
+@in_place_kernel
+def _out_flows(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    reached: int,
+    n: int,
+    logs: bool | None,
+    maximised: NDArray[np.bool_],
+    block: Block,
+) -> None:
+    """Fill the out-flows of the listed nodes, last first."""
+    variables, parameter, successor = layout.variable, layout.parameter, layout.successor
+    successors, cardinality, n_children = layout.successors, layout.cardinality, layout.n_children
+    first_state, allowed, evidence = layout.first_state, block.allowed, block.evidence
+    out_flow, product = block.out_flow, block.product[0]
+    zero, one = (0.0, 1.0) if logs is None else (-np.inf, 0.0)
+    for i in range(reached - 1, -1, -1):
+        node = block.queue[i]
+        variable = np.int64(variables[node])
+        k, first, p, s = (
+            n_children[variable],
+            first_state[variable],
+            parameter[node],
+            successor[node],
+        )
+        known = not block.observed[variable]
+        for b in range(n):
+            out_flow[node, b] = one if known else zero
+        for h in range(0 if known else cardinality[variable]):
+            if not (allowed[first + h] and parameters[p + h] > 0.0):
+                continue
+            theta = parameters[p + h] if logs is None else np.log(parameters[p + h])
+            if k == 1 and not maximised[variable]:
+                child = np.int64(successors[s + h])
+                for b in range(n):
+                    term = _times(theta, evidence[first + h, b], logs)
+                    term = _times(term, out_flow[child, b], logs)
+                    out_flow[node, b] = _plus(out_flow[node, b], term, logs)
+                continue
+            for b in range(n):
+                product[b] = _times(theta, evidence[first + h, b], logs)
+            for c in range(s + h * k, s + h * k + k):
+                child = np.int64(successors[c])
+                for b in range(n):
+                    product[b] = _times(product[b], out_flow[child, b], logs)
+            if maximised[variable]:
+                for b in range(n):
+                    out_flow[node, b] = max(out_flow[node, b], product[b])
+            else:
+                for b in range(n):
+                    out_flow[node, b] = _plus(out_flow[node, b], product[b], logs)
+
+
+@in_place_kernel
+def _in_flows(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    reached: int,
+    n: int,
+    logs: bool | None,
+    weight: NDArray[np.float64],
+    block: Block,
+    marginals: bool,
+    counts: NDArray[np.float64],
+) -> None:
+    """Fill the in-flows of the listed nodes, first first, and add what flows through each state.
+
+    The weight over the row's probability goes in at the roots, or with logarithms at the end, where
+    it may be zero: equation 18 leaves one over the root's own out-flow.
+    """
+    variables, parameter, successor = layout.variable, layout.parameter, layout.successor
+    successors, cardinality, n_children = layout.successors, layout.cardinality, layout.n_children
+    first_state, allowed, evidence = layout.first_state, block.allowed, block.evidence
+    out_flow, in_flow, product, marginal = (
+        block.out_flow,
+        block.in_flow,
+        block.product,
+        block.marginal,
+    )
+    zero, one = (0.0, 1.0) if logs is None else (-np.inf, 0.0)
+    marginal[:] = 0.0
+    for i in range(reached):
+        node = block.queue[i]
+        root = layout.forest[variables[node]] < 0
+        for b in range(n):
+            if not root or weight[b] == 0.0:
+                in_flow[node, b] = zero
+            else:
+                in_flow[node, b] = (
+                    weight[b] / out_flow[node, b] if logs is None else -out_flow[node, b]
+                )
+    for i in range(reached):
+        node = block.queue[i]
+        variable = np.int64(variables[node])
+        k, first, p, s = (
+            n_children[variable],
+            first_state[variable],
+            parameter[node],
+            successor[node],
+        )
+        for h in range(cardinality[variable]):
+            if not (allowed[first + h] and parameters[p + h] > 0.0):
+                continue
+            theta = parameters[p + h] if logs is None else np.log(parameters[p + h])
+            flow = product[k]
+            for b in range(n):
+                flow[b] = _times(
+                    in_flow[node, b], _times(theta, evidence[first + h, b], logs), logs
+                )
+            # To each child goes the product of the out-flows of its siblings.
+            q = s + h * k
+            for c in range(k - 1, 0, -1):
+                child = np.int64(successors[q + c])
+                for b in range(n):
+                    after = product[c + 1, b] if c < k - 1 else one
+                    product[c, b] = _times(after, out_flow[child, b], logs)
+            for c in range(k):
+                child = np.int64(successors[q + c])
+                for b in range(n):
+                    through = _times(flow[b], product[c + 1, b], logs) if c < k - 1 else flow[b]
+                    in_flow[child, b] = _plus(in_flow[child, b], through, logs)
+                    flow[b] = _times(flow[b], out_flow[child, b], logs)
+            # Partial sums do not wait for each other.
+            if logs is not None:
+                for b in range(n):
+                    flow[b] = weight[b] * np.exp(flow[b])
+            whole, t0, t1, t2, t3 = n - n % 4, 0.0, 0.0, 0.0, 0.0
+            for b in range(0, whole, 4):
+                t0 += flow[b]
+                t1 += flow[b + 1]
+                t2 += flow[b + 2]
+                t3 += flow[b + 3]
+            for b in range(whole, n):
+                t0 += flow[b]
+            if counts.size > 0:
+                counts[p + h] += (t0 + t1) + (t2 + t3)
+            if marginals:
+                for b in range(n):
+                    marginal[first + h, b] += flow[b]

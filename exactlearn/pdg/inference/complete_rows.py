@@ -1,10 +1,8 @@
-"""Complete rows of a decision graph: drawn, or the most probable ones; bounds on partial rows.
+"""Complete rows of a decision graph: drawn, or the most probable ones.
 
 Rows are drawn from the root downwards. For the most probable rows each node has a list of the k
 best configurations of its subtree, made from the lists of its successors, where the out-flow
-(PDG-SEM, equation 17) sums. `max_sum_bounds` maximises over the states of some variables and sums
-over the others', in the order of the forest: an upper bound of the most probable configuration of
-the former. Theorem *Best configurations*, docs/theory/decision_graphs.md.
+(PDG-SEM, equation 17) sums. Theorem *Best configurations*, docs/theory/decision_graphs.md.
 """
 
 from typing import NamedTuple
@@ -13,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.kernel import kernel
 from exactlearn.bayesnet.network import draw
 from exactlearn.errors import OptionError
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.pdg.model.layout import Layout
 
 
 @checked_arguments()
@@ -176,45 +172,3 @@ def _rows(
             nodes[child] = successors[:, place] - graph.first_nodes[child]
             rank[child] = best[v].ranks[node, own, place]
     return codes
-
-
-@kernel
-def max_sum_bounds(
-    layout: Layout,
-    parameters: NDArray[np.float64],
-    codes: NDArray[np.int16],
-    compared: NDArray[np.bool_],
-    result: NDArray[np.float64],
-) -> None:
-    """Write for each row a bound on the probability of its best extension.
-
-    Parameters
-    ----------
-    codes
-        State of each variable decided, -1 elsewhere, shape (rows, variables).
-    compared
-        Variables to maximise over, shape (variables,); the others are summed out.
-    result
-        Shape (rows,); exact when all variables to maximise over are decided.
-    """
-    flow = np.empty(len(layout.variable))
-    for i in range(len(codes)):
-        result[i] = 1.0
-        for variable in layout.order[::-1]:
-            r, k = layout.cardinality[variable], layout.n_children[variable]
-            code = np.int64(codes[i, variable])
-            p, s = layout.first_parameter[variable], layout.first_successor[variable]
-            first = layout.first_node[variable]
-            for node in range(first, first + layout.n_nodes[variable]):
-                total = 0.0
-                for h in range(r):
-                    if code < 0 or code == h:
-                        product = parameters[p + h]
-                        for c in range(k if product > 0.0 else 0):
-                            product *= flow[layout.successors[s + h * k + c]]
-                        total = max(total, product) if compared[variable] else total + product
-                flow[node] = total
-                p += r
-                s += r * k
-            if layout.forest[variable] < 0:
-                result[i] *= flow[first]

@@ -8,14 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exactlearn.bayesnet.bucket_elimination import NO_COUNTS, NO_POSTERIOR
 from exactlearn.data.codes import row_place
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
-from exactlearn.pdg.inference.passes import expect, posterior_marginals
-from exactlearn.pdg.inference.single_flows import check_rows
+from exactlearn.pdg.inference.block_flows import Layout
+from exactlearn.pdg.inference.passes import expect
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.pdg.model.layout import Layout
 
 
 class Expectation(NamedTuple):
@@ -56,8 +54,8 @@ def log_likelihood_rows(
     DataError
         If the table does not fit the graph's variables and states.
     """
-    rows, _ = _checked_rows(graph, codes)
-    return expect(graph.layout, graph.parameters, rows, NO_COUNTS, NO_COUNTS, NO_POSTERIOR, threads)
+    rows = _checked_rows(graph, codes)
+    return expect(graph.layout, graph.parameters, rows, threads=threads)
 
 
 def log_likelihood(graph: DecisionGraph, dataset: Dataset) -> float:
@@ -107,11 +105,9 @@ def posteriors_and_log_likelihoods(
 
     An impossible row has a log-likelihood of ``-inf`` and posteriors of zero.
     """
-    rows, missing = _checked_rows(graph, codes)
+    rows = _checked_rows(graph, codes)
     posterior = np.zeros((len(rows), graph.n_states))
-    logs = posterior_marginals(
-        graph.layout, graph.plan, graph.parameters, rows, missing, posterior, threads
-    )
+    logs = expect(graph.layout, graph.parameters, rows, posterior=posterior, threads=threads)
     # Rounding may leave 1.0000000000000002.
     return np.minimum(posterior, 1.0, out=posterior), np.minimum(logs, 0.0, out=logs)
 
@@ -143,7 +139,7 @@ def expected_counts(
     DataError
         If the table or weights do not fit the graph, or a row is impossible under it.
     """
-    rows, _ = _checked_rows(graph, codes)
+    rows = _checked_rows(graph, codes)
     w = np.ones(len(rows)) if weights is None else np.require(weights, np.float64, ["C", "W"])
     if w.shape != (len(rows),) or not (w >= 0).all():
         raise DataError(f"{len(rows)} rows need as many weights, none negative; got {w.shape}")
@@ -173,7 +169,7 @@ def expect_counts(
 ) -> Expectation:
     """Return expected counts of checked rows; impossible rows add nothing."""
     counts = np.zeros(len(parameters))
-    logs = expect(layout, parameters, rows, weights, counts, NO_POSTERIOR, threads)
+    logs = expect(layout, parameters, rows, weights, counts, threads=threads)
     return Expectation(counts, logs)
 
 
@@ -190,24 +186,19 @@ def refuse_impossible(
         )
 
 
-def _checked_rows(graph: DecisionGraph, codes: ArrayLike) -> tuple[NDArray[np.int16], int]:
-    """Return rows as the kernels want them, and the number of missing cells."""
+def _checked_rows(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.int16]:
+    """Return rows as the kernels want them."""
     table = np.asarray(codes)
     if table.ndim != 2 or table.shape[1] != graph.n_variables:
         raise DataError(
             f"a table of shape (rows, {graph.n_variables}) was expected, one column per variable"
             f" of the graph; got {table.shape}"
         )
-    if table.dtype != np.int16:
-        wide = table.astype(np.int64)
-        table = np.clip(wide, -2, np.iinfo(np.int16).max).astype(np.int16)
-    rows = table if table.flags.carray else np.require(table, np.int16, ["C", "W", "A"])
-    missing, wrong = check_rows(rows, graph.cardinalities)
-    if wrong >= 0:
-        row, variable = divmod(wrong, graph.n_variables)
-        found = np.asarray(codes)[row, variable]
+    lowest, highest = table.min(axis=0, initial=-1), table.max(axis=0, initial=-1)
+    if (lowest < -1).any() or (highest >= graph.cardinalities).any():
+        row, variable = np.argwhere((table < -1) | (table >= graph.cardinalities))[0].tolist()
         raise DataError(
-            f"{row_place(row)}, variable {graph.names[variable]!r}: state {found} is not in"
-            f" -1..{graph.cardinalities[variable] - 1}"
+            f"{row_place(row)}, variable {graph.names[variable]!r}: state {table[row, variable]}"
+            f" is not in -1..{graph.cardinalities[variable] - 1}"
         )
-    return rows, missing
+    return np.require(table, np.int16, ["C", "W", "A"])

@@ -1,100 +1,66 @@
-"""One pass of inference over rows, by the cheapest of the compiled kernels that is exact.
+"""One pass of inference over rows: which of them stand side by side, and threads.
 
-Three kernels push flows through a graph, each at least 1.5 times faster than the others on a case
-that users have (processor time, one core, best of five):
-
-- `exactlearn.pdg.inference.single_flows`, one row after the other over the whole graph: few rows
-  with little evidence. A belief update with a tenth of the variables observed takes 8 microseconds
-  on CHILD, 12 on ALARM and 35 on INSURANCE; row by row over the nodes reached, 20, 27 and 171.
-- `exactlearn.pdg.inference.block_flows`, rows side by side over the nodes that a block of them
-  reaches: tables of many rows. The rows are sorted first, by their states of the variables near the
-  roots, which decide what a row reaches. Expected counts of ALARM's rows take half the time of row
-  by row when they are complete, a sixth with half the cells missing and a tenth with most missing.
-- `exactlearn.pdg.inference.row_flows`, row by row over the nodes reached: rows of large graphs that
-  reach far fewer nodes than their block. Expected counts of INSURANCE with a tenth of the cells
-  missing take a fifth of the time of blocks, those of WATER a fourteenth. With logarithms it is
-  exact for rows of any probability, also below the 1e-250 of the others.
+Rows are sorted by their states of the variables near the roots, which decide what a row reaches.
+How many stand side by side is chosen by a sample: many where their neighbours reach the same nodes,
+one where a row of a large graph reaches far fewer nodes than a block. Processor time of expected
+counts in microseconds a row, by rows side by side: ALARM with half the cells missing 9.4 (1), 2.6
+(8), 1.7 (32), 1.4 (128); WATER with a tenth missing 5.3, 10.3, 17 and 47.
 """
-
-from heapq import heappop, heappush
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.executors import in_order, n_threads
-from exactlearn.bayesnet.bucket_elimination import NO_COUNTS
-from exactlearn.pdg.inference.block_flows import block_flows, count_terms
-from exactlearn.pdg.inference.row_flows import count_reached, row_flows
-from exactlearn.pdg.inference.single_flows import single_posteriors
-from exactlearn.pdg.model.layout import Layout, Plan
+from exactlearn.pdg.inference.block_flows import Layout, block_flows, count_terms
 
-BLOCK = 128
-"""Most rows that the block kernel puts side by side."""
+SIZES, FEW = (1, 8, 32, 128), 16
+"""Rows side by side, of which the cheapest is chosen; and how many where there is little to do."""
 
-BLOCK_MEMORY = 1 << 20
-"""Nodes times rows side by side, at most, where there are eight rows or more."""
+TERM, CELL, STATE = 30.0, 1.2, 12.0
+"""Nanoseconds that each state of a node costs a block, and each row of the block then, and those
+that each state of a variable costs it; measured on six networks."""
+
+MOST_FLOWS = 1 << 22
+"""Nodes times rows side by side, at most, where there are several rows."""
 
 PIECE = 16_384
 """Rows that a thread deals with at a time."""
 
-FEW_ROWS = 16
-"""So many rows with most cells missing are answered one by one, over the whole graph."""
-
 FEW_VISITS = 1 << 15
-"""With fewer visits of nodes by rows, no choice between the kernels gains a millisecond."""
+"""With fewer visits of nodes by rows, no choice gains a millisecond."""
 
-SAMPLED_ROWS, SAMPLED_BLOCKS = 32, 4
-"""Rows and blocks that are sampled to decide between the kernels."""
-
-LIKELIHOOD_ADVANTAGE, EXPECTATION_ADVANTAGE = 55, 36
-"""How many terms the block kernel adds for a row while the other one visits a node; measured on
-ALARM, CHILD, HAILFINDER and INSURANCE, at most a fifth more or less."""
+SAMPLED_ROWS, SAMPLED_BLOCKS = 64, 4
+"""Rows, and blocks, that are sampled at least to choose how many rows stand side by side."""
 
 KEYS = 1 << 16
 """Most different sort keys: with so few, numpy sorts in time linear in the rows."""
 
-
-def posterior_marginals(
-    layout: Layout,
-    plan: Plan,
-    parameters: NDArray[np.float64],
-    rows: NDArray[np.int16],
-    missing: int,
-    posterior: NDArray[np.float64],
-    threads: int | None = None,
-) -> NDArray[np.float64]:
-    """Write posterior marginals into ``posterior`` (zeros), and return log-likelihoods as `expect`.
-
-    Parameters
-    ----------
-    missing
-        Number of missing cells.
-    """
-    weights = np.ones(len(rows))
-    if len(rows) > FEW_ROWS or 2 * missing < rows.size:
-        return expect(layout, parameters, rows, weights, NO_COUNTS, posterior, threads)
-    result = np.empty(len(rows))
-    if single_posteriors(plan, parameters, rows, result, posterior):
-        _complete_improbable(layout, parameters, rows, weights, result, NO_COUNTS, posterior)
-    return result
+NO_COUNTS, NO_POSTERIOR = np.empty(0), np.empty((1, 0))
 
 
 def expect(
     layout: Layout,
     parameters: NDArray[np.float64],
     rows: NDArray[np.int16],
-    weights: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    posterior: NDArray[np.float64],
+    weights: NDArray[np.float64] | None = None,
+    counts: NDArray[np.float64] = NO_COUNTS,
+    posterior: NDArray[np.float64] = NO_POSTERIOR,
+    *,
+    maximised: NDArray[np.bool_] | None = None,
     threads: int | None = None,
 ) -> NDArray[np.float64]:
     """Add expected counts, write posterior marginals, and return log-likelihoods.
 
     Parameters
     ----------
-    weights, counts, posterior
-        As for `exactlearn.pdg.inference.block_flows.block_flows`; pass `NO_COUNTS` or
-        `NO_POSTERIOR` for what is not wanted. ``posterior`` holds zeros.
+    weights
+        Weight of each row, shape (rows,); one when left out.
+    counts, posterior
+        As for `exactlearn.pdg.inference.block_flows.block_flows`; left out where they are not
+        wanted. ``posterior`` holds zeros.
+    maximised
+        Variables to maximise over, from the leaves up, where others are summed out, shape
+        (variables,).
     threads
         How many share the rows where there are many; all cores when left out. Results do not
         depend on it.
@@ -103,115 +69,64 @@ def expect(
     -------
     Log-likelihood of each row, shape (rows,); ``-inf`` for an impossible one.
     """
-    result = np.empty(len(rows))
+    w = np.ones(len(rows)) if weights is None else weights
+    largest = np.zeros(len(layout.order), np.bool_) if maximised is None else maximised
     if len(rows) * len(layout.variable) < FEW_VISITS:
-        turns = np.arange(len(rows))
-        row_flows(layout, parameters, rows, weights, turns, None, result, counts, posterior)
+        turns, size = np.arange(len(rows)), min(len(rows), FEW)
     else:
         turns = row_order(layout, rows)
-        codes, shares = rows.take(turns, axis=0), weights.take(turns[: len(weights)])
-        logs, block = np.empty(len(rows)), _block(layout, rows)
-        up = counts.size == 0 and posterior.size == 0
-        advantage = LIKELIHOOD_ADVANTAGE if up else EXPECTATION_ADVANTAGE
-        apart = _reach_little(layout, parameters, codes, block, advantage)
+        size = block_size(layout, parameters, rows[turns])
+    codes, shares, logs = rows[turns], w[turns], np.empty(len(rows))
 
-        def work(piece: int, _: None) -> NDArray[np.float64]:
-            own, to = np.zeros(len(counts)), slice(piece * PIECE, (piece + 1) * PIECE)
-            arguments = (layout, parameters, codes[to], shares[to], turns[to])
-            if apart:
-                row_flows(*arguments, None, logs[to], own, posterior)
-            else:
-                block_flows(*arguments, block, logs[to], own, posterior)
-            return own
+    def work(piece: int, _: None) -> NDArray[np.float64]:
+        own, to = np.zeros(len(counts)), slice(piece * PIECE, (piece + 1) * PIECE)
+        some = (codes[to], shares[to], turns[to])
+        block_flows(layout, parameters, *some, size, None, largest, logs[to], own, posterior)
+        return own
 
-        for own in in_order(work, -(-len(rows) // PIECE), lambda: None, n_threads(threads)):
-            counts += own
-        result[turns] = logs
-    _complete_improbable(layout, parameters, rows, weights, result, counts, posterior)
+    for own in in_order(work, -(-len(rows) // PIECE), lambda: None, n_threads(threads)):
+        counts += own
+    rest = np.flatnonzero(np.isnan(logs))
+    if len(rest):  # with logarithms
+        some, apart = (codes[rest], shares[rest], turns[rest]), np.empty(len(rest))
+        block_flows(layout, parameters, *some, 1, True, largest, apart, counts, posterior)
+        logs[rest] = apart
+    result = np.empty(len(rows))
+    result[turns] = logs
     return result
 
 
-def _block(layout: Layout, rows: NDArray[np.int16]) -> int:
-    fitting = BLOCK_MEMORY // len(layout.variable)
-    return max(1, min(BLOCK, len(rows), max(8, fitting)))
-
-
-def _reach_little(
-    layout: Layout,
-    parameters: NDArray[np.float64],
-    codes: NDArray[np.int16],
-    block: int,
-    advantage: int,
-) -> bool:
-    """Return whether rows one by one cost less than side by side, by a sample of them."""
-    sample = codes[:: -(-len(codes) // SAMPLED_ROWS)].copy()
-    reached = count_reached(layout, parameters, sample)
-    starts = range(0, len(codes), block)[:: -(-len(codes) // (block * SAMPLED_BLOCKS))]
-    some = np.concatenate([codes[start : start + block] for start in starts])
-    terms = count_terms(layout, parameters, some, block)
-    return bool(terms * len(sample) > advantage * reached * len(starts))
-
-
-def _complete_improbable(
-    layout: Layout,
-    parameters: NDArray[np.float64],
-    rows: NDArray[np.int16],
-    weights: NDArray[np.float64],
-    result: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    posterior: NDArray[np.float64],
-) -> None:
-    """Compute with logarithms the rows that a fast kernel left out: their result is NaN."""
-    rest = np.flatnonzero(np.isnan(result))
-    if len(rest) == 0:
-        return
-    own = weights[rest] if weights.size else weights
-    some, flows = np.empty(len(rest)), posterior if posterior.size == 0 else posterior[rest]
-    turns = np.arange(len(rest))
-    row_flows(layout, parameters, rows[rest], own, turns, True, some, counts, flows)
-    result[rest] = some
-    if posterior.size:
-        posterior[rest] = flows
+def block_size(layout: Layout, parameters: NDArray[np.float64], codes: NDArray[np.int16]) -> int:
+    """Return how many rows should stand side by side, by a sample of them."""
+    costs = {}
+    for size in SIZES:
+        if size > 1 and size * len(layout.variable) > MOST_FLOWS:
+            break
+        blocks = max(SAMPLED_BLOCKS, SAMPLED_ROWS // size)
+        starts = range(0, len(codes), size)[:: -(-len(codes) // (size * blocks))]
+        sample = np.concatenate([codes[start : start + size] for start in starts])
+        terms = count_terms(layout, parameters, sample, size) * (TERM + CELL * size)
+        costs[size] = (terms + len(starts) * STATE * layout.cardinality.sum()) / len(sample)
+    return min(costs, key=costs.__getitem__)
 
 
 def row_order(layout: Layout, rows: NDArray[np.int16]) -> NDArray[np.int64]:
-    """Return the numbers of the rows, sorted.
+    """Return the numbers of the rows, sorted by the variables with the largest subtrees.
 
     Parameters
     ----------
     rows
         State numbers, -1 for a missing cell, shape (rows, variables).
     """
-    key, keys, codes = np.zeros(len(rows), np.uint16), 1, rows.view(np.uint16)
-    for variable, r in _deciding(layout):
-        if keys * (r + 1) <= KEYS:
-            keys *= r + 1
-            key *= np.uint16(r + 1)
-            key += codes[:, variable]
-            key += np.uint16(1)  # A missing cell is 65,535 here, and becomes 0.
+    below = layout.cardinality * layout.n_nodes * np.maximum(1, layout.n_children)
+    for v in layout.order[::-1]:
+        if layout.forest[v] >= 0:
+            below[layout.forest[v]] += below[v]
+    key, keys = np.zeros(len(rows), np.uint16), 1
+    for v in np.argsort(-below, kind="stable"):
+        states = int(layout.cardinality[v]) + 1
+        if layout.n_children[v] > 0 and keys * states <= KEYS:
+            keys *= states
+            key *= np.uint16(states)
+            key += (rows[:, v] + 1).astype(np.uint16)
     return np.argsort(key, kind="stable")
-
-
-def _deciding(layout: Layout) -> list[tuple[int, int]]:
-    """Return the variables with children and their states, those with most below them first.
-
-    As many as can make a key; a variable comes after its parent.
-    """
-    order, parents = layout.order.tolist(), layout.forest.tolist()
-    children = layout.n_children.tolist()
-    sizes = (layout.cardinality * layout.n_nodes * np.maximum(1, layout.n_children)).tolist()
-    below: dict[int, list[int]] = {v: [] for v in [-1, *order]}
-    for v in reversed(order):
-        below[parents[v]].append(v)
-        if parents[v] >= 0:
-            sizes[parents[v]] += sizes[v]
-    found: list[tuple[int, int]] = []
-    waiting = [(0.0, -1)]
-    while waiting and len(found) < KEYS.bit_length():
-        _, v = heappop(waiting)
-        if v >= 0:
-            found.append((v, int(layout.cardinality[v])))
-        for child in below[v]:
-            if children[child] > 0:
-                heappush(waiting, (-sizes[child], child))
-    return found

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
+from exactlearn.pdg.inference.block_flows import Layout, block_space, enter_evidence, reach
 from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
-from exactlearn.pdg.inference.row_flows import reach
 from exactlearn.pdg.learn.populated_graph import structure_of
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
-from exactlearn.pdg.model.layout import Layout
 
 EdgeTables = dict[int, NDArray[np.float64]]
 """For each variable, the weight of its states along each edge into it, shape (edges, states).
@@ -134,16 +133,17 @@ def available_counts(
     Counts laid out as the parameters.
     """
     counts = np.zeros(layout.parameter[-1])
-    possible, mark = np.ones(len(counts)), np.full(len(layout.variable), -1, np.int64)
-    queue, node_of = np.empty(len(mark), np.int32), np.empty(len(layout.order), np.int64)
-    n_nodes = np.empty(len(layout.order), np.int64)
+    possible, block = np.ones(len(counts)), block_space(layout, 1)
+    node_of, n_nodes = np.empty(len(layout.order), np.int64), np.empty(len(layout.order), np.int64)
+    none = np.zeros(len(layout.order), np.bool_)
     for d in range(len(codes)):
         # The nodes that the row may reach, whatever its missing cells are.
         n_nodes[:] = 0
-        for i in range(reach(layout, possible, codes[d], d, mark, queue)):
-            variable = np.int64(layout.variable[queue[i]])
+        enter_evidence(layout, codes, d, 1, None, none, block)
+        for i in range(reach(layout, possible, d, True, block)):
+            variable = np.int64(layout.variable[block.queue[i]])
             n_nodes[variable] += 1
-            node_of[variable] = queue[i]
+            node_of[variable] = block.queue[i]
         # A row counts where it reaches one node for certain.
         for v in range(len(n_nodes)):
             if n_nodes[v] == 1 and codes[d, v] >= 0:

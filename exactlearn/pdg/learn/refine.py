@@ -38,10 +38,10 @@ from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.compile.merge import equal_values
+from exactlearn.pdg.inference.block_flows import Layout
 from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
 from exactlearn.pdg.learn.smoothing import Prior, choose_graph_smoothing, pseudo_counts
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.pdg.model.layout import Layout
 
 
 class ParameterEM:

@@ -16,15 +16,14 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments, instance_of, register
 from exactlearn._runtime.display import ByValue
-from exactlearn.bayesnet.bucket_elimination import NO_COUNTS, NO_POSTERIOR
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import DatasetLike, aligned_codes
 from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import CheckError
+from exactlearn.pdg.inference.block_flows import Layout
 from exactlearn.pdg.inference.passes import expect
 from exactlearn.pdg.model.forest import forest_children, forest_order
-from exactlearn.pdg.model.layout import Layout, Plan, plan_of
 
 _DTYPES = {
     "forest": np.int32,
@@ -187,11 +186,6 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
             self.successors,
         )
 
-    @cached_property
-    def plan(self) -> Plan:
-        """The arrays that the kernel for single rows reads."""
-        return plan_of(self.layout)
-
     def parameters_of(self, variable: int) -> NDArray[np.float64]:
         """Return the local distributions of a variable's nodes, shape (its nodes, states).
 
@@ -323,7 +317,7 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         [-1.237, -1.892, -1.786]
         """
         codes = aligned_codes(dataset, self.names, self.states)
-        return expect(self.layout, self.parameters, codes, NO_COUNTS, NO_COUNTS, NO_POSTERIOR)
+        return expect(self.layout, self.parameters, codes)
 
     def check(self) -> None:
         """Check that the arrays form a decision graph (PDG-SEM, Definition 2.1).
