@@ -44,9 +44,9 @@ from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.missingness_diagnosis import (
     causes_in_words,
     diagnosed_missingness_graph,
+    indicator_tests,
     recommendation,
 )
-from exactlearn.imputation.missingness_tests import indicator_tests
 from exactlearn.reporting.records import completion_record, learning_record, size_in_words
 from exactlearn.reporting.svg_picture import FIGURES
 
@@ -201,7 +201,6 @@ def run_impute(options: Impute, output: Output) -> Answer:
     )
     record = {
         "method": method,
-        **({"weights": found.weights} if found.weights else {}),
         "status": found.status,
         "score": found.score,
         "parents": found.parents and named_parents(data.names, found.parents),

@@ -268,9 +268,8 @@ class Impute(Imputing):
     Parameters
     ----------
     method
-        stacked: each cell's most probable state by averaged networks, logistic regressions, a
-        forest and a mixture together, weighted by how well they predict cells hidden on
-        purpose; averaged: the same by the mean over several networks; posterior: by one
+        stacked: each cell's most probable state by averaged networks and logistic regressions
+        together; averaged: the same by the mean over several networks; posterior: by one
         network; mpe: each row's most probable completion; augmentation: the completion that
         scores best with its network; multiple: several tables drawn from the posterior; mode:
         the most frequent states; or a method of 'compare'.  [default: stacked; posterior with

@@ -1,16 +1,20 @@
-"""The answer of an imputation method, and nominal states as indicators and back.
+"""The answer of an imputation method; nominal states as indicators and back; chained equations.
 
-Methods that know only numbers get one indicator column for each state (one-hot coding).
+Methods that know only numbers get one indicator column for each state (one-hot coding). Conditional
+models predict each variable from the shares of all others: chained equations (van Buuren and
+Groothuis-Oudshoorn 2011, "mice") without draws, in which a missing cell enters the models of the
+other variables as its current distribution.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
@@ -18,6 +22,11 @@ from exactlearn.data.dataset import Dataset
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+Renew = Callable[[NDArray[np.float64], int, NDArray[np.bool_]], NDArray[np.float64]]
+"""Returns the distribution of a variable in some rows, shape (these rows, its states); called with
+the shares of all states in all rows, the variable and the rows."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -39,8 +48,6 @@ class Imputed(ByValue, shown="status values score bound network"):
     score, bound
         Score of the completed table with the learned network, and its proven bound; NaN and ``inf``
         for methods without.
-    weights
-        Of a pool, the weight of each component by variable and name.
     status
         How the search ended, as for :class:`~exactlearn.augmentation.Augmentation`.
     """
@@ -51,7 +58,6 @@ class Imputed(ByValue, shown="status values score bound network"):
     network: BayesianNetwork | None = None
     score: float = nan
     bound: float = inf
-    weights: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     status: str = "heuristic"
 
     @classmethod
@@ -130,20 +136,18 @@ def first_states(cardinalities: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate(([0], np.cumsum(cardinalities))).astype(np.int64)
 
 
-def one_hot(dataset: Dataset, variables: Sequence[int] | None = None) -> NDArray[np.float64]:
+def one_hot(dataset: Dataset) -> NDArray[np.float64]:
     """Return one column for each state: 1 in rows that have it, else 0, NaN where it is missing.
 
     Parameters
     ----------
     dataset
         The table.
-    variables
-        Columns to code, all when left out.
 
     Returns
     -------
     indicators
-        Shape (rows, states of all these variables), variable after variable.
+        Shape (rows, states of all variables), variable after variable.
 
     Examples
     --------
@@ -152,13 +156,10 @@ def one_hot(dataset: Dataset, variables: Sequence[int] | None = None) -> NDArray
     array([[ 0.,  1.,  0.],
            [nan, nan, nan]])
     """
-    blocks = [np.empty((dataset.n_rows, 0))]
-    for variable in range(dataset.n_variables) if variables is None else variables:
-        codes = dataset.codes[:, variable]
-        block = (codes[:, None] == np.arange(dataset.cardinalities[variable])).astype(np.float64)
-        block[codes == MISSING] = np.nan
-        blocks.append(block)
-    return np.concatenate(blocks, axis=1)
+    sizes = dataset.cardinalities
+    states = np.arange(sizes.sum()) - first_states(sizes)[:-1].repeat(sizes)
+    codes = dataset.codes.repeat(sizes, axis=1)
+    return np.where(codes == MISSING, np.nan, codes == states)
 
 
 def cell_probabilities(shares: NDArray[np.float64], dataset: Dataset) -> NDArray[np.float64]:
@@ -193,3 +194,93 @@ def likeliest(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return each cell's most probable state, shape (cells,); ties go to the first."""
     states: NDArray[np.int64] = probabilities.argmax(axis=1).astype(np.int64)
     return states
+
+
+def mean_shares(dataset: Dataset) -> NDArray[np.float64]:
+    """Return the share of each state among the observed cells of its variable, shape (states,).
+
+    A variable without observed cells has equal shares.
+
+    Examples
+    --------
+    >>> table = Dataset(np.array([[0], [1], [1], [-1]]), ("a",), (("x", "y"),))
+    >>> mean_shares(table).round(2).tolist()
+    [0.33, 0.67]
+    """
+    sizes = dataset.cardinalities
+    found = np.nansum(one_hot(dataset) * dataset.row_weights[:, None], axis=0)
+    totals = np.add.reduceat(found, first_states(sizes)[:-1]).repeat(sizes)
+    equal = 1 / sizes.repeat(sizes)
+    means: NDArray[np.float64] = np.divide(found, totals, out=equal, where=totals > 0)
+    return means
+
+
+def with_shares(dataset: Dataset, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the indicators of all states, with shares where the cell is missing.
+
+    Parameters
+    ----------
+    dataset
+        The table.
+    shares
+        Shape (states,), as of :func:`mean_shares`.
+
+    Returns
+    -------
+    shares
+        Shape (rows, states), laid out as :func:`one_hot`.
+    """
+    indicators = one_hot(dataset)
+    return np.where(np.isnan(indicators), shares, indicators)
+
+
+def chained(
+    dataset: Dataset,
+    shares: NDArray[np.float64],
+    renew: Renew,
+    *,
+    rounds: int,
+    tolerance: float,
+    variables: Iterable[int] | None = None,
+    control: SearchControl = UNLIMITED,
+) -> str:
+    """Renew the shares of each variable's missing cells in turns until they converge, in place.
+
+    Variables with the fewest missing cells come first.
+
+    Parameters
+    ----------
+    dataset
+        The table.
+    shares
+        As of :func:`with_shares`.
+    renew
+        Predicts the missing cells of one variable.
+    rounds
+        Most rounds over all variables.
+    tolerance
+        Largest change of a share in a round that ends the rounds.
+    variables
+        Those to renew, all with missing cells when left out.
+    control
+        Looked at before each variable.
+
+    Returns
+    -------
+    status
+        ``heuristic``, or that of the control if it ended the rounds.
+    """
+    missing = dataset.codes == MISSING
+    number = missing.sum(axis=0)
+    chosen = np.flatnonzero(number) if variables is None else np.array([*variables], np.int64)
+    first = first_states(dataset.cardinalities)
+    for _ in range(rounds):
+        before = shares.copy()
+        for v in chosen[np.argsort(number[chosen], kind="stable")].tolist():
+            if control.is_over:
+                return control.status
+            shares[missing[:, v], first[v] : first[v + 1]] = renew(shares, v, missing[:, v])
+        change = abs(shares - before)
+        if change.max(initial=0.0) < tolerance:
+            break
+    return "heuristic"

@@ -1,6 +1,5 @@
 """One imputer with ``fit`` and ``transform`` for all ways of completing a table by own models."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self, get_args
 
@@ -11,22 +10,12 @@ from exactlearn._runtime.arguments import checked_arguments, refusal
 from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation import METHODS
 from exactlearn.augmentation.incumbent import total_score
-from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.row_completion import draw_completions, most_probable_completion
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
-from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
 from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.imputation.cell_models import NetworkAverage, Pool, fit_pool
 from exactlearn.imputation.imputed import Imputed, likeliest
-from exactlearn.imputation.learning import (
-    Learning,
-    averaged_posterior,
-    bootstrap_networks,
-    independent,
-    learned,
-)
-from exactlearn.imputation.mechanism import learned_missingness_graph
-from exactlearn.imputation.stacking import StackedModel, fit_stacked
+from exactlearn.imputation.learning import Learning, bootstrap_networks, independent, learned
 
 Mode = Literal["stacked", "averaged", "posterior", "mpe", "multiple", "augmentation", "mode"]
 
@@ -36,67 +25,6 @@ AVERAGING: tuple[Mode, ...] = ("stacked", "averaged")
 """Modes that average over several networks."""
 
 
-@dataclass(frozen=True, eq=False)
-class ImputationModel:
-    """Networks that give the distribution of missing cells, with indicators of missingness.
-
-    Parameters
-    ----------
-    networks
-        Networks to average over; a joint completion comes from the first one.
-    missingness
-        What the missing cells depend on, of the variables whose cells depend on something; their
-        indicators are the last variables of the networks.
-    """
-
-    networks: tuple[BayesianNetwork, ...] = ()
-    missingness: MissingnessGraph = IGNORABLE
-
-    @classmethod
-    def of(
-        cls, dataset: Dataset, networks: tuple[BayesianNetwork, ...], how: Learning
-    ) -> "ImputationModel":
-        """Learn the missingness graph, if wanted, and refit the networks with it.
-
-        Parameters
-        ----------
-        dataset
-            The table that the networks were learned from.
-        networks
-            Networks learned without indicators.
-        how
-            Whether to learn the missingness graph, and the pseudo-count of parameters.
-        """
-        if how.missingness != "learned" or not networks:
-            return cls(networks)
-        learned = learned_missingness_graph(dataset, networks)
-        graph = learned.restricted([name for name, causes in learned.causes.items() if causes])
-        if not graph.causes:
-            return cls(networks)
-        fitted = (
-            fit_with_indicators(dataset, known.parents, graph, smoothing=how.smoothing).model
-            for known in networks
-        )
-        return cls(tuple(fitted), graph)
-
-    @property
-    def network(self) -> BayesianNetwork | None:
-        """The first network without its missingness indicators, which are its last variables."""
-        return without_indicators(self.networks[0], self.missingness) if self.networks else None
-
-    def posterior(self, table: Dataset) -> NDArray[np.float64]:
-        """Return the mean distribution of each missing cell, as `averaged_posterior`."""
-        return averaged_posterior(self.networks, self.missingness.extended(table))
-
-    def most_probable(self, table: Dataset) -> NDArray[np.int64]:
-        """Return the jointly most probable states of each row's missing cells."""
-        return most_probable_completion(self.networks[0], self.missingness.extended(table))
-
-    def drawn(self, table: Dataset, draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw completions from the joint posterior of each row, shape (draws, cells)."""
-        return draw_completions(self.networks[0], self.missingness.extended(table), draws, rng)
-
-
 @dataclass(eq=False, repr=False)
 class Imputer(Displayed, shown="mode learning network draws"):
     """Complete tables by a model that is learned from an incomplete one, or by a given network.
@@ -104,8 +32,8 @@ class Imputer(Displayed, shown="mode learning network draws"):
     Parameters
     ----------
     mode
-        ``stacked``: each cell gets its most probable state by averaged networks, logistic
-        regressions, a forest and a mixture together (:mod:`exactlearn.imputation.stacking`).
+        ``stacked``: each cell gets its most probable state by averaged networks and logistic
+        regressions together (:mod:`exactlearn.imputation.cell_models`).
         ``augmentation``: the table it is fitted on gets the completion that maximises the score
         together with the network; other tables get the most probable completion of each row.
         ``posterior``: each cell gets its most probable state given the observed cells of its row.
@@ -161,9 +89,9 @@ class Imputer(Displayed, shown="mode learning network draws"):
     network: BayesianNetwork | None = None
     draws: int = 5
     tidy: bool = False
-    _learned: tuple[Dataset, Imputed] | None = field(default=None, init=False, repr=False)
-    _model: ImputationModel = field(default_factory=ImputationModel, init=False, repr=False)
-    _stack: StackedModel | None = field(default=None, init=False, repr=False)
+    _fitted: Dataset | None = field(default=None, init=False, repr=False)
+    _found: Imputed = field(default_factory=lambda: Imputed(values=None), init=False, repr=False)
+    _model: NetworkAverage | Pool = field(default_factory=NetworkAverage, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
@@ -202,7 +130,7 @@ class Imputer(Displayed, shown="mode learning network draws"):
             )
         self._given = self.network is not None
         if self.network is not None:
-            self._model = ImputationModel((self.network,))
+            self._model = NetworkAverage((self.network,))
 
     @checked_arguments()
     def fit(self, dataset: DatasetLike) -> Self:
@@ -242,27 +170,25 @@ class Imputer(Displayed, shown="mode learning network draws"):
         OptionError, TooLargeError, InfeasibleError
             As :func:`~exactlearn.imputation.learning.learned`.
         """
-        if self._given or self.mode == "mode":
-            if not self._given:
-                self._model = ImputationModel((independent(dataset),))
-            self.network = self._model.network
+        if self._given:
             return Imputed(values=None, network=self.network)
+        self._fitted, found = dataset, Imputed(values=None)
         if self.mode == "stacked":
-            return self._learn_stack(dataset)
-        found, networks = self._find(dataset)
-        self._model = ImputationModel.of(dataset, networks, self.learning)
+            self._model, status = fit_pool(dataset, self.learning)
+            found = Imputed(values=None, status=status)
+        elif self.mode == "mode":
+            self._model = NetworkAverage((independent(dataset),))
+        else:
+            if self.mode == "averaged":
+                networks, status = bootstrap_networks(dataset, self.learning)
+                found = Imputed(values=None, status=status)
+            else:
+                found = learned(dataset, self.learning)
+                networks = () if found.network is None else (found.network,)
+            self._model = NetworkAverage.of(dataset, networks, self.learning)
         self.network = self._model.network
-        found = replace(found, network=self.network)
-        self._learned = (dataset, found)
-        return found
-
-    def _learn_stack(self, dataset: Dataset) -> Imputed:
-        """Fit the pool; its first network stands for the variables and states."""
-        self._stack, status = fit_stacked(dataset, self.learning)
-        self.network = self._stack.network or independent(dataset)
-        found = Imputed(values=None, network=self.network, status=status)
-        self._learned = (dataset, found)
-        return found
+        self._found = replace(found, network=self.network)
+        return self._found
 
     @checked_arguments()
     def transform(self, dataset: DatasetLike) -> Dataset:
@@ -302,14 +228,11 @@ class Imputer(Displayed, shown="mode learning network draws"):
         table = self._table(dataset)
         if table.is_complete:
             return (table,)
-        if self.mode == "multiple":
+        if self.mode == "multiple" and isinstance(self._model, NetworkAverage):
             rng = np.random.default_rng(self.learning.seed)
             drawn = self._model.drawn(table, self.draws, rng)
             return tuple(table.complete(values) for values in drawn)
-        values = self._joint_values(table)
-        if values is None:
-            values = likeliest(self._posterior(table))
-        return (table.complete(values),)
+        return (table.complete(self._values(table)),)
 
     @checked_arguments()
     def imputed(self, dataset: DatasetLike) -> Imputed:
@@ -325,48 +248,24 @@ class Imputer(Displayed, shown="mode learning network draws"):
             As :meth:`transform`.
         """
         table, network = self._table(dataset), self._network
-        probabilities = self._posterior(table)
-        joint = self._joint(table)
-        if joint is not None:
-            return replace(joint, probabilities=probabilities)
-        values = self._joint_values(table)
-        if values is None:
-            values = likeliest(probabilities)
-        parents = _parents_among(network, table.names)
-        status = "heuristic" if self._learned is None else self._learned[1].ended
+        probabilities = self._model.posterior(table)
+        if self._is_augmented(table):
+            return replace(self._found, probabilities=probabilities)
+        values = self._values(table, probabilities)
+        found = Imputed(values=values, probabilities=probabilities, status=self._found.ended)
         if self.mode in AVERAGING:
-            return Imputed(
-                values=values,
-                probabilities=probabilities,
-                weights={} if self._stack is None else self._stack.named_weights(table.names),
-                status=status,
-            )
-        return Imputed(
-            values=values,
-            probabilities=probabilities,
-            parents=parents,
-            network=network,
-            score=total_score(table.complete(values), parents, self.learning.score),
-            status=status,
-        )
+            return found
+        order = [network.index(name) for name in table.names]
+        column = {variable: k for k, variable in enumerate(order)}
+        parents = tuple(tuple(column[p] for p in network.parents[v]) for v in order)
+        score = total_score(table.complete(values), parents, self.learning.score)
+        return replace(found, parents=parents, network=network, score=score)
 
     @property
     def _network(self) -> BayesianNetwork:
         if self.network is None:
             raise OptionError("the imputer has no network yet: call fit first, or give it one")
         return self.network
-
-    def _posterior(self, table: Dataset) -> NDArray[np.float64]:
-        """Return the distribution of each missing cell of a table in the network's states."""
-        if self._stack is None:
-            return self._model.posterior(table)
-        network = self._network
-        order = [table.names.index(name) for name in network.names]
-        ordered = Dataset(table.codes[:, order], network.names, network.states, table.weights)
-        found = self._stack.posterior(ordered)
-        # The cells of a row come in the order of the columns.
-        rows, columns = ordered.missing_cells.T
-        return found[np.lexsort((np.array(order)[columns], rows))]
 
     def _table(self, dataset: Dataset) -> Dataset:
         """Return a table in the network's states; itself, where they are the same."""
@@ -378,35 +277,22 @@ class Imputer(Displayed, shown="mode learning network draws"):
             dataset, codes=aligned_codes(dataset, dataset.names, states), states=states, edges={}
         )
 
-    def _find(self, dataset: Dataset) -> tuple[Imputed, tuple[BayesianNetwork, ...]]:
-        """Return what was learned, and the networks to average over."""
-        if self.mode != "averaged":
-            found = learned(dataset, self.learning)
-            return found, () if found.network is None else (found.network,)
-        networks, status = bootstrap_networks(dataset, self.learning)
-        first = networks[0] if networks else None
-        return Imputed(values=None, network=first, status=status), networks
-
-    def _joint_values(self, table: Dataset) -> NDArray[np.int64] | None:
-        """Return the values of the modes that complete a row jointly; ``None`` for other modes."""
-        joint = self._joint(table)
-        if joint is not None:
-            return joint.values
-        if self.mode in ("augmentation", "mpe"):
+    def _values(
+        self, table: Dataset, probabilities: NDArray[np.float64] | None = None
+    ) -> NDArray[np.int64]:
+        """Return the state of each missing cell, those of a row jointly where the mode says so."""
+        if self._found.values is not None and self._is_augmented(table):
+            return self._found.values
+        if self.mode in ("augmentation", "mpe") and isinstance(self._model, NetworkAverage):
             return self._model.most_probable(table)
-        return None
+        return likeliest(self._model.posterior(table) if probabilities is None else probabilities)
 
-    def _joint(self, table: Dataset) -> Imputed | None:
-        """Return the completion by augmentation, if this is the table it was learned from."""
-        if self.mode != "augmentation" or self._learned is None:
-            return None
-        fitted, found = self._learned
-        same = table.names == fitted.names and np.array_equal(table.codes, fitted.codes)
-        return found if same else None
-
-
-def _parents_among(network: BayesianNetwork, names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """Return the network's parents by the columns of a table."""
-    order = [network.index(name) for name in names]
-    column = {variable: k for k, variable in enumerate(order)}
-    return tuple(tuple(column[p] for p in network.parents[v]) for v in order)
+    def _is_augmented(self, table: Dataset) -> bool:
+        """Return whether this is the table that augmentation completed."""
+        fitted = self._fitted
+        return (
+            self.mode == "augmentation"
+            and fitted is not None
+            and table.names == fitted.names
+            and np.array_equal(table.codes, fitted.codes)
+        )

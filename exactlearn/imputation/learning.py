@@ -197,16 +197,8 @@ def _learned_by_em(dataset: Dataset, how: Learning) -> Imputed:
 
 def _shared(how: Learning) -> dict[str, Any]:
     """Return the options that augmentation and structural EM take alike."""
-    return {
-        "max_parents": how.max_parents,
-        "starts": how.starts,
-        "solver": how.solver,
-        "time_limit": how.time_limit,
-        "seed": how.seed,
-        "required": how.required,
-        "forbidden": how.forbidden,
-        "on_event": how.on_event,
-    }
+    names = ("max_parents", "starts", "solver", "time_limit", "seed")
+    return {x: getattr(how, x) for x in (*names, "required", "forbidden", "on_event")}
 
 
 def bootstrap_networks(dataset: Dataset, how: Learning) -> tuple[tuple[BayesianNetwork, ...], str]:

@@ -8,6 +8,7 @@ indicators of observed cells, a distribution for missing ones),
 minimises :math:`-\sum_i \log P(v_i \mid x_i) + \frac12 \sum_u \lambda_{vu} \|w_u\|^2` over the rows
 that observe v; :math:`w_u` are the weights of the states of the variable u, and intercepts a are
 free. With one penalty for all this is the regression of scikit-learn's ``LogisticRegression``.
+Missing predictors have the shares of the observed cells of their variable.
 
 *Penalties.* They descend along a path, from strong to weak, each fit starting from the one before.
 Those of a strong dependence are lowered and those of a weak one raised, as the weights of the fit
@@ -15,20 +16,14 @@ before tell (iteratively reweighted ridge regression; Grandvalet 1998, "Least ab
 equivalent to quadratic penalization"). Where each variable's path ends is chosen by the
 log-likelihood of observed cells that are left out by folds.
 
-*Missing predictors.* In a first fit they have the shares of the observed cells of their variable.
-These regressions then tell them apart, and a second fit uses what they say of each missing cell
-without the variable that is to be predicted: otherwise its own value would come back to it through
-its neighbours in the rows that observe it, but not in those that do not.
-
-*Solver.* All regressions are minimised side by side, so that each step is two products of
-matrices: L-BFGS (Liu and Nocedal 1989), whose first matrix is the inverse of the penalised Gram
-matrix of the indicators, which bounds the curvature (Boehning 1992, "Multinomial logistic
-regression algorithm"), with a step for each variable.
+*Solver.* L-BFGS (Liu and Nocedal 1989) for all regressions together, so that each step is two
+products of matrices. The weights are scaled by the Gram matrix of the indicators, which bounds the
+curvature (Boehning 1992, "Multinomial logistic regression algorithm").
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,91 +31,72 @@ from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
-from exactlearn.imputation.imputed import cell_probabilities, first_states, one_hot
-from exactlearn.imputation.turns import in_turns, mean_shares, with_shares
+from exactlearn.imputation.imputed import (
+    cell_probabilities,
+    chained,
+    first_states,
+    mean_shares,
+    one_hot,
+    with_shares,
+)
 
 Matrix = NDArray[np.float64]
 
+PENALTIES = np.array([16.0, 4.0, 1.0])
+"""Path of the ridge penalties, descending."""
 
-@dataclass(frozen=True, kw_only=True)
-class LogisticParameters:
-    """Constants of the regressions.
+FOLDS = 2
+"""Parts of the observed cells that are left out by turns to choose penalties."""
 
-    Parameters
-    ----------
-    penalties
-        Path of the ridge penalties, descending.
-    folds
-        Parts of the observed cells that are left out by turns to choose penalties.
-    choosing_rows
-        Most rows that penalties are chosen by.
-    adaptivity
-        Power of the mean squared weight of a variable, relative to that of all, that divides its
-        penalty; 0 for the same penalty everywhere.
-    adapted_at_most
-        Largest factor by which penalties of variables deviate from the mean one.
-    pseudo_count
-        Weight of a row of average shares in which all states are equally probable.
-    iterations
-        Most iterations for one penalty of the path.
-    gradient
-        Largest derivative, for one row, that ends them.
-    history
-        Pairs of steps and changes of the gradient that L-BFGS keeps.
-    curvature
-        Factor of the Gram matrix in the first matrix of L-BFGS.
-    rounds
-        Most rounds over all variables when the missing cells of a table are predicted.
-    tolerance
-        Largest change of a probability that ends them.
-    """
+CHOOSING_ROWS = 2000
+"""Most rows that penalties are chosen by."""
 
-    penalties: tuple[float, ...] = (16.0, 4.0, 1.0)
-    folds: int = 2
-    choosing_rows: int = 2000
-    adaptivity: float = 0.5
-    adapted_at_most: float = 8.0
-    pseudo_count: float = 1.0
-    iterations: int = 8
-    gradient: float = 1e-5
-    history: int = 6
-    curvature: float = 0.15
-    rounds: int = 2
-    tolerance: float = 1e-3
+ADAPTIVITY, MAX_FACTOR = 0.5, 8.0
+"""Power of the mean squared weight of a variable, relative to that of all, that divides its
+penalty, and the largest factor. On six public tables without some of their cells: accuracy .599 and
+.909 nats, with the same penalty for all .595 and .915."""
 
+PSEUDO_COUNT = 1.0
+"""Weight of a row of average shares in which all states are equally probable."""
 
-PARAMETERS = LogisticParameters()
+ITERATIONS = 8
+"""Most iterations for one penalty of the path."""
+
+CURVATURE = 0.15
+"""Factor of the Gram matrix by which weights are scaled."""
+
+ROUNDS, TOLERANCE = 2, 1e-3
+"""Most rounds of prediction over all variables, and the largest change that ends them."""
 
 
 @dataclass(eq=False)
-class _Regressions:
-    """The regressions of some variables on the same shares, minimised side by side.
+class Regressions:
+    """The regressions of all variables on the same shares.
 
     Parameters
     ----------
     design
         Shares of all states and a last column of ones, shape (rows, states + 1).
     seen
-        Weight of each row where it has a state, else zero, shape (states of these variables, rows).
+        Weight of each row where it has a state, else zero, shape (states, rows).
     sizes
-        Number of states of each of these variables.
-    own
+        Number of states of each variable.
+    free
         1 for the weights of other variables' states and intercepts, 0 for those of the variable's
-        own states, shape (states of these variables, states + 1).
-    inverse
-        Approximate inverse of the second derivative, shape (states + 1, states + 1).
+        own states, shape (states, states + 1).
+    scale
+        Root of the approximate inverse of the second derivative, shape (states + 1, states + 1).
     """
 
     design: Matrix
     seen: Matrix
     sizes: NDArray[np.int64]
-    own: Matrix
-    inverse: Matrix
+    free: Matrix
+    scale: Matrix
 
     @classmethod
-    def of(cls, dataset: Dataset, means: Matrix, how: LogisticParameters) -> Self:
+    def of(cls, dataset: Dataset, means: Matrix) -> Self:
         """Return the regressions of all variables, in which missing cells have the mean shares.
 
         The last row has the mean shares only, and equally probable states.
@@ -129,107 +105,95 @@ class _Regressions:
         shares = np.vstack([with_shares(dataset, means), means])
         design = np.column_stack([shares, np.ones(len(shares))])
         seen = np.nan_to_num(one_hot(dataset)) * weights[:, None]
-        seen = np.vstack([seen, (how.pseudo_count / sizes).repeat(sizes)]).T
+        seen = np.vstack([seen, (PSEUDO_COUNT / sizes).repeat(sizes)]).T
         variable = np.arange(len(sizes)).repeat(sizes)
-        own = (np.append(variable, -1) != variable[:, None]).astype(np.float64)
-        ridge = np.append(np.full(len(means), how.penalties[len(how.penalties) // 2]), 1e-3)
+        free = (np.append(variable, -1) != variable[:, None]).astype(np.float64)
+        ridge = np.append(np.full(len(means), np.median(PENALTIES)), 1e-3)
         gram = design[:-1].T @ (design[:-1] * weights[:, None])
-        inverse = np.linalg.inv(how.curvature * gram + np.diag(ridge))
-        return cls(design, np.ascontiguousarray(seen), sizes, own, inverse.astype(np.float64))
-
-    def __post_init__(self) -> None:
-        """Lay the states of each variable out one after the other."""
-        self.starts = np.cumsum(self.sizes) - self.sizes
-        self.totals = self.sums(self.seen)
+        scale = np.linalg.inv(np.linalg.cholesky(CURVATURE * gram + np.diag(ridge)))
+        return cls(design, np.ascontiguousarray(seen), sizes, free, scale.astype(np.float64))
 
     def sums(self, values: Matrix) -> Matrix:
         """Return the sum over each variable's states, shape (variables, ...)."""
-        found: Matrix = np.add.reduceat(values, self.starts)
+        found: Matrix = np.add.reduceat(values, np.cumsum(self.sizes) - self.sizes)
         return found
 
     def spread(self, values: Matrix) -> Matrix:
         """Return each variable's value for all its states, shape (states, ...)."""
         return values.repeat(self.sizes, axis=0)
 
-    def predicted(self, scores: Matrix) -> tuple[Matrix, Matrix]:
-        """Return the probabilities of the states by their scores, and the log of their sum."""
-        largest = np.maximum.reduceat(scores, self.starts)
-        found = scores - self.spread(largest)
-        np.exp(found, out=found)
-        totals = self.sums(found)
-        found /= self.spread(totals)
-        return found, largest + np.log(totals)
-
-    def loss(self, scores: Matrix) -> tuple[Matrix, Matrix]:
-        """Return the negative log-likelihood of each variable, and the probabilities."""
-        found, logs = self.predicted(scores)
-        return (self.totals * logs).sum(1) - self.sums((self.seen * scores).sum(1)), found
+    def loss(self, weights: Matrix) -> tuple[Matrix, Matrix]:
+        """Return the negative log-likelihood of each variable, and its derivative by the scores."""
+        scores = weights @ self.design.T
+        largest = np.maximum.reduceat(scores, np.cumsum(self.sizes) - self.sizes)
+        probabilities = np.exp(scores - self.spread(largest))
+        sums, totals = self.sums(probabilities), self.sums(self.seen)
+        loss = (totals * (largest + np.log(sums))).sum(1) - self.sums((self.seen * scores).sum(1))
+        return loss, probabilities * self.spread(totals / sums) - self.seen
 
     def start(self) -> Matrix:
         """Return the weights that predict the shares of the states in the rows that count."""
-        weights = np.zeros(self.own.shape)
+        weights = np.zeros(self.free.shape)
         weights[:, -1] = np.log(np.maximum(self.seen.sum(1), 1e-3))
         return weights
 
-    def minimise(
-        self, weights: Matrix, penalty: Matrix, control: SearchControl, how: LogisticParameters
-    ) -> Matrix:
+    def minimise(self, weights: Matrix, penalty: Matrix, control: SearchControl) -> Matrix:
         """Return the weights after some iterations of L-BFGS."""
+        from scipy.optimize import minimize  # takes long to import
 
-        def slope(weights: Matrix, found: Matrix) -> Matrix:
-            found *= self.spread(self.totals)
-            found -= self.seen
-            return (found @ self.design + weights * penalty) * self.own
+        def moved(steps: Matrix) -> Matrix:
+            return weights + (steps.reshape(weights.shape) @ self.scale) * self.free
 
-        def cost(weights: Matrix, scores: Matrix) -> tuple[Matrix, Matrix]:
-            loss, found = self.loss(scores)
-            return loss + self.sums((penalty * weights * weights).sum(1)) / 2, found
+        def cost(steps: Matrix) -> tuple[float, Matrix]:
+            new = moved(steps)
+            loss, slope = self.loss(new)
+            gradient = (slope @ self.design + new * penalty) * self.free
+            return loss.sum() + (penalty * new**2).sum() / 2, (gradient @ self.scale.T).ravel()
 
-        small = how.gradient * self.totals.sum(1).max()
-        scores = weights @ self.design.T
-        value, found = cost(weights, scores)
-        gradient = slope(weights, found)
-        scale = np.ones(len(self.sizes))
-        history: list[tuple[Matrix, Matrix, Matrix]] = []
-        for _ in range(how.iterations):
-            if control.is_over or abs(gradient).max() <= small:
-                break
-            direction = self._direction(gradient, history, scale)
-            decrease = self.sums((gradient * direction).sum(1))
-            ahead = direction @ self.design.T
-            step = np.ones(len(self.sizes))
-            while True:
-                long = self.spread(step)[:, None]
-                new, new_scores = weights - long * direction, scores - long * ahead
-                new_value, found = cost(new, new_scores)
-                bad = new_value > value - 1e-4 * step * decrease + 1e-10 * abs(value)
-                if not bad.any() or step.min() < 1e-9:
-                    break
-                step[bad] /= 2
-            new_gradient = slope(new, found)
-            moved, change = new - weights, new_gradient - gradient
-            product = self.sums((moved * change).sum(1))
-            good = product > 1e-12
-            curved = self.sums((change * (change @ self.inverse)).sum(1))
-            scale = np.where(good, product / np.where(good, curved, 1), scale)
-            history.append((moved, change, np.where(good, 1 / np.where(good, product, 1), 0)))
-            del history[: -how.history]
-            weights, scores, value, gradient = new, new_scores, new_value, new_gradient
-        return weights
+        def stop(_: Matrix) -> None:
+            if control.is_over:
+                raise StopIteration  # which the library takes for the end
 
-    def _direction(
-        self, gradient: Matrix, history: list[tuple[Matrix, Matrix, Matrix]], scale: Matrix
-    ) -> Matrix:
-        """Return the quasi-Newton direction, by the two-loop recursion for each variable."""
-        rest, factors = gradient.copy(), []
-        for moved, change, inverse in reversed(history):
-            factors.append(inverse * self.sums((moved * rest).sum(1)))
-            rest -= self.spread(factors[-1])[:, None] * change
-        found: Matrix = (rest @ self.inverse) * self.own * self.spread(scale)[:, None]
-        for moved, change, inverse in history:
-            factor = factors.pop() - inverse * self.sums((change * found).sum(1))
-            found += self.spread(factor)[:, None] * moved
-        return found
+        how: Any = {"callback": stop, "options": {"maxiter": ITERATIONS, "ftol": 0.0}}
+        found = minimize(cost, np.zeros(weights.size), jac=True, method="L-BFGS-B", **how)
+        return moved(found.x)
+
+    def path(self, least: Matrix | float, control: SearchControl) -> Iterator[Matrix]:
+        """Yield weights: intercepts alone, then along the path, down to the least penalties."""
+        weights = self.start()
+        yield weights
+        sizes = np.maximum(self.sizes - 1, 1)
+        factors = np.ones((len(sizes), len(sizes)))
+        for penalty in PENALTIES:
+            if control.is_over:
+                return
+            by_variable = np.maximum(penalty, least)[..., None] * factors
+            matrix = np.zeros(self.free.shape)
+            matrix[:, :-1] = self.spread(by_variable).repeat(self.sizes, axis=1)
+            weights = self.minimise(weights, matrix, control)
+            yield weights
+            squares = self.sums(self.sums(weights[:, :-1] ** 2).T).T / np.outer(sizes, sizes) + 1e-9
+            mean = squares.sum(axis=1, keepdims=True) / max(len(sizes) - 1, 1)
+            factors = ((mean / squares) ** ADAPTIVITY).clip(1 / MAX_FACTOR, MAX_FACTOR)
+
+    def chosen_penalties(self, seed: int, control: SearchControl) -> Matrix:
+        """Return the penalty of the path that predicts left-out cells best, for each variable."""
+        rng, every = np.random.default_rng(seed), self
+        rows = len(self.design) - 1
+        if rows > CHOOSING_ROWS:
+            some = np.append(rng.choice(rows, CHOOSING_ROWS, replace=False), rows)
+            every = replace(self, design=self.design[some], seen=self.seen[:, some])
+        fold = rng.integers(FOLDS, size=(len(self.sizes), len(every.design)))
+        fold[:, -1] = -1
+        lost = np.zeros((len(self.sizes), 1 + len(PENALTIES)))
+        for k in range(FOLDS):
+            out = every.spread((fold == k).astype(np.float64))
+            kept = replace(every, seen=every.seen * (1 - out))
+            left_out = replace(every, seen=every.seen * out)
+            for i, weights in enumerate(kept.path(0.0, control)):
+                lost[:, i] += left_out.loss(weights)[0]
+        best: Matrix = PENALTIES[lost[:, 1:].argmin(axis=1)]
+        return best
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,16 +207,13 @@ class ChainedLogistic:
     weights
         Of each state by each state of the other variables, with the intercept last, shape (states,
         states + 1).
-    parameters
-        Constants of the prediction.
     """
 
     shares: Matrix
     weights: Matrix
-    parameters: LogisticParameters = PARAMETERS
 
     def posterior(self, table: Dataset) -> Matrix:
-        """Return the distribution of each missing cell, by the regressions in turns.
+        """Return the distribution of each missing cell, by chained regressions.
 
         Parameters
         ----------
@@ -266,18 +227,14 @@ class ChainedLogistic:
             found: Matrix = softmax(shares[rows] @ own[:, :-1].T + own[:, -1], axis=1)
             return found
 
-        shares, how = with_shares(table, self.shares), self.parameters
+        shares = with_shares(table, self.shares)
         with threadpool_limits(1):
-            in_turns(table, shares, renew, rounds=how.rounds, tolerance=how.tolerance)
+            chained(table, shares, renew, rounds=ROUNDS, tolerance=TOLERANCE)
         return cell_probabilities(shares, table)
 
 
 def fit_logistic(
-    dataset: Dataset,
-    *,
-    seed: int = 0,
-    control: SearchControl = UNLIMITED,
-    parameters: LogisticParameters = PARAMETERS,
+    dataset: Dataset, *, seed: int = 0, control: SearchControl = UNLIMITED
 ) -> ChainedLogistic:
     """Fit a multinomial logistic regression of each variable on all others.
 
@@ -289,8 +246,6 @@ def fit_logistic(
         Divides the cells that penalties are chosen by.
     control
         Looked at between two iterations; the answer is then the last one.
-    parameters
-        Constants.
 
     Examples
     --------
@@ -302,96 +257,6 @@ def fit_logistic(
     # The matrices are small: on two threads their products take several times as long.
     with threadpool_limits(1):
         means = mean_shares(dataset)
-        every = _Regressions.of(dataset, means, parameters)
-        least = _chosen_penalties(every, seed, control, parameters)
-        *_, (weights, penalty) = _path(every, least, control, parameters)
-        if not dataset.is_complete:
-            weights = _second_fit(dataset, every, weights, penalty, control, parameters)
-    return ChainedLogistic(means, weights, parameters)
-
-
-def _chosen_penalties(
-    every: _Regressions, seed: int, control: SearchControl, how: LogisticParameters
-) -> Matrix:
-    """Return the penalty of the path that predicts left-out cells best, for each variable."""
-    rng = np.random.default_rng(seed)
-    rows = len(every.design) - 1
-    if rows > how.choosing_rows:
-        some = np.append(rng.choice(rows, how.choosing_rows, replace=False), rows)
-        every = replace(every, design=every.design[some], seen=every.seen[:, some])
-    fold = rng.integers(how.folds, size=every.totals.shape)
-    fold[:, -1] = -1
-    lost = np.zeros((len(every.sizes), 1 + len(how.penalties)))
-    for k in range(how.folds if len(how.penalties) > 1 else 0):
-        out = every.spread((fold == k).astype(np.float64))
-        kept, left_out = (
-            replace(every, seen=every.seen * (1 - out)),
-            replace(every, seen=every.seen * out),
-        )
-        for i, (weights, _) in enumerate(_path(kept, 0.0, control, how)):
-            lost[:, i] += left_out.loss(weights @ every.design.T)[0]
-    best: Matrix = np.array(how.penalties)[lost[:, 1:].argmin(axis=1)]
-    return best
-
-
-def _path(
-    fitted: _Regressions, least: Matrix | float, control: SearchControl, how: LogisticParameters
-) -> Iterator[tuple[Matrix, Matrix]]:
-    """Yield weights and penalties: intercepts alone, then along the path.
-
-    It stays at a variable's least penalty.
-    """
-    weights, matrix = fitted.start(), np.zeros(fitted.own.shape)
-    yield weights, matrix
-    sizes = np.maximum(fitted.sizes - 1, 1)
-    shape = np.ones((len(sizes), len(sizes)))
-    for penalty in how.penalties:
-        if control.is_over:
-            return
-        by_variable = np.maximum(penalty, least)[..., None] * shape
-        matrix = np.zeros(fitted.own.shape)
-        matrix[:, :-1] = fitted.spread(by_variable).repeat(fitted.sizes, axis=1)
-        weights = fitted.minimise(weights, matrix, control, how)
-        yield weights, matrix
-        squares = np.add.reduceat(fitted.sums(weights[:, :-1] ** 2), fitted.starts, axis=1)
-        squares = squares / np.outer(sizes, sizes) + 1e-9
-        mean = squares.sum(axis=1, keepdims=True) / max(len(sizes) - 1, 1)
-        most = how.adapted_at_most
-        shape = ((mean / squares) ** how.adaptivity).clip(1 / most, most)
-
-
-def _second_fit(
-    dataset: Dataset,
-    every: _Regressions,
-    weights: Matrix,
-    penalty: Matrix,
-    control: SearchControl,
-    how: LogisticParameters,
-) -> Matrix:
-    """Return the weights fitted to what the others say of missing cells without the variable."""
-    missing = (dataset.codes == MISSING).repeat(every.sizes, axis=1)
-    refitted = weights.copy()
-    for v, (begin, size) in enumerate(zip(every.starts, every.sizes, strict=True)):
-        if control.is_over:
-            break
-        own = slice(begin, begin + size)
-        one = replace(
-            every,
-            design=_design_without(every, weights, missing, own),
-            seen=every.seen[own],
-            sizes=every.sizes[v : v + 1],
-            own=every.own[own],
-        )
-        refitted[own] = one.minimise(weights[own], penalty[own], control, how)
-    return refitted
-
-
-def _design_without(
-    every: _Regressions, weights: Matrix, missing: NDArray[np.bool_], own: slice
-) -> Matrix:
-    """Return the design with predictions of missing cells that do not use a variable's states."""
-    design = every.design.copy()
-    design[:, own] = design[-1, own]
-    found = every.predicted(weights @ design[:-1].T)[0].T
-    design[:-1, :-1][missing] = found[missing]
-    return design
+        every = Regressions.of(dataset, means)
+        *_, weights = every.path(every.chosen_penalties(seed, control), control)
+    return ChainedLogistic(means, weights)

@@ -1,23 +1,40 @@
-"""What missing cells seem to depend on, and how parameters should be estimated from the rows.
+r"""What missing cells seem to depend on, and how parameters should be estimated from the rows.
 
-The missingness graph of a table is learned in three steps. The imputer's
+*Tests.* If cells are missing completely at random, the indicator R_v is independent of every
+variable u in the rows that observe u (available cases). The statistic is that of the likelihood
+ratio,
+
+.. math:: G = 2 \sum_{s, r} N_{sr} \log \frac{N_{sr} N}{N_s N_r} ,
+
+with N_sr the weight of the rows with state s of u and indicator r. Its p-value is that of the
+chi-squared distribution, with (states - 1) degrees of freedom; where an expected count is below
+five it is that of permutations of the indicator, for which the counts of the missing cells are
+multivariate hypergeometric. All p-values are adjusted together for the false discovery rate
+(Benjamini and Hochberg 1995, "Controlling the false discovery rate").
+
+What a variable's missing cells would have been is unknown, so that no test of the rows alone can
+tell whether they depend on their own values (self-masking).
+
+*Graph.* The missingness graph of a table is learned in three steps. The imputer's
 (:mod:`exactlearn.imputation.mechanism`) chooses for each variable whether its missing cells depend
 on nothing, on other variables or on their own values, by the tree of Chow and Liu 1968 with
 parameters by EM. It takes a sample of the rows, since what a network cannot express looks like
 a dependence on the own value once rows are many. Where the causes may be observed, all fully
 observed causes are then selected by BIC from all rows (:mod:`exactlearn.bayesnet.separators`).
 Where they may not, EM with indicators judges by BIC between these, variables with missing cells
-that the tests of the table (:mod:`exactlearn.imputation.missingness_tests`) find, and the own
-value. That cannot be tested: the learned graph says so only where the rows are much more probable
-with it.
+that the tests of the table find, and the own value. That cannot be tested: the learned graph says
+so only where the rows are much more probable with it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import log, prod
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+from scipy.stats import chi2, false_discovery_control
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.em import fit_em
@@ -27,47 +44,149 @@ from exactlearn.bayesnet.separators import learned_separators
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph
+from exactlearn.imputation.imputed import first_states, one_hot
 from exactlearn.imputation.mechanism import learned_missingness_graph
-from exactlearn.imputation.missingness_tests import IndicatorTest
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest
 
+LEAST_EXPECTED = 5.0
+"""Smallest expected count for the chi-squared distribution."""
 
-@dataclass(frozen=True)
-class DiagnosisParameters:
-    """Tuning constants.
+DRAWS = 499
+"""Permutations of each test that needs them."""
+
+DRAWS_PER_TEST, MAX_DRAWS = 40, 100_000
+"""Permutations for each test of all, and at most, where the first ones leave the p-value small: the
+smallest p-value that they can give must pass the adjustment."""
+
+GRAPH_ROWS = 10_000
+"""Most rows that the dependence on own values is learned from."""
+
+SMOOTHING = 0.3
+"""Pseudo-count of the parameters of networks."""
+
+ODDS = 20.0
+"""For each variable with missing cells, how many times as probable the rows must be when the
+missing cells of one depend on their own values, by BIC, to be taken to do so: this cannot be
+tested, and estimates are worse when it is wrong."""
+
+SUSPECTS, PASSES = 2, 2
+"""Variables with missing cells that are tried as the cause of another one's by EM, and how often
+the causes are gone through."""
+
+FEW_ROWS = 1e7
+"""Rows below which EM takes seconds; it was as accurate as deletion, or more so
+(docs/deletion.md)."""
+
+
+class IndicatorTest(NamedTuple):
+    """A test of an indicator against another variable.
 
     Parameters
     ----------
-    graph_rows
-        Most rows that the dependence on own values is learned from.
-    smoothing
-        Pseudo-count of the parameters of networks.
-    odds
-        For each variable with missing cells, how many times as probable the rows must be when
-        the missing cells of one depend on their own values, by BIC, to be taken to do so: this
-        cannot be tested, and estimates are worse when it is wrong.
-    suspects
-        Variables with missing cells that are tried as the cause of another one's by EM.
-    passes
-        How often the causes are gone through with EM.
+    indicator
+        The variable whose cells are missing.
+    variable
+        The variable that this may depend on.
+    statistic
+        The statistic G.
+    degrees
+        Degrees of freedom.
+    rows
+        Weight of the rows that observe what is tested.
+    lowest, highest
+        Smallest and largest share of missing cells among the states of the variable.
+    permuted
+        Whether the p-value is that of permutations.
+    p_value
+        The p-value.
+    adjusted
+        The p-value adjusted for all tests together.
     """
 
-    graph_rows: int = 10_000
-    smoothing: float = 0.3
-    odds: float = 20.0
-    suspects: int = 2
-    passes: int = 2
+    indicator: str
+    variable: str
+    statistic: float
+    degrees: int
+    rows: float
+    lowest: float
+    highest: float
+    permuted: bool
+    p_value: float
+    adjusted: float
 
 
-DEFAULTS = DiagnosisParameters()
+@checked_arguments()
+def indicator_tests(dataset: DatasetLike, rng: np.random.Generator) -> tuple[IndicatorTest, ...]:
+    """Test each indicator of a table against each other variable.
+
+    Parameters
+    ----------
+    dataset
+        Table with missing cells; weights count as numbers of rows.
+    rng
+        Draws the permutations.
+
+    Returns
+    -------
+    tuple of IndicatorTest
+        By increasing p-value, then by decreasing statistic.
+    """
+    tables = list(_tables(dataset))
+    draws = min(max(DRAWS, DRAWS_PER_TEST * len(tables)), MAX_DRAWS)
+    tests = [IndicatorTest(v, u, *_tested(counts, draws, rng), np.nan) for v, u, counts in tables]
+    if not tests:
+        return ()
+    adjusted = false_discovery_control([test.p_value for test in tests])
+    found = (t._replace(adjusted=float(p)) for t, p in zip(tests, adjusted, strict=True))
+    return tuple(sorted(found, key=lambda test: (test.p_value, -test.statistic)))
+
+
+def _tables(dataset: Dataset) -> Iterator[tuple[str, str, NDArray[np.float64]]]:
+    """Yield indicator, variable and counts by state and indicator, shape (states, 2)."""
+    missing, weights = dataset.codes == MISSING, dataset.row_weights[:, None]
+    first = first_states(dataset.cardinalities)
+    states = np.nan_to_num(one_hot(dataset))
+    counts = np.stack([(~missing * weights).T @ states, (missing * weights).T @ states], axis=-1)
+    for v in np.flatnonzero(missing.any(axis=0)).tolist():
+        for u in range(dataset.n_variables):
+            table = counts[v, first[u] : first[u + 1]]
+            seen = table.sum(axis=1) > 0
+            if u != v and seen.sum() > 1 and (table.sum(axis=0) > 0).all():
+                yield dataset.names[v], dataset.names[u], table[seen]
+
+
+def _tested(
+    counts: NDArray[np.float64], draws: int, rng: np.random.Generator
+) -> tuple[float, int, float, float, float, bool, float]:
+    """Return the fields of a test from the statistic to the p-value."""
+    states, total = counts.sum(axis=1), float(counts.sum())
+    expected = states[:, None] * (counts.sum(axis=0) / total)
+    statistic = max(0.0, 2 * float((xlogy(counts, counts) - xlogy(counts, expected)).sum()))
+    degrees, rates = len(counts) - 1, counts[:, 1] / states
+    fields = statistic, degrees, total, float(rates.min()), float(rates.max())
+    if expected.min() >= LEAST_EXPECTED or (counts != np.rint(counts)).any():
+        return *fields, False, float(chi2.sf(statistic, degrees))
+    p_value = _permuted(counts, DRAWS, rng)
+    if draws > DRAWS and p_value < 20 / DRAWS:
+        p_value = _permuted(counts, draws, rng)
+    return *fields, True, p_value
+
+
+def _permuted(counts: NDArray[np.float64], draws: int, rng: np.random.Generator) -> float:
+    """Return the share of permutations whose statistic is as large."""
+    table = counts.astype(np.int64)
+    states = table.sum(axis=1)
+    # Margins are fixed, so that only the sum of n log n over the cells varies.
+    missing = rng.multivariate_hypergeometric(states, table[:, 1].sum(), size=draws)
+    drawn = (xlogy(missing, missing) + xlogy(states - missing, states - missing)).sum(axis=1)
+    observed = float(xlogy(table, table).sum())
+    as_large = int((drawn >= observed - 1e-9 * abs(observed)).sum())
+    return (as_large + 1) / (draws + 1)
 
 
 @checked_arguments()
 def diagnosed_missingness_graph(
-    dataset: DatasetLike,
-    tests: Sequence[IndicatorTest],
-    rng: np.random.Generator,
-    parameters: DiagnosisParameters = DEFAULTS,
+    dataset: DatasetLike, tests: Sequence[IndicatorTest], rng: np.random.Generator
 ) -> MissingnessGraph:
     """Learn what the missing cells of each variable depend on, quickly.
 
@@ -79,16 +198,14 @@ def diagnosed_missingness_graph(
         Tests that find a dependence; other variables are no causes.
     rng
         Draws the sample of the rows.
-    parameters
-        Tuning constants.
 
     Raises
     ------
     TooLargeError
         When a variable has too many states.
     """
-    sample = dataset.drawn(parameters.graph_rows, rng)
-    network = _tree(sample, parameters.smoothing)
+    sample = dataset.drawn(GRAPH_ROWS, rng)
+    network = _tree(sample)
     graph = learned_missingness_graph(sample, [network], several=True)
     full = np.flatnonzero(~(dataset.codes == MISSING).any(axis=0) & (dataset.cardinalities > 1))
     dependent = {(test.indicator, test.variable) for test in tests}
@@ -104,9 +221,9 @@ def diagnosed_missingness_graph(
             causes[name] = separators
             tested = sorted((t for t in tests if t.indicator == name), key=lambda t: -t.statistic)
             others = [t.variable for t in tested if t.variable not in observed]
-            suspected[name] = [*others[: parameters.suspects], name]
+            suspected[name] = [*others[:SUSPECTS], name]
         causes[name] = tuple(u for u in causes[name] if (name, u) in dependent)
-    return _chosen_by_em(sample, network, replace(graph, causes=causes), suspected, parameters)
+    return _chosen_by_em(sample, network, replace(graph, causes=causes), suspected)
 
 
 def _chosen_by_em(
@@ -114,15 +231,14 @@ def _chosen_by_em(
     network: BayesianNetwork,
     graph: MissingnessGraph,
     suspected: Mapping[str, Sequence[str]],
-    parameters: DiagnosisParameters,
 ) -> MissingnessGraph:
     """Replace the causes of some variables, one after the other, by the one of the best BIC."""
     penalty = 0.5 * log(max(float(dataset.row_weights.sum()), 2.0))
-    margin = log(parameters.odds * max(len(graph.causes), 1))
+    margin = log(ODDS * max(len(graph.causes), 1))
 
     def bic(one: MissingnessGraph) -> float:
         fit = fit_with_indicators(
-            dataset, network.parents, one, smoothing=parameters.smoothing, tolerance=1e-5
+            dataset, network.parents, one, smoothing=SMOOTHING, tolerance=1e-5
         )
         families = one.parents(dataset.names)
         sizes = (prod(int(dataset.cardinalities[u]) for u in family) for family in families)
@@ -130,7 +246,7 @@ def _chosen_by_em(
         return float(fit.log_likelihoods[-1]) - penalty * sum(sizes) - margin * own
 
     best = bic(graph) if suspected else 0.0
-    for name, candidates in [*suspected.items()] * parameters.passes:
+    for name, candidates in [*suspected.items()] * PASSES:
         for cause in candidates:
             other = replace(graph, causes={**graph.causes, name: (cause,)})
             if other != graph and (value := bic(other)) > best:
@@ -138,13 +254,13 @@ def _chosen_by_em(
     return graph
 
 
-def _tree(dataset: Dataset, smoothing: float) -> BayesianNetwork:
+def _tree(dataset: Dataset) -> BayesianNetwork:
     """Return the tree of Chow and Liu with parameters by EM; edges pay for themselves by BIC."""
     codes = np.ascontiguousarray(dataset.codes, np.int16)
     rate = 0.5 * float(np.log(max(dataset.row_weights.sum(), 2.0)))
     forest = chow_liu_forest(codes, dataset.row_weights, dataset.cardinalities, rate)
     parents = tuple(() if parent < 0 else (int(parent),) for parent in forest)
-    return fit_em(dataset, parents, smoothing=smoothing).model
+    return fit_em(dataset, parents, smoothing=SMOOTHING).model
 
 
 def causes_in_words(graph: MissingnessGraph) -> dict[str, str]:
@@ -184,11 +300,6 @@ class Recommendation(NamedTuple):
     method: str
     missingness: str
     why: str
-
-
-FEW_ROWS = 1e7
-"""Rows below which EM takes seconds; it was as accurate as deletion, or more so
-(docs/deletion.md)."""
 
 
 def recommendation(dataset: Dataset, graph: MissingnessGraph) -> Recommendation:

@@ -33,7 +33,7 @@ Each raises `MissingExtraError` without scikit-learn, and `DataError` when the r
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +43,16 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, MissingExtraError
-from exactlearn.imputation.imputed import Imputed, cell_probabilities, first_states, one_hot
+from exactlearn.imputation.imputed import (
+    Imputed,
+    cell_probabilities,
+    chained,
+    first_states,
+    mean_shares,
+    one_hot,
+    with_shares,
+)
 from exactlearn.imputation.learning import Learning
-from exactlearn.imputation.turns import in_turns, mean_shares, with_shares
 
 NEIGHBOURS = 5
 """How many nearest rows vote, the library's default."""
@@ -71,11 +78,32 @@ HELD_OUT = 0.1
 BLOCK = 256
 """Rows whose neighbours are found between two checks of the time limit."""
 
-Predict = Callable[
-    [NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], int], NDArray[np.float64]
-]
-"""Learns from the indicators of all other variables and the states of one variable, which has so
-many states; returns the shares of its states for other indicators."""
+Matrix = NDArray[np.float64]
+
+
+class Column(NamedTuple):
+    """A variable that is predicted from the others.
+
+    Attributes
+    ----------
+    known
+        Indicators, or codes, of all other variables in the rows that observe it.
+    states
+        Its states in these rows.
+    wanted
+        The same indicators, or codes, in the rows that do not.
+    n_states
+        How many states it has.
+    """
+
+    known: Matrix
+    states: NDArray[np.int64]
+    wanted: Matrix
+    n_states: int
+
+
+Predict = Callable[[Column], Matrix]
+"""Returns the shares of the states in the wanted rows."""
 
 
 def require_library() -> None:
@@ -129,46 +157,43 @@ def impute_iterative(dataset: Dataset, how: Learning) -> Imputed:
     more states that would regress a cell's indicators on each other, which are unknown together:
     they would hardly leave their starting values.
     """
-    _require(dataset)
-    return _in_turns(dataset, _regressed, how.time_limit)
+    return _chained(dataset, _regressed, how.time_limit)
 
 
 def impute_forest(dataset: Dataset, how: Learning) -> Imputed:
     """Classify each column by a random forest on the indicators of all others by turns."""
-    _require(dataset)
-    predict = partial(_voted, how.seed)
-    return _in_turns(dataset, predict, how.time_limit, votes=TREES)
+
+    def predict(column: Column) -> Matrix:
+        from sklearn.ensemble import RandomForestClassifier
+
+        return _classified(RandomForestClassifier(TREES, random_state=how.seed), column)
+
+    return _chained(dataset, predict, how.time_limit, votes=TREES)
 
 
 def impute_logistic(dataset: Dataset, how: Learning) -> Imputed:
     """Predict each column by multinomial logistic regression on all others, in one round."""
-    _require(dataset)
-    return _in_turns(dataset, _by_logits, how.time_limit, rounds=1)
+    return _chained(dataset, _by_logits, how.time_limit, rounds=1)
 
 
 def impute_mice(dataset: Dataset, how: Learning) -> Imputed:
     """Draw several completions by chained logistic regressions; return the mean distributions."""
-    _require(dataset)
     control, rng = SearchControl.within(how.time_limit), np.random.default_rng(how.seed)
-    parts, status = [], "heuristic"
-    for _ in range(TABLES):
+    parts: list[Imputed] = []
+    while len(parts) < TABLES and not (parts and control.is_over):
         left = None if how.time_limit is None else control.left
-        found = _in_turns(dataset, _by_logits, left, rng=rng)
-        parts.append(cast(NDArray[np.float64], found.probabilities))
-        status = found.status
-        if control.is_over:
-            break
-    return replace(Imputed.of(np.mean(parts, axis=0)), status=status)
+        parts.append(_chained(dataset, _by_logits, left, rng=rng))
+    mean: Matrix = np.mean([cast(Matrix, part.probabilities) for part in parts], axis=0)
+    return replace(Imputed.of(mean), status=parts[-1].status)
 
 
 def impute_boosted(dataset: Dataset, how: Learning) -> Imputed:
     """Predict each column by gradient-boosted trees on the others as they are observed."""
-    _require(dataset)
     codes = np.where(dataset.codes == MISSING, np.nan, dataset.codes)
-    return _in_turns(dataset, partial(_boosted, how.seed), how.time_limit, rounds=1, features=codes)
+    return _chained(dataset, partial(_boosted, how.seed), how.time_limit, rounds=1, features=codes)
 
 
-def _in_turns(
+def _chained(
     dataset: Dataset,
     predict: Predict,
     time_limit: float | None,
@@ -176,34 +201,34 @@ def _in_turns(
     rounds: int = ROUNDS,
     votes: int | None = None,
     rng: np.random.Generator | None = None,
-    features: NDArray[np.float64] | None = None,
+    features: Matrix | None = None,
 ) -> Imputed:
     """Predict the shares of each variable's missing cells from all others until they converge.
 
     With ``rng`` the others are predicted from a drawn state in place of the shares; with
     ``features``, shape (rows, variables), from these.
     """
+    _require(dataset)
     missing = dataset.codes == MISSING
     incomplete = missing.any(axis=0) & ~missing.all(axis=0)
-    if dataset.n_variables == 1:  # nothing to predict from: the shares of the observed cells
-        incomplete[:] = False
+    incomplete &= dataset.n_variables > 1  # else nothing predicts: the shares of observed cells
     shares = with_shares(dataset, mean_shares(dataset))
-    inputs = shares.copy()
-    first = first_states(dataset.cardinalities)
+    inputs, first = shares.copy(), first_states(dataset.cardinalities)
 
-    def renew(_: NDArray[np.float64], v: int, hidden: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def renew(_: Matrix, v: int, hidden: NDArray[np.bool_]) -> Matrix:
         own = slice(first[v], first[v + 1])
         others = (
             np.delete(inputs, own, axis=1) if features is None else np.delete(features, v, axis=1)
         )
         states = dataset.codes[~hidden, v].astype(np.int64)
-        found = predict(others[~hidden], states, others[hidden], int(dataset.cardinalities[v]))
+        size = int(dataset.cardinalities[v])
+        found = predict(Column(others[~hidden], states, others[hidden], size))
         inputs[hidden, own] = found if rng is None else _drawn(found, rng)
         return found
 
     # The matrices are small: on two threads the decompositions took fifty times the time.
     with threadpool_limits(1):
-        status = in_turns(
+        status = chained(
             dataset,
             shares,
             renew,
@@ -215,15 +240,15 @@ def _in_turns(
     return replace(_voted_once_more(shares, dataset, votes), status=status)
 
 
-def _drawn(shares: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+def _drawn(shares: Matrix, rng: np.random.Generator) -> Matrix:
     """Draw one state of each row; return its indicators."""
     sums = shares.cumsum(axis=1)
     drawn = (sums < rng.random((len(shares), 1)) * sums[:, -1:]).sum(axis=1)
-    indicators: NDArray[np.float64] = np.eye(shares.shape[1])[drawn]
+    indicators: Matrix = np.eye(shares.shape[1])[drawn]
     return indicators
 
 
-def _voted_once_more(shares: NDArray[np.float64], dataset: Dataset, votes: int | None) -> Imputed:
+def _voted_once_more(shares: Matrix, dataset: Dataset, votes: int | None) -> Imputed:
     """Return the answer of shares of votes, of as many as there are rows where none are given."""
     own = cell_probabilities(shares, dataset)
     even = cell_probabilities(np.ones_like(shares), dataset)
@@ -231,66 +256,39 @@ def _voted_once_more(shares: NDArray[np.float64], dataset: Dataset, votes: int |
     return Imputed.of((votes * own + even) / (votes + 1))
 
 
-def _regressed(
-    known: NDArray[np.float64],
-    states: NDArray[np.int64],
-    wanted: NDArray[np.float64],
-    n_states: int,
-) -> NDArray[np.float64]:
+def _regressed(column: Column) -> Matrix:
     """Predict each state's indicator by Bayesian ridge regression; of two states, the second's."""
     from sklearn.linear_model import BayesianRidge
 
-    found = np.empty((len(wanted), n_states))
+    found = np.empty((len(column.wanted), column.n_states))
     # Two shares add up to one: the second gives both.
-    for state in range(1 if n_states == 2 else 0, n_states):
-        ridge = BayesianRidge().fit(known, (states == state).astype(np.float64))
-        found[:, state] = ridge.predict(wanted)
-    if n_states == 2:
+    for state in range(1 if column.n_states == 2 else 0, column.n_states):
+        ridge = BayesianRidge().fit(column.known, (column.states == state).astype(np.float64))
+        found[:, state] = ridge.predict(column.wanted)
+    if column.n_states == 2:
         found[:, 0] = 1 - found[:, 1]
     return found
 
 
-def _voted(
-    seed: int,
-    known: NDArray[np.float64],
-    states: NDArray[np.int64],
-    wanted: NDArray[np.float64],
-    n_states: int,
-) -> NDArray[np.float64]:
-    """Predict the shares of the states by the votes of a random forest's trees."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    forest = RandomForestClassifier(n_estimators=TREES, random_state=seed).fit(known, states)
-    found = np.zeros((len(wanted), n_states))
-    found[:, forest.classes_] = forest.predict_proba(wanted)
+def _classified(classifier: Any, column: Column) -> Matrix:
+    """Predict the shares of the states by a classifier of the library."""
+    found = np.zeros((len(column.wanted), column.n_states))
+    classifier.fit(column.known, column.states)
+    found[:, classifier.classes_] = classifier.predict_proba(column.wanted)
     return found
 
 
-def _by_logits(
-    known: NDArray[np.float64],
-    states: NDArray[np.int64],
-    wanted: NDArray[np.float64],
-    n_states: int,
-) -> NDArray[np.float64]:
+def _by_logits(column: Column) -> Matrix:
     """Predict the shares of the states by multinomial logistic regression."""
     from sklearn.linear_model import LogisticRegression
 
-    found = np.zeros((len(wanted), n_states))
-    if (states == states[0]).all():  # which the library refuses
-        found[:, states[0]] = 1
-        return found
-    regression = LogisticRegression(max_iter=MOST_STEPS).fit(known, states)
-    found[:, regression.classes_] = regression.predict_proba(wanted)
-    return found
+    if (column.states == column.states[0]).all():  # which the library refuses
+        one: Matrix = np.eye(column.n_states)[np.full(len(column.wanted), column.states[0])]
+        return one
+    return _classified(LogisticRegression(max_iter=MOST_STEPS), column)
 
 
-def _boosted(
-    seed: int,
-    known: NDArray[np.float64],
-    states: NDArray[np.int64],
-    wanted: NDArray[np.float64],
-    n_states: int,
-) -> NDArray[np.float64]:
+def _boosted(seed: int, column: Column) -> Matrix:
     """Predict the shares of the states by gradient-boosted trees on codes of nominal states.
 
     A state of a single row, which the library cannot divide into rows that learn and rows that
@@ -298,18 +296,19 @@ def _boosted(
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    counts = np.bincount(states, minlength=n_states)
-    often, single = counts[states] > 1, counts == 1
-    found = np.tile(np.where(single, counts / len(states), 0.0), (len(wanted), 1))
-    several = np.flatnonzero(counts > 1)
+    states = column.states
+    counts = np.bincount(states, minlength=column.n_states)
+    often, several = counts[states] > 1, np.flatnonzero(counts > 1)
+    rare = np.where(counts == 1, counts / len(states), 0.0)
     if len(several) < 2:
-        found[:, several] = often.mean()
-        return found
+        rare[several] = often.mean()
+        return np.tile(rare, (len(column.wanted), 1))
     trees = HistGradientBoostingClassifier(
-        categorical_features=np.arange(known.shape[1]),
+        categorical_features=np.arange(column.known.shape[1]),
         early_stopping=bool(HELD_OUT * often.sum() >= len(several)),
         validation_fraction=HELD_OUT,
         random_state=seed,
-    ).fit(known[often], states[often])
-    found[:, trees.classes_] = often.mean() * trees.predict_proba(wanted)
+    )
+    frequent = column._replace(known=column.known[often], states=states[often])
+    found: Matrix = rare + often.mean() * _classified(trees, frequent)
     return found

@@ -240,8 +240,16 @@ def _of_variable(
         NodeContexts(first + k, tuple(map(named, cubes)), tuple(parameters[k].tolist()))
         for k, cubes in sorted(contexts.items())
     )
-    groups = (tuple(names[u] for u in group) for group in (below, always, above, rest))
-    return VariableIndependences(names[v], *groups, tuple(in_context), tuple(nodes), complete)
+    return VariableIndependences(
+        names[v],
+        tuple(names[u] for u in below),
+        tuple(names[u] for u in always),
+        tuple(names[u] for u in above),
+        tuple(names[u] for u in rest),
+        tuple(in_context),
+        tuple(nodes),
+        complete,
+    )
 
 
 def _listed(names: Sequence[str], most: int | None = None) -> str:

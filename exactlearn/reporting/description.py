@@ -42,14 +42,14 @@ LABELS = {
 HIDDEN = {"made_by", "cpdag", "of_folds", "probabilities", "independences", "record"}
 """Keys that other parts tell, or that are for programs."""
 
-SPREAD = {"families", "weights", "held_out"}
+SPREAD = {"families", "held_out"}
 """Keys of such objects whose entries are several columns."""
 
 SEVERAL = {"starts", "models", "networks", "best"}
 """Keys of lists whose only entry says what stands above it."""
 
 BY_NAME = {
-    *("rates", "causes", "weights", "rows_per_family", "separators", "families", "replaced"),
+    *("rates", "causes", "rows_per_family", "separators", "families", "replaced"),
     *("held_out", "options"),
 }
 """Keys of objects by names, of variables or models, which are columns of one table."""

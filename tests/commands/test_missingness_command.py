@@ -14,9 +14,9 @@ from exactlearn.imputation.mechanism import learned_missingness_graph
 from exactlearn.imputation.missingness_diagnosis import (
     causes_in_words,
     diagnosed_missingness_graph,
+    indicator_tests,
     recommendation,
 )
-from exactlearn.imputation.missingness_tests import indicator_tests
 from tests.command_line import run, run_json
 
 GRAPH = "lung <- smoke; dysp <- bronc, smoke; xray <-"

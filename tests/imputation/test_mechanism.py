@@ -136,7 +136,8 @@ class TestImputer:
         learner = None if mode in AVERAGING else HOW.learner
         how = replace(HOW, missingness="learned", networks=2, learner=learner)
         imputer = Imputer(mode, how).fit(table)
-        assert imputer._model.missingness.causes or imputer._stack.ratios
+        model = imputer._model
+        assert model.ratios if mode == "stacked" else model.missingness.causes
         order = [2, 0, 3, 1]
         turned = Dataset(
             table.codes[:, order], tuple("cadb"), tuple(table.states[v] for v in order)
