@@ -218,6 +218,9 @@ def _of_variable(
     contexts: dict[int, list[Cube]] = {}
     complete = prod(int(graph.cardinalities[u]) for u in above) <= MAX_CONFIGURATIONS
 
+    def listed(variables: Sequence[int]) -> tuple[str, ...]:
+        return tuple(names[u] for u in variables)
+
     def named(cube: Cube) -> Context:
         axes = ((above[axis], cube[axis]) for axis in sorted(cube))
         return {names[u]: tuple(graph.states[u][x] for x in own) for u, own in axes}
@@ -226,7 +229,7 @@ def _of_variable(
         above, table = without_redundant(above, function.table())
         found, is_searched = context_independences(table, MAX_CELLS)
         for cube, free in found:
-            others = tuple(names[above[axis]] for axis in free)
+            others = listed([above[axis] for axis in free])
             in_context.append(ContextIndependence(named(cube), others))
         contexts, is_listed = node_contexts(table, MAX_CONTEXTS)
         complete = is_searched and is_listed
@@ -240,16 +243,8 @@ def _of_variable(
         NodeContexts(first + k, tuple(map(named, cubes)), tuple(parameters[k].tolist()))
         for k, cubes in sorted(contexts.items())
     )
-    return VariableIndependences(
-        names[v],
-        tuple(names[u] for u in below),
-        tuple(names[u] for u in always),
-        tuple(names[u] for u in above),
-        tuple(names[u] for u in rest),
-        tuple(in_context),
-        tuple(nodes),
-        complete,
-    )
+    own = names[v], listed(below), listed(always), listed(above), listed(rest)
+    return VariableIndependences(*own, tuple(in_context), tuple(nodes), complete)
 
 
 def _listed(names: Sequence[str], most: int | None = None) -> str:
