@@ -195,22 +195,17 @@ def independences(
     graph = conditional(model, evidence)[0] if evidence else as_graph(model)
     names = [targets] if isinstance(targets, str) else targets
     wanted = range(graph.n_variables) if names is None else [graph.index(x) for x in names]
-    paths = [_path(graph, v) for v in range(graph.n_variables)]
+    paths: dict[int, list[int]] = {}  # the ancestors of each variable in the forest, nearest first
+    for v in graph.order.tolist():
+        above = int(graph.forest[v])
+        paths[v] = [above, *paths[above]] if above >= 0 else []
     reached = np.add.reduceat(node_probabilities(graph), graph.parameter_offsets[:-1]) > 0
     single = np.bincount(graph.variable[reached], minlength=graph.n_variables) == 1
     return [_of_variable(graph, v, paths, single) for v in wanted]
 
 
-def _path(graph: DecisionGraph, v: int) -> list[int]:
-    """Return the ancestors of a variable in the forest, nearest first."""
-    path = []
-    while (v := int(graph.forest[v])) >= 0:
-        path.append(v)
-    return path
-
-
 def _of_variable(
-    graph: DecisionGraph, v: int, paths: Sequence[Sequence[int]], single: NDArray[np.bool_]
+    graph: DecisionGraph, v: int, paths: Mapping[int, list[int]], single: NDArray[np.bool_]
 ) -> VariableIndependences:
     function = NodeFunction(graph, v, paths[v])
     above, names = function.needed, graph.names
@@ -233,10 +228,10 @@ def _of_variable(
             in_context.append(ContextIndependence(named(cube), others))
         contexts, is_listed = node_contexts(table, MAX_CONTEXTS)
         complete = is_searched and is_listed
-    below = [u for u, path in enumerate(paths) if v in path]
+    below = [u for u, path in sorted(paths.items()) if v in path]
     # All rows reach one node of the top, so nothing beside its subtree matters within it.
     top = next(u for u in (v, *paths[v]) if single[u])
-    always = [u for u, path in enumerate(paths) if u != top and top not in path]
+    always = [u for u, path in sorted(paths.items()) if u != top and top not in path]
     rest = [u for u in range(graph.n_variables) if u not in (v, *below, *above, *always)]
     first, parameters = int(graph.first_nodes[v]), graph.parameters_of(v)
     nodes = (

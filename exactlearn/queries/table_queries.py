@@ -65,9 +65,7 @@ class TableAnswer(ByValue, shown="targets=names rows=log_probability_of_evidence
         """Return the posteriors as a pandas frame, one column for each (variable, state)."""
         import pandas as pd
 
-        columns = [
-            (name, s) for name, own in zip(self.names, self.states, strict=True) for s in own
-        ]
+        columns = [(x, s) for x, own in zip(self.names, self.states, strict=True) for s in own]
         index = pd.MultiIndex.from_tuples(columns, names=["variable", "state"])
         return pd.DataFrame(np.hstack(self.posteriors), self.row_index, index)
 
@@ -102,10 +100,8 @@ class Classification(ByValue, shown="name rows=predicted accuracy log_loss"):
         import pandas as pd
 
         columns = pd.Index(self.states, name=self.name)
-        frame = pd.DataFrame(self.posterior, self.row_index, columns)
-        return frame.assign(
-            predicted=pd.Categorical.from_codes(self.predicted, pd.Index(self.states))
-        )
+        predicted = pd.Categorical.from_codes(self.predicted, pd.Index(self.states))
+        return pd.DataFrame(self.posterior, self.row_index, columns).assign(predicted=predicted)
 
     @property
     def accuracy(self) -> float:
