@@ -61,17 +61,12 @@ from exactlearn.bayesnet.deletion_variances import (
     counted_variances,
     direct_variances,
     factored_variances,
-    second_moments,
     smoothed_variances,
 )
 from exactlearn.bayesnet.factorisation_lattice import Aggregation
 from exactlearn.bayesnet.network import BayesianNetwork, check_parents
 from exactlearn.bayesnet.recoverability import Recovery
-from exactlearn.bayesnet.row_mixtures import (
-    Groups,
-    group_counts,
-    mixture,
-)
+from exactlearn.bayesnet.row_mixtures import Groups, mixture, second_moments
 from exactlearn.bayesnet.separators import Separators, separators_of_indicators
 from exactlearn.data.counts import configurations, weight_by
 from exactlearn.data.dataset import Dataset, DatasetLike
@@ -432,7 +427,13 @@ class _Families:
 
         variances = None
         if self.with_variances and self.aggregation and self.method == "f-mcar":
-            variances = self._factored_variances(family, table.reshape(shape), self.aggregation)
+            variances = factored_variances(
+                self._observes(family),
+                self.weights,
+                table.reshape(shape),
+                self.aggregation,
+                self.smoothing,
+            )
         elif self.with_variances:
             variances = direct_variances(np.stack([*map(in_order, sums)]), in_order(table))
         weights = {name: weight for name, weight in weights.items() if weight}
@@ -443,18 +444,6 @@ class _Families:
         return in_order(counts), FamilyEstimate(
             used, observed, weights, defect, names, variances=variances
         )
-
-    def _factored_variances(
-        self, family: Sequence[int], table: Floats, aggregation: Aggregation
-    ) -> Floats:
-        """Return bounds on the variances of the parameters of a family by F-MCAR."""
-        one = np.zeros(self.dataset.n_rows, np.int64)
-        groups = Groups(one, one[:1], np.ones(1), 1)
-        counted = next(group_counts(self.dataset, family, groups, True, self.smoothing), None)
-        if counted is None:
-            return np.zeros(table.shape)
-        joint = table / max(float(table.sum()), 1e-300)
-        return factored_variances(counted[1][0], joint, aggregation, self.smoothing)
 
     def _separators(self, members: Sequence[int]) -> tuple[int, ...] | None:
         """Return the separators of the indicators of some variables, if these are informed."""

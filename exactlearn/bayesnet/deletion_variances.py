@@ -31,55 +31,13 @@ is the variance of a distribution without any rows. Where all rows of a configur
 delta method says zero, however few they are.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.bayesnet.factorisation_lattice import Aggregation, lattice_sums
-from exactlearn.bayesnet.row_mixtures import Groups, group_counts
-from exactlearn.data.dataset import Dataset
+from exactlearn.bayesnet.factorisation_lattice import Aggregation, lattice_average
+from exactlearn.data.counts import weight_by
 
 Floats = NDArray[np.float64]
-
-
-def second_moments(
-    dataset: Dataset, variables: Sequence[int], groups: Groups, child: int
-) -> Floats:
-    """Return the sums over contexts that the variances of direct deletion are made of.
-
-    Parameters
-    ----------
-    dataset, variables, groups
-        As for :func:`~exactlearn.bayesnet.row_mixtures.mixture`; the groups are the contexts.
-    child
-        The variable whose parameters are estimated.
-
-    Returns
-    -------
-    sums
-        Those of ``g q(xu)``, ``h q(xu)^2`` and ``h q(xu) q(u)``, where the numerator of the
-        variance is the sum over contexts of ``g E[b^2] + h a^2`` with ``b = 1[xu] - theta 1[u]``;
-        shape (3, configurations of the other variables, configurations of these).
-    """
-    width = int(np.prod(dataset.cardinalities[variables]))
-    sums = np.zeros((3, groups.n_rest, width))
-    for part, counts in group_counts(dataset, variables, groups, False):
-        n = counts.reshape(len(part), -1).sum(axis=1)
-        total = groups.weights[part]
-        within = np.maximum(total * total - total, 0.0) / n
-        several = n >= 2
-        within = np.where(several, within * n / np.maximum(n - 1, 1), within)
-        g, h = within[:, np.newaxis], (total - np.where(several, within, 0.0))[:, np.newaxis]
-        shares = counts / n.reshape(-1, *[1] * (counts.ndim - 1))
-        given = shares
-        if child in variables:
-            axis = 1 + list(variables).index(child)
-            given = np.broadcast_to(shares.sum(axis=axis, keepdims=True), shares.shape)
-        q, q_u = shares.reshape(len(part), width), given.reshape(len(part), width)
-        for k, numbers in enumerate((g * q, h * q * q, h * q * q_u)):
-            sums[k] += groups.sums_by_rest(part, numbers)
-    return sums
 
 
 def counted_variances(counts: Floats) -> Floats:
@@ -101,7 +59,7 @@ def direct_variances(sums: Floats, table: Floats) -> Floats:
     Parameters
     ----------
     sums
-        As :func:`second_moments` returns, shape (3, *table).
+        As :func:`~exactlearn.bayesnet.row_mixtures.second_moments` returns, shape (3, *table).
     table
         Weighted sum of the distributions of the contexts, the child's axis last.
 
@@ -120,41 +78,65 @@ def direct_variances(sums: Floats, table: Floats) -> Floats:
 
 
 def factored_variances(
-    counts: Floats, joint: Floats, aggregation: Aggregation, smoothing: float
+    observed: NDArray[np.bool_],
+    weights: Floats,
+    joint: Floats,
+    aggregation: Aggregation,
+    smoothing: float,
 ) -> Floats:
     """Return bounds on the variances of parameters of factored deletion under MCAR.
 
     Parameters
     ----------
-    counts
-        Weight of the rows of each configuration of a family, the child last; the last place of an
-        axis counts those in which that variable is missing.
+    observed, weights
+        Whether each row observes each variable of a family, the child last, shape (variables,
+        rows); and the weights of the rows.
     joint
-        The estimated distribution of the family.
+        The estimated distribution of the family, or in proportion to it.
     aggregation, smoothing
-        As for :func:`~exactlearn.bayesnet.factorisation_lattice.factored_distributions`.
+        As for :func:`~exactlearn.bayesnet.factorisation_lattice.factored_configurations`; the
+        median is taken as the mean.
 
     Examples
     --------
-    >>> counts = np.zeros((3, 3))
-    >>> counts[:2, :2] = [[30, 10], [10, 50]]  # complete rows
-    >>> factored_variances(counts, counts[:2, :2] / 100, "mean", 0.0)[0]  # .75 * .25 / 40
+    >>> counts = np.array([[30.0, 10.0], [10.0, 50.0]])
+    >>> observed = np.ones((2, 100), np.bool_)  # complete rows: .75 * .25 / 40
+    >>> factored_variances(observed, np.ones(100), counts, "mean", 0.0)[0]
     array([0.0046875, 0.0046875])
     """
+    joint = joint / max(float(joint.sum()), 1e-300)
     theta = _ratio(joint, joint.sum(axis=-1, keepdims=True))
-    axes = range(joint.ndim)
 
-    def moment(node: int) -> Floats:
-        if not node >> (joint.ndim - 1) & 1:
-            return np.zeros(joint.shape)
-        outside = tuple(i for i in axes if not node >> i & 1)
+    places = np.arange(joint.ndim)
+    patterns = np.arange(2**joint.ndim)
+    of_pattern = weight_by(2**places @ observed, weights, len(patterns))
+
+    def rows_of(inside: list[int]) -> Floats:
+        size, node = np.prod([joint.shape[i] for i in inside]), sum(1 << i for i in inside)
+        return np.array([of_pattern[patterns & node == node].sum() + smoothing * size])
+
+    def moment(inside: list[int]) -> Floats:
+        if joint.ndim - 1 not in inside:
+            return np.zeros(joint.size)
+        outside = tuple(i for i in places if i not in inside)
         inverse = _ratio(np.ones(()), joint.sum(axis=outside, keepdims=True))
         of_parents = (theta**2 * inverse).sum(axis=-1, keepdims=True)
-        moments: Floats = theta**2 * (of_parents + (1 - 2 * theta) * inverse)
-        return moments
+        return np.ravel(theta**2 * (of_parents + (1 - 2 * theta) * inverse))
 
-    nodes = [moment(node) for node in range(2**joint.ndim)]
-    return lattice_sums(counts, nodes, aggregation, smoothing)
+    def edges(inside: list[int], inverse: Floats, below: list[Floats]) -> list[Floats]:
+        upper = moment(inside)
+        lower = [moment([j for j in inside if j != i]) for i in inside]
+        return [v + (upper - m) * inverse for v, m in zip(below, lower, strict=True)]
+
+    one_group, by_mean = np.zeros(joint.size, np.int64), aggregation == "median"
+    return lattice_average(
+        joint.shape,
+        rows_of,
+        edges,
+        np.zeros(joint.size),
+        one_group,
+        "mean" if by_mean else aggregation,
+    ).reshape(joint.shape)
 
 
 def smoothed_variances(

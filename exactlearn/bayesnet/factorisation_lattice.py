@@ -28,7 +28,7 @@ has then gets what the factors over fewer variables say of it, in place of the u
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,54 +44,49 @@ _LEAST_VARIANCE = 1e-30
 """Variance of a certain estimate: its weight stays finite."""
 
 
-def factored_distributions(
-    counts: Floats, aggregation: Aggregation, smoothing: float = 0.0
-) -> tuple[Floats, Floats]:
-    """Estimate the joint distribution of some variables in each of several groups of rows.
+def lattice_average(
+    sizes: Sequence[int],
+    rows_of: Callable[[list[int]], Floats],
+    edges: Callable[[list[int], Floats, list[Floats]], list[Floats]],
+    bottom: Floats,
+    of_group: NDArray[np.integer],
+    aggregation: Aggregation,
+) -> Floats:
+    """Compute numbers of the nodes from the bottom of the lattice to its top.
 
     Parameters
     ----------
-    counts
-        Weight of the rows of each group and configuration, shape (groups, r_1 + 1, ..., r_k + 1);
-        the last place of an axis counts the rows in which that variable is missing. Overwritten.
+    sizes
+        Numbers of states of the variables.
+    rows_of
+        Returns the weight of the rows of each group that observe some variables, with their
+        pseudo-counts, shape (groups,).
+    edges
+        Returns the numbers of a node by each of its edges, from its variables, the reciprocals of
+        the weights of its rows, and the numbers of the nodes below the edges.
+    bottom
+        The numbers of the node without variables.
+    of_group
+        The group that each of the numbers of a node belongs to.
     aggregation
-        How the estimates of a node are combined.
-    smoothing
-        Pseudo-count of each cell of a factor.
-
-    Returns
-    -------
-    distributions, defects
-        Shape (groups, r_1, ..., r_k), each normalised, without pseudo-counts all zero in a group
-        where no row observes all the variables; and how far each summed from one before that,
-        shape (groups,).
-
-    Examples
-    --------
-    >>> counts = np.array([[[2.0, 0.0, 4.0], [0.0, 2.0, 0.0], [0.0, 0.0, 0.0]]])
-    >>> factored_distributions(counts, "inverse-variance")[0].round(3)
-    array([[[0.636, 0.   ],
-            [0.   , 0.364]]])
+        How the edges of a node are combined.
     """
-    k = counts.ndim - 1
-    _sum_over_missing(counts)
-    axes = tuple(range(1, k + 1))
-    ones = np.ones((len(counts),) + (1,) * k)
-    estimates, variances = [ones], [0.0 * ones]
+    k, average = len(sizes), _AGGREGATIONS[aggregation]
+    numbers, variances = [bottom], [np.zeros(int(of_group.max(initial=0)) + 1)]
     for node in range(1, 2**k):
-        seen = counts[_places(node, k)] + smoothing
-        rows = reciprocal(seen.sum(axis=axes, keepdims=True))
-        size, edges, spreads = seen[0].size, [], []
-        for i in range(k):
-            if node >> i & 1:
-                below, given = node ^ 1 << i, reciprocal(seen.sum(axis=i + 1, keepdims=True))
-                edges.append(estimates[below] * (seen * given))
-                added = size - size // seen.shape[i + 1]
-                spreads.append(added * rows + variances[below])
-        estimate, variance = _AGGREGATIONS[aggregation](np.stack(edges), np.stack(spreads))
-        estimates.append(estimate)
-        variances.append(variance)
-    return _normalised(estimates[-1])
+        inside = [i for i in range(k) if node >> i & 1]
+        size, inverse = prod(sizes[i] for i in inside), reciprocal(rows_of(inside))
+        below = [node ^ 1 << i for i in inside]
+        spreads = np.stack(
+            [
+                (size - size // sizes[i]) * inverse + variances[lower]
+                for i, lower in zip(inside, below, strict=True)
+            ]
+        )
+        by_edge = edges(inside, inverse, [numbers[lower] for lower in below])
+        numbers.append(average(np.stack(by_edge), spreads[:, of_group]))
+        variances.append((_mean if aggregation == "median" else average)(spreads, spreads))
+    return numbers[-1]
 
 
 def factored_configurations(
@@ -100,10 +95,9 @@ def factored_configurations(
     weights: Floats,
     sizes: Sequence[int],
     aggregation: Aggregation,
+    smoothing: float = 0.0,
 ) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """Compute :func:`factored_distributions` where groups have few rows for their configurations.
-
-    Without pseudo-counts only the configurations that a row of the group has are possible.
+    """Estimate the joint distribution of some variables in each of several groups of rows.
 
     Parameters
     ----------
@@ -114,96 +108,62 @@ def factored_configurations(
     sizes
         Numbers of states.
     aggregation
-        As for :func:`factored_distributions`.
+        How the estimates of a node are combined.
+    smoothing
+        Pseudo-count of each cell of a factor. Only the configurations that a row of the group has
+        get a probability, so that with pseudo-counts each has a row, perhaps of weight zero.
 
     Returns
     -------
     rows, shares, defects
         A row of each group and configuration that has one, its probability in the group, and how
-        far the probabilities of each group summed from one.
+        far the probabilities of each group summed from one before they were normalised.
+
+    Examples
+    --------
+    >>> columns = np.array([[0, 0, 1, 1], [0, -1, 1, -1]])
+    >>> labels, weights = np.zeros(4, np.int64), np.array([2.0, 4.0, 2.0, 0.0])
+    >>> factored_configurations(columns, labels, weights, (2, 2), "inverse-variance")[1].round(3)
+    array([0.636, 0.364])
     """
-    k, n_groups = len(columns), int(labels.max(initial=-1)) + 1
+    n_groups, observed = int(labels.max(initial=-1)) + 1, np.asarray(columns >= 0)
+    strides = np.cumprod([1, *sizes], dtype=np.int64)
+    digits = np.where(observed, columns, 0) * strides[:-1, np.newaxis]
+    group_digit = labels * strides[-1]
+
+    def index(chosen: NDArray[np.bool_], variables: list[int]) -> tuple[Any, ...]:
+        """Index the chosen rows by their groups and the states of some variables."""
+        numbers = group_digit + digits[variables].sum(axis=0)
+        return index_rows(numbers[chosen][:, np.newaxis])
 
     def weight_at(chosen: NDArray[np.bool_], variables: list[int]) -> Floats:
-        """Return, for rows that are chosen, the weight of those alike, with zeros for others."""
-        keys = np.concatenate([labels[np.newaxis, chosen], columns[variables][:, chosen]])
-        same, _, _ = index_rows(np.ascontiguousarray(keys.T, np.int32))
+        """Return the weight of the chosen rows like each of the complete ones."""
+        same, first, _ = index(chosen, variables)
         alike = np.zeros(len(labels))
-        alike[chosen] = weight_by(same, weights[chosen], 0)[same]
+        alike[chosen] = weight_by(same, weights[chosen], len(first))[same]
         at_rows: Floats = alike[rows]
         return at_rows
 
-    observed: NDArray[np.bool_] = columns >= 0
-    complete = np.flatnonzero(observed.all(axis=0))
-    keys = np.concatenate([labels[np.newaxis, complete], columns[:, complete]])
-    rows = complete[index_rows(np.ascontiguousarray(keys.T, np.int32))[1]]
+    def rows_of(inside: list[int]) -> Floats:
+        chosen = observed[inside].all(axis=0)
+        size = smoothing * prod(sizes[i] for i in inside)
+        return weight_by(labels[chosen], weights[chosen], n_groups) + size
+
+    def edges(inside: list[int], inverse: Floats, below: list[Floats]) -> list[Floats]:
+        chosen, found = np.asarray(observed[inside].all(axis=0)), []
+        seen = weight_at(chosen, inside) + smoothing
+        for i, estimate in zip(inside, below, strict=True):
+            given = weight_at(chosen, [j for j in inside if j != i]) + smoothing * sizes[i]
+            found.append(estimate * seen * reciprocal(given))
+        return found
+
+    whole = np.asarray(observed.all(axis=0))
+    rows = np.flatnonzero(whole)[index(whole, list(range(len(columns))))[1]]
     of_group = labels[rows]
-    estimates, variances = [np.ones(len(rows))], [np.zeros(n_groups)]
-    for node in range(1, 2**k):
-        inside = [i for i in range(k) if node >> i & 1]
-        chosen = np.asarray(observed[inside].all(axis=0))
-        seen = weight_at(chosen, inside)
-        inverse = reciprocal(weight_by(labels[chosen], weights[chosen], n_groups))
-        size, edges, spreads = prod(sizes[i] for i in inside), [], []
-        for i in inside:
-            below, others = node ^ 1 << i, [j for j in inside if j != i]
-            edges.append(estimates[below] * seen * reciprocal(weight_at(chosen, others)))
-            spreads.append((size - size // sizes[i]) * inverse + variances[below])
-        spread = np.stack(spreads)
-        average = _AGGREGATIONS[aggregation]
-        estimates.append(average(np.stack(edges), spread[:, of_group])[0])
-        variances.append(average(spread, spread)[1])
-    totals = weight_by(of_group, estimates[-1], n_groups)
-    shares = estimates[-1] * reciprocal(totals)[of_group]
-    return rows, shares, np.where(totals > 0, np.abs(totals - 1.0), 0.0)
-
-
-def lattice_sums(
-    counts: Floats, moments: Sequence[Floats], aggregation: Aggregation, smoothing: float
-) -> Floats:
-    """Sum increments of the nodes along the lattice, divided by their rows and averaged as edges.
-
-    Parameters
-    ----------
-    counts
-        As for :func:`factored_distributions`, of one group, without its axis.
-    moments
-        An array for each node, all of one shape: an edge adds the difference of those at its ends
-        divided by the weight of the rows that observe the upper one.
-    aggregation, smoothing
-        As for :func:`factored_distributions`; the median is taken as the mean.
-    """
-    counts = counts[np.newaxis].copy()
-    _sum_over_missing(counts)
-    k, average = counts.ndim - 1, "mean" if aggregation == "median" else aggregation
-    sums, variances = [0.0 * moments[0]], [np.zeros(())]
-    for node in range(1, 2**k):
-        seen = counts[_places(node, k)] + smoothing
-        rows, size = reciprocal(seen.sum(keepdims=True)).reshape(()), seen.size
-        edges, spreads = [], []
-        for i in range(k):
-            if node >> i & 1:
-                below = node ^ 1 << i
-                edges.append(sums[below] + (moments[node] - moments[below]) * rows)
-                spreads.append((size - size // seen.shape[i + 1]) * rows + variances[below])
-        total, variance = _AGGREGATIONS[average](
-            np.stack(edges), np.stack(spreads).reshape(-1, *[1] * moments[0].ndim)
-        )
-        sums.append(total)
-        variances.append(variance.reshape(()))
-    return sums[-1]
-
-
-def _sum_over_missing(counts: Floats) -> None:
-    """Let the last place of each axis count all rows, whether they observe its variable or not."""
-    for axis in range(1, counts.ndim):
-        np.moveaxis(counts, axis, 0)[-1] = counts.sum(axis=axis)
-
-
-def _places(node: int, k: int) -> tuple[slice, ...]:
-    """Return where the counts of a node stand: all rows for the variables outside it."""
-    inside = (slice(0, -1) if node >> i & 1 else slice(-1, None) for i in range(k))
-    return (slice(None), *inside)
+    top = lattice_average(sizes, rows_of, edges, np.ones(len(rows)), of_group, aggregation)
+    totals = weight_by(of_group, top, n_groups)
+    defects = np.where(totals > 0, np.abs(totals - 1.0), 0.0)
+    return rows, top * reciprocal(totals)[of_group], defects
 
 
 def reciprocal(counts: Floats) -> Floats:
@@ -211,28 +171,21 @@ def reciprocal(counts: Floats) -> Floats:
     return np.divide(1.0, counts, out=np.zeros_like(counts), where=counts > 0)
 
 
-def _mean(edges: Floats, variances: Floats) -> tuple[Floats, Floats]:
-    return edges.mean(axis=0), variances.mean(axis=0)
+def _mean(edges: Floats, variances: Floats) -> Floats:
+    return np.asarray(edges.mean(axis=0))
 
 
-def _median(edges: Floats, variances: Floats) -> tuple[Floats, Floats]:
-    return np.median(edges, axis=0), variances.mean(axis=0)
+def _median(edges: Floats, variances: Floats) -> Floats:
+    return np.median(edges, axis=0)
 
 
-def _inverse_variance(edges: Floats, variances: Floats) -> tuple[Floats, Floats]:
+def _inverse_variance(edges: Floats, variances: Floats) -> Floats:
     weights = 1.0 / np.maximum(variances, _LEAST_VARIANCE)
-    weights /= weights.sum(axis=0)
-    return (weights * edges).sum(axis=0), (weights * variances).sum(axis=0)
+    return np.asarray((weights * edges).sum(axis=0) / weights.sum(axis=0))
 
 
-_AGGREGATIONS: dict[Aggregation, Callable[[Floats, Floats], tuple[Floats, Floats]]] = {
+_AGGREGATIONS: dict[Aggregation, Callable[[Floats, Floats], Floats]] = {
     "mean": _mean,
     "median": _median,
     "inverse-variance": _inverse_variance,
 }
-
-
-def _normalised(estimate: Floats) -> tuple[Floats, Floats]:
-    total = estimate.sum(axis=tuple(range(1, estimate.ndim)), keepdims=True)
-    defects = np.where(total > 0, np.abs(total - 1.0), 0.0).reshape(-1)
-    return estimate * reciprocal(total), defects

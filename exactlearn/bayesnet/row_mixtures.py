@@ -5,30 +5,22 @@ deletion estimates under MAR; the rows of each group that observe the variables 
 others (Van den Broeck et al., see :mod:`exactlearn.bayesnet.deletion`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.bayesnet.factorisation_lattice import (
-    Aggregation,
-    factored_configurations,
-    factored_distributions,
-)
+from exactlearn._runtime.hash_tables import index_rows
+from exactlearn.bayesnet.factorisation_lattice import Aggregation, factored_configurations
 from exactlearn.bayesnet.network import LARGEST_TABLE
 from exactlearn.data.counts import configurations, weight_by
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 
 Floats = NDArray[np.float64]
-
-_BLOCK = 2**22
-"""Cells of the counts of a block of groups (32 MiB)."""
-
-_SPARSE = 16
-"""Cells for each row beyond which only the configurations that rows have are computed."""
 
 
 @dataclass(frozen=True)
@@ -77,19 +69,6 @@ class Groups:
         """
         cells = configurations(columns.T, sizes, rest)
         return weight_by(cells, weights, self.n_rest * prod(sizes)).reshape(self.n_rest, -1)
-
-    def sums_by_rest(self, part: NDArray[np.intp], numbers: Floats) -> Floats:
-        """Sum numbers of some groups, shape (groups, columns), by the other variables.
-
-        Returns
-        -------
-        table
-            Shape (configurations of the other variables, columns).
-        """
-        width = numbers.shape[1]
-        entries = self.rest[part, np.newaxis] * width + np.arange(width)
-        sums = weight_by(entries.ravel(), numbers.ravel(), self.n_rest * width)
-        return sums.reshape(self.n_rest, width)
 
     def by_rest(self, chosen: NDArray[np.bool_], labels: NDArray[np.int64]) -> "Groups":
         """Merge groups with the same configuration of the other variables.
@@ -154,122 +133,94 @@ def mixture(
         When the counts of one group would have more than
         :data:`~exactlearn.bayesnet.network.LARGEST_TABLE` entries.
     """
-    rows = _used_rows(dataset, variables, groups, aggregation is not None, smoothing)
+    rows = _distinct_rows(dataset, variables, groups, aggregation is not None, smoothing)
     sizes = dataset.cardinalities[variables].tolist()
-    weights, rest = groups.weights[rows.chosen], groups.rest[rows.chosen]
+    weights, rest = groups.weights[rows.groups], groups.rest[rows.groups]
     supported = np.zeros(len(groups.weights), np.bool_)
-    supported[rows.chosen] = True
+    supported[rows.groups] = True
+    columns, labels, defect = rows.columns, rows.labels, 0.0
     if aggregation is None:
-        scales = weights / weight_by(rows.labels, rows.weights, len(weights))
-        table = groups.table_of(
-            rows.columns, sizes, rest[rows.labels], rows.weights * scales[rows.labels]
-        )
-        return Mixture(table, supported, 0.0)
-    cells = len(weights) * prod(size + 1 for size in sizes)
-    if smoothing == 0 and cells > _SPARSE * len(rows.labels):
-        at, shares, defects = factored_configurations(
-            rows.columns, rows.labels, rows.weights, sizes, aggregation
-        )
-        labels = rows.labels[at]
-        table = groups.table_of(rows.columns[:, at], sizes, rest[labels], shares * weights[labels])
-        return Mixture(table, supported, float(defects @ weights))
-    table, defect = np.zeros((groups.n_rest, prod(sizes))), 0.0
-    for part, counts in _dense_counts(rows, [size + 1 for size in sizes]):
-        shares, defects = factored_distributions(counts, aggregation, smoothing)
-        weighted = groups.weights[part, np.newaxis] * shares.reshape(len(part), prod(sizes))
-        table += groups.sums_by_rest(part, weighted)
-        defect += float(defects @ groups.weights[part])
+        shares = rows.weights / weight_by(labels, rows.weights, len(weights))[labels]
+    else:
+        at, shares, defects = factored_configurations(*rows[:3], sizes, aggregation, smoothing)
+        columns, labels, defect = columns[:, at], labels[at], float(defects @ weights)
+    table = groups.table_of(columns, sizes, rest[labels], shares * weights[labels])
     return Mixture(table, supported, defect)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Rows of groups: the columns of some variables, the place of each row's group, weights.
+class _DistinctRows(NamedTuple):
+    """Distinct rows of groups: states of some variables, the place of each one's group, weights.
 
-    The groups are the chosen ones, in order.
+    Last are the groups, by their numbers.
     """
 
     columns: NDArray[np.integer]
     labels: NDArray[np.integer]
     weights: Floats
-    chosen: NDArray[np.intp]
+    groups: NDArray[np.intp]
 
 
-def _used_rows(
+def _distinct_rows(
     dataset: Dataset, variables: Sequence[int], groups: Groups, with_missing: bool, smoothing: float
-) -> _Rows:
-    """Return the rows of the groups with a weight and a row that observes some variables."""
-    columns, weights = dataset.codes.T[list(variables)], dataset.row_weights
+) -> _DistinctRows:
+    """Return the rows of the groups with a weight and a row that observes some variables.
+
+    With pseudo-counts each group has a row of each configuration, without a weight if need be.
+    """
+    columns, weights, labels = dataset.codes.T[list(variables)], dataset.row_weights, groups.labels
     used = (columns >= 0).all(axis=0)
-    supported = np.bincount(groups.labels[used], minlength=len(groups.weights)) > 0
+    supported = np.bincount(labels[used], minlength=len(groups.weights)) > 0
     supported = (supported | (smoothing > 0)) & (groups.weights > 0)
+    chosen = np.flatnonzero(supported)
     sizes = (dataset.cardinalities[variables] + with_missing).tolist()
-    _check_size([dataset.names[v] for v in variables], prod(sizes))
-    labels, used = groups.labels, (used | with_missing) & supported[groups.labels]
-    if not used.all():
-        columns, weights, labels = columns[:, used], weights[used], labels[used]
-    if not supported.all():
-        labels = (np.cumsum(supported) - 1)[labels]
-    return _Rows(columns, labels, weights, np.flatnonzero(supported))
+    if (size := prod(sizes)) > LARGEST_TABLE:
+        names = ", ".join(dataset.names[v] for v in variables)
+        raise TooLargeError(
+            f"the factorisations of {names} would take {size} counts, more than "
+            f"{LARGEST_TABLE}: use fewer parents, or a method of direct deletion"
+        )
+    used = (used | with_missing) & supported[labels]
+    columns, weights = columns[:, used], weights[used]
+    labels = (np.cumsum(supported) - 1)[labels[used]]
+    if smoothing > 0:
+        every = np.indices((len(chosen), *dataset.cardinalities[variables]))
+        every = every.reshape(len(every), -1)
+        labels, columns = np.append(labels, every[0]), np.hstack((columns, every[1:]))
+        weights = np.append(weights, np.zeros(every.shape[1]))
+    same, first, _ = index_rows(configurations(columns.T, sizes, labels)[:, np.newaxis])
+    merged = weight_by(same, weights, len(first))
+    return _DistinctRows(columns[:, first], labels[first], merged, chosen)
 
 
-def group_counts(
-    dataset: Dataset,
-    variables: Sequence[int],
-    groups: Groups,
-    with_missing: bool,
-    smoothing: float = 0.0,
-) -> Iterator[tuple[NDArray[np.intp], Floats]]:
-    """Count blocks of the groups with a weight that have a row that observes some variables.
+def second_moments(
+    dataset: Dataset, variables: Sequence[int], groups: Groups, child: int
+) -> Floats:
+    """Return the sums over contexts that the variances of direct deletion are made of.
 
     Parameters
     ----------
     dataset, variables, groups
-        As for :func:`mixture`.
-    with_missing
-        Whether the last place of the axis of each variable counts the rows that lack it; else
-        only the rows that observe all the variables count.
-    smoothing
-        As for :func:`mixture`.
+        As for :func:`mixture`; the groups are the contexts.
+    child
+        The variable whose parameters are estimated.
 
     Returns
     -------
-    blocks
-        Of groups: their numbers, and the weights of their rows by configuration, shape
-        (groups, sizes).
+    sums
+        Those of ``g q(xu)``, ``h q(xu)^2`` and ``h q(xu) q(u)``, where the numerator of the
+        variance is the sum over contexts of ``g E[b^2] + h a^2`` with ``b = 1[xu] - theta 1[u]``;
+        shape (3, configurations of the other variables, configurations of these).
     """
-    sizes = (dataset.cardinalities[variables] + with_missing).tolist()
-    return _dense_counts(_used_rows(dataset, variables, groups, with_missing, smoothing), sizes)
-
-
-def _dense_counts(rows: _Rows, sizes: Sequence[int]) -> Iterator[tuple[NDArray[np.intp], Floats]]:
-    """Yield blocks of groups, and the weights of their rows, shape (groups, sizes)."""
-    for block, inside, places in _blocks(rows.labels, len(rows.chosen), prod(sizes)):
-        part = rows.chosen[block]
-        cells = configurations(rows.columns[:, inside].T, sizes, places)
-        counts = weight_by(cells, rows.weights[inside], len(part) * prod(sizes))
-        yield part, counts.reshape(len(part), *sizes)
-
-
-def _check_size(names: Sequence[str], size: int) -> None:
-    if size > LARGEST_TABLE:
-        raise TooLargeError(
-            f"the factorisations of {', '.join(names)} would take {size} counts, more than "
-            f"{LARGEST_TABLE}: use fewer parents, or a method of direct deletion"
-        )
-
-
-def _blocks(
-    labels: NDArray[np.integer], n: int, width: int
-) -> Iterator[tuple[slice, slice | NDArray[np.int64], NDArray[np.integer]]]:
-    """Yield blocks of labels below n, their rows, and the labels in these, from zero."""
-    step = max(1, _BLOCK // width)
-    if 0 < n <= step:
-        yield slice(0, n), slice(None), labels
-        return
-    order = np.argsort(labels, kind="stable")
-    starts = range(0, n, step)
-    ends = np.searchsorted(labels[order], [*starts, n])
-    for start, first, last in zip(starts, ends, ends[1:], strict=False):
-        inside = order[first:last]
-        yield slice(start, min(n, start + step)), inside, labels[inside] - start
+    columns, labels, weights, chosen = _distinct_rows(dataset, variables, groups, False, 0.0)
+    n, total = weight_by(labels, weights, len(chosen)), groups.weights[chosen]
+    within = np.maximum(total * total - total, 0.0) / n
+    within *= np.where(n >= 2, n / np.maximum(n - 1, 1), 1.0)
+    g, h = within[labels], (total - np.where(n >= 2, within, 0.0))[labels]
+    of_parents = np.where(np.array(variables)[:, np.newaxis] == child, 0, columns)
+    numbers = configurations(of_parents.T, dataset.cardinalities[variables], labels)
+    same = index_rows(numbers[:, np.newaxis])[0]
+    q, q_u = weights / n[labels], weight_by(same, weights, 0)[same] / n[labels]
+    sizes, rest = dataset.cardinalities[variables].tolist(), groups.rest[chosen][labels]
+    return np.stack(
+        [groups.table_of(columns, sizes, rest, x) for x in (g * q, h * q * q, h * q * q_u)]
+    )

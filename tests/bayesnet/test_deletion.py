@@ -284,31 +284,6 @@ def test_informed_by_all_observed_variables_is_not_informed(seed, method):
     assert_alike(informed.model, uninformed.model)
 
 
-@pytest.mark.parametrize("method", ["d-mar", "f-mar", "f-mcar", "if-mar"])
-def test_blocks_of_groups_change_nothing(monkeypatch, method):
-    network, data = incomplete(5, 300, n=6)
-    whole = fit_deletion(data, network.parents, method=method)
-    monkeypatch.setattr("exactlearn.bayesnet.row_mixtures._BLOCK", 1)
-    assert_alike(fit_deletion(data, network.parents, method=method).model, whole.model)
-
-
-@given(SEEDS, st.sampled_from(AGGREGATIONS), st.integers(1, 60), st.sampled_from([0.3, 0.7]))
-@settings(max_examples=80)
-def test_configurations_that_rows_have_suffice(seed, aggregation, rows, share):
-    """Dense and sparse tables of the contexts give the same, also the defect."""
-    network, data = incomplete(seed, rows, share, n=5)
-    options = {"method": "f-mar", "aggregation": aggregation, "smoothing": 0.0}
-    fits = []
-    for cells in (0, 10**9):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("exactlearn.bayesnet.row_mixtures._SPARSE", cells)
-            fits.append(fit_deletion(data, network.parents, **options))
-    assert_alike(*(fit.model for fit in fits))
-    for sparse, dense in zip(*(fit.families for fit in fits), strict=True):
-        assert sparse.defect == pytest.approx(dense.defect, abs=1e-12)
-        assert sparse.weights == dense.weights
-
-
 def assert_alike(a: BayesianNetwork, b: BayesianNetwork) -> None:
     for first, second in zip(a.tables, b.tables, strict=True):
         np.testing.assert_allclose(first, second, rtol=1e-11, atol=1e-13)
