@@ -20,7 +20,6 @@ from exactlearn.bayesnet.buckets import (
     add_up,
     index_family,
     index_message,
-    lay_out,
     multiply,
 )
 
@@ -121,47 +120,28 @@ def fill_cells(
         overwrite(filled[i], row)
         for b in range(m - 1, -1, -1):
             v = space.missing[b]
-            start = _place(layout, b, filled[i], space)
-            filled[i, v] = (
-                _largest(space.cells, start, layout.cardinality[v])
-                if maximise
-                else _drawn(space.cells, start, layout.cardinality[v], uniform[i, v])
-            )
+            # Where the states of the variable begin, given those of the others in its bucket.
+            place, r = 0, layout.cardinality[v]
+            for t in range(space.member_first[b], space.member_first[b + 1] - 1):
+                u = space.members[t]
+                place = place * layout.cardinality[u] + filled[i, u]
+            start = space.cell_first[b] + place * r
+            level, passed, best = 0.0, 0.0, -1
+            if not maximise:
+                for h in range(r):
+                    level += space.cells[start + h]
+                level *= uniform[i, v]
+            for h in range(r):
+                cell = space.cells[start + h]
+                if maximise:
+                    if best < 0 or cell > space.cells[start + best]:
+                        best = h
+                # States of probability zero are never drawn, not even by rounding.
+                elif cell > 0.0 and (best < 0 or passed <= level):
+                    best = h
+                passed += cell
+            filled[i, v] = best
     return -1
-
-
-@in_place_kernel
-def _place(layout: Buckets, bucket: int, row: NDArray[np.int16], space: Space) -> int:
-    """Return where a bucket's states begin, given those of its other members in a row."""
-    place = 0
-    for t in range(space.member_first[bucket], space.member_first[bucket + 1] - 1):
-        place = place * layout.cardinality[space.members[t]] + row[space.members[t]]
-    return int(space.cell_first[bucket] + place * layout.cardinality[space.missing[bucket]])
-
-
-@in_place_kernel
-def _largest(cells: NDArray[np.float64], start: int, r: int) -> int:
-    best = 0
-    for h in range(1, r):
-        if cells[start + h] > cells[start + best]:
-            best = h
-    return best
-
-
-@in_place_kernel
-def _drawn(cells: NDArray[np.float64], start: int, r: int, uniform: float) -> int:
-    """Return the state where the cumulated cells pass a uniform number."""
-    total = 0.0
-    for h in range(r):
-        total += cells[start + h]
-    level, state = uniform * total, -1
-    total = 0.0
-    for h in range(r):
-        # States of probability zero are never drawn, not even by rounding.
-        if cells[start + h] > 0.0 and (state < 0 or total <= level):
-            state = h
-        total += cells[start + h]
-    return state
 
 
 @in_place_kernel
@@ -191,22 +171,59 @@ def collect(
         Logarithm of the sum (or maximum), over the missing variables, of the product of all
         families that hold one; ``-inf`` when that is zero, and then nothing else is of use.
     """
-    # Tables of ones over the buckets of the row.
-    m = lay_out(layout, row, space)
+    # The missing variables in elimination order.
+    m = 0
+    for v in layout.order:
+        space.rank[v] = -1
+        if row[v] < 0:
+            space.rank[v] = m
+            space.missing[m] = v
+            m += 1
+    # The members of each bucket: what is missing of the separator, then its own variable.
+    for i in range(m):
+        v, size, member = space.missing[i], 1, space.member_first[i]
+        space.parent[i] = -1
+        for t in range(layout.separator_first[v], layout.separator_first[v + 1]):
+            u = layout.separator[t]
+            if row[u] < 0:
+                space.members[member] = u
+                member += 1
+                size *= layout.cardinality[u]
+                space.parent[i] = space.rank[u]
+        space.members[member] = v
+        space.member_first[i + 1] = member + 1
+        space.message_first[i + 1] = space.message_first[i] + size
+        space.cell_first[i + 1] = space.cell_first[i] + size * layout.cardinality[v]
     for c in range(space.cell_first[m]):
         space.cells[c] = 1.0
-    # First eliminated first: the families of each bucket, then its message.
+    # First eliminated first: the families of each bucket, then its message, scaled to a largest
+    # entry of one, as long products would underflow.
     total = 0.0
     for i in range(m):
-        v, start = space.missing[i], space.cell_first[i]
+        v, start, parent = space.missing[i], space.cell_first[i], space.parent[i]
         for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
             if is_assigned(layout, row, layout.holder[t], v):
                 outer, inner = index_family(layout, row, layout.holder[t], i, space)
                 multiply(space.cells, start, outer, inner, space.places, tables)
-        scale = _send(layout, i, maximise, space)
-        if scale <= 0.0:
+        r, largest = layout.cardinality[v], 0.0
+        for t in range(space.message_first[i], space.message_first[i + 1]):
+            sent = 0.0
+            for c in range(start, start + r):
+                cell = space.cells[c]
+                sent = max(sent, cell) if maximise else sent + cell
+            start += r
+            space.messages[t] = sent
+            largest = max(largest, sent)
+        if largest <= 0.0:
             return m, -np.inf
-        total += np.log(scale)
+        for t in range(space.message_first[i], space.message_first[i + 1]):
+            space.messages[t] /= largest
+        space.scale[i] = largest
+        total += np.log(largest)
+        if parent >= 0:
+            outer, inner = index_message(layout, i, space)
+            above = space.cell_first[parent]
+            multiply(space.cells, above, outer, inner, space.places, space.messages)
     return m, total
 
 
@@ -243,35 +260,3 @@ def is_assigned(layout: Buckets, row: NDArray[np.int16], family: int, variable: 
         if row[u] < 0 and layout.position[u] < layout.position[variable]:
             return False
     return True
-
-
-@in_place_kernel
-def _send(layout: Buckets, bucket: int, maximise: bool, space: Space) -> float:
-    """Send a bucket's message on, scaled to a largest entry of one.
-
-    Returns what was divided by: without it, long products would underflow.
-    """
-    start, parent = space.cell_first[bucket], space.parent[bucket]
-    first, last = space.message_first[bucket], space.message_first[bucket + 1]
-    r = layout.cardinality[space.missing[bucket]]
-    # Sum or maximum over the bucket's own variable.
-    largest = 0.0
-    for t in range(last - first):
-        sent = 0.0
-        for h in range(r):
-            cell = space.cells[start + t * r + h]
-            sent = max(sent, cell) if maximise else sent + cell
-        space.messages[first + t] = sent
-        largest = max(largest, sent)
-    if largest <= 0.0:
-        return 0.0
-    # Scaling.
-    for t in range(first, last):
-        space.messages[t] /= largest
-    space.scale[bucket] = largest
-    # Product into the parent's table.
-    if parent >= 0:
-        outer, inner = index_message(layout, bucket, space)
-        above = space.cell_first[parent]
-        multiply(space.cells, above, outer, inner, space.places, space.messages)
-    return largest

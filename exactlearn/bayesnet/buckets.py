@@ -10,14 +10,14 @@ A bucket's cells are indexed with the axes of its members, its own variable last
 message lacks that axis.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.errors import TooLargeError
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.graphs.triangulation import (
@@ -183,10 +183,12 @@ def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
     TooLargeError
         When the tables of some row's buckets have more than `LARGEST_ROW` cells.
     """
-    row, cells, sent, largest, _ = most_cells(layout, codes)
+    sizes = row_sizes(layout, codes)
+    cells, sent, largest = sizes.max(axis=0, initial=0.0)
     if cells > LARGEST_ROW:
+        row = codes[int(sizes[:, 0].argmax())]
         raise TooLargeError(
-            f"the {int((codes[row] < 0).sum())} missing cells of one row depend on each other so "
+            f"the {int((row < 0).sum())} missing cells of one row depend on each other so "
             f"much that exact inference needs tables of {cells:.3g} cells, more than "
             f"{LARGEST_ROW:,}: use a network with fewer parents, or rows with fewer missing cells"
         )
@@ -209,75 +211,34 @@ def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
     )
 
 
-@in_place_kernel
-def row_cells(layout: Buckets, row: NDArray[np.int16]) -> tuple[float, float, float]:
-    """Return the cells of a row's buckets, of its messages, and of its largest bucket."""
-    total = sent = largest = 0.0
-    for v in range(len(row)):
-        if row[v] < 0:
-            size = 1.0
-            for t in range(layout.separator_first[v], layout.separator_first[v + 1]):
-                if row[layout.separator[t]] < 0:
-                    size *= layout.cardinality[layout.separator[t]]
-            sent += size
-            total += size * layout.cardinality[v]
-            largest = max(largest, size * layout.cardinality[v])
-    return total, sent, largest
+@kernel
+def row_sizes(layout: Buckets, codes: NDArray[np.int16]) -> NDArray[np.float64]:
+    """Return the cells of each row's buckets, of its messages, and of its largest bucket.
 
-
-@in_place_kernel
-def write_cells(layout: Buckets, codes: NDArray[np.int16], cells: NDArray[np.float64]) -> None:
-    """Write how many cells the buckets of each row have."""
-    for i in range(len(codes)):
-        cells[i] = row_cells(layout, codes[i])[0]
-
-
-@in_place_kernel
-def most_cells(layout: Buckets, codes: NDArray[np.int16]) -> tuple[int, float, float, float, float]:
-    """Return the sizes of the tables of some rows' buckets, as floats, which do not overflow.
-
-    Returns
-    -------
-    The row whose buckets have the most cells; how many; of all rows, the most cells of all messages
-    together, and of one bucket; and how many cells the buckets of all rows have together.
+    Shape (rows, 3), as floats, which do not overflow.
     """
-    worst, most, most_sent, largest, every = 0, 0.0, 0.0, 0.0, 0.0
+    sizes = np.zeros((len(codes), 3))
     for i in range(len(codes)):
-        total, sent, of_bucket = row_cells(layout, codes[i])
-        largest, most_sent = max(largest, of_bucket), max(most_sent, sent)
-        every += total
-        if total > most:
-            worst, most = i, total
-    return worst, most, most_sent, largest, every
+        for v in range(codes.shape[1]):
+            if codes[i, v] < 0:
+                sent = 1.0
+                for t in range(layout.separator_first[v], layout.separator_first[v + 1]):
+                    if codes[i, layout.separator[t]] < 0:
+                        sent *= layout.cardinality[layout.separator[t]]
+                cells = sent * layout.cardinality[v]
+                sizes[i, 0] += cells
+                sizes[i, 1] += sent
+                sizes[i, 2] = max(sizes[i, 2], cells)
+    return sizes
 
 
-@in_place_kernel
-def lay_out(layout: Buckets, row: NDArray[np.int16], space: Space) -> int:
-    """Set the buckets of a row, all but their cells; return how many there are."""
-    # The missing variables in elimination order.
-    m = 0
-    for v in layout.order:
-        space.rank[v] = -1
-        if row[v] < 0:
-            space.rank[v] = m
-            space.missing[m] = v
-            m += 1
-    # The members of each bucket: what is missing of the separator, then its own variable.
-    for i in range(m):
-        v, size, member = space.missing[i], 1, space.member_first[i]
-        space.parent[i] = -1
-        for t in range(layout.separator_first[v], layout.separator_first[v + 1]):
-            u = layout.separator[t]
-            if row[u] < 0:
-                space.members[member] = u
-                member += 1
-                size *= layout.cardinality[u]
-                space.parent[i] = space.rank[u]
-        space.members[member] = v
-        space.member_first[i + 1] = member + 1
-        space.message_first[i + 1] = space.message_first[i] + size
-        space.cell_first[i + 1] = space.cell_first[i] + size * layout.cardinality[v]
-    return m
+def blocks(work: NDArray[np.float64], most: float) -> Iterator[slice]:
+    """Yield slices of as many items as do not take more than some work, or one item."""
+    steps = np.cumsum(work) // most
+    ends = [*(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(work)]
+    for first, end in zip([0, *ends], ends, strict=False):
+        if end > first:
+            yield slice(first, end)
 
 
 @in_place_kernel
@@ -323,25 +284,18 @@ def fill_places(layout: Buckets, bucket: int, offset: int, space: Space) -> tupl
     How many configurations the first members have, and how many the last ones: a cell's place is
     the sum of one of each, ``places[inner + o] + places[i]`` for cell ``o * inner + i``.
     """
-    first, t = space.member_first[bucket], space.member_first[bucket + 1] - 1
-    space.places[0], inner = 0, 1
-    while t >= first and inner < INNER:
-        inner = _add_axis(layout, space.members[t], 0, inner, space)
-        t -= 1
-    space.places[inner], outer = offset, 1
-    while t >= first:
-        outer = _add_axis(layout, space.members[t], inner, outer, space)
-        t -= 1
-    return outer, inner
-
-
-@in_place_kernel
-def _add_axis(layout: Buckets, variable: int, start: int, size: int, space: Space) -> int:
-    """Repeat the places from a start for each state of one more variable; return how many."""
-    stride, more = space.stride[variable], size * layout.cardinality[variable]
-    for c in range(start + size, start + more):
-        space.places[c] = space.places[c - size] + stride
-    return int(more)
+    space.places[0], start, size, inner = 0, 0, 1, 0
+    for t in range(space.member_first[bucket + 1] - 1, space.member_first[bucket] - 1, -1):
+        if inner == 0 and size >= INNER:
+            space.places[size], start, size, inner = offset, size, 1, size
+        u = space.members[t]
+        more = size * layout.cardinality[u]
+        for c in range(start + size, start + more):
+            space.places[c] = space.places[c - size] + space.stride[u]
+        size = more
+    if inner == 0:
+        space.places[size], size, inner = offset, 1, size
+    return size, inner
 
 
 @in_place_kernel

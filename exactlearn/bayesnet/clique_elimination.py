@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.bayesnet.bucket_elimination import NO_COUNTS, expect_families
-from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, most_cells, space_for
+from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, row_sizes, space_for
 from exactlearn.bayesnet.network import BayesianNetwork, normalised, without_irrelevant_parents
 
 CELLS_A_TRIAL = 50
@@ -38,7 +38,7 @@ def prepared(network: BayesianNetwork) -> BayesianNetwork:
 
 def elimination_cells(network: BayesianNetwork, codes: NDArray[np.int16]) -> float:
     """Return the cells of all tables that the costliest of some rows needs."""
-    return most_cells(_layout(network, codes), codes)[1]
+    return _most_cells(_layout(network, codes), codes)
 
 
 def eliminated(
@@ -100,9 +100,13 @@ def _searched(
     """Search for an order of elimination for a small part of the time that the tables will take."""
     parents, cardinalities = network.parents, network.cardinalities
     layout = buckets(parents, cardinalities, missing)
-    cells = most_cells(layout, codes)[1]
+    cells = _most_cells(layout, codes)
     trials = int(min(MOST_TRIALS, cells / (CELLS_A_TRIAL * max(1, len(missing)) ** 2)))
     if trials < LEAST_TRIALS:
         return layout
     other = buckets(parents, cardinalities, missing, trials)
-    return other if most_cells(other, codes)[1] < cells else layout
+    return other if _most_cells(other, codes) < cells else layout
+
+
+def _most_cells(layout: Buckets, codes: NDArray[np.int16]) -> float:
+    return float(row_sizes(layout, codes)[:, 0].max(initial=0.0))

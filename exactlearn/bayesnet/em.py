@@ -27,11 +27,11 @@ from exactlearn._runtime.ascent import is_over
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.hash_tables import WeightedRows
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
-from exactlearn.bayesnet.buckets import buckets, space_for, write_cells
+from exactlearn.bayesnet.buckets import blocks, buckets, row_sizes, space_for
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts, smoothed
 from exactlearn.bayesnet.deletion import DELETION_METHODS, DeletionMethod, fit_deletion
 from exactlearn.bayesnet.em_result import STARTS, EMResult, EMState, fitted
-from exactlearn.bayesnet.missing_parts import part_blocks
+from exactlearn.bayesnet.missing_parts import row_parts
 from exactlearn.bayesnet.network import BayesianNetwork, as_network
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import DataError, OptionError
@@ -91,11 +91,10 @@ class NetworkEM:
         self._layout = buckets(self.families, dataset.cardinalities, set(self._missing))
         self._last = order[::-1] if leaves_out_barren else ()
         self._parts = WeightedRows(dataset.n_variables, np.int16)
-        for block, _, _ in part_blocks(self._layout, dataset, self._last):
-            self._parts.add(block.codes, block.weights)
-        cells = np.empty(len(self._parts.codes))
-        write_cells(self._layout, self._parts.codes, cells)
-        self._blocks = list(_blocks(cells))
+        for part, _, rows in self._row_parts():
+            self._parts.add(part, weights[rows])
+        work = row_sizes(self._layout, self._parts.codes)[:, 0] + SMALL_WORK
+        self._blocks = list(blocks(work, BLOCK_WORK))
         self._space = space_for(self._layout, self._parts.codes)
 
     def model(self, parameters: NDArray[np.float64]) -> BayesianNetwork:
@@ -143,17 +142,15 @@ class NetworkEM:
             prior = self.smoothing * float(np.log(parameters).sum()) if self.smoothing else 0.0
         return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + prior)
 
-    def _cells_of(
-        self, chosen: NDArray[np.bool_]
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Yield rows and variables of the missing cells in the chosen parts, some at a time."""
-        parts = WeightedRows(self.dataset.n_variables, np.int16)
-        parts.add(self._parts.codes, self._parts.weights)
-        for block, rows, variables in part_blocks(self._layout, self.dataset, self._last):
-            labels = parts.add(block.codes, block.weights)
-            found = np.append(chosen[labels], False)[block.of_cell]
-            if found.any():
-                yield rows[found], variables[found]
+    def _row_parts(
+        self,
+    ) -> Iterator[tuple[NDArray[np.int16], NDArray[np.int64], NDArray[np.int64]]]:
+        """Yield the parts of the rows of positive weight and these rows, some at a time."""
+        dataset = self.dataset
+        rows = np.flatnonzero((dataset.codes.min(axis=1) < 0) & (dataset.row_weights > 0))
+        codes = dataset.codes[rows].astype(np.int16)
+        for parts, of_cell, row in row_parts(self._layout, codes, self._last):
+            yield parts, of_cell, rows[row]
 
     def m_step(self, state: EMState) -> NDArray[np.float64]:
         """Return the parameters that maximise the objective given the counts of a state.
@@ -203,10 +200,15 @@ class NetworkEM:
     def _refuse(self, parameters: NDArray[np.float64], logs: NDArray[np.float64]) -> None:
         """Raise an error that names an impossible row."""
         names = self.dataset.names
-        if np.isneginf(logs).any():
-            rows, variables = next(self._cells_of(np.isneginf(logs)))
-            row, variable = rows[0], variables[0]
-            place = self.dataset.row_place(int(row))
+        refused = {part.tobytes() for part in self._parts.codes[np.isneginf(logs)]}
+        if refused:
+            row, variable = next(
+                (int(row), int(np.argmax(part < 0)))
+                for parts, _, rows in self._row_parts()
+                for part, row in zip(parts, rows, strict=True)
+                if part.tobytes() in refused
+            )
+            place = self.dataset.row_place(row)
             where = f"{place}, around the missing cell of {names[variable]!r}"
         else:
             impossible = np.flatnonzero((self.available > 0) & (parameters == 0))
@@ -216,15 +218,6 @@ class NetworkEM:
             f"{where}: the observed cells have probability zero under the parameters to start "
             "from; use a network with smoothed parameters, or leave the start out"
         )
-
-
-def _blocks(cells: NDArray[np.float64]) -> Iterator[slice]:
-    """Yield the parts in blocks of equal work."""
-    steps = np.cumsum(cells + SMALL_WORK) // BLOCK_WORK
-    ends = [*(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(cells)]
-    for first, end in zip([0, *ends], ends, strict=False):
-        if end > first:
-            yield slice(first, end)
 
 
 BLOCK_WORK = 2.0**25

@@ -17,7 +17,7 @@ from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.bayesnet.buckets import buckets, flat_tables
-from exactlearn.bayesnet.missing_parts import log_likelihood_of_parts, rows_at_once
+from exactlearn.bayesnet.missing_parts import log_likelihood_of_parts
 from exactlearn.data.codes import repeated
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.data.labels import NamedVariables
@@ -283,13 +283,23 @@ class BayesianNetwork(
         [-1.237, -1.892, -1.786]
         """
         codes = self.aligned_codes(dataset)
-        if (codes < 0).any():
-            return _observed_log_likelihood_rows(self, dataset)
         total = np.zeros(len(codes))
-        for i, (family, table) in enumerate(zip(self.parents, self.tables, strict=True)):
+        for variable, (family, table) in enumerate(zip(self.parents, self.tables, strict=True)):
             with np.errstate(divide="ignore"):
                 logs = np.log(table)
-            total += logs[tuple(codes[:, j] for j in (*family, i))]
+            cells = codes[:, [*family, variable]]
+            observed = (cells >= 0).all(axis=1)
+            rows = slice(None) if observed.all() else observed
+            total[rows] += logs[tuple(cells[rows].T)]
+        missing = np.flatnonzero((codes < 0).any(axis=0)).tolist()
+        if missing:
+            layout, incomplete = (
+                buckets(self.parents, self.cardinalities, missing),
+                (codes < 0).any(1),
+            )
+            total[incomplete] += log_likelihood_of_parts(
+                layout, flat_tables(self.tables), codes[incomplete], self.order[::-1]
+            )
         return total
 
     @checked_arguments()
@@ -343,29 +353,6 @@ class BayesianNetwork(
             flat = np.ascontiguousarray(cumulative).reshape(-1, cumulative.shape[-1])
             draw(flat, configuration, rng.random(rows), codes[i])
         return Dataset(codes.T, self.names, self.states)
-
-
-def _observed_log_likelihood_rows(
-    network: BayesianNetwork, dataset: Dataset
-) -> NDArray[np.float64]:
-    """Return :meth:`BayesianNetwork.log_likelihood_rows` where cells are missing."""
-    least = dict(zip(dataset.names, dataset.codes.min(axis=0, initial=0).tolist(), strict=True))
-    missing = {v for v, name in enumerate(network.names) if least.get(name, 0) < 0}
-    layout = buckets(network.parents, network.cardinalities, missing)
-    tables, last = flat_tables(network.tables), network.order[::-1]
-    with np.errstate(divide="ignore"):
-        logs = [np.log(table) for table in network.tables]
-    total, at_once = np.zeros(dataset.n_rows), rows_at_once(network.n_variables)
-    for first in range(0, max(1, dataset.n_rows), at_once):
-        part = slice(first, first + at_once)
-        codes = aligned_codes(dataset.part(part), network.names, network.states, first)
-        for v, (family, table) in enumerate(zip(network.parents, logs, strict=True)):
-            cells = codes[:, [*family, v]]
-            observed = (cells >= 0).all(axis=1)
-            total[part][observed] += table[tuple(cells[observed].T)]
-        incomplete = np.flatnonzero(codes.min(axis=1, initial=0) < 0)
-        total[part][incomplete] += log_likelihood_of_parts(layout, tables, codes[incomplete], last)
-    return total
 
 
 def _check_distinct(names: Sequence[str], what: str) -> None:

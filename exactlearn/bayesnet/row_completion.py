@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.bucket_elimination import NO_COUNTS, expect_families, fill_cells
-from exactlearn.bayesnet.buckets import buckets, flat_tables, most_cells, space_for
+from exactlearn.bayesnet.buckets import buckets, flat_tables, row_sizes, space_for
 from exactlearn.bayesnet.missing_parts import MissingParts, missing_parts
 from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike
 from exactlearn.data.dataset import Dataset, DatasetLike
@@ -173,7 +173,7 @@ def log_likelihood_cells(network: BayesianNetwork, dataset: Dataset, *, sample: 
     missing = np.flatnonzero((codes < 0).any(axis=0)).tolist()
     layout = buckets(network.parents, network.cardinalities, missing)
     parts = missing_parts(layout, codes, np.ones(len(codes)), network.order[::-1])
-    return most_cells(layout, parts.codes)[-1] * n / max(1, int(chosen.sum()))
+    return float(row_sizes(layout, parts.codes)[:, 0].sum()) * n / max(1, int(chosen.sum()))
 
 
 class _IncompleteRows:

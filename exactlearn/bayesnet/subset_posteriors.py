@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel, overwrite
 from exactlearn.bayesnet.bucket_elimination import collect, distribute
-from exactlearn.bayesnet.buckets import Buckets, Space, space_for, write_cells
+from exactlearn.bayesnet.buckets import Buckets, Space, blocks, row_sizes, space_for
 
 
 class SubsetPosteriors(NamedTuple):
@@ -115,14 +115,12 @@ def subset_posteriors(
         np.zeros(int(nodes.sum()), np.int64),
         np.zeros(int(cells.sum())),
     )
-    own = np.empty(len(codes))
-    write_cells(layout, codes, own)
-    steps = np.cumsum(cells * (own + 16)) // BLOCK_WORK
-    ends = [*(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(codes)]
+    work = cells * (row_sizes(layout, codes)[:, 0] + 16)
     space, start = space_for(layout, codes), np.concatenate([[0], np.cumsum(cells)])
-    for begin, end in zip([0, *ends], ends, strict=False):
-        if control.is_over and begin > 0:
+    for block in blocks(work, BLOCK_WORK):
+        if control.is_over and block.start > 0:
             break
+        begin, end = block.start, block.stop
         first = int(start[begin])
         impossible = _fill(layout, tables, codes, order, most, space, begin, end, first, found)
         if impossible >= 0:
