@@ -260,20 +260,41 @@ def fit_deletion(
     families = checked_families(dataset, parents, smoothing)
     if separators is not None and not method.startswith("i"):
         raise OptionError(f"separators: method {method!r} takes none; use 'id-mar' or 'if-mar'")
-    estimator = _Families(
-        counting_rows(dataset), method, aggregation, separators, smoothing, with_variances=variances
+    estimator = FamilyEstimator(
+        counting_rows(dataset), method, aggregation, separators, smoothing, variances=variances
     )
+    return fit_families(dataset, families, method, smoothing, estimator.estimate, estimator.smooths)
+
+
+def fit_families(
+    dataset: Dataset,
+    families: tuple[tuple[int, ...], ...],
+    method: DeletionMethod | Literal["graph"],
+    smoothing: float,
+    estimate: Callable[[int, Sequence[int]], tuple[Floats, FamilyEstimate]],
+    smooths: Callable[[int, Sequence[int]], bool] = lambda child, parents: False,
+) -> DeletionFit:
+    """Return the network of estimated families.
+
+    Parameters
+    ----------
+    dataset, families, method, smoothing
+        Of the result.
+    estimate
+        Returns the counts of a family, and how they were estimated.
+    smooths
+        Returns whether these counts have pseudo-counts already.
+    """
     tables, estimates = [], []
     for child, family in enumerate(families):
         check_parents(dataset.names, child, family)
-        counts, estimate = estimator.estimate(child, family)
-        added = 0.0 if estimator.smooths(child, family) else smoothing
-        table, found = smoothed(counts, added), estimate.variances
-        if found is not None:
-            found = smoothed_variances(found, counts, table, added)
-            estimate = replace(estimate, variances=found)
-        tables.append(table)
-        estimates.append(estimate)
+        counts, found = estimate(child, family)
+        added = 0.0 if smooths(child, family) else smoothing
+        tables.append(smoothed(counts, added))
+        if found.variances is not None:
+            variances = smoothed_variances(found.variances, counts, tables[-1], added)
+            found = replace(found, variances=variances)
+        estimates.append(found)
     model = BayesianNetwork(dataset.names, dataset.states, families, tuple(tables))
     return DeletionFit(model, method, tuple(estimates))
 
@@ -306,7 +327,7 @@ def family_estimator(
     array([[1.5, 0. ],
            [0. , 1.5]])
     """
-    return _Families(counting_rows(dataset), method, aggregation, separators).estimate
+    return FamilyEstimator(counting_rows(dataset), method, aggregation, separators).estimate
 
 
 def counting_rows(dataset: Dataset) -> Dataset:
@@ -323,21 +344,21 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
         )
 
 
-class _Families:
+class FamilyEstimator:
     """Estimates the families of a network from the rows of positive weight."""
 
     def __init__(
         self,
         dataset: Dataset,
         method: DeletionMethod,
-        aggregation: Aggregation,
-        separators: Separators,
+        aggregation: Aggregation = "inverse-variance",
+        separators: Separators = None,
         smoothing: float = 0.0,
         *,
-        with_variances: bool = False,
+        variances: bool = False,
     ) -> None:
         self.dataset, self.method = dataset, method
-        self.smoothing, self.with_variances = smoothing, with_variances
+        self.smoothing, self.variances = smoothing, variances
         self.aggregation = aggregation if "f-" in method else None
         self.weights = dataset.row_weights
         self.separators = (
@@ -367,12 +388,17 @@ class _Families:
     def estimate(self, child: int, parents: Sequence[int]) -> tuple[Floats, FamilyEstimate]:
         """Return the counts of a family, axes as in its table, and how they were estimated."""
         if self.method == "cca" and self.complete.n_rows:
-            return self._counted(self.complete, child, parents, "cca")
+            return self.counted(self.complete, child, parents, "cca")
         if self.method == "cca":
-            return self._counted(self.dataset, child, parents, "aca")
+            return self.counted(self.dataset, child, parents, "aca")
         if self.method in ("aca", "d-mcar") or self.is_full[[*parents, child]].all():
-            return self._counted(self.dataset, child, parents, self.method)
-        return self._mixed(child, parents)
+            return self.counted(self.dataset, child, parents, self.method)
+        informed, separators = self.separators, None
+        if informed is not None:
+            separators = sorted(
+                frozenset().union(*(informed.get(v, ()) for v in (*parents, child)))
+            )
+        return self.mixed(child, parents, separators)
 
     def smooths(self, child: int, parents: Sequence[int]) -> bool:
         """Return whether the counts of a family have pseudo-counts already."""
@@ -382,26 +408,27 @@ class _Families:
             and not self.is_full[[*parents, child]].all()
         )
 
-    def _counted(
+    def counted(
         self, dataset: Dataset, child: int, parents: Sequence[int], name: str
     ) -> tuple[Floats, FamilyEstimate]:
         """Count a family in the rows of a table that observe it."""
         counts = full_counts(dataset, child, parents)
         used = observed = float(counts.sum())
         if dataset is not self.dataset:
-            observed = self._observing([*parents, child])
+            observed = self.observing([*parents, child])
         weights = {name: used} if used else {"prior": float(self.weights.sum())}
-        variances = counted_variances(counts) if self.with_variances else None
+        variances = counted_variances(counts) if self.variances else None
         return counts, FamilyEstimate(used, observed, weights, variances=variances)
 
-    def _mixed(self, child: int, parents: Sequence[int]) -> tuple[Floats, FamilyEstimate]:
+    def mixed(
+        self, child: int, parents: Sequence[int], separators: Sequence[int] | None
+    ) -> tuple[Floats, FamilyEstimate]:
         """Mix the distributions of a family's partially observed members over groups of rows."""
         shape, family = table_shape(self.dataset, child, parents), [*parents, child]
         rest = [] if self.method == "f-mcar" else [v for v in family if self.is_full[v]]
         members = [v for v in family if v not in rest]
-        separators = self._separators(members)
         groups = self._groups(family, rest, separators)
-        used, observed = float(groups.weights.sum()), self._observing(family)
+        used, observed = float(groups.weights.sum()), self.observing(family)
         table = np.zeros((groups.n_rest, prod(shape) // groups.n_rest))
         defect, weights, sums = 0.0, {}, np.zeros((3, *table.shape))
         for name in (self.method, *_WEAKER.get(self.method, ())):
@@ -411,7 +438,7 @@ class _Families:
             found = mixture(self.dataset, members, groups, self.aggregation, of_factors)
             table, defect = table + found.table, defect + found.defect
             weights[name] = float(groups.weights[found.supported].sum())
-            if self.with_variances and self.method != "f-mcar":
+            if self.variances and self.method != "f-mcar":
                 sums += second_moments(self.dataset, members, groups, child)
             groups = groups.by_rest(~found.supported, self._configurations(rest))
         weights["prior"] = float(groups.weights.sum())
@@ -426,7 +453,7 @@ class _Families:
             return numbers.reshape(sizes).transpose(places).reshape(shape)
 
         variances = None
-        if self.with_variances and self.aggregation and self.method == "f-mcar":
+        if self.variances and self.aggregation and self.method == "f-mcar":
             variances = factored_variances(
                 self._observes(family),
                 self.weights,
@@ -434,7 +461,7 @@ class _Families:
                 self.aggregation,
                 self.smoothing,
             )
-        elif self.with_variances:
+        elif self.variances:
             variances = direct_variances(np.stack([*map(in_order, sums)]), in_order(table))
         weights = {name: weight for name, weight in weights.items() if weight}
         names = None
@@ -445,13 +472,7 @@ class _Families:
             used, observed, weights, defect, names, variances=variances
         )
 
-    def _separators(self, members: Sequence[int]) -> tuple[int, ...] | None:
-        """Return the separators of the indicators of some variables, if these are informed."""
-        if self.separators is None:
-            return None
-        return tuple(sorted(frozenset().union(*(self.separators[v] for v in members))))
-
-    def _observing(self, variables: Sequence[int]) -> float:
+    def observing(self, variables: Sequence[int]) -> float:
         """Return the weight of the rows that observe some variables."""
         return float(self.weights @ self._observes(variables).all(axis=0))
 

@@ -1,36 +1,36 @@
 r"""Deletion by a missingness graph: each family by the formula that recovers it.
 
 :mod:`exactlearn.bayesnet.recoverability` chooses an estimand for each family; here it is computed
-from the rows. Formulas with weights, by strata or by inverse probability, weight the rows that
-observe all they need. A family without a formula is estimated in its available cases, and says so.
-Pseudo-counts are added to the effective numbers of rows: uneven weights make few rows of many.
-
-Strata that no row observes take the distribution without the separators, as in informed deletion
-(:mod:`exactlearn.bayesnet.deletion`); what is still unsupported is left to the prior.
+from the rows. Strata are those of informed deletion (:mod:`exactlearn.bayesnet.deletion`), with the
+separators of the formula. Inverse probability weights the rows that observe all that the formula
+needs; pseudo-counts are then added to the effective numbers of rows, as uneven weights make few
+rows of many. A family without a formula is estimated in its available cases, and says so.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn._runtime.hash_tables import index_rows
-from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, smoothed, table_shape
-from exactlearn.bayesnet.deletion import DeletionFit, FamilyEstimate, counting_rows
-from exactlearn.bayesnet.deletion_variances import counted_variances, smoothed_variances
-from exactlearn.bayesnet.estimands import Names, Propensity, Stratified, Weighted
+from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts
+from exactlearn.bayesnet.deletion import (
+    DeletionFit,
+    FamilyEstimate,
+    FamilyEstimator,
+    counting_rows,
+    fit_families,
+)
+from exactlearn.bayesnet.estimands import Names, Stratified, Weighted
 from exactlearn.bayesnet.factorisation_lattice import reciprocal
-from exactlearn.bayesnet.network import BayesianNetwork, check_parents
 from exactlearn.bayesnet.recoverability import Recovery, recoverability
-from exactlearn.data.codes import MISSING
-from exactlearn.data.counts import configurations, weight_by
-from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.data.counts import weight_by
+from exactlearn.data.dataset import DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.bool_]
 
 
 @checked_arguments(missingness=as_missingness_graph)
@@ -61,8 +61,8 @@ def fit_by_missingness_graph(
     smoothing
         Smoothing added to every count, finite, at least zero.
     variances
-        Whether each family's result has the variances of its parameters: with weights by
-        linearisation, as if the weights were known, which is seldom too little.
+        Whether each family's result has the variances of its parameters: with inverse probability
+        by linearisation, as if the weights were known, which is seldom too little.
 
     Returns
     -------
@@ -84,8 +84,9 @@ def fit_by_missingness_graph(
 
     Examples
     --------
+    >>> import exactlearn as el
     >>> codes = np.array([[0, 0], [0, 1], [1, 1], [1, -1]])
-    >>> data = Dataset(codes, ("age", "income"), (("young", "old"), ("low", "high")))
+    >>> data = el.Dataset(codes, ("age", "income"), (("young", "old"), ("low", "high")))
     >>> fit = fit_by_missingness_graph(data, [(1,), ()], "income <- age", smoothing=0.0)
     >>> fit.model.tables[1]
     array([0.25, 0.75])
@@ -93,130 +94,72 @@ def fit_by_missingness_graph(
     'P(income) = sum over age of P(income | age, R_income = ob) P(age)'
     """
     families = checked_families(dataset, parents, smoothing)
-    for child, family in enumerate(families):
-        check_parents(dataset.names, child, family)
     missingness.check_table(dataset)
-    rows = _Rows(counting_rows(dataset))
-    tables, estimates = [], []
-    for recovery in recoverability(families, dataset.names, missingness):
-        counts, estimate = rows.estimate(recovery)
-        table, found = smoothed(counts, smoothing), estimate.variances
-        if found is not None:
-            found = smoothed_variances(found, counts, table, smoothing) if variances else None
-        tables.append(table)
-        estimates.append(replace(estimate, variances=found))
-    model = BayesianNetwork(dataset.names, dataset.states, families, tuple(tables))
-    return DeletionFit(model, "graph", tuple(estimates))
+    recoveries = recoverability(families, dataset.names, missingness)
+    estimator = FamilyEstimator(
+        counting_rows(dataset), "id-mar", separators=(), variances=variances
+    )
+
+    def estimate(child: int, parents: Sequence[int]) -> tuple[Floats, FamilyEstimate]:
+        return _estimate(estimator, child, parents, recoveries[child])
+
+    return fit_families(dataset, families, "graph", smoothing, estimate)
 
 
-class _Rows:
-    """Rows of positive weight, from which families are estimated."""
-
-    def __init__(self, dataset: Dataset) -> None:
-        self.dataset, self.weights = dataset, dataset.row_weights
-        self.place = {name: v for v, name in enumerate(dataset.names)}
-        self.codes: NDArray[np.integer] = np.asfortranarray(dataset.codes)
-        self.observed = self.codes != MISSING
-        self.all = np.ones(len(self.codes), np.bool_)
-
-    def estimate(self, recovery: Recovery) -> tuple[Floats, FamilyEstimate]:
-        """Return the counts of a family, axes as in its table, and how they were estimated."""
-        child, parents, estimand = recovery.child, recovery.parents, recovery.estimand
-        table_shape(self.dataset, self.place[child], self.columns(parents))
-        family, total, defect = (*parents, child), float(self.weights.sum()), 0.0
-        observed = self.observing(family)
-        n = float(self.weights[observed].sum())
-        if isinstance(estimand, Stratified):
-            (counts, variances), how = self._stratified(family, estimand)
-            used = self.all
-        elif isinstance(estimand, Weighted):
-            (counts, variances), defect, used = self._weighted(family, estimand)
-            how = {"graph": total * bool(counts.any())}
-        else:
-            counts = self.counts(family, observed, self.weights[observed])
-            used, variances = observed, counted_variances(counts)
-            how = {"aca" if estimand is None else "graph": n}
-        if isinstance(estimand, Stratified | Weighted):
-            how["prior"] = total - sum(how.values())
-        how = {name: weight for name, weight in how.items() if weight > 1e-9 * total}
-        how = how or {"prior": total}
-        used_weight = float(self.weights[used].sum())
-        return counts, FamilyEstimate(
-            used_weight, n, how, defect, recovery=recovery, variances=variances
-        )
-
-    def observing(self, names: Names) -> Rows:
-        """Return which rows observe some variables."""
-        return np.asarray(self.observed[:, self.columns(names)].all(axis=1))
-
-    def columns(self, names: Names) -> list[int]:
-        """Return the columns of some variables."""
-        return [self.place[name] for name in names]
-
-    def labels(self, names: Names, rows: Rows) -> NDArray[np.int32]:
-        """Return a number for the configuration of each of some rows, which observe it."""
-        return index_rows(np.ascontiguousarray(self.codes[:, self.columns(names)][rows]))[0]
-
-    def counts(self, names: Names, rows: Rows, weights: Floats) -> Floats:
-        """Return the weight of rows of each configuration."""
-        columns = self.columns(names)
-        sizes = self.dataset.cardinalities[columns].tolist()
-        labels = configurations(self.codes[:, columns][rows], sizes)
-        return weight_by(labels, weights, prod(sizes)).reshape(sizes)
-
-    def effective_counts(self, family: Names, rows: Rows, factors: Floats) -> tuple[Floats, Floats]:
-        """Return the counts of a family in rows weighted by factors, as of effective rows.
-
-        Given the parents they sum to Kish's effective number of rows, ``(sum f)^2 / sum f^2``.
-        Second are the variances of the parameters by linearisation.
-        """
-        weighted = self.counts(family, rows, self.weights[rows] * factors)
-        squares = self.counts(family, rows, self.weights[rows] * factors**2)
-        total, of_squares = (table.sum(-1, keepdims=True) for table in (weighted, squares))
-        theta = weighted * reciprocal(total)
-        variances = ((1 - 2 * theta) * squares + theta**2 * of_squares) * reciprocal(total**2)
-        return weighted * total * reciprocal(of_squares), variances
-
-    def _stratified(
-        self, family: Names, estimand: Stratified
-    ) -> tuple[tuple[Floats, Floats], dict[str, float]]:
-        """Weight the rows of each stratum that observe the family for all its rows."""
-        weights, ob = self.weights, self.observing(estimand.incomplete)
-        strata = self.labels((*estimand.complete, *estimand.separators), self.all)
-        coarse = self.labels(estimand.complete, self.all)
-        total, seen = np.bincount(strata, weights), _bincount(strata[ob], weights[ob], strata)
-        lost = (seen == 0)[strata]
-        unseen = _bincount(coarse[lost], weights[lost], coarse)
-        seen_coarse = _bincount(coarse[ob], weights[ob], coarse)
-        ratio = (total * reciprocal(seen))[strata] + (unseen * reciprocal(seen_coarse))[coarse]
-        counts = self.effective_counts(family, ob, ratio[ob])
-        instead = float(unseen[seen_coarse > 0].sum())
-        how = {"graph": float(total[seen > 0].sum()), "d-mcar": instead}
-        return counts, how
-
-    def _weighted(
-        self, family: Names, estimand: Weighted
-    ) -> tuple[tuple[Floats, Floats], float, Rows]:
-        """Weight the rows that observe all that the formula needs by inverse probability."""
-        rows = used = self.observing(estimand.observed)
-        factors = np.ones(np.count_nonzero(rows))
-        for propensity in estimand.propensities:
-            counted = self.observing(propensity.observed)
-            factors *= self._inverse_propensity(propensity, counted)[rows[counted]]
-            used = used | counted
-        sum_of_weights, total = float(self.weights[rows] @ factors), float(self.weights.sum())
-        defect = abs(sum_of_weights / total - 1) if estimand.is_joint and total else 0.0
-        return self.effective_counts(family, rows, factors), defect, used
-
-    def _inverse_propensity(self, propensity: Propensity, counted: Rows) -> Floats:
-        """Return the inverse probability that a cell is observed in each row counted."""
-        labels, weights = self.labels(propensity.causes, counted), self.weights[counted]
-        ob = self.observed[counted, self.place[propensity.variable]]
-        seen = _bincount(labels[ob], weights[ob], labels)
-        inverse: Floats = (np.bincount(labels, weights) * reciprocal(seen))[labels]
-        return inverse
+def _estimate(
+    estimator: FamilyEstimator, child: int, parents: Sequence[int], recovery: Recovery
+) -> tuple[Floats, FamilyEstimate]:
+    """Return the counts of a family, axes as in its table, and how they were estimated."""
+    rows, estimand = estimator.dataset, recovery.estimand
+    if isinstance(estimand, Weighted):
+        counts, estimate = _weighted(estimator, child, parents, estimand)
+    elif isinstance(estimand, Stratified):
+        separators = tuple(rows.names.index(name) for name in estimand.separators)
+        counts, estimate = estimator.mixed(child, parents, separators)
+        weights = {"graph" if k == "id-mar" else k: w for k, w in estimate.weights.items()}
+        estimate = replace(estimate, weights=weights, separators=None)
+    else:
+        name = "aca" if estimand is None else "graph"
+        counts, estimate = estimator.counted(rows, child, parents, name)
+    return counts, replace(estimate, recovery=recovery)
 
 
-def _bincount(labels: NDArray[np.int32], weights: Floats, all_labels: NDArray[np.int32]) -> Floats:
-    """Return the weight of each label, as long as all labels."""
-    return weight_by(labels, weights, int(all_labels.max(initial=-1)) + 1)
+def _weighted(
+    estimator: FamilyEstimator, child: int, parents: Sequence[int], estimand: Weighted
+) -> tuple[Floats, FamilyEstimate]:
+    """Weight the rows that observe all that the formula needs by inverse probability.
+
+    Given the parents the counts sum to Kish's effective number of rows,
+    ``(sum f)^2 / sum f^2`` with f the weights.
+    """
+    dataset, weights, total = estimator.dataset, estimator.weights, float(estimator.weights.sum())
+
+    def columns(names: Names) -> NDArray[np.integer]:
+        return dataset.codes[:, [dataset.names.index(name) for name in names]]
+
+    def observing(names: Names) -> NDArray[np.bool_]:
+        return np.asarray((columns(names) >= 0).all(axis=1))
+
+    used = observing(estimand.observed)
+    factors = used.astype(np.float64)
+    for propensity in estimand.propensities:
+        counted = observing(propensity.observed)
+        labels, first, _ = index_rows(np.ascontiguousarray(columns(propensity.causes)))
+        seen = np.where(counted & observing((propensity.variable,)), weights, 0.0)
+        every = weight_by(labels, np.where(counted, weights, 0.0), len(first))
+        factors *= (every * reciprocal(weight_by(labels, seen, len(first))))[labels]
+        used |= counted
+    weighted, squares = (
+        full_counts(replace(dataset, weights=weights * factors**power), child, parents)
+        for power in (1, 2)
+    )
+    of_rows, of_squares = (table.sum(axis=-1, keepdims=True) for table in (weighted, squares))
+    theta = weighted * reciprocal(of_rows)
+    variances = ((1 - 2 * theta) * squares + theta**2 * of_squares) * reciprocal(of_rows**2)
+    return weighted * of_rows * reciprocal(of_squares), FamilyEstimate(
+        float(weights @ used),
+        estimator.observing([*parents, child]),
+        {"graph" if weighted.any() else "prior": total},
+        abs(float(weights @ factors) / total - 1) if estimand.is_joint and total else 0.0,
+        variances=variances if estimator.variances else None,
+    )
