@@ -14,14 +14,15 @@ family is missing: other families may count other rows. The estimates are consis
 are missing completely at random.
 """
 
-import math
 from collections.abc import Sequence
+from math import inf, prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork
+from exactlearn.data.counts import configurations
 from exactlearn.data.dataset import Dataset, DatasetLike, check_complete
 from exactlearn.errors import OptionError, TooLargeError
 
@@ -146,7 +147,7 @@ def checked_families(
 
 def check_smoothing(smoothing: float | None) -> None:
     """Raise an `OptionError` if a pseudo-count is negative or not finite."""
-    if smoothing is not None and not 0 <= smoothing < math.inf:
+    if smoothing is not None and not 0 <= smoothing < inf:
         raise OptionError(f"smoothing is {smoothing}: give a finite number, 0 or more")
 
 
@@ -165,19 +166,11 @@ def full_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArray
     counts
         Weight of the rows of each configuration: one axis per parent, the child's axis last.
     """
-    family, shape = [*parents, child], table_shape(dataset, child, parents)
-    configuration = dataset.codes[:, family[0]].astype(np.int64)
-    available = configuration >= 0
-    for v, size in zip(family[1:], shape[1:], strict=True):
-        column = dataset.codes[:, v]
-        available &= column >= 0
-        configuration *= size
-        configuration += column
-    weights = dataset.weights
-    if not available.all():
-        configuration = configuration[available]
-        weights = None if weights is None else weights[available]
-    counts = np.bincount(configuration, weights=weights, minlength=math.prod(shape))
+    shape, codes = table_shape(dataset, child, parents), dataset.codes[:, [*parents, child]]
+    observed, weights = (codes >= 0).all(axis=1), dataset.weights
+    if not observed.all():
+        codes, weights = codes[observed], None if weights is None else weights[observed]
+    counts = np.bincount(configurations(codes, shape), weights, prod(shape))
     return counts.reshape(shape).astype(np.float64)
 
 
@@ -191,7 +184,7 @@ def table_shape(dataset: Dataset, child: int, parents: Sequence[int]) -> tuple[i
         entries.
     """
     shape = tuple(len(dataset.states[v]) for v in (*parents, child))
-    size = math.prod(shape)
+    size = prod(shape)
     if size > LARGEST_TABLE:
         raise TooLargeError(
             f"the table of {dataset.names[child]!r} given {len(parents)} parents would have "

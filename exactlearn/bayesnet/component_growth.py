@@ -45,39 +45,27 @@ from exactlearn.errors import OptionError
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class GrowthParameters:
-    """Constants of the growth of naive Bayes models.
+GROWTH = 0.5
+"""New components as a share of those that there were, at least one."""
 
-    Parameters
-    ----------
-    growth
-        New components as a share of those that there were, at least one.
-    least_rows
-        Components of fewer expected rows are left out (THESIS, section 4.4.2: of less probability
-        than 0.001, which many components have).
-    most_components
-        Where growth ends.
-    stall_limit
-        After how many numbers of components without a better score growth ends.
-    centre
-        Weight of the row in the half of a component that moves towards it.
-    merge_loss
-        Components are merged where that loses no more log-likelihood per row.
-    sample
-        Rows that centres are drawn from.
-    """
+MIN_ROWS = 1.0
+"""Components of fewer expected rows are left out (THESIS, section 4.4.2: of less probability than
+0.001, which many components have)."""
 
-    growth: float = 0.5
-    least_rows: float = 1.0
-    most_components: int = 1000
-    stall_limit: int = 2
-    centre: float = 0.5
-    merge_loss: float = TOLERANCE
-    sample: int = 2000
+MAX_COMPONENTS = 1000
+"""Where growth ends."""
 
+STALL_LIMIT = 2
+"""After how many numbers of components without a better score growth ends."""
 
-GROWTH = GrowthParameters()
+CENTRE = 0.5
+"""Weight of the row in the half of a component that moves towards it."""
+
+MERGE_LOSS = TOLERANCE
+"""Components are merged where that loses no more log-likelihood per row."""
+
+SAMPLE = 2000
+"""Rows that centres are drawn from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +132,6 @@ def learn_naive_bayes(
     smoothing: float | None = SMOOTHING,
     seed: int = 0,
     time_limit: float | None = None,
-    parameters: GrowthParameters = GROWTH,
     on_model: Callable[[NaiveBayes, ComponentRow, bool], None] | None = None,
 ) -> GrownNaiveBayes:
     """Return the model of the best score among growing numbers of components, and the sequence.
@@ -169,8 +156,6 @@ def learn_naive_bayes(
         Of the rows that are drawn, and of the folds.
     time_limit
         Seconds after which the best model so far is returned.
-    parameters
-        Tuning constants.
     on_model
         Called with each model of the sequence, its numbers, and whether it is the best so far.
 
@@ -210,16 +195,11 @@ def learn_naive_bayes(
 
     with SearchControl.within(time_limit).running() as control:
         for model in naive_bayes_models(
-            dataset,
-            smoothing=first,
-            seed=seed,
-            components=components,
-            parameters=parameters,
-            control=control,
+            dataset, smoothing=first, seed=seed, components=components, control=control
         ):
             keep(model, components is not None)
             assert best is not None
-            if components is None and len(rows) - 1 - best[0] >= parameters.stall_limit:
+            if components is None and len(rows) - 1 - best[0] >= STALL_LIMIT:
                 break
         assert best is not None
         if components is None and validation is None:
@@ -286,17 +266,16 @@ def naive_bayes_models(
     smoothing: float = SMOOTHING,
     seed: int = 0,
     components: int | None = None,
-    parameters: GrowthParameters = GROWTH,
     control: SearchControl | None = None,
 ) -> Iterator[NaiveBayes]:
     """Yield models with more and more components (THESIS, Algorithm 4.5), the first has one.
 
     Parameters
     ----------
-    dataset, smoothing, seed, parameters
+    dataset, smoothing, seed
         As for :func:`learn_naive_bayes`.
     components
-        Number of components of the last model, in place of ``parameters.most_components``.
+        Number of components of the last model, in place of `MAX_COMPONENTS`.
     control
         Ends the sequence, in place of the search that runs in this thread; the last model is then
         what EM had reached.
@@ -308,25 +287,25 @@ def naive_bayes_models(
     OptionError
         If ``smoothing`` or the number of components is wrong.
     """
-    most = parameters.most_components if components is None else components
+    most = MAX_COMPONENTS if components is None else components
     if most < 1:
         raise OptionError(f"{most} components: give 1 or more")
     control = control or SearchControl.within()
     problem = ComponentEM.of(dataset, smoothing, control)
-    growth = Growth(problem, parameters, np.random.default_rng(seed))
+    growth = Growth(problem, np.random.default_rng(seed))
     table = growth.one_component()
     wanted = 1
     while True:
         model = by_em(problem, table.ravel(), control).model
         is_last = wanted == most or control.is_over
         if components is None:
-            limit = parameters.merge_loss * problem.total_weight
+            limit = MERGE_LOSS * problem.total_weight
             table = merged(model.table, problem.total_weight, limit)
             model = problem.model(problem.normalised(table.ravel()))
         yield model
         if is_last:
             return
-        wanted = min(most, wanted + max(1, int(parameters.growth * wanted)))
+        wanted = min(most, wanted + max(1, int(GROWTH * wanted)))
         table = model.table if components is not None else growth.pruned(model.table)
         table = growth.split(table, wanted - table.shape[1])
 
@@ -382,10 +361,8 @@ def _merge_losses(table: Floats, total_weight: float) -> Floats:
 class Growth:
     """Tables of parameters, shape (1 + states, components), and their next ones."""
 
-    def __init__(
-        self, problem: ComponentEM, parameters: GrowthParameters, rng: np.random.Generator
-    ) -> None:
-        self._problem, self._how, self._rng = problem, parameters, rng
+    def __init__(self, problem: ComponentEM, rng: np.random.Generator) -> None:
+        self._problem, self._rng = problem, rng
 
     def one_component(self) -> Floats:
         """Return the relative frequencies."""
@@ -396,7 +373,7 @@ class Growth:
 
     def pruned(self, table: Floats) -> Floats:
         """Return the components that have some weight."""
-        least = self._how.least_rows / self._problem.total_weight
+        least = MIN_ROWS / self._problem.total_weight
         return table[:, table[0] > min(least, float(table[0].max()) / 2)]
 
     def split(self, table: Floats, number: int) -> Floats:
@@ -407,10 +384,10 @@ class Growth:
         number
             Of the new components; at least one, and at most as many as there are.
         """
-        problem, how, weights = self._problem, self._how, self._problem.weights
+        problem, weights = self._problem, self._problem.weights
         spread = -table[0] * xlogy(table[1:], table[1:]).sum(axis=0)
         chosen = np.argsort(-spread, kind="stable")[: max(1, number)]
-        rows = self._rng.choice(len(weights), how.sample, p=weights / weights.sum())
+        rows = self._rng.choice(len(weights), SAMPLE, p=weights / weights.sum())
         shares, _ = shares_of(table, problem.starts, problem.codes[rows])
         cumulated = shares[:, chosen].cumsum(axis=0)
         passed = cumulated >= self._rng.random(len(chosen)) * cumulated[-1]
@@ -421,6 +398,6 @@ class Growth:
         for v, first in enumerate(problem.starts.tolist()):
             seen = np.flatnonzero(centres[:, v] >= 0)
             own = halves[1 + first : 1 + first + len(problem.states[v])]
-            own[:, seen] *= 1 - how.centre
-            own[centres[seen, v], seen] += how.centre
+            own[:, seen] *= 1 - CENTRE
+            own[centres[seen, v], seen] += CENTRE
         return problem.table(problem.normalised(np.hstack((table, halves)).ravel()))
