@@ -160,6 +160,21 @@ def test_families_left_out_are_in_no_better_network(seed):
     assert (reached[chosen].min(axis=1) + 1e-9 >= scores[chosen].sum(axis=1).T).all()
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_of_states_hold_for_every_solution(seed):
+    task, rng = random_task(seed)
+    node = NodeRelaxation.of(IncompleteFamilies.of(task), MissingCells.of(task.dataset), 1000)
+    node.set_multipliers(random_prices(node.cells, rng, 1.0))
+    none = Multipliers.none(task.dataset.n_variables)
+    bounds = node.state_bounds(node.adjusted(none).total)
+    known = best_per_completion(task.dataset, task.score, task.rules)
+    for cell, r in enumerate(node.cells.states):
+        for state in range(r):
+            best = max(score for values, score in known.items() if values[cell] == state)
+            assert best <= bounds[cell, state] + 1e-9
+    assert np.isneginf(bounds[:, 2:][node.cells.states == 2]).all()
+
+
 def listed(families):
     members = families.members.tolist()
     return [

@@ -25,13 +25,11 @@ from exactlearn.augmentation.branch_and_bound.incomplete_rows import (
     FamilyTerms,
     IncompleteRows,
     add_weight,
-    columns_of,
     count_rows,
     increment_at,
-    lay_out,
     list_incomplete_rows,
 )
-from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells, multiplier_sum
+from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells, columns_of
 
 ROUNDING = 1e-10
 """Least improvement worth a branch, relative to a family's score."""
@@ -61,6 +59,8 @@ class Placement(NamedTuple):
     rows, cells
         The rows with missing cells, and the cell of the table (configuration times states plus
         state) each was placed into, shapes (k,).
+    charge
+        The sum of the multipliers there.
     """
 
     bound: float
@@ -68,6 +68,7 @@ class Placement(NamedTuple):
     looked: int
     rows: NDArray[np.int64]
     cells: NDArray[np.int64]
+    charge: float
 
 
 @in_place_kernel
@@ -150,27 +151,6 @@ def _best_cell(
     return best, most
 
 
-@in_place_kernel
-def _place_at_once(
-    family: FamilyTable,
-    table: MissingCells,
-    incomplete: IncompleteRows,
-    begin: int,
-    at: NDArray[np.int64],
-) -> float:
-    """Place row after row where it gains most, without a search; return what that adds."""
-    total = 0.0
-    for k in range(begin, len(incomplete.rows)):
-        w, most = table.weights[incomplete.rows[k]], -np.inf
-        for o in range(incomplete.first[k], incomplete.first[k + 1]):
-            gained = increment_at(family, incomplete.cells[o], w, 0.0) - incomplete.multipliers[o]
-            if gained > most:
-                at[k], most = o, gained
-        add_weight(family, incomplete.cells[at[k]], w)
-        total += most
-    return total
-
-
 @kernel
 def place_rows(
     i: int,
@@ -199,9 +179,7 @@ def place_rows(
         otherwise only the bound that the search begins with, and ``best`` is ``-inf``.
     """
     # count the complete rows, and list the places of the others
-    family, score = lay_out(i, child, members, table, terms)
-    counted, rows, n_cells = count_rows(family, table)
-    score += counted
+    family, score, rows, n_cells = count_rows(i, child, members, table, terms)
     incomplete = list_incomplete_rows(family, table, rows, n_cells)
     n = len(incomplete.rows)
     ahead, looked = np.zeros(len(family.counts)), np.zeros(1, np.int64)
@@ -209,7 +187,7 @@ def place_rows(
     most_looks, root = WORK * most_nodes, np.inf
     if not complete and n * n_cells > 2 * most_looks:
         root = score + _rest(family, table, incomplete, 0, ahead, looked)
-        return Placement(root, -np.inf, looked[0], incomplete.rows, np.zeros(0, np.int64))
+        return Placement(root, -np.inf, looked[0], incomplete.rows, np.zeros(0, np.int64), 0.0)
     # depth-first search: row k stands at place at[k]
     tried = np.zeros(n_cells, np.bool_)
     at, found = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
@@ -229,8 +207,17 @@ def place_rows(
                 k -= 1
                 continue
             if looked[0] > most_looks:
-                if best == -np.inf:
-                    best = score + added[k] + _place_at_once(family, table, incomplete, k, at)
+                if best == -np.inf:  # place row after row where it gains most
+                    best = score + added[k]
+                    for t in range(k, n):
+                        w, most = table.weights[incomplete.rows[t]], -np.inf
+                        for o in range(incomplete.first[t], incomplete.first[t + 1]):
+                            gained = increment_at(family, incomplete.cells[o], w, 0.0)
+                            gained -= incomplete.multipliers[o]
+                            if gained > most:
+                                at[t], most = o, gained
+                        add_weight(family, incomplete.cells[at[t]], w)
+                        best += most
                     overwrite(found, at)
                 left_open = root
                 break
@@ -253,10 +240,8 @@ def place_rows(
         k += 1
         entering = True
     # the completion found
-    cells = np.empty(n, np.int64)
-    for r in range(n):
-        cells[r] = incomplete.cells[found[r]]
-    return Placement(max(best, left_open), best, looked[0], incomplete.rows, cells)
+    cells, charge = incomplete.cells[found], incomplete.multipliers[found].sum()
+    return Placement(max(best, left_open), best, looked[0], incomplete.rows, cells, charge)
 
 
 @kernel
@@ -280,17 +265,15 @@ def complete_family(
         for u in range(len(table.weights)):
             if table.number[v, u] >= 0:
                 state[table.number[v, u]] = table.codes[v, u]
-    score = placed.best
     for k in range(len(placed.rows)):
         place = placed.cells[k]
         for v in columns:
             cell = table.number[v, placed.rows[k]]
             if cell >= 0 and table.codes[v, placed.rows[k]] < 0:
                 state[cell] = place % table.cardinalities[v]
-                score += multiplier_sum(columns, table.multipliers, v, cell, state[cell])
             place //= table.cardinalities[v]
     cells = true_places(state >= 0)
-    return cells, state[cells], score
+    return cells, state[cells], placed.best + placed.charge
 
 
 @kernel

@@ -72,21 +72,6 @@ class IncompleteFamilies(Families):
         child, members = self.child[keep], self.members[keep]
         return replace(self, child=child, members=members, terms=self.terms.take(keep))
 
-    def sum_over_parents(self, terms: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum of terms over each two parents of each family and each one, shape (m,).
-
-        Parameters
-        ----------
-        terms
-            That of the family of i for a and b in ``terms[i, a, b]``, shape (n, n, n).
-        """
-        total = np.zeros(len(self))
-        for p in range(self.members.shape[1]):
-            for q in range(p + 1):
-                a, b = self.members[:, p], self.members[:, q]
-                total += np.where((a >= 0) & (b >= 0), terms[self.child, a, b], 0.0)
-        return total
-
     def support(self, chosen: NDArray[np.float64]) -> Support:
         """Return the families that are chosen in part, ``chosen`` having shape (m,)."""
         at = np.flatnonzero(chosen)

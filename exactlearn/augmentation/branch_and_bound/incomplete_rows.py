@@ -12,7 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells, multiplier_sum
+from exactlearn.augmentation.branch_and_bound.multipliers import (
+    MissingCells,
+    columns_of,
+    sink_sets,
+)
 from exactlearn.scoring.terms import Functions, TermTables, rise
 
 
@@ -105,40 +109,24 @@ def add_weight(family: FamilyTable, cell: int, w: float) -> None:
 
 
 @kernel
-def columns_of(child: int, members: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return the columns of a family, child first; parents are padded with -1."""
-    count = 1
-    while count <= len(members) and members[count - 1] >= 0:
-        count += 1
-    columns = np.empty(count, np.int64)
-    columns[0] = child
-    for p in range(1, count):
-        columns[p] = members[p - 1]
-    return columns
-
-
-@kernel
-def lay_out(
+def count_rows(
     i: int, child: int, members: NDArray[np.int32], table: MissingCells, terms: FamilyTerms
-) -> tuple[FamilyTable, float]:
-    """Return family number ``i`` with an empty table, and the score of no rows at all."""
+) -> tuple[FamilyTable, float, NDArray[np.int64], int]:
+    """Count the complete rows of family number ``i``.
+
+    Return its table, the score of the rows, the incomplete rows, and the number of their places.
+    """
     columns = columns_of(child, members)
     r, q = table.cardinalities[child], 1
     for p in range(1, len(columns)):
         q *= table.cardinalities[columns[p]]
-    counts, sums = np.zeros(q * r), np.zeros(q)
     f, g = terms.rows[i, 0], terms.rows[i, 1]
-    return FamilyTable(columns, r, terms.functions, f, g, counts, sums), -terms.penalty[i]
-
-
-@kernel
-def count_rows(family: FamilyTable, table: MissingCells) -> tuple[float, NDArray[np.int64], int]:
-    """Count the complete rows; return their score, the incomplete rows, and number of places."""
-    score, n_rows, n_cells = 0.0, 0, 0
+    family = FamilyTable(columns, r, terms.functions, f, g, np.zeros(q * r), np.zeros(q))
+    score, n_rows, n_cells = -terms.penalty[i], 0, 0
     rows = np.empty(len(table.weights), np.int64)
     for u in range(len(table.weights)):
         cell, stride, places = 0, 1, 1
-        for v in family.columns:
+        for v in columns:
             state = table.codes[v, u]
             if state < 0:
                 places *= table.cardinalities[v]
@@ -151,34 +139,7 @@ def count_rows(family: FamilyTable, table: MissingCells) -> tuple[float, NDArray
             rows[n_rows] = u
             n_rows += 1
             n_cells += places
-    return score, rows[:n_rows].copy(), n_cells
-
-
-@in_place_kernel
-def _fill(
-    family: FamilyTable,
-    table: MissingCells,
-    row: int,
-    cells: NDArray[np.int64],
-    multipliers: NDArray[np.float64],
-) -> int:
-    """Fill in the cells a row can be placed into with their multipliers; return their number."""
-    cells[0], multipliers[0] = 0, 0.0
-    count, stride = 1, 1
-    for v in family.columns:
-        state, cell = table.codes[v, row], table.number[v, row]
-        if state >= 0:
-            for k in range(count):
-                cells[k] += state * stride
-        else:
-            for other in range(table.cardinalities[v] - 1, -1, -1):
-                total = multiplier_sum(family.columns, table.multipliers, v, cell, other)
-                for k in range(count):
-                    cells[other * count + k] = cells[k] + other * stride
-                    multipliers[other * count + k] = multipliers[k] + total
-            count *= table.cardinalities[v]
-        stride *= table.cardinalities[v]
-    return count
+    return family, score, rows[:n_rows].copy(), n_cells
 
 
 @kernel
@@ -186,19 +147,38 @@ def list_incomplete_rows(
     family: FamilyTable, table: MissingCells, rows: NDArray[np.int64], n_cells: int
 ) -> IncompleteRows:
     """List where the rows can be placed, the row whose best place is clearest first."""
-    # list each row's places, and by how much the best one leads the second
-    cells, multipliers = np.empty(n_cells, np.int64), np.empty(n_cells)
-    first = np.zeros(len(rows) + 1, np.int64)
-    clear = np.empty(len(rows))
-    for k in range(len(rows)):
-        at = first[k]
-        first[k + 1] = at + _fill(family, table, rows[k], cells[at:], multipliers[at:])
+    cells, multipliers = np.zeros(n_cells, np.int64), np.zeros(n_cells)
+    first, clear = np.zeros(len(rows) + 1, np.int64), np.empty(len(rows))
+    sets = sink_sets(table.sets, family.columns)
+    for t in range(len(rows)):
+        # list the row's places
+        at, count, stride = first[t], 1, 1
+        for p in range(len(family.columns)):
+            v = family.columns[p]
+            state, cell = table.codes[v, rows[t]], table.number[v, rows[t]]
+            r = table.cardinalities[v]
+            if state >= 0:
+                for k in range(at, at + count):
+                    cells[k] += state * stride
+            else:
+                for other in range(r - 1, -1, -1):
+                    total = table.multipliers.child[family.columns[0], cell, other]
+                    for s in sets[p]:
+                        if s >= 0:
+                            total += table.multipliers.sink[s, cell, other]
+                    for k in range(at, at + count):
+                        cells[other * count + k] = cells[k] + other * stride
+                        multipliers[other * count + k] = multipliers[k] + total
+                count *= r
+            stride *= r
+        first[t + 1] = at + count
+        # by how much the best one leads the second
         best, second = -np.inf, -np.inf
-        for o in range(at, first[k + 1]):
-            gained = increment_at(family, cells[o], table.weights[rows[k]], 0.0) - multipliers[o]
+        for o in range(at, at + count):
+            gained = increment_at(family, cells[o], table.weights[rows[t]], 0.0) - multipliers[o]
             second = max(second, min(best, gained))
             best = max(best, gained)
-        clear[k] = best - second
+        clear[t] = best - second
     # sort the rows by that lead
     order = np.argsort(-clear, kind="mergesort")
     ordered = rows[order]
@@ -208,8 +188,8 @@ def list_incomplete_rows(
         at, size = first[order[k]], first[order[k] + 1] - first[order[k]]
         to = sorted_first[k]
         sorted_first[k + 1] = to + size
-        for o in range(size):
-            sorted_cells[to + o], sorted_multipliers[to + o] = cells[at + o], multipliers[at + o]
+        sorted_cells[to : to + size] = cells[at : at + size]
+        sorted_multipliers[to : to + size] = multipliers[at : at + size]
     alike = _last_alike(table.weights[ordered], sorted_first, sorted_cells, len(family.counts))
     return IncompleteRows(ordered, sorted_first, sorted_cells, sorted_multipliers, alike)
 

@@ -5,13 +5,12 @@ in a DAG that has all others as parents: its *sink*. So the state of a missing c
 for each child whose family has the cell, and one for the sink of each such set.
 """
 
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel
+from exactlearn._runtime.kernel import kernel
 from exactlearn.data.dataset import Dataset
 
 
@@ -51,45 +50,14 @@ class CellMultipliers(NamedTuple):
         return added
 
 
-@in_place_kernel
-def set_number(n: int, a: int, b: int) -> int:
-    """Return the number of a set besides the cell's column: of one variable twice, or of two."""
-    if a == b:
-        return a
-    low, high = min(a, b), max(a, b)
-    return n + high * (high - 1) // 2 + low
-
-
 def set_numbers(n: int) -> NDArray[np.int64]:
-    """Return the number of the set of each two variables, shape (n, n)."""
+    """Return the number of the set besides the cell's column: of one variable twice, or of two.
+
+    Shape (n, n).
+    """
     a, b = np.indices((n, n))
     low, high = np.minimum(a, b), np.maximum(a, b)
     return np.where(a == b, a, n + high * (high - 1) // 2 + low)
-
-
-def sink_sums(charge: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Return a family's sum of sink multipliers for each two of its parents, shape (n, n, n).
-
-    Parameters
-    ----------
-    charge
-        Sum of each set's sink multipliers over the missing cells of a column, shape (sets,
-        variables).
-    n
-        Number of variables.
-
-    Returns
-    -------
-    sums
-        ``sums[i, a, b]`` is the sum for a sink of {i, a, b}, whichever of their columns has the
-        cell; twice the same parent stands for a set of two.
-    """
-    number = set_numbers(n)
-    i, a, b = np.indices((n, n, n))
-    alone = charge[i, a]
-    both = charge[number[i, a], b] + charge[number[i, b], a]
-    sums: NDArray[np.float64] = charge[number[a, b], i] + np.where(a == b, alone, both)
-    return sums
 
 
 def set_members(n: int) -> NDArray[np.bool_]:
@@ -101,39 +69,80 @@ def set_members(n: int) -> NDArray[np.bool_]:
     return members
 
 
-@in_place_kernel
-def multiplier_sum(
-    columns: NDArray[np.int64],
-    cell_multipliers: CellMultipliers,
-    variable: int,
-    cell: int,
-    state: int,
-) -> float:
-    """Return the sum of a family's multipliers of a state; 0 where no cell has any.
+@kernel
+def sink_sets(number: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the sets besides each column of a family of which the family is the sink.
+
+    Besides the child's column these are one or two parents; besides a parent's, the child alone or
+    with another parent.
 
     Parameters
     ----------
+    number
+        What :func:`set_numbers` returns.
     columns
-        The family, child first.
-    cell_multipliers
-        The multipliers.
-    variable, cell, state
-        The missing cell's column, one of these; the cell, and the state.
+        The family, child first, shape (k,).
+
+    Returns
+    -------
+    sets
+        Shape (k, most sets), padded with -1.
     """
-    child, n = columns[0], len(cell_multipliers.child)
-    if not cell_multipliers.child.shape[1]:
-        return 0.0
-    total: float = cell_multipliers.child[child, cell, state]
-    for p in range(1, len(columns)):
-        a = columns[p]
-        if child == variable:
-            for q in range(1, p + 1):
-                total += cell_multipliers.sink[set_number(n, a, columns[q]), cell, state]
-        elif a == variable:
-            total += cell_multipliers.sink[child, cell, state]
-        else:
-            total += cell_multipliers.sink[set_number(n, a, child), cell, state]
+    k = len(columns)
+    sets = np.full((k, max(k, k * (k - 1) // 2)), -1)
+    count = 0
+    for p in range(1, k):
+        for q in range(1, p + 1):
+            sets[0, count] = number[columns[p], columns[q]]
+            count += 1
+        for q in range(k):
+            if q != p:
+                sets[p, q] = number[columns[0], columns[q]]
+    return sets
+
+
+@kernel
+def family_charges(
+    children: NDArray[np.int32],
+    members: NDArray[np.int32],
+    number: NDArray[np.int64],
+    of_child: NDArray[np.float64],
+    of_sink: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the sum of charges of each family, over its columns, shape (m,).
+
+    Parameters
+    ----------
+    children, members
+        Child and parents of each, padded with -1, shapes (m,) and (m, most parents).
+    number
+        What :func:`set_numbers` returns.
+    of_child, of_sink
+        Charge of each child, and of each set's sink, for each column, shapes (n, n) and (sets, n).
+    """
+    total = np.zeros(len(children))
+    for f in range(len(children)):
+        columns = columns_of(children[f], members[f])
+        sets = sink_sets(number, columns)
+        for p in range(len(columns)):
+            total[f] += of_child[children[f], columns[p]]
+            for s in sets[p]:
+                if s >= 0:
+                    total[f] += of_sink[s, columns[p]]
     return total
+
+
+@kernel
+def columns_of(child: int, members: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the columns of a family, child first; parents are padded with -1."""
+    count = 1
+    while count <= len(members) and members[count - 1] >= 0:
+        count += 1
+    columns = np.empty(count, np.int64)
+    columns[0] = child
+    for p in range(1, count):
+        columns[p] = members[p - 1]
+    return columns
 
 
 class SinkTerms(NamedTuple):
@@ -148,39 +157,6 @@ class SinkTerms(NamedTuple):
     sets: NDArray[np.int64]
     cells: NDArray[np.int64]
     states: NDArray[np.int64]
-
-
-def sink_terms(
-    number: NDArray[np.int64],
-    child: int,
-    parents: NDArray[np.integer],
-    variables: NDArray[np.int64],
-    cells: NDArray[np.int64],
-    states: NDArray[np.int64],
-) -> SinkTerms:
-    """Return the sink multipliers that :func:`multiplier_sum` adds up, by their indices.
-
-    Parameters
-    ----------
-    number
-        What :func:`set_numbers` returns.
-    child, parents
-        The family.
-    variables, cells, states
-        Column and state of each of its missing cells, shapes (k,).
-    """
-    first, second = _pairs(len(parents))
-    own = number[parents[first], parents[second]]
-    # for a missing cell in the column of a parent: the child, alone and with each other parent
-    instead = np.where(variables[:, None] == parents, child, parents)
-    is_own = variables == child
-    here, there = np.flatnonzero(is_own), np.flatnonzero(~is_own)
-    sets = np.concatenate([np.tile(own, len(here)), number[child, instead[there]].ravel()])
-    which = np.concatenate([here.repeat(len(own)), there.repeat(len(parents))])
-    return SinkTerms(sets, cells[which], states[which])
-
-
-_pairs = cache(np.tril_indices)  # for each of many local completions
 
 
 class MissingCells(NamedTuple):
@@ -198,6 +174,8 @@ class MissingCells(NamedTuple):
         Number of each missing cell, fixed ones too, -1 elsewhere, shape (variables, rows).
     variables, rows
         Where each missing cell is, shapes (cells,).
+    sets
+        What :func:`set_numbers` returns, shape (n, n).
     multipliers
         Lagrange multipliers of their states.
     """
@@ -208,6 +186,7 @@ class MissingCells(NamedTuple):
     number: NDArray[np.int64]
     variables: NDArray[np.int64]
     rows: NDArray[np.int64]
+    sets: NDArray[np.int64]
     multipliers: CellMultipliers
 
     @classmethod
@@ -225,6 +204,7 @@ class MissingCells(NamedTuple):
             number,
             variables,
             rows,
+            set_numbers(dataset.n_variables),
             CellMultipliers.none(dataset.n_variables, len(rows), most),
         )
 

@@ -17,7 +17,7 @@ from exactlearn.augmentation.branch_and_bound.incomplete_families import Incompl
 from exactlearn.augmentation.branch_and_bound.multipliers import (
     CellMultipliers,
     MissingCells,
-    sink_sums,
+    family_charges,
 )
 from exactlearn.solvers.lp.multipliers import Multipliers
 
@@ -39,13 +39,6 @@ class LocalCompletion(NamedTuple):
     cells: NDArray[np.int64]
     states: NDArray[np.int64]
     score: float
-
-
-class _Change(NamedTuple):
-    """By how much the multipliers of columns fell, and where any changed, (owners, variables)."""
-
-    fall: NDArray[np.float64]
-    changed: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,82 +93,68 @@ class NodeRelaxation:
         families: IncompleteFamilies,
         cells: MissingCells,
         most_nodes: int,
-        on_tops: Callable[[NDArray[np.float64]], None] | None = None,
+        on_bounds: Callable[[NDArray[np.float64]], None] | None = None,
     ) -> "NodeRelaxation":
         """Bound all families, child by child, until the search is over.
 
-        ``on_tops`` is called after each with the best bounds so far, infinite where there is none,
-        shape (n,).
+        ``on_bounds`` is called after each with the best bounds so far, shape (n,), infinite where
+        there is none.
         """
-        free, tops = np.full(len(families), np.inf), np.full(families.n_variables, np.inf)
+        free, best = np.full(len(families), np.inf), np.full(families.n_variables, np.inf)
         for child, (begin, end) in enumerate(pairwise(families.first)):
             free[begin:end] = families.bounds(np.arange(begin, end), cells, most_nodes)
             if families.control.is_over:
                 break
-            tops[child] = free[begin:end].max()
-            if on_tops is not None:
-                on_tops(tops)
+            best[child] = free[begin:end].max()
+            if on_bounds is not None:
+                on_bounds(best)
         return cls(families, cells, free, free.copy(), np.ones(len(families), np.bool_), most_nodes)
 
     def set_multipliers(self, cell_multipliers: CellMultipliers) -> None:
-        """Replace the multipliers; bounds not renewed are raised by what they fell by."""
-        old, n = self.cells.multipliers, self.families.n_variables
-        child_change, sink_change = (
-            self._change(old.child, cell_multipliers.child),
-            self._change(old.sink, cell_multipliers.sink),
-        )
-        child, has = self.families.child, self.families.has
-        fall = (child_change.fall[child] * has).sum(axis=1)
-        fall += self.families.sum_over_parents(sink_sums(sink_change.fall, n))
-        changed = (child_change.changed[child] & has).any(axis=1)
-        changed |= (
-            self.families.sum_over_parents(sink_sums(sink_change.changed.astype(float), n)) > 0.0
-        )
-        self.upper = np.minimum(self.upper + fall, self.free)
-        self.fresh = self.fresh & ~changed
-        self.cells = self.cells._replace(multipliers=cell_multipliers)
-
-    def _change(self, old: NDArray[np.float64], new: NDArray[np.float64]) -> "_Change":
-        """Return by how much multipliers fell, and where any changed.
+        """Replace the multipliers; bounds not renewed are raised by what they fell by.
 
         The largest fall over the states counts, added up over the missing cells of a column.
         """
-        n, open_cells, variable = self.families.n_variables, self.open_cells, self.cells.variables
-        fall, changed = np.zeros((n, len(old))), np.zeros((n, len(old)), np.bool_)
-        largest = np.maximum(old - new, 0.0).max(axis=2)
-        np.add.at(fall, variable[open_cells], largest[:, open_cells].T)
-        np.logical_or.at(changed, variable[open_cells], (old != new).any(axis=2)[:, open_cells].T)
-        return _Change(fall.T, changed.T)
+        pairs = list(zip(self.cells.multipliers, cell_multipliers, strict=True))
+        falls = [np.maximum(old - new, 0.0).max(axis=2, initial=0.0) for old, new in pairs]
+        changes = [(old != new).any(axis=2).astype(float) for old, new in pairs]
+        self.upper = np.minimum(self.upper + self._charges(falls), self.free)
+        self.fresh = self.fresh & (self._charges(changes) == 0.0)
+        self.cells = self.cells._replace(multipliers=cell_multipliers)
+
+    def _charges(self, of_cells: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return the sum of charges of each family over the open cells of its columns, (m,).
+
+        Charges of a child, and of a set's sink, are given for each cell, shapes (n, cells) and
+        (sets, cells).
+        """
+        open_cells, n = self.open_cells, self.families.n_variables
+        column = np.eye(n)[self.cells.variables[open_cells]]
+        charges = (np.ascontiguousarray(one[:, open_cells] @ column) for one in of_cells)
+        families = self.families
+        return family_charges(families.child, families.members, self.cells.sets, *charges)
 
     def fixed(self, cell: int, state: int) -> "NodeRelaxation":
         """Return the relaxation with a missing cell fixed, which drops its multipliers."""
         values = self.cells.filled
         values[cell] = state
-        variable, cell_multipliers = self.cells.variables[cell], self.cells.multipliers
-        child, has = self.families.child, self.families.has
-        touched = has[:, variable]
-        dropped = np.where(touched, cell_multipliers.child[child, cell, state], 0.0)
-        charge = np.zeros((len(cell_multipliers.sink), has.shape[1]))
-        charge[:, variable] = cell_multipliers.sink[:, cell, state]
-        dropped += self.families.sum_over_parents(sink_sums(charge, has.shape[1]))
-        return NodeRelaxation(
-            self.families,
-            self.cells.fill(values),
-            self.free,
-            self.upper + dropped,
-            self.fresh & ~touched,
-            self.most_nodes,
+        this = np.arange(len(values)) == cell
+        dropped = self._charges([one[:, :, state] * this for one in self.cells.multipliers])
+        return replace(
+            self,
+            cells=self.cells.fill(values),
+            upper=self.upper + dropped,
+            fresh=self.fresh & ~self.families.has[:, self.cells.variables[cell]],
         )
 
     def take(self, keep: NDArray[np.bool_]) -> "NodeRelaxation":
         """Return the bounds of some families, shape (m,)."""
-        return NodeRelaxation(
-            self.families.take(keep),
-            self.cells,
-            self.free[keep],
-            self.upper[keep],
-            self.fresh[keep],
-            self.most_nodes,
+        return replace(
+            self,
+            families=self.families.take(keep),
+            free=self.free[keep],
+            upper=self.upper[keep],
+            fresh=self.fresh[keep],
         )
 
     @property
@@ -194,6 +173,15 @@ class NodeRelaxation:
     def lagrangian_constant(self) -> float:
         """The Lagrangian constant: the sum over the open cells of their largest total."""
         return float(self._totals.max(axis=1, initial=-np.inf).sum())
+
+    def state_bounds(self, bound: float) -> NDArray[np.float64]:
+        """Return what a solution with each state of each open cell scores at most, (open, states).
+
+        ``bound`` is what the multipliers prove of all solutions (theorem *Fixing cells*).
+        """
+        total = self._totals
+        lead: NDArray[np.float64] = total.max(axis=1, keepdims=True) - total
+        return bound - lead
 
     @property
     def constant_states(self) -> NDArray[np.float64]:
@@ -236,10 +224,10 @@ class NodeRelaxation:
             reward = multipliers.adjusted_families(self.families.flat)
         while True:
             scores = self.upper + reward
-            tops = self.families.best(scores)
-            stale = np.flatnonzero(~self.fresh[tops])
+            numbers = self.families.best(scores)
+            stale = np.flatnonzero(~self.fresh[numbers])
             if not len(stale):
-                best = scores[tops]
+                best = scores[numbers]
                 return Adjusted(scores, best, multipliers.total_of(best) + self.lagrangian_constant)
             self.freshen(scores, stale.tolist(), self.families.tuning.at_once)
 

@@ -20,9 +20,10 @@ from exactlearn.augmentation.branch_and_bound.multipliers import (
     CellMultipliers,
     MissingCells,
     SinkTerms,
+    columns_of,
     set_members,
     set_numbers,
-    sink_terms,
+    sink_sets,
 )
 from exactlearn.augmentation.branch_and_bound.node_relaxation import LocalCompletion, NodeRelaxation
 from exactlearn.solvers.lp.clusters import Counted, Support
@@ -58,16 +59,14 @@ class SinkLinks:
         return len(self._others)
 
     def sink_terms(self, completion: LocalCompletion) -> SinkTerms:
-        """Return the sets that a local completion is the sink of."""
-        members = self._families.members[completion.number]
-        return sink_terms(
-            self._number,
-            int(self._families.child[completion.number]),
-            members[members >= 0],
-            self._variables[completion.cells],
-            completion.cells,
-            completion.states,
-        )
+        """Return the sets that a local completion is the sink of, for each of its cells."""
+        families, cells, states = self._families, completion.cells, completion.states
+        members = families.members[completion.number]
+        columns = columns_of(families.child[completion.number], members)
+        place = np.argmax(columns == self._variables[cells][:, None], axis=1)
+        sets = sink_sets(self._number, columns)[place]
+        which, at = np.nonzero(sets >= 0)
+        return SinkTerms(sets[which, at], cells[which], states[which])
 
     def rows_of(self, completion: LocalCompletion) -> list[int]:
         """Return the rows that a local completion is part of."""

@@ -9,7 +9,7 @@ first. Families that cannot be part of a better network, by the multipliers of t
 out (theorem *Leaving families out*, docs/theory/augmentation.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf
@@ -107,12 +107,35 @@ def branch(task: Task, pool: SolutionPool) -> bool:
             bound = min(bound, chosen.bound)
             if bound <= pool.target:
                 continue
-        cell = _branching_cell(node, chosen, dual)
-        for state in range(int(node.cells.states[cell])):
-            heappush(queue, (-bound, made, node.fixed(cell, state), dual.multipliers))
+        for below, child in _children(node, chosen, dual, pool.target):
+            heappush(queue, (-min(bound, below), made, child, dual.multipliers))
             made += 1
     incumbent.prove(incumbent.score)
     return True
+
+
+def _children(
+    node: NodeRelaxation, chosen: _Chosen | None, dual: DualBound, target: float
+) -> Iterator[tuple[float, NodeRelaxation]]:
+    """Yield what follows from the states that the multipliers leave, each with a bound.
+
+    Missing cells with one state left are fixed, and another one at each of its states.
+    """
+    cell = _branching_cell(node, chosen, dual)
+    bounds = np.full(dual.shares.shape, inf)
+    bounds[node.open_cells] = node.state_bounds(dual.bound)
+    fixed = _fixed(node, dual, target, but=cell)
+    for state in np.flatnonzero(bounds[cell] > target).tolist():
+        yield bounds[cell, state], fixed.fixed(cell, state)
+
+
+def _fixed(node: NodeRelaxation, dual: DualBound, target: float, but: int = -1) -> NodeRelaxation:
+    """Return a node with the missing cells fixed of which the multipliers leave one state only."""
+    cells, left = node.open_cells, node.state_bounds(dual.bound) > target
+    for at in np.flatnonzero(left.sum(axis=1) == 1).tolist():
+        cell = int(cells[at])
+        node = node.fixed(cell, int(left[at].argmax())) if cell != but else node
+    return node
 
 
 def _climb_from(task: Task, pool: SolutionPool, node: NodeRelaxation, dual: DualBound) -> None:
@@ -179,7 +202,7 @@ def _root(
     if dual is None:
         return None
     kept = _promising(relaxation, dual, pool.target, master.anchor)
-    relaxation = relaxation.take(kept)
+    relaxation = _fixed(relaxation.take(kept), dual, pool.target)
     return relaxation, master.take(kept, relaxation.families), dual.multipliers, dual.bound
 
 
