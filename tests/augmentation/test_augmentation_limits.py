@@ -1,7 +1,5 @@
 """Limits and interrupts of augmentation: looked at between blocks, with a bound to show."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 
@@ -28,37 +26,31 @@ def table_of(seed):
     return random_table(np.random.default_rng(seed), 4, 12, 5)
 
 
-@pytest.fixture
-def stop_at(monkeypatch):
-    """Return a function that lets searches end at a given look, and the number of looks so far."""
+def ending_at(monkeypatch, name):
+    """Return a function that sets an incumbent's flag of that name at a given look."""
 
     def install(last):
         looks = [0]
 
-        def is_over(incumbent):
+        def flag(incumbent):
             looks[0] += 1
             return looks[0] > last
 
-        monkeypatch.setattr(Incumbent, "is_over", property(is_over))
-        return looks
+        monkeypatch.setattr(Incumbent, name, property(flag))
 
     return install
+
+
+@pytest.fixture
+def stop_at(monkeypatch):
+    """Return a function that lets searches end at a given look."""
+    return ending_at(monkeypatch, "is_over")
 
 
 @pytest.fixture
 def interrupt_at(monkeypatch):
     """Return a function that lets searches be interrupted at a given look."""
-
-    def install(last):
-        looks = [0]
-
-        def is_stopped(control):
-            looks[0] += 1
-            return looks[0] > last
-
-        monkeypatch.setattr(Incumbent, "is_stopped", property(is_stopped))
-
-    return install
+    return ending_at(monkeypatch, "is_stopped")
 
 
 LOOKS = (*range(6), *range(6, 60, 9), 100, 200, 400, 800)
@@ -183,8 +175,8 @@ def test_blocks_of_any_size_give_the_same_with_a_look_after_each(seed, monkeypat
         )
 
     few, whole, dags = work()
-    for module, size in product((incremental_tables, family_store), (1,)):
-        monkeypatch.setattr(module, "BLOCK", size)
+    for module in (incremental_tables, family_store):
+        monkeypatch.setattr(module, "BLOCK", 1)
     many, parts, same = work()
     assert many > few + len(data.missing_cells)
     assert dags == same
