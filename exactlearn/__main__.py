@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from io import TextIOWrapper
@@ -41,7 +41,7 @@ class LazyGroup(click.Group):
         _open_streams()
         gc.set_threshold(100_000, 50, 50)  # imports make many objects, and hardly any garbage
         atexit.register(gc.freeze)  # no last search for cycles among the objects of all modules
-        with terminated_as_interrupted(), parameters_written(_as_option):
+        with terminated_as_interrupted(), parameters_written(as_option):
             status = _exit_status(read, "--debug" in words)
         if not standalone:
             return status
@@ -77,10 +77,29 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def _as_option(parameter: str, value: Any) -> str:
-    from exactlearn.commands.declare import as_option  # help does without
+def as_option(parameter: str, value: Any = None) -> str:
+    """Return a parameter of the library and its value as they are written on the command line.
 
-    return as_option(parameter, value)
+    Examples
+    --------
+    >>> as_option("drop", ["id"]), as_option("states", {"age": ["young", "old"]})
+    ("--drop 'id'", "--states 'age=young,old'")
+    >>> as_option("header", False), as_option("score", "bdeu"), as_option("time_limit")
+    ('--no-header', '--criterion bdeu', '--time-limit')
+    """
+    if value is False:
+        return f"--no-{parameter}"
+    flag = f"--{_FLAGS.get(parameter, parameter).replace('_', '-')}"
+    if isinstance(value, Mapping):
+        texts = {k: own if isinstance(own, str) else ",".join(own) for k, own in value.items()}
+        value = [f"{name}={text}" for name, text in texts.items()]
+    if isinstance(value, list | tuple):
+        return " ".join(f"{flag} {entry!r}" for entry in value)
+    return flag if value is None or value is True else f"{flag} {value}"
+
+
+_FLAGS = {"score": "criterion", "required": "require", "forbidden": "forbid"}
+"""Options that have another name than the parameter."""
 
 
 def _exit_status(read: Callable[[], Any], debug: bool) -> int:

@@ -42,6 +42,17 @@ class ExitStatus(IntEnum):
     UNREAD = 141
     """Nobody reads the output any more; what a shell reports of a process that SIGPIPE ended."""
 
+    @classmethod
+    def of(cls, status: str) -> "ExitStatus":
+        """Return the exit status of a command whose search ended so."""
+        ends = {
+            "feasible": cls.LIMITED,
+            "infeasible": cls.INFEASIBLE,
+            "interrupted": cls.INTERRUPTED,
+            "failed": cls.FAILED,
+        }
+        return ends.get(status, cls.DONE)
+
 
 _WORD = re.compile(r"(?<!\w)'[^'\n]*'|\S+")
 _LONG = 300  # more than most paths

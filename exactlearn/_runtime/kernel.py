@@ -22,8 +22,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from time import monotonic, sleep, time
-from typing import IO, Any, Self, TypeVar, cast, get_args
+from time import time
+from typing import Any, Self, TypeVar, cast, get_args
 
 import numba
 import numpy as np
@@ -38,9 +38,7 @@ from exactlearn import __version__
 from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn._runtime.control import interrupts_deferred
 
-if sys.platform == "win32":
-    import msvcrt
-else:
+if sys.platform != "win32":
     import fcntl
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -52,9 +50,6 @@ _IN_PLACE = _OPTIONS | {"_nrt": False}
 """How numba compiles a kernel that owns no arrays: without counting references to them."""
 
 _NUMBERS = {None, bool, int, float, np.int64, np.uint64, np.float64}
-
-PATIENCE = 60.0
-"""For how many seconds a process waits for another one that compiles the same kernel."""
 
 _settings: Any = numba.config
 
@@ -165,30 +160,14 @@ def _widest(of: Any) -> Any:
 def _only_process(path: Path | None) -> Iterator[None]:
     """Wait for other processes that hold the lock of a file, then hold it.
 
-    Nothing hangs on it but time: who waits in vain, or cannot write or lock there, compiles as
-    well.
+    Nothing hangs on it but time: who cannot write or lock there compiles as well.
     """
     with ExitStack() as held:
         with suppress(OSError):
-            if path is not None:
+            if path is not None and sys.platform != "win32":
                 path.parent.mkdir(parents=True, exist_ok=True)
-                file = held.enter_context(path.open("ab"))
-                deadline = monotonic() + PATIENCE
-                while _is_locked(file) and monotonic() < deadline:
-                    sleep(0.05)
+                fcntl.flock(held.enter_context(path.open("ab")), fcntl.LOCK_EX)
         yield
-
-
-def _is_locked(file: IO[bytes]) -> bool:
-    """Return whether another process holds the lock of a file; otherwise hold it until closed."""
-    try:
-        if sys.platform == "win32":
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return True
-    return False
 
 
 def _fingerprint(function: Callable[..., Any]) -> str:

@@ -16,21 +16,12 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import click
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS
-from exactlearn.commands import LOG, body_of, options_of
-from exactlearn.commands.declare import (
-    EXAMPLES,
-    PARAMETERS,
-    About,
-    Declared,
-    about_of,
-    flags_of,
-    group_of,
-)
+from exactlearn.commands import LOG, body_of, declare, options_of
 from exactlearn.commands.output import Answer, Output
 from exactlearn.commands.provenance import Provenance, running
 from exactlearn.errors import ColumnWarning
 
-D = TypeVar("D", bound=Declared)
+D = TypeVar("D", bound=declare.Declared)
 
 GROUPS = (
     *("Options", "Score", "Search", "Several networks", "Constraints", "Parameters"),
@@ -80,7 +71,7 @@ class GroupedCommand(click.Command):
 
 def command(name: str) -> click.Command:
     """Return a command of the command line; called, it returns what runs it."""
-    declared: type[Declared] = options_of(name)
+    declared: type[declare.Declared] = options_of(name)
 
     def call(**values: Any) -> Callable[[], int]:
         output = declared_from(Output, values)
@@ -89,14 +80,14 @@ def command(name: str) -> click.Command:
         words: Sequence[str] = click.get_current_context().find_root().obj or (name,)
         return partial(_run, body_of(name), options, output, words)
 
-    text, _, examples = (getdoc(declared) or "").partition(EXAMPLES)
+    text, _, examples = (getdoc(declared) or "").partition(declare.EXAMPLES)
     return GroupedCommand(
         name,
         callback=call,
         params=[*parameters(declared), *parameters(Output)],
-        help=text.partition(PARAMETERS)[0],
+        help=text.partition(declare.PARAMETERS)[0],
         groups={
-            one.name: group_of(kind, one.name) or "Options"
+            one.name: declare.group_of(kind, one.name) or "Options"
             for kind in (Output, declared)  # what all commands share comes first
             for one in fields(kind)  # type: ignore[arg-type]
         },
@@ -105,7 +96,10 @@ def command(name: str) -> click.Command:
 
 
 def _run(
-    body: Callable[[Any, Output], Answer], options: Declared, output: Output, words: Sequence[str]
+    body: Callable[[Any, Output], Answer],
+    options: declare.Declared,
+    output: Output,
+    words: Sequence[str],
 ) -> int:
     with ExitStack() as around:
         around.enter_context(running(Provenance(options, words, output=output.path)))
@@ -117,10 +111,10 @@ def _run(
         return status
 
 
-def parameters(declared: type[Declared]) -> list[click.Parameter]:
+def parameters(declared: type[declare.Declared]) -> list[click.Parameter]:
     """Return the parameters of the command line for a class: its own fields first."""
     hints, order = get_type_hints(declared), declared.__mro__
-    known = [one for one in declared.known().values() if not about_of(one).in_files]
+    known = [one for one in declared.known().values() if not declare.about_of(one).in_files]
     known.sort(key=lambda f: max(k for k, c in enumerate(order) if f.name in get_annotations(c)))
     return [_parameter(one, _without_none(hints[one.name])) for one in known]
 
@@ -135,11 +129,11 @@ def declared_from(declared: type[D], values: Mapping[str, Any]) -> D:
     """
     found: dict[str, Any] = {}
     for one in fields(declared):  # type: ignore[arg-type]
-        value, about = values.get(one.name), about_of(one)
+        value, about = values.get(one.name), declare.about_of(one)
         if one.default is True:
             found[one.name] = not value
         elif value is not None and value != ():
-            flag = flags_of(one)[0]
+            flag = declare.flags_of(one)[0]
             found[one.name] = about.read(value, flag) if about.read else value
     return declared(**found)
 
@@ -169,7 +163,7 @@ def _without_none(hint: Any) -> Any:
 
 
 def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
-    about = about_of(one)
+    about = declare.about_of(one)
     required = one.default is MISSING and one.default_factory is MISSING
     if about.positional:
         return click.Argument(
@@ -183,7 +177,7 @@ def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
     default = None if several or about.read or one.default in (MISSING, None) else one.default
     flag = kind is bool
     return click.Option(
-        [*flags_of(one), one.name],
+        [*declare.flags_of(one), one.name],
         required=required,
         type=None if flag else _click_type(kind, about),
         is_flag=flag,
@@ -204,7 +198,7 @@ FILES = {"NETWORK": f"{_NETWORK}; {_NAMED}", "MODEL": f"{_NETWORK}, {_OTHERS}; {
 """What names of files in helps stand for."""
 
 
-def _click_type(kind: Any, about: About) -> Any:
+def _click_type(kind: Any, about: declare.About) -> Any:
     if get_origin(kind) is tuple and about.read is None:
         kind = get_args(kind)[0]
     if get_origin(kind) is Literal or about.choices:

@@ -12,25 +12,11 @@ import exactlearn as el
 from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn._runtime.files import suffix_of
 from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
-from exactlearn.augmentation.ranking import Ranking
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.bayesnet.row_completion import posterior_cells
+from exactlearn.commands import outcome, pipeline
 from exactlearn.commands.declarations import Augment, Impute, Missingness
-from exactlearn.commands.learned import (
-    Artifacts,
-    Learned,
-    concluded,
-    keeping,
-    require_writable,
-)
 from exactlearn.commands.output import LATE, Answer, Output, require_suffix, worst
-from exactlearn.commands.pipeline import (
-    directions,
-    incomplete_options,
-    learning,
-    score_of,
-    with_chosen_ess,
-)
 from exactlearn.commands.tables import load
 from exactlearn.data.missingness_patterns import missingness_patterns
 from exactlearn.errors import DataError, OptionError, TooLargeError
@@ -38,16 +24,10 @@ from exactlearn.evaluation.metrics import JudgedCells
 from exactlearn.formats.graph_file import write_missingness
 from exactlearn.formats.models import NETWORKS
 from exactlearn.graphs.dag import named_parents
-from exactlearn.imputation import MODES
+from exactlearn.imputation import MODES, missingness_diagnosis
 from exactlearn.imputation.imputer import AVERAGING
 from exactlearn.imputation.methods import METHODS
-from exactlearn.imputation.missingness_diagnosis import (
-    causes_in_words,
-    diagnosed_missingness_graph,
-    indicator_tests,
-    recommendation,
-)
-from exactlearn.reporting.records import completion_record, learning_record, size_in_words
+from exactlearn.reporting import records
 from exactlearn.reporting.svg_picture import FIGURES
 
 
@@ -56,30 +36,30 @@ def run_augment(options: Augment, output: Output) -> Answer:
     data, truth = load(options.source, options), None
     if options.truth is not None:
         truth = load(options.truth, replace(options, states={}))
-    require_writable(output, (*NETWORKS, ".json", *FIGURES), data)
-    output.detail(size_in_words(data))
+    outcome.require_writable(output, (*NETWORKS, ".json", *FIGURES), data)
+    output.detail(records.size_in_words(data))
     if data.is_complete:
         output.note("No cell is missing: what is learned is the best network of the table")
-    options, chosen = with_chosen_ess(data, options, output.note)
-    how = incomplete_options(data, options)
+    options, chosen = pipeline.with_chosen_ess(data, options, output.note)
+    how = pipeline.incomplete_options(data, options)
 
     def artifacts(
-        learned: Learned, certainty: Mapping[str, Any] | None = None, **more: Any
-    ) -> Artifacts:
+        learned: outcome.Learned, certainty: Mapping[str, Any] | None = None, **more: Any
+    ) -> outcome.Artifacts:
         assert learned.parents is not None
-        known = directions(options, data.names)
-        record = {**learning_record(data.names, learned, known), **chosen, **more}
-        record["completion"] = completion_record(data, learned.values, **(certainty or {}))
+        known = pipeline.directions(options, data.names)
+        record = {**records.learning_record(data.names, learned, known), **chosen, **more}
+        record["completion"] = records.completion_record(data, learned.values, **(certainty or {}))
         if truth is not None:
             record["imputation_accuracy"] = JudgedCells.of(data, learned.values, truth).accuracy
         completed = data.complete(learned.values)
         network = partial(el.fit_complete, completed, learned.parents, smoothing=options.smoothing)
-        return Artifacts(data.names, learned.parents, record, network, [completed])
+        return outcome.Artifacts(data.names, learned.parents, record, network, [completed])
 
     control = SearchControl(options.time_limit)
     with output.progress_display(options.method) as display:
         alike = options.chosen("method cluster checkpoint")
-        result = el.augment(data, on_event=keeping(display, artifacts), **alike, **how)
+        result = el.augment(data, on_event=outcome.keeping(display, artifacts), **alike, **how)
     certainty, more, ended = dict[str, Any](), dict[str, Any](), str(result.status)
     if result.unproven is not None:
         more["unproven"] = asdict(result.unproven)
@@ -93,9 +73,9 @@ def run_augment(options: Augment, output: Output) -> Answer:
             with output.progress_display("the best solutions") as display:
                 best = result if ended == "optimal" else None
                 ranking = el.best_solutions(data, best=best, on_event=display, **how)
-            more |= {"best": _ranking_record(data, ranking), "best_status": ranking.status}
+            more |= {"best": records.ranking_record(data, ranking), "best_status": ranking.status}
             ended = worst(ended, ranking.status)
-    return concluded(
+    return outcome.concluded(
         output, data.names, result, partial(artifacts, certainty=certainty, **more), ended=ended
     )
 
@@ -119,7 +99,9 @@ def _certainty(
         return certainty
     assert found.parents is not None
     try:
-        certainty["losses"] = cell_losses(data, score_of(options), found.parents, found.values)
+        certainty["losses"] = cell_losses(
+            data, pipeline.score_of(options), found.parents, found.values
+        )
         late = control.left + LATE
         fit = el.fit_em(data, found.parents, smoothing=options.smoothing, time_limit=late)
         if fit.is_complete:
@@ -132,30 +114,7 @@ def _certainty(
     return certainty
 
 
-def _ranking_record(data: el.Dataset, ranking: Ranking) -> list[dict[str, Any]]:
-    """Return the solutions, and where their completions differ from that of the first."""
-    rows = []
-    for pair in ranking.solutions:
-        best = ranking.solutions[0]
-        cells = completion_record(data, pair.values.tolist())
-        rows.append(
-            {
-                "score": pair.score,
-                "loss": best.score - pair.score,
-                "parents": named_parents(data.names, pair.parents),
-                "differs": [cells[k] for k in (pair.values != best.values).nonzero()[0]],
-            }
-        )
-    return rows
-
-
 LOG_RATIO = "logarithm of the ratio of the probabilities of the value and the next best one, nats"
-
-SIGNIFICANCE = 0.05
-"""Adjusted p-value below which a dependence counts as found."""
-
-PATTERNS = 10
-"""Most missingness patterns in the record."""
 
 NOT_TESTABLE = "Whether cells are missing because of their own value cannot be tested"
 
@@ -172,13 +131,13 @@ def run_impute(options: Impute, output: Output) -> Answer:
     data = load(options.source, options, given)
     formats = (".json", *NETWORKS) if method in MODES and method not in AVERAGING else (".json",)
     is_one_file = output.folder is None and method == "multiple"
-    require_writable(output, formats, None if is_one_file else data)
-    output.detail(size_in_words(data))
+    outcome.require_writable(output, formats, None if is_one_file else data)
+    output.detail(records.size_in_words(data))
     train = data if options.train is None else load(options.train, options)
-    options, choice = with_chosen_ess(train, options, output.note)
+    options, choice = pipeline.with_chosen_ess(train, options, output.note)
     network: el.BayesianNetwork | None
     with output.progress_display(method) as display:
-        how = learning(train, options, display)
+        how = pipeline.learning(train, options, display)
         if method in MODES:
             imputer = el.Imputer(method, how, given, options.draws).fit(train)
             assert imputer.network is not None
@@ -192,7 +151,7 @@ def run_impute(options: Impute, output: Output) -> Answer:
         raise KeyboardInterrupt
     if found.values is None:
         raise OptionError(f"--time-limit: it came before '{method}' found any values; give more")
-    completion = completion_record(
+    completion = records.completion_record(
         data,
         found.values.tolist(),
         losses=found.losses,
@@ -214,7 +173,7 @@ def run_impute(options: Impute, output: Output) -> Answer:
         if method == "multiple":
             tables = imputer.transform_all(data)
         parents = () if network is None else found.parents or ()
-        Artifacts(data.names, parents, record, lambda: network, tables).write(output)
+        outcome.Artifacts(data.names, parents, record, lambda: network, tables).write(output)
     return Answer(record=record, status=found.status)
 
 
@@ -224,11 +183,11 @@ def run_missingness(options: Missingness, output: Output) -> Answer:
     path, rng = output.path, np.random.default_rng(options.seed)
     require_suffix(path, (".json", ".missingness"))
     data = load(options.source, options)
-    tests = indicator_tests(data, rng)
-    dependences = [test for test in tests if test.adjusted < SIGNIFICANCE]
-    learned = diagnosed_missingness_graph(data, dependences, rng)
+    tests = missingness_diagnosis.indicator_tests(data, rng)
+    dependences = [test for test in tests if test.adjusted < 0.05]
+    learned = missingness_diagnosis.diagnosed_missingness_graph(data, dependences, rng)
     record = _counts(data) | {
-        "causes": causes_in_words(learned),
+        "causes": missingness_diagnosis.causes_in_words(learned),
         "tests": [test._asdict() for test in tests],
         "mcar": {
             "tested": len(tests),
@@ -240,7 +199,7 @@ def run_missingness(options: Missingness, output: Output) -> Answer:
             else "missing completely at random (MCAR) is not refuted, and not proven",
         },
         "learned": {"kind": learned.kind, "graph": str(learned), "causes": learned.to_dict()},
-        "recommendation": recommendation(data, learned)._asdict(),
+        "recommendation": missingness_diagnosis.recommendation(data, learned)._asdict(),
     }
     is_graph = path is not None and suffix_of(path) == ".missingness"
     write = partial(write_missingness, learned) if is_graph else None
@@ -267,5 +226,5 @@ def _counts(data: el.Dataset) -> dict[str, Any]:
         "share_complete": patterns.complete / total,
         "rates": dict(zip(data.names, patterns.rates.tolist(), strict=True)),
         "pattern_count": len(rows),
-        "patterns": rows[:PATTERNS],
+        "patterns": rows[:10],
     }

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from exactlearn.commands import sections
 from exactlearn.commands.declare import (
     Declared,
     argument,
@@ -16,21 +17,6 @@ from exactlearn.commands.declare import (
     pairs,
     registered,
     with_default,
-)
-from exactlearn.commands.sections import (
-    CLASS_SEARCHES,
-    MOST_SMOOTHING,
-    Clustered,
-    CompleteLearning,
-    IncompleteLearning,
-    LearnerName,
-    MissingnessName,
-    NetworkParameters,
-    OnCluster,
-    Random,
-    Reading,
-    Search,
-    Selection,
 )
 from exactlearn.errors import OptionError
 
@@ -46,14 +32,8 @@ CountsName = Literal[
 KindName = Literal["dag", "pattern", "cpdag"]
 GraphMethod = Literal["hybrid", "direct", "em", "available", "complete"]
 
-DEFAULT_METHODS = ("branching", "t-local", "mode")
-"""What is compared when nothing is said: the default of ``augment``, and what is quicker."""
 
-DEFAULT_SECONDS = 60.0
-"""The time limit of these: the proof of ``branching`` may take any time."""
-
-
-class Run(OnCluster):
+class Run(sections.OnCluster):
     """Run a run file, or a bundled one by its name, and write everything into a folder.
 
     The pipeline: learn the network (and the values of missing cells); fit its parameters to the
@@ -110,7 +90,7 @@ class Kept(Declared):
     checkpoint: Path | None = option(None, writes=True, metavar="FOLDER")
 
 
-class Solve(CompleteLearning, Kept, NetworkParameters, Clustered):
+class Solve(sections.CompleteLearning, Kept, sections.NetworkParameters, sections.Clustered):
     """Learn the network that maximises the score of a table, with a proof or a bound.
 
     The input is a table, the name of a bundled one, or a file of local scores (.jkl, .scores). -o
@@ -152,7 +132,8 @@ class Solve(CompleteLearning, Kept, NetworkParameters, Clustered):
         not equivalent to the best one loses.
     bootstrap
         Learn from N bootstrap samples of the rows, too, and say in how many each arc is. Takes
-        up to --time-limit again; into a folder, a later call goes on.
+        up to --time-limit again; into a folder, a later call goes on. Where cells are missing,
+        a larger --ess than 1 makes these shares too high.
 
     Examples
     --------
@@ -183,7 +164,7 @@ class Solve(CompleteLearning, Kept, NetworkParameters, Clustered):
     def __post_init__(self) -> None:
         """Refuse what a search over equivalence classes cannot honour."""
         super().__post_init__()
-        if self.solver in CLASS_SEARCHES:
+        if self.solver in sections.CLASS_SEARCHES:
             for name in filter(self.is_given, _NOT_OF_CLASSES):
                 raise OptionError(
                     f"{flags_of(self.known()[name])[0]} cannot be honoured by a search over "
@@ -193,12 +174,12 @@ class Solve(CompleteLearning, Kept, NetworkParameters, Clustered):
 
 _NOT_OF_CLASSES = (
     *("start", "counts", "gap", "checkpoint", "certificate", "best", "bootstrap", "scoring_time"),
-    *(name for name in Selection.known() if name not in ("solver", "seed", "time_limit")),
+    *(name for name in sections.Selection.known() if name not in ("solver", "seed", "time_limit")),
 )
 """Options of ``solve`` that have no meaning for equivalence classes."""
 
 
-class Augment(IncompleteLearning, Search, Kept, OnCluster):
+class Augment(sections.IncompleteLearning, sections.Search, Kept, sections.OnCluster):
     """Learn the network and the values of missing cells that maximise the score together.
 
     -o writes the completed table (.csv, .tsv), the NETWORK, the record (.json), a figure (.svg), or
@@ -228,7 +209,7 @@ class Augment(IncompleteLearning, Search, Kept, OnCluster):
     truth: str | None = option(None, reads=True, metavar="COMPLETE.csv")
 
 
-class Imputing(IncompleteLearning):
+class Imputing(sections.IncompleteLearning):
     """How networks are learned that complete tables.
 
     Parameters
@@ -247,13 +228,13 @@ class Imputing(IncompleteLearning):
 
     groups: ClassVar = {"Search": "learner networks missingness"}
 
-    learner: LearnerName | None = option(None, in_files=True)
+    learner: sections.LearnerName | None = option(None, in_files=True)
     networks: int = option(6, least=1)
-    missingness: MissingnessName | None = option(None)
-    ess: float | Literal["auto"] = with_default(IncompleteLearning, "ess", 10.0)
-    max_parents: int | Literal["none"] = with_default(IncompleteLearning, "max_parents", 2)
-    starts: int = with_default(IncompleteLearning, "starts", 1)
-    smoothing: float = with_default(IncompleteLearning, "smoothing", 0.3)
+    missingness: sections.MissingnessName | None = option(None)
+    ess: float | Literal["auto"] = with_default(sections.IncompleteLearning, "ess", 10.0)
+    max_parents: int | Literal["none"] = with_default(sections.IncompleteLearning, "max_parents", 2)
+    starts: int = with_default(sections.IncompleteLearning, "starts", 1)
+    smoothing: float = with_default(sections.IncompleteLearning, "smoothing", 0.3)
 
 
 class Impute(Imputing):
@@ -303,17 +284,17 @@ class Impute(Imputing):
         return self.method or ("stacked" if self.network is None else "posterior")
 
 
-class Compare(Imputing, OnCluster):
+class Compare(Imputing, sections.OnCluster):
     """Compare methods of completing missing cells, or learners.
 
     Methods: give an incomplete table, with --truth if it is known; or one with --hide, where cells
-    that are missing anyway are not judged; or a --network to draw from. Prints for each
-    method imputation accuracy, score, bound, gap, seconds and the logarithmic loss of its
-    probabilities, where it has these; over several drawings, means with standard errors. -o writes
-    the rows as .json, or into a folder, where a later call goes on. --time-limit is that of each
-    method on each table. Of the constraints, arcs, forbidden adjacencies and tiers can be honoured
-    while cells are missing; the others, and --scoring-time, are for complete tables ('exactlearn
-    solve').
+    that are missing anyway are not judged; or a --network to draw from. Prints for each method
+    imputation accuracy, score, bound, gap, seconds and the logarithmic loss of its probabilities,
+    where it has these; over several drawings, means with standard errors, and whether accuracy and
+    log-loss differ from the first method's, each row of a table being one unit. -o writes the rows
+    as .json, or into a folder, where a later call goes on. --time-limit is that of each method on
+    each table. Of the constraints, arcs, forbidden adjacencies and tiers can be honoured while
+    cells are missing; the others, and --scoring-time, are for complete tables ('exactlearn solve').
 
     Learners: with --learners one table, complete or not, is divided into --folds; each learner's
     models are judged by rows that they were not learned from: log-likelihood per row, and with
@@ -342,12 +323,9 @@ class Compare(Imputing, OnCluster):
         Hide cells of the tables, as 'simulate' does; repeatable.  [default with --network:
         mnar:2]
     repeat
-        With --hide or --network: tables, with the seeds that follow --seed.  [default: 20]
+        With --hide or --network: tables, with the seeds that follow --seed.
     class_
         With --learners: predict this variable from the others.
-    reference
-        With --hide or --network: test whether accuracy and log-loss differ from this method's,
-        each row of a table being one unit.
 
     Examples
     --------
@@ -357,7 +335,7 @@ class Compare(Imputing, OnCluster):
     """
 
     groups: ClassVar = {
-        "Methods": "methods truth network rows hide repeat class_ reference",
+        "Methods": "methods truth network rows hide repeat class_",
         "Learners": "learners folds",
         "Search": "jobs",
     }
@@ -366,7 +344,7 @@ class Compare(Imputing, OnCluster):
         "[DATA.csv]", None, reads=True, in_run="file", unless=("network",)
     )
     learners: tuple[str, ...] | None = names_option(
-        excludes=("methods", "truth", "network", "hide", "repeat", "reference"),
+        excludes=("methods", "truth", "network", "hide", "repeat"),
     )
     folds: int = option(10, least=2, only="learners")
     jobs: int = option(1, least=1)
@@ -381,12 +359,11 @@ class Compare(Imputing, OnCluster):
     network: str | None = option(None, reads=True, metavar="NETWORK")
     rows: int = option(100, least=1, only="network")
     hide: tuple[str, ...] = option((), metavar="MECHANISM:AMOUNT")
-    repeat: int | None = option(None, least=1)
+    repeat: int = option(20, least=1)
     class_: str | None = option(None, metavar="NAME", only="learners")
-    reference: str | None = option(None, metavar="METHOD")
 
 
-class Fit(Clustered, Random):
+class Fit(sections.Clustered, sections.Random):
     """Estimate the parameters of a model with a given structure.
 
     A network's own parameters do not count. MODEL is also a graph without any (.json, as 'graph -o'
@@ -458,7 +435,7 @@ class Fit(Clustered, Random):
     )
     iterations: int | None = option(None, least=0, only="method=em|None")
     tolerance: float | None = option(None, least=0, only="method=em|None")
-    smoothing: float | None = option(None, least=0, most=MOST_SMOOTHING)
+    smoothing: float | None = option(None, least=0, most=sections.MOST_SMOOTHING)
     starts: int | None = option(None, least=1, only="method=em|None")
     time_limit: float | None = option(None, least=0)
 
@@ -469,7 +446,7 @@ class Fit(Clustered, Random):
         return "fitted" + next(suffixes, ".bif")
 
 
-class Compile(Reading, Random):
+class Compile(sections.Reading, sections.Random):
     """Compile a network to the smallest decision graph found, and compare the two.
 
     -o writes the graph (.pdg.json), its record (.json) or its figure (.svg).
@@ -513,7 +490,7 @@ class Compile(Reading, Random):
     data: str | None = option(None, reads=True, metavar="DATA.csv")
 
 
-class LearnPdg(Reading, Random):
+class LearnPdg(sections.Reading, sections.Random):
     """Learn a probabilistic decision graph from a table.
 
     The table is a file or the name of a bundled one. -o writes the graph (.pdg.json), the record
@@ -550,11 +527,11 @@ class LearnPdg(Reading, Random):
     method: GraphMethod = option("hybrid")
     network: str | None = option(None, reads=True, metavar="NETWORK")
     size_weight: float | None = option(None, least=0, most=1)
-    smoothing: float | None = option(None, least=0, most=MOST_SMOOTHING)
+    smoothing: float | None = option(None, least=0, most=sections.MOST_SMOOTHING)
     time_limit: float | None = option(None, least=0)
 
 
-class LearnNb(Reading, Random):
+class LearnNb(sections.Reading, sections.Random):
     """Learn a naive Bayes model with a latent component from a table, which may miss cells.
 
     All variables are independent given the component, which is never observed. Their number grows
@@ -588,7 +565,7 @@ class LearnNb(Reading, Random):
     components: int | None = option(None, least=1)
     size_weight: float | None = option(None, least=0, most=1)
     smoothing: float | Literal["cv"] = option(
-        0.1, metavar="NUMBER|cv", least=0, most=MOST_SMOOTHING
+        0.1, metavar="NUMBER|cv", least=0, most=sections.MOST_SMOOTHING
     )
     time_limit: float | None = option(None, least=0)
 
@@ -624,7 +601,7 @@ class Query(Declared):
     independences: bool = option(False)
 
 
-class Simulate(Random):
+class Simulate(sections.Random):
     """Draw rows from a model and hide cells; -o names the table to write.
 
     The same seed gives the same bytes.
@@ -661,7 +638,7 @@ class Simulate(Random):
     complete: Path | None = option(None, writes=True)
 
 
-class Convert(CompleteLearning, Clustered):
+class Convert(sections.CompleteLearning, sections.Clustered):
     """Write a file in the format of the suffix of -o.
 
     A NETWORK as a NETWORK, .pdg.json or a figure (.svg); a decision graph (.pdg.json) as
@@ -721,7 +698,7 @@ class Verify(Declared):
     scores: Path = argument("SCORES", reads=True)
 
 
-class Evaluate(Clustered, Random):
+class Evaluate(sections.Clustered, sections.Random):
     """Judge a model by rows that it was not learned from, or by a reference model.
 
     DATA gives the log-likelihood per row, of the observed cells where some are missing, in nats,
@@ -798,7 +775,7 @@ class Graph(Declared):
     reference: str | None = option(None, reads=True, metavar="GRAPH")
 
 
-class Missingness(Reading, Random):
+class Missingness(sections.Reading, sections.Random):
     """Diagnose the missing cells of a table, and recommend an estimator for networks.
 
     Prints the share of missing cells of each variable, the most frequent patterns of missing cells,
@@ -818,7 +795,7 @@ class Missingness(Reading, Random):
 
 
 class Instances(Declared):
-    """List the bundled instances, show those named, or copy them with -o FOLDER.
+    """List the bundled instances, or those named, or copy them with -o FOLDER.
 
     A name stands for all its files ('asia' for asia.bif and asia.toml); a file name for itself.
 

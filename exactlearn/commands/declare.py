@@ -221,31 +221,6 @@ def group_of(declared: type[Declared], name: str) -> str:
     return ""
 
 
-def as_option(parameter: str, value: Any = None) -> str:
-    """Return a parameter of the library and its value as they are written on the command line.
-
-    Examples
-    --------
-    >>> as_option("drop", ["id"]), as_option("states", {"age": ["young", "old"]})
-    ("--drop 'id'", "--states 'age=young,old'")
-    >>> as_option("header", False), as_option("score", "bdeu"), as_option("time_limit")
-    ('--no-header', '--criterion bdeu', '--time-limit')
-    """
-    if value is False:
-        return f"--no-{parameter}"
-    flag = f"--{_OPTIONS.get(parameter, parameter).replace('_', '-')}"
-    if isinstance(value, Mapping):
-        texts = {k: own if isinstance(own, str) else ",".join(own) for k, own in value.items()}
-        value = [f"{name}={text}" for name, text in texts.items()]
-    if isinstance(value, list | tuple):
-        return " ".join(f"{flag} {entry!r}" for entry in value)
-    return flag if value is None or value is True else f"{flag} {value}"
-
-
-_OPTIONS = {"score": "criterion", "required": "require", "forbidden": "forbid"}
-"""Options that have another name than the parameter."""
-
-
 def pairs(entries: tuple[str, ...], flag: str) -> dict[str, str]:
     """Split ``NAME=VALUE`` entries at their first equals sign.
 

@@ -140,7 +140,7 @@ def _scored(options: Convert, output: Output) -> el.Problem:
 
 
 def run_instances(options: Instances, output: Output) -> Answer:
-    """List, show or copy the bundled instances."""
+    """List or copy the bundled instances."""
     chosen = list[Path]()
     for name in options.names:
         found = [path for path in bundled() if name in (path.stem, path.name)]
@@ -148,19 +148,16 @@ def run_instances(options: Instances, output: Output) -> Answer:
             known = sorted({path.stem for path in bundled()})
             raise OptionError(f"no bundled instance {name!r}{did_you_mean(name, known)}")
         chosen += found
-    shown = None
     if output.path is not None:
         output.path.mkdir(parents=True, exist_ok=True)
         for path in chosen or bundled():
             shutil.copyfile(path, output.path / path.name)
             output.wrote(output.path / path.name)
-    elif chosen:
-        shown = "\n".join(path.read_text(encoding="utf-8").rstrip("\n") for path in chosen)
     listed = [
         {"name": path.stem, "kind": KINDS[path.suffix], "file": str(path)}
         for path in chosen or bundled()
     ]
-    return Answer(record={"instances": listed}, shown=shown)
+    return Answer(record={"instances": listed})
 
 
 def run_verify(options: Verify, output: Output) -> Answer:

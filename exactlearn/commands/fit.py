@@ -125,9 +125,6 @@ def _by_em(
             output.note("The log-likelihood is that of the observed cells and of which are missing")
             recovered = el.recoverability(model.parents, model.names, graph)
             record["families"] = {one.child: one.to_dict() for one in recovered}
-            for one in recovered:
-                if not one.is_recoverable:
-                    output.note(f"{one.formula()}. What EM finds may depend on its start")
     return fitted, record, ended
 
 

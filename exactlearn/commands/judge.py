@@ -10,7 +10,7 @@ import numpy as np
 
 import exactlearn as el
 from exactlearn._runtime.control import SearchControl, ended_by_signal
-from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare, Evaluate
+from exactlearn.commands.declarations import Compare, Evaluate
 from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.pipeline import learning, with_chosen_ess
 from exactlearn.commands.tables import load, rows_for
@@ -21,12 +21,6 @@ from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.scikit_learn import require_library
 from exactlearn.queries.evidence import Model
-
-REPETITIONS = 20
-"""Tables in which cells are hidden."""
-
-HIDDEN = "mnar:2"
-"""What is hidden in rows of a network."""
 
 
 @ended_by_signal()
@@ -84,19 +78,20 @@ def run_compare(options: Compare, output: Output) -> Answer:
         require_suffix(output.path, (".json",))
     if options.learners is not None:
         return _compare_learners(options, output)
-    chosen = list(dict.fromkeys(options.methods or DEFAULT_METHODS))
+    # By default that of 'augment', and what is quicker.
+    chosen = list(dict.fromkeys(options.methods or ("branching", "t-local", "mode")))
     is_repeated = options.network is not None or bool(options.hide)
-    _check(chosen, options, is_repeated=is_repeated)
+    _check(chosen, options)
     if options.methods is None and options.time_limit is None:
-        options = replace(options, time_limit=DEFAULT_SECONDS)
+        options = replace(options, time_limit=60.0)  # the proof of 'branching' may take any time
     network = el.read_network(options.network) if options.network else None
     conditions = list(_conditions(options, network))
     for condition in conditions:
         table, _ = condition.draw(options.seed)  # what cannot be hidden is said before all work
         known = replace(options, ess=Compare.ess if options.ess == "auto" else options.ess)
         learning(table, known, lambda event: None)  # and so is what cannot be learnt
-    repeat = (options.repeat or REPETITIONS) if is_repeated else 1
-    how = replace(options, methods=None, repeat=None, jobs=1, cluster=None, reference=None)
+    repeat = options.repeat if is_repeated else 1
+    how = replace(options, methods=None, repeat=1, jobs=1, cluster=None)
     is_shared = options.jobs > 1 or options.cluster is not None
     quiet = replace(output, quiet=output.quiet or is_shared)
     study = ImputationStudy(
@@ -109,7 +104,7 @@ def run_compare(options: Compare, output: Output) -> Answer:
     control = SearchControl()
     runs = Study(study.runs(), path, options.jobs, options.cluster, output.detail, control)
     runs.run()
-    return _answer(study, runs, output, options.reference)
+    return _answer(study, runs, output)
 
 
 def _compare_learners(options: Compare, output: Output) -> Answer:
@@ -126,24 +121,19 @@ def _compare_learners(options: Compare, output: Output) -> Answer:
         )
     rows = found.to_records()
     record = {"best": found.best, "folds": found.folds, "rows": rows, "of_folds": found.found}
-    ended = "done" if all(row["folds"] == found.folds for row in rows) else "feasible"
-    ended = "failed" if any(row["failures"] for row in rows) else ended
+    is_whole = all(row["folds"] == found.folds for row in rows)
+    ended = "failed" if any(row["failures"] for row in rows) else "done" if is_whole else "feasible"
     status = "interrupted" if control.is_stopped else ended
     return output.save(record, "compare.json", status=status)
 
 
-def _check(chosen: list[str], options: Compare, *, is_repeated: bool) -> None:
+def _check(chosen: list[str], options: Compare) -> None:
     """Refuse, before any work is done, what some method would refuse after that of others."""
     if (options.source is None) == (options.network is None):
         raise OptionError("compare: expected either a table or --network, not both")
     for name in chosen:
         if name not in METHODS:
             raise OptionError(f"--methods: no method {name!r}{did_you_mean(name, METHODS)}")
-    if not is_repeated and options.reference:
-        raise OptionError("--reference is for hidden cells; add --hide mcar:2")
-    if options.reference is not None and options.reference not in chosen:
-        known = ", ".join(chosen)
-        raise OptionError(f"--reference {options.reference}: expected a compared method, {known}")
     if any(METHODS[name].needs_scikit_learn for name in chosen):
         require_library()
 
@@ -154,7 +144,7 @@ def _conditions(options: Compare, network: el.BayesianNetwork | None) -> Iterato
     if options.truth and not options.hide:
         truth = load(options.truth, replace(options, states={}))
     drawn = network or load(source, options)
-    for spec in options.hide or ((HIDDEN,) if network else ("",)):
+    for spec in options.hide or (("mnar:2",) if network else ("",)):
         if not spec and isinstance(drawn, el.Dataset) and drawn.is_complete:
             raise DataError(
                 f"{source}: no cell is missing, so every method would complete it alike; hide "
@@ -194,12 +184,12 @@ def _completed(
         return METHODS[name](table, learning(table, options, display))
 
 
-def _answer(study: ImputationStudy, runs: Study, output: Output, reference: str | None) -> Answer:
+def _answer(study: ImputationStudy, runs: Study, output: Output) -> Answer:
     """Write and return what is done."""
     failures = [f"{planned.title}: {error}" for planned, error in runs.failures()]
     if study.conditions[0].hidden:
         known = [(c, study.repetitions(runs, c)) for c in study.conditions]
-        rows = [row for c, found in known if found for row in method_rows(c, found, reference)]
+        rows = [row for c, found in known if found for row in method_rows(c, found)]
         is_limited = any(row["limited"] for row in rows)
     else:
         keys = ("method", "status", "accuracy", "score", "bound", "gap", "seconds", "log_loss")
@@ -213,7 +203,8 @@ def _answer(study: ImputationStudy, runs: Study, output: Output, reference: str 
         raise KeyboardInterrupt
     record = {"rows": rows, "failures": failures}
     same = {key for key in ("table", "hidden") if len({str(row.get(key)) for row in rows}) == 1}
-    same |= {"cells", "cpu_seconds", "cpu_seconds_error", "reference"}  # for programs
+    same |= {"cells", "cpu_seconds", "cpu_seconds_error", "reference", "p_value"}  # for programs
+    same |= {"loss_difference", "loss_p_value", "loss_significant"}
     shown = [{key: value for key, value in row.items() if key not in same} for row in rows]
     ended = "failed" if failures else "feasible" if is_limited else "done"
     return output.save(

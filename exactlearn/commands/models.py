@@ -16,7 +16,7 @@ from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.component_growth import ComponentRow
 from exactlearn.commands.declarations import Compile, Graph, LearnNb, LearnPdg, Query
-from exactlearn.commands.learned import write_learned
+from exactlearn.commands.outcome import write_learned
 from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.pipeline import independence
 from exactlearn.commands.tables import load
@@ -204,9 +204,7 @@ def run_query(options: Query, output: Output) -> Answer:
         stated = el.independences(model, evidence, targets or None)
         record["statements"] = [one.describe(10 if targets else 3) for one in stated]
         record["independences"] = [one.to_dict() for one in stated]
-    is_hidden = len(record) > 3 and not targets
-    shown = {key: v for key, v in record.items() if not (is_hidden and key == "posterior")}
-    return output.save(record, shown=shown)
+    return output.save(record)
 
 
 @ended_by_signal()

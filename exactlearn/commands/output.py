@@ -21,14 +21,6 @@ from exactlearn.commands.declare import Declared, option
 from exactlearn.commands.provenance import signed
 from exactlearn.errors import ExitStatus, OptionError, TooLargeError
 
-ENDS = {
-    "feasible": ExitStatus.LIMITED,
-    "infeasible": ExitStatus.INFEASIBLE,
-    "interrupted": ExitStatus.INTERRUPTED,
-    "failed": ExitStatus.FAILED,
-}
-"""Exit statuses by the status of a search; 0 for all others."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
@@ -60,7 +52,7 @@ class Answer:
     def __post_init__(self) -> None:
         """Let the exit status follow from the status unless it is given."""
         if self.exit_status < 0:
-            object.__setattr__(self, "exit_status", ENDS.get(self.status, ExitStatus.DONE))
+            object.__setattr__(self, "exit_status", ExitStatus.of(self.status))
 
 
 def worst(*statuses: str) -> str:

@@ -10,47 +10,26 @@ import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import exactlearn as el
 from exactlearn._runtime.arguments import Index
 from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn.commands import sections
 from exactlearn.commands.declarations import Imputing
-from exactlearn.commands.sections import (
-    CLASS_SEARCHES,
-    CompleteLearning,
-    Constrained,
-    Criterion,
-    IncompleteLearning,
-    Selection,
-)
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.formats.run_file import from_table, read_declared
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.orientation import known_directions
 from exactlearn.scoring.scores import parse_score
-from exactlearn.solvers.constraints import (
-    ArcTotal,
-    Constraint,
-    ForbiddenAdjacency,
-    ForbiddenAncestor,
-    Independence,
-    MaxParents,
-    RequiredAdjacency,
-    RequiredAncestor,
-    Tiers,
-)
+from exactlearn.solvers import constraints as kinds
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.selection import Scoring, single_arcs
 
-if TYPE_CHECKING:
-    from exactlearn.imputation.learning import Learning
+Options = TypeVar("Options", bound=sections.CompleteLearning)
 
 
-Options = TypeVar("Options", bound=CompleteLearning)
-
-
-def score_of(criterion: Criterion) -> el.Score:
+def score_of(criterion: sections.Criterion) -> el.Score:
     """Return the declared score, whose equivalent sample size is chosen."""
     assert criterion.ess != "auto", "with_chosen_ess chooses it"
     return parse_score(criterion.criterion, ess=criterion.ess, size_weight=criterion.size_weight)
@@ -101,7 +80,7 @@ def with_chosen_ess(
     return replace(options, ess=ess, time_limit=clock.remaining), {"ess": choice.to_dict()}
 
 
-def constraints(search: Selection, names: Sequence[str]) -> dict[str, Any]:
+def constraints(search: sections.Selection, names: Sequence[str]) -> dict[str, Any]:
     """Return the declared constraints as keywords of :class:`Problem`.
 
     Raises
@@ -127,14 +106,14 @@ def constraints(search: Selection, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def directions(search: Selection, names: Sequence[str]) -> frozenset[Arc]:
+def directions(search: sections.Selection, names: Sequence[str]) -> frozenset[Arc]:
     """Return the directions that the declared constraints on single arcs leave to adjacencies."""
     found = constraints(search, names)
     ruled_out = (c.forbidden_arcs for c in found["constraints"])
     return known_directions(found["required"], found["forbidden"].union(*ruled_out))
 
 
-def scoring(dataset: el.Dataset, options: CompleteLearning, **more: Any) -> Scoring:
+def scoring(dataset: el.Dataset, options: sections.CompleteLearning, **more: Any) -> Scoring:
     """Return how the parent sets of a table are scored, as declared, with ``more`` fields.
 
     Raises
@@ -146,7 +125,7 @@ def scoring(dataset: el.Dataset, options: CompleteLearning, **more: Any) -> Scor
     return Scoring(dataset=dataset, **learning_options(dataset, options), **more)
 
 
-def learning_options(dataset: el.Dataset, options: CompleteLearning) -> dict[str, Any]:
+def learning_options(dataset: el.Dataset, options: sections.CompleteLearning) -> dict[str, Any]:
     """Return the declared options as keywords of both `learn` and `Scoring`."""
     return {
         "score": score_of(options),
@@ -156,16 +135,16 @@ def learning_options(dataset: el.Dataset, options: CompleteLearning) -> dict[str
     }
 
 
-def _require_parent_sets(search: Selection) -> None:
+def _require_parent_sets(search: sections.Selection) -> None:
     """Refuse a solver that selects no parent sets."""
-    if search.solver in CLASS_SEARCHES:
+    if search.solver in sections.CLASS_SEARCHES:
         raise OptionError(
             f"solver {search.solver!r} searches equivalence classes of complete data, without "
             "parent sets: give it to 'exactlearn solve', or to a step [solve] of a run file"
         )
 
 
-def incomplete_options(dataset: el.Dataset, options: IncompleteLearning) -> dict[str, Any]:
+def incomplete_options(dataset: el.Dataset, options: sections.IncompleteLearning) -> dict[str, Any]:
     """Return how network and completion are learned, as keywords of `augment` and `Learning`.
 
     Raises
@@ -192,7 +171,7 @@ def incomplete_options(dataset: el.Dataset, options: IncompleteLearning) -> dict
     }
 
 
-def learning(dataset: el.Dataset, options: Imputing, on_event: OnEvent) -> "Learning":
+def learning(dataset: el.Dataset, options: Imputing, on_event: OnEvent) -> el.Learning:
     """Return the declared options as those of an imputer's learning.
 
     Raises
@@ -200,16 +179,16 @@ def learning(dataset: el.Dataset, options: Imputing, on_event: OnEvent) -> "Lear
     OptionError, InfeasibleError
         As :func:`incomplete_options`.
     """
-    from exactlearn.imputation.learning import Learning  # takes long to import
-
-    return Learning(
+    return el.Learning(
         on_event=on_event,
         **options.chosen("learner networks smoothing missingness"),
         **incomplete_options(dataset, options),
     )
 
 
-def declared_constraints(search: Constrained, names: Sequence[str]) -> tuple[Constraint, ...]:
+def declared_constraints(
+    search: sections.Constrained, names: Sequence[str]
+) -> tuple[kinds.Constraint, ...]:
     """Return the declared constraints other than single arcs.
 
     Raises
@@ -219,15 +198,16 @@ def declared_constraints(search: Constrained, names: Sequence[str]) -> tuple[Con
 
     Examples
     --------
-    >>> declared_constraints(Constrained(required_adjacent=("b - a",), max_arcs=3), ["a", "b"])
+    >>> search = sections.Constrained(required_adjacent=("b - a",), max_arcs=3)
+    >>> declared_constraints(search, ["a", "b"])
     (RequiredAdjacency(a=1, b=0), ArcTotal(least=0, most=3))
     """
-    found: list[Constraint] = []
+    found: list[kinds.Constraint] = []
     for kind, mark, entries in (
-        (RequiredAdjacency, "-", search.required_adjacent),
-        (ForbiddenAdjacency, "-", search.forbidden_adjacent),
-        (RequiredAncestor, "->", search.required_ancestors),
-        (ForbiddenAncestor, "->", search.forbidden_ancestors),
+        (kinds.RequiredAdjacency, "-", search.required_adjacent),
+        (kinds.ForbiddenAdjacency, "-", search.forbidden_adjacent),
+        (kinds.RequiredAncestor, "->", search.required_ancestors),
+        (kinds.ForbiddenAncestor, "->", search.forbidden_ancestors),
     ):
         found += [kind(*pair(entry, mark, names)) for entry in entries]
     if search.tiers:
@@ -235,14 +215,14 @@ def declared_constraints(search: Constrained, names: Sequence[str]) -> tuple[Con
         members = [v for group in groups for v in group]
         if twice := [names[v] for v in members if members.count(v) > 1]:
             raise OptionError(f"tiers: {twice[0]!r} stands in them twice; give each name once")
-        found.append(Tiers(groups))
+        found.append(kinds.Tiers(groups))
     for name, most in search.max_parents_of.items():
-        found.append(MaxParents(_index(name, "max_parents_of", names), most))
+        found.append(kinds.MaxParents(_index(name, "max_parents_of", names), most))
     found += [independence(entry, names) for entry in search.independent]
     if search.min_arcs is not None:
-        found.append(ArcTotal(least=search.min_arcs))
+        found.append(kinds.ArcTotal(least=search.min_arcs))
     if search.max_arcs is not None:
-        found.append(ArcTotal(most=search.max_arcs))
+        found.append(kinds.ArcTotal(most=search.max_arcs))
     return tuple(found)
 
 
@@ -262,7 +242,7 @@ def arcs(entries: Sequence[str], names: Sequence[str]) -> tuple[Arc, ...]:
     return tuple(pair(entry, "->", names) for entry in entries)
 
 
-def with_file(search: Selection, names: Sequence[str]) -> Selection:
+def with_file(search: sections.Selection, names: Sequence[str]) -> sections.Selection:
     """Return options with the constraints of the file that they name, if any, as their own.
 
     What both say is listed together, or else what the options say.
@@ -277,14 +257,14 @@ def with_file(search: Selection, names: Sequence[str]) -> Selection:
     if search.constraints is None:
         return search
 
-    def checked(table: Mapping[str, Any]) -> Constrained:
-        found = from_table(table, Constrained)
+    def checked(table: Mapping[str, Any]) -> sections.Constrained:
+        found = from_table(table, sections.Constrained)
         arcs((*found.required, *found.forbidden), names)
         declared_constraints(found, names)
         return found
 
     found, more = read_declared(Path(search.constraints), checked), dict[str, Any]()
-    for key in Constrained.known():
+    for key in sections.Constrained.known():
         own, other = getattr(search, key), getattr(found, key)
         is_list = isinstance(own, tuple) and key != "tiers"
         both = (*own, *other) if is_list else own if search.is_given(key) else other
@@ -317,7 +297,7 @@ def pair(entry: str, mark: str, names: Sequence[str]) -> Arc:
     return first, second
 
 
-def independence(entry: str, names: Sequence[str]) -> Independence:
+def independence(entry: str, names: Sequence[str]) -> kinds.Independence:
     """Return the independence that ``A, B | C, D`` states.
 
     Raises
@@ -332,7 +312,7 @@ def independence(entry: str, names: Sequence[str]) -> Independence:
     given = _listed(parts[1], what, names) if len(parts) == 2 else ()
     if len({*sides, *given}) < 2 + len(given):
         raise OptionError(f"{what}: expected each variable once")
-    return Independence(frozenset(sides[:1]), frozenset(sides[1:]), frozenset(given))
+    return kinds.Independence(frozenset(sides[:1]), frozenset(sides[1:]), frozenset(given))
 
 
 def _split(entry: str, mark: str) -> list[str]:

@@ -145,23 +145,20 @@ def files_read(options: Declared) -> dict[str, Path]:
 
 
 def sha256(files: Sequence[Path]) -> str | None:
-    """Return the hash of a file, or of the list of hashes of several, as ``sha256sum`` has both.
+    """Return the hash of the contents of some files, one after the other.
 
-    ``None`` where the files are very large together, or one is a pipe or cannot be read.
+    ``None`` where they are very large together, or one is a pipe or cannot be read.
     """
     import hashlib
 
+    digest = hashlib.sha256()
     try:
         sizes = [path.stat().st_size for path in files if path.is_file()]
         if len(sizes) < len(files) or sum(sizes) > MOST_HASHED:
             return None
-        hashes = []
         for path in files:
             with path.open("rb") as file:
-                hashes.append(hashlib.file_digest(file, "sha256").hexdigest())
+                hashlib.file_digest(file, lambda: digest)
     except OSError:
         return None
-    if len(files) == 1:
-        return hashes[0]
-    listed = "".join(f"{one}  {path.name}\n" for one, path in zip(hashes, files, strict=True))
-    return hashlib.sha256(listed.encode()).hexdigest()
+    return digest.hexdigest()

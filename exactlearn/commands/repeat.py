@@ -30,13 +30,6 @@ def run(source: Path, output: Output) -> Answer:
     recorded = read_json(path)
     made_by: Any = recorded.get("made_by") if isinstance(recorded, dict) else None
     name, options = made_with(made_by, path)
-    there = provenance.files_read(options)
-    for one in made_by.get("inputs", ()):
-        if one.get("option", "") not in ("", *there):
-            raise OptionError(
-                f"{one['name']}: the file of the option {one['option']!r} is not there any more; "
-                "put it back, or run the command itself with the file that is there now"
-            )
     with TemporaryDirectory() as scratch:
 
         def placed(name: str, about: About) -> str:
@@ -74,21 +67,14 @@ def run(source: Path, output: Output) -> Answer:
 def made_with(made_by: Any, path: Path) -> tuple[str, Declared]:
     """Return the command that made a record, and its options."""
     found = made_by if isinstance(made_by, dict) else {}
-    words, options = found.get("command") or [], found.get("options")
-    inputs = found.get("inputs", [])
-    if not (
-        isinstance(words, list)
-        and isinstance(inputs, list)
-        and all(isinstance(word, str) for word in (*words, found.get("step", "")))
-        and all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in inputs)
-        and isinstance(options, dict)
-        and words[1:]
-    ):
-        raise FormatError(
-            f"{path}: no key 'made_by' says how it was made; expected the record of a command, as "
-            "'-o result.json' and --json give it"
-        )
-    name = found.get("step") or words[1]
+    match [found.get(key) for key in ("command", "options", "inputs")]:
+        case [[_, str(word), *_], dict(options), list(inputs)] if all(map(_is_named, inputs)):
+            name = str(found.get("step") or word)
+        case _:
+            raise FormatError(
+                f"{path}: no key 'made_by' says how it was made; expected the record of a command, "
+                "as '-o result.json' and --json give it"
+            )
     if name not in COMMANDS:
         raise FormatError(f"{path}: made by {name!r}, which is no command that can be run again")
     try:
@@ -98,6 +84,10 @@ def made_with(made_by: Any, path: Path) -> tuple[str, Declared]:
         raise OptionError(
             f"{path}: {error}; it was written by version {version}, and this is {__version__}"
         ) from None
+
+
+def _is_named(one: Any) -> bool:
+    return isinstance(one, dict) and "name" in one
 
 
 def _changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

@@ -1,11 +1,12 @@
 """``exactlearn report``: one HTML page on the results in a folder, a record or a model."""
 
-import csv
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 import exactlearn as el
 from exactlearn._runtime.arguments import refusal
@@ -30,17 +31,9 @@ PAGE = "report.html"
 def run(options: Report, output: Output) -> Answer:
     """Run the command."""
     source = options.source
-    if not source.exists():
-        raise OptionError(f"{source}: no such file or folder; give what a command wrote with -o")
     beside = source / PAGE if source.is_dir() else source.parent / f"{source.stem}.html"
     path = output.path or beside
-    require_suffix(path, (".html",))
-    found = page_content(source)
-    try:
-        text = page(found)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise FormatError(f"{source}: expected a record as a command's -o writes it") from error
-    atomic_write(path, text)
+    found = _write(source, path)
     output.wrote(path)
     return Answer(record={"page": str(path), "notes": list(found.notes)})
 
@@ -73,34 +66,47 @@ def report(
     >>> with TemporaryDirectory() as folder:
     ...     el.report(el.learn(table), Path(folder) / "smoke.html")
     """
-    if isinstance(result, Path | str):
-        run(Report(source=Path(result)), Output(path=Path(path), quiet=True))
-        return
-    require_suffix(Path(path), (".html",))
-    if isinstance(result, LearnedNetwork):
-        content = PageContent("Learned network", result.to_dict(), result.dataset, result.network)
-    elif isinstance(result, el.BayesianNetwork | el.DecisionGraph):
-        content = PageContent("Model", **_shown(result))
-    else:
-        expected = "a learned network, a model, or the path of a folder, record or model"
-        raise refusal("result", expected, result, "learn from a table with learn(table)")
-    atomic_write(Path(path), page(content))
+    _write(Path(result) if isinstance(result, str) else result, Path(path))
 
 
 def write_page(folder: Path, output: Output) -> None:
     """Write the page of a folder's results into it."""
-    atomic_write(folder / PAGE, page(page_content(folder)))
+    _write(folder, folder / PAGE)
     output.detail(f"Wrote {folder / PAGE}")
 
 
-def page_content(source: Path) -> PageContent:
-    """Return what a folder, a record or a model file holds.
+def _write(result: Any, path: Path) -> PageContent:
+    require_suffix(path, (".html",))
+    found = page_content(result)
+    try:
+        text = page(found)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"{result}: expected a record as a command's -o writes it") from error
+    atomic_write(path, text)
+    return found
+
+
+def page_content(source: Any) -> PageContent:
+    """Return what a result, a model, or a folder, a record or a model file holds.
 
     Raises
     ------
+    ArgumentError
+        When it is none of these.
+    OptionError
+        When there is no such file or folder.
     FormatError
         When a record or model does not follow its format.
     """
+    if isinstance(source, LearnedNetwork):
+        return PageContent("Learned network", source.to_dict(), source.dataset, source.network)
+    if isinstance(source, el.BayesianNetwork | el.DecisionGraph):
+        return PageContent("Model", **_shown(source))
+    if not isinstance(source, Path):
+        expected = "a learned network, a model, or the path of a folder, record or model"
+        raise refusal("result", expected, source, "learn from a table with learn(table)")
+    if not source.exists():
+        raise OptionError(f"{source}: no such file or folder; give what a command wrote with -o")
     if source.is_file() and suffix_of(source) in FORMATS:
         return PageContent(source.name, **_shown(el.read_model(source)))
     record, run = record_in(source) if source.is_dir() else source, source / "run.toml"
@@ -117,9 +123,7 @@ def page_content(source: Path) -> PageContent:
         if (source / name).is_file():
             found |= _shown(el.read_model(source / name))
     if (source / "trace.csv").is_file():
-        with (source / "trace.csv").open(encoding="utf-8", newline="") as file:
-            rows, keys = csv.DictReader(file), ("seconds", "score", "bound")
-            found["trace"] = [tuple(float(row[key]) for key in keys) for row in rows]
+        found["trace"] = [*pd.read_csv(source / "trace.csv").itertuples(index=False, name=None)]
     if run.is_file():
         with _noting(notes):
             ((_, table),) = read_runs(run)

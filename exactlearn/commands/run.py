@@ -29,12 +29,6 @@ from exactlearn.reporting.records import size_in_words
 SHOWN = ("status", "score", "gap", "imputation_accuracy", "log_likelihood_per_row", "seconds")
 """What is printed of each run of a sweep, of the pipeline, its models and its steps."""
 
-SECTIONS = ("held_out", "decision_graph", "refinement")
-"""Parts of a run's record whose numbers are in the table of a sweep, too."""
-
-LONGEST = 80
-"""Letters of a folder's name."""
-
 
 def run(options: declarations.Run, output: Output) -> Answer:
     """Run the command."""
@@ -181,7 +175,7 @@ def _names(varied: Sequence[Table]) -> list[str]:
         words = (f"{_last(key)}={Path(str(value)).name}" for key, value in one.items())
         names.append(re.sub(r"[^\w.,=+-]", "_", ",".join(words)))
     return [
-        name if len(name) <= LONGEST and names.count(name) == 1 else f"{name[:LONGEST]}-{number}"
+        name if len(name) <= 80 and names.count(name) == 1 else f"{name[:80]}-{number}"
         for number, name in enumerate(names, 1)
     ]
 
@@ -198,7 +192,8 @@ def _run_alone(folder: Path, time_limit: float | None) -> Found:
     seed, output = steps.declared(table).search.seed, Output(path=folder, as_json=True, quiet=True)
     with provenance.running(provenance.Provenance(options, words, seed=seed, output=folder)):
         answer = _done(table, output, time_limit, None)
-    parts = {k: v for k, v in answer.record.items() if not isinstance(v, dict) or k in SECTIONS}
+    sections = ("held_out", "decision_graph", "refinement")
+    parts = {k: v for k, v in answer.record.items() if not isinstance(v, dict) or k in sections}
     names = [step["command"] for step in parts.pop("steps", ())]
     for k, (name, step) in enumerate(zip(names, answer.record.get("steps", ()), strict=True), 1):
         own = {key: v for key, v in step.items() if not isinstance(v, dict)}

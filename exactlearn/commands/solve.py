@@ -10,17 +10,9 @@ import exactlearn as el
 from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import read_text, suffix_of
+from exactlearn.commands import outcome, pipeline
 from exactlearn.commands.declarations import Solve
-from exactlearn.commands.learned import Artifacts, Learned, concluded, keeping, require_writable
 from exactlearn.commands.output import LATE, Answer, Output, require_parent, worst
-from exactlearn.commands.pipeline import (
-    constraints,
-    directions,
-    learning_options,
-    score_of,
-    scoring,
-    with_chosen_ess,
-)
 from exactlearn.commands.sections import CLASS_SEARCHES
 from exactlearn.commands.tables import load_merged, place
 from exactlearn.errors import DataError, OptionError
@@ -35,14 +27,8 @@ from exactlearn.solvers.enumeration.networks import Enumeration
 from exactlearn.structure.equivalence_search import EquivalenceSearch
 from exactlearn.structure.selection import Scored, fitted_network, select
 
-Search = Callable[..., tuple[Learned, Enumeration | None]]
+Search = Callable[..., tuple[outcome.Learned, Enumeration | None]]
 """Searches, given ``on_event``; returns the list of networks, too, where one is wanted."""
-
-GOES_ON = ("optimal", "feasible", "heuristic")
-"""How a search ends after which a bootstrap may begin."""
-
-_OF_TABLES = ("criterion", "ess", "max_parents", "scoring_time", "counts", "bootstrap")
-"""Options for which the rows of a table are needed."""
 
 _MEANINGS = {
     "bdeu": "difference of the log marginal likelihoods under BDeu",
@@ -78,13 +64,13 @@ class _Task:
     data: el.Dataset | None = None
     record: Mapping[str, Any] = field(default_factory=dict)
 
-    def artifacts(self, learned: Learned, **more: Any) -> Artifacts:
+    def artifacts(self, learned: outcome.Learned, **more: Any) -> outcome.Artifacts:
         """Return what is written of an answer, with more keys of the record."""
         assert learned.parents is not None
-        known = directions(self.options, self.names)
+        known = pipeline.directions(self.options, self.names)
         record = {**learning_record(self.names, learned, known), **self.record, **more}
         network = partial(self.network, learned.parents)
-        return Artifacts(self.names, learned.parents, record, network)
+        return outcome.Artifacts(self.names, learned.parents, record, network)
 
 
 def run(options: Solve, output: Output) -> Answer:
@@ -93,13 +79,13 @@ def run(options: Solve, output: Output) -> Answer:
     has_scores = is_score_file(path)
     if has_scores:
         _check_with_scores(options, output)
-    require_writable(output, (*NETWORKS, ".json", *FIGURES))
+    outcome.require_writable(output, (*NETWORKS, ".json", *FIGURES))
     if options.certificate is not None:
         require_parent(options.certificate, "--certificate")
     with output.progress_display(f"reading {path.name}") as display:
         task = (_of_scores if has_scores else _of_table)(path, options, output, display.stage)
         display.stage("solving")
-        learned, listed = task.search(on_event=keeping(display, task.artifacts))
+        learned, listed = task.search(on_event=outcome.keeping(display, task.artifacts))
     more, also, ends = dict[str, Any](), list[Callable[[], None]](), [learned.status]
     if isinstance(learned, EquivalenceSearch):
         more |= _classes_record(task.names, learned)
@@ -112,16 +98,16 @@ def run(options: Solve, output: Output) -> Answer:
         ends.append(listed.status)
     if options.bootstrap is not None and more.get("certificate_unfinished"):
         output.note("The certificate is unfinished: the bootstrap is left out")
-    elif options.bootstrap is not None and learned.status in GOES_ON:
+    elif options.bootstrap is not None and learned.status in ("optimal", "feasible", "heuristic"):
         more["bootstrap"] = _bootstrap_record(task, options.bootstrap, output)
         ends.append(more["bootstrap"]["status"])
     artifacts = partial(task.artifacts, **more)
-    return concluded(output, task.names, learned, artifacts, also=also, ended=worst(*ends))
+    return outcome.concluded(output, task.names, learned, artifacts, also=also, ended=worst(*ends))
 
 
 def _of_scores(path: Path, options: Solve, output: Output, stage: Callable[[str], None]) -> _Task:
     problem = el.read_scores(path)
-    problem = replace(problem, **constraints(options, problem.names))
+    problem = replace(problem, **pipeline.constraints(options, problem.names))
     scored = Scored(problem=problem, time_left=options.time_limit)
     text = read_text(path) if options.certificate is not None else None
     return _Task(options, problem.names, _selection(scored, options, output, scores=text))
@@ -132,13 +118,13 @@ def _of_table(path: Path, options: Solve, output: Output, stage: Callable[[str],
         data = load_merged(options.source, options, client)
         clock = SearchControl(options.time_limit)
         with SearchControl().running():  # Ctrl-C ends both, and leaves a network
-            options, record = with_chosen_ess(data, options, output.note)
+            options, record = pipeline.with_chosen_ess(data, options, output.note)
             if options.solver in CLASS_SEARCHES:
                 search = _class_search(data, options)
             else:
                 stage(f"scoring {data.n_variables} variables")
                 every, counts = options.best is not None, options.counts
-                how = scoring(data, options, every=every, counts=counts, cluster=client)
+                how = pipeline.scoring(data, options, every=every, counts=counts, cluster=client)
                 search = _selection(how.within(options.time_limit), options, output)
     record |= {} if data.is_complete else {"counts": options.counts}
     network = lru_cache(1)(partial(_fitted, data, options, clock, output))  # EM once for the last
@@ -187,7 +173,7 @@ def _class_search(data: el.Dataset, options: Solve) -> Search:
     search = partial(
         el.equivalence_search,
         data,
-        score_of(options),
+        pipeline.score_of(options),
         method="ges" if options.solver == "ges" else "kes",
         max_parents=options.most_parents,
         **options.chosen("time_limit seed threads cluster"),
@@ -236,11 +222,6 @@ def _bootstrap_record(task: _Task, replicates: int, output: Output) -> dict[str,
     """Learn from bootstrap samples as from the table; return the record."""
     options, data = task.options, task.data
     assert data is not None
-    if not data.is_complete and options.criterion == "bdeu" and options.ess != 1:
-        output.note(
-            f"Cells are missing: strengths of networks with ess {options.ess:g} are too high, as "
-            "these have more arcs than the rows support; --ess 1 gives cautious ones"
-        )
     with output.progress_display("bootstrap") as display, SearchControl().running() as control:
         found = el.bootstrap(
             data,
@@ -249,7 +230,7 @@ def _bootstrap_record(task: _Task, replicates: int, output: Output) -> dict[str,
             on_begin=display.stage,
             missing=options.counts,
             **options.chosen("cluster time_limit solver"),
-            **learning_options(data, options),
+            **pipeline.learning_options(data, options),
         )
     is_short = found.replicates + len(found.failures) < found.wanted or found.unfinished > 0
     status = "interrupted" if control.is_stopped else "feasible" if is_short else "done"
@@ -258,17 +239,18 @@ def _bootstrap_record(task: _Task, replicates: int, output: Output) -> dict[str,
 
 def _write_certificate(result: Result, path: Path, output: Output) -> None:
     if result.certificate is None:
-        return output.note(f"No certificate: {result.message or 'the solver gave none'}")
-    result.certificate.write(path)
-    output.wrote(path)
-    if not result.is_certified:
-        output.note(f"Certificate unfinished: it proves the bound {result.certificate.bound}")
-    return None
+        output.note(f"No certificate: {result.message or 'the solver gave none'}")
+    else:
+        result.certificate.write(path)
+        output.wrote(path)
+        if not result.is_certified:
+            output.note(f"Certificate unfinished: it proves the bound {result.certificate.bound}")
 
 
 def _check_with_scores(options: Solve, output: Output) -> None:
     """Refuse options for which the rows of a table are needed."""
-    given = [f"--{name.replace('_', '-')}" for name in _OF_TABLES if options.is_given(name)]
+    of_tables = ("criterion", "ess", "max_parents", "scoring_time", "counts", "bootstrap")
+    given = [f"--{name.replace('_', '-')}" for name in of_tables if options.is_given(name)]
     given += [f"--solver {options.solver}"] * (options.solver in CLASS_SEARCHES)
     if given:
         raise OptionError(f"{given[0]} is for a table, but scores were given; leave it out")

@@ -15,15 +15,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from exactlearn._runtime.files import suffix_of
-from exactlearn.commands import COMMANDS, options_of
+from exactlearn.commands import COMMANDS, options_of, sections
 from exactlearn.commands.declare import About, Declared, about_of, option
-from exactlearn.commands.sections import (
-    Criterion,
-    GraphParameters,
-    NetworkParameters,
-    Reading,
-    Search,
-)
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.formats.run_file import from_table, read_declared
 from exactlearn.instances import bundled
@@ -42,7 +35,7 @@ MOST_RUNS = 10_000
 """Most runs of a sweep."""
 
 
-class Data(Reading):
+class Data(sections.Reading):
     """Section ``[data]``: the table, and the tables to judge what is learned by.
 
     All are relative to the run file, or names of bundled tables.
@@ -74,17 +67,17 @@ class RunFile(Declared):
     title: str = ""
     pipeline: bool = option(True)
     data: Data
-    score: Criterion = field(default_factory=Criterion)
-    search: Search = field(default_factory=Search)
-    network: NetworkParameters = field(default_factory=NetworkParameters)
-    decision_graph: GraphParameters = field(default_factory=GraphParameters)
+    score: sections.Criterion = field(default_factory=sections.Criterion)
+    search: sections.Search = field(default_factory=sections.Search)
+    network: sections.NetworkParameters = field(default_factory=sections.NetworkParameters)
+    decision_graph: sections.GraphParameters = field(default_factory=sections.GraphParameters)
 
 
 SHARED: Mapping[str, type[Declared]] = {
     "data": Data,
-    "score": Criterion,
-    "search": Search,
-    "network": NetworkParameters,
+    "score": sections.Criterion,
+    "search": sections.Search,
+    "network": sections.NetworkParameters,
 }
 """Sections that hold for all steps which have such options."""
 
@@ -255,14 +248,14 @@ def _grid(table: Mapping[str, Any]) -> Iterator[tuple[Table, Mapping[str, Any]]]
         )
     for chosen in product(*lists.values()):
         one = deepcopy(table)
-        for (*sections, key), value in zip(lists, chosen, strict=True):
+        for (*parts, key), value in zip(lists, chosen, strict=True):
             places: list[Any] = [one]
-            for section in sections:
+            for section in parts:
                 inner = [place.setdefault(section, {}) for place in places]
                 each = [p for own in inner for p in (own if isinstance(own, list) else [own])]
                 places = [place for place in each if isinstance(place, dict)]
             if not places:
-                at = ".".join((*sections, key))
+                at = ".".join((*parts, key))
                 raise OptionError(f"key 'sweep.{at}': expected the key of a section or a step")
             for place in places:
                 place[key] = value

@@ -17,11 +17,8 @@ from exactlearn.formats.table_blocks import table_files
 from exactlearn.instances import locate
 from exactlearn.queries.evidence import Model
 
-LARGE = 2**26
-"""Bytes of a text from which on it is read in blocks."""
-
-LARGE_PACKED = 2**22
-"""The same for a compressed file."""
+LARGE, LARGE_PACKED = 2**26, 2**22
+"""Bytes of a text, and of a compressed file, from which on it is read in blocks."""
 
 
 def is_large(source: str) -> bool:

@@ -382,9 +382,11 @@ def ahead(
 
 
 def method_rows(
-    condition: Condition, runs: Sequence[Mapping[str, Found]], reference: str | None = None
+    condition: Condition, runs: Sequence[Mapping[str, Found]]
 ) -> Iterator[dict[str, Any]]:
     """Yield one row for each method of a condition: means over repetitions, standard errors, tests.
+
+    Each method is tested against the first one.
 
     Parameters
     ----------
@@ -392,9 +394,8 @@ def method_rows(
         What was run.
     runs
         Its repetitions, at least one.
-    reference
-        The method that the others are tested against.
     """
+    reference = next(iter(runs[0]))
     for method in runs[0]:
         own = [run[method] for run in runs]
         row: dict[str, Any] = {
@@ -405,17 +406,16 @@ def method_rows(
             "cells": sum(found["cells"] for found in own),
             "proven": sum(found["status"] in ("optimal", "t-local") for found in own),
             "limited": sum(found["status"] == "feasible" for found in own),
+            "reference": reference,
         }
         for key in ("accuracy", "log_loss", "score", "bound", "gap", "seconds", "cpu_seconds"):
             mean = Mean.of(found.get(key) for found in own)
             row |= {key: mean.value, f"{key}_error": mean.error}
-        if reference is not None:
-            row["reference"] = reference
-            for metric, prefix in (("accuracy", ""), ("log_loss", "loss_")):
-                test = ahead(runs, method, reference, metric)
-                row |= {
-                    f"{prefix}difference": METRICS[metric][1] * test.difference,
-                    f"{prefix}p_value": test.p_value,
-                    f"{prefix}significant": test.significant,
-                }
+        for metric, prefix in (("accuracy", ""), ("log_loss", "loss_")):
+            test = ahead(runs, method, reference, metric)
+            row |= {
+                f"{prefix}difference": METRICS[metric][1] * test.difference,
+                f"{prefix}p_value": test.p_value,
+                f"{prefix}significant": test.significant,
+            }
         yield row

@@ -1,6 +1,7 @@
 """Results as JSON records."""
 
 from collections.abc import Collection, Sequence
+from itertools import compress
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,12 @@ from exactlearn.graphs.orientation import reversible_arcs
 from exactlearn.graphs.partially_directed import Arc, PartiallyDirectedGraph
 
 if TYPE_CHECKING:
+    from exactlearn.augmentation.ranking import Ranking
     from exactlearn.augmentation.result import Augmentation
     from exactlearn.data.dataset import Dataset
     from exactlearn.pdg.compile.compile import Compilation
     from exactlearn.solvers.result import Result
     from exactlearn.structure.equivalence_search import EquivalenceSearch
-
-SIZES = ("effective_size", "representational_size", "nodes", "clique_tree_size")
-"""Sizes of a decision graph in a record."""
 
 
 def learning_record(
@@ -106,9 +105,25 @@ def completion_record(
     return cells
 
 
+def ranking_record(dataset: "Dataset", ranking: "Ranking") -> list[dict[str, Any]]:
+    """Return the solutions, and where their completions differ from that of the first."""
+    best = ranking.solutions[0]
+    return [
+        {
+            "score": pair.score,
+            "loss": best.score - pair.score,
+            "parents": named_parents(dataset.names, pair.parents),
+            "differs": [*compress(completion_record(dataset, pair.values), differ)],
+        }
+        for pair in ranking.solutions
+        for differ in (pair.values != best.values,)
+    ]
+
+
 def compilation_record(compiled: "Compilation") -> dict[str, Any]:
     """Return the JSON record of a compiled network."""
-    return {key: getattr(compiled, key) for key in (*SIZES, "max_error")}
+    sizes = ("effective_size", "representational_size", "nodes", "clique_tree_size")
+    return {key: getattr(compiled, key) for key in (*sizes, "max_error")}
 
 
 def size_in_words(dataset: "Dataset") -> str:

@@ -10,13 +10,10 @@ from rich.text import Text
 
 from exactlearn.reporting.description import Section, describe
 
-PIPED_WIDTH = 160
-"""Width of tables when standard output is no terminal."""
-
 
 def show(record: Mapping[str, Any]) -> None:
     """Print what a record tells on standard output; plain when that is no terminal."""
-    width = None if sys.stdout.isatty() else PIPED_WIDTH
+    width = None if sys.stdout.isatty() else 160
     console = Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
     is_first = True
     for section in describe(record):

@@ -30,7 +30,7 @@ def full(tmp_path_factory):
 def test_methods_that_learn_and_those_of_the_library_side_by_side():
     pytest.importorskip("sklearn")
     methods = ["t-local", "posterior", "mpe", "averaged", "knn", "iterative"]
-    words = ("--methods", ",".join(methods), "--repeat", 2, "--reference", "t-local")
+    words = ("--methods", ",".join(methods), "--repeat", 2)
     rows = run_json(*CANCER, *words)["rows"]
     assert [row["method"] for row in rows] == methods
     for row in rows:
@@ -41,7 +41,7 @@ def test_methods_that_learn_and_those_of_the_library_side_by_side():
         assert (row["log_loss"] is None) == (row["method"] == "t-local")
     assert rows[0]["p_value"] == 1
     assert rows[0]["score"] >= max(rows[1]["score"], rows[2]["score"])
-    assert "p value" in run(*CANCER, *words, "-q")
+    assert "significant" in run(*CANCER, *words, "-q")
 
 
 def test_an_interrupt_keeps_the_tables_that_are_done(monkeypatch, tmp_path):
@@ -103,7 +103,7 @@ def test_the_default_method_is_compared_by_default_and_ends(monkeypatch):
 
 def test_several_mechanisms_go_into_a_folder_that_resumes(full, tmp_path, monkeypatch):
     hidden = ("--hide", "mcar:0.1", "--hide", "mnar-states:0.2", "--repeat", 2)
-    methods = ("--methods", "mode,posterior", "--reference", "mode")
+    methods = ("--methods", "mode,posterior")
     words = ("compare", full, *hidden, *methods, "-o", tmp_path / "all")
     rows = run_json(*words)["rows"]
     assert [(row["table"], row["hidden"], row["method"]) for row in rows] == [

@@ -85,7 +85,7 @@ def test_all_methods_complete_the_same_cells(tmp_path, jobs):
 def test_a_method_that_fails_has_no_figures_and_a_table_that_no_method_completes_does_not_count():
     runs = done(study(wrong=refuse, good=GOOD))
     (condition,) = study().conditions
-    rows = list(method_rows(condition, runs, "good"))
+    rows = list(method_rows(condition, runs))
     assert [isnan(row["accuracy"]) for row in rows] == [True, False]
     assert done(study(wrong=refuse)) == []
 
@@ -102,7 +102,7 @@ def test_a_repetition_that_is_not_whole_does_not_count():
 def test_the_better_method_is_ahead():
     runs = done(study(good=GOOD, fair=FAIR, bad=BAD))
     (condition,) = study().conditions
-    rows = list(method_rows(condition, runs, "good"))
+    rows = list(method_rows(condition, runs))
     assert [row["method"] for row in rows] == ["good", "fair", "bad"]
     assert rows[0]["p_value"] == rows[0]["loss_p_value"] == 1
     assert ahead(runs, "bad", "good", "log_loss").difference < 0

@@ -30,9 +30,6 @@ from exactlearn.structure.equivalence_search import EquivalenceSearch
 Learned = Result | Augmentation | EquivalenceSearch
 """The result of a search."""
 
-MOST_DRAWN = 120
-"""Variables of the largest network that a folder has a picture of; 150 would take two seconds."""
-
 
 @dataclass(frozen=True, eq=False)
 class Artifacts:
@@ -68,7 +65,7 @@ class Artifacts:
             for k, table in enumerate(self.tables, start=1):
                 number = f"-{k:0{width}}" if several else ""
                 el.write_dataset(table, path / f"completed{number}.csv")
-            if self.parents and len(self.names) <= MOST_DRAWN:
+            if self.parents and len(self.names) <= 120:  # 150 would take two seconds
                 try:
                     write_figure(self._drawing(), path / "network.svg")
                 except TooLargeError as error:
