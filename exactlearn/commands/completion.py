@@ -18,7 +18,7 @@ from exactlearn.commands import outcome, pipeline
 from exactlearn.commands.declarations import Augment, Impute, Missingness
 from exactlearn.commands.output import LATE, Answer, Output, require_suffix, worst
 from exactlearn.commands.tables import load
-from exactlearn.data.missingness_patterns import missingness_patterns
+from exactlearn.data.counts import missingness_patterns
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.evaluation.metrics import JudgedCells
 from exactlearn.formats.graph_file import write_missingness

@@ -1,9 +1,11 @@
 """Missingness mechanisms, written in a line such as ``mcar:0.1``, ``mar:0.1`` or ``mnar:2``.
 
 Each has a missingness graph (:mod:`exactlearn.data.missingness_graph`), which
-:func:`simulate_missingness` returns; how cells are hidden by any graph, and what the generators of
-``mcar:P:M``, ``random-mar`` and ``self-masking`` are, says
-:mod:`exactlearn.data.missingness_simulation`.
+:func:`simulate_missingness` returns. Mechanisms with probabilities are a graph and its tables, by
+which :mod:`exactlearn.data.missingness_simulation` hides cells; the others hide a number of cells.
+``mcar:P:M`` and ``random-mar`` are the generators of Van den Broeck, Mohan, Choi and Pearl 2015,
+"Efficient algorithms for Bayesian network parameter learning from incomplete data" (appendix C;
+section 4 and appendix B), ``self-masking`` is that of the lecture of Freiburg on EM (figure 6).
 
 A cell's amount P is a share with a decimal point or exponent (``0.1``, ``1e-2``), strictly between
 0 and 1; an amount K is a whole number of cells. Cells missing before stay so, and a share counts
@@ -49,8 +51,8 @@ that had one: of a state with K cells or fewer in a variable, ``mnar:K:S`` hides
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, cast, get_args
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,67 +64,66 @@ from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.data.missingness_simulation import (
     SimulatedMissingness,
     Tables,
-    leave_one,
-    simulate_mar,
-    simulate_mcar,
-    simulate_self_masking,
+    draw_tables,
+    hide_by_graph,
 )
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
-Mechanism = Literal["mcar", "mar", "mnar", "mnar-states", "random-mar", "self-masking"]
+_STEEPNESS = 3.0
+"""How many times likelier MAR hides a cell at the driver's last state than at its first."""
 
-MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
+_SHARE, _COUNT = r"(?:\d*\.\d+(?:e-?\d+)?|\d+e-\d+)", r"\d+"
+_NUMBER = f"(?:{_SHARE}|{_COUNT})"
 
-GRAMMAR = (
-    "expected mcar:P, mcar:K, mar:P, mar:P:NAME, mnar:K, mnar:K:S, mnar:P, mnar:P:S or "
-    "mnar-states:P with a share P as in 0.1, a number of cells per variable K as in 2, a "
-    "state index S as in 0; or mcar:P:M, random-mar:M:K:A:B or random-mar:M:K:A:B:S with a "
-    "share M of the variables, K causes of each, shape parameters A and B of a Beta "
-    "distribution and S variables that causes are drawn from; or self-masking:NAME:P,P,... "
-    "with a probability for each state"
+_FORMS = {
+    "mcar": (
+        f"(?P<share>{_SHARE})(:(?P<variables>{_SHARE}))?|(?P<count>{_COUNT})",
+        "mcar:P, mcar:P:M or mcar:K",
+    ),
+    "mar": (f"(?P<share>{_SHARE})(:(?P<driver>.+))?", "mar:P or mar:P:NAME"),
+    "mnar": (
+        f"((?P<share>{_SHARE})|(?P<count>{_COUNT}))(:(?P<state>{_COUNT}))?",
+        "mnar:K, mnar:K:S, mnar:P or mnar:P:S",
+    ),
+    "mnar-states": (f"(?P<share>{_SHARE})", "mnar-states:P"),
+    "random-mar": (
+        f"(?P<variables>{_NUMBER}):(?P<causes>{_COUNT}):(?P<a>{_NUMBER}):(?P<b>{_NUMBER})"
+        f"(:(?P<separators>{_COUNT}))?",
+        "random-mar:M:K:A:B or random-mar:M:K:A:B:S with K causes of each cell from S variables, "
+        "and shape parameters A and B of a Beta distribution",
+    ),
+    "self-masking": (
+        f"(?P<driver>.+):(?P<probabilities>{_NUMBER}(,{_NUMBER})*)",
+        "self-masking:NAME:P,P,... with a probability for each state",
+    ),
+}
+"""What follows each mechanism's name and colon, and the forms in words."""
+
+_LEGEND = (
+    "P is a share of cells as in 0.1, M one of variables, K a number of cells of each variable as "
+    "in 2, S a state index as in 0"
 )
 
 
-@dataclass(frozen=True)
-class Spec:
+class Spec(NamedTuple):
     """What to hide.
 
-    Parameters
+    Attributes
     ----------
     mechanism
         ``"mcar"``, ``"mar"``, ``"mnar"``, ``"mnar-states"``, ``"random-mar"`` or
         ``"self-masking"``.
-    share
-        Share of the observed cells, or ``None``.
-    count
-        Cells per variable, or ``None``; ``mcar`` and ``mnar`` have one of the two.
-    driver
-        Variable that ``mar`` depends on, or ``None`` for the first complete one; of
-        ``self-masking`` the variable with missing cells.
-    state
-        State index that ``mnar`` hides, or ``None`` for a drawn one.
-    variables
-        Share of the variables that have missing cells, or ``None`` for all that can have.
-    causes
-        Of ``random-mar`` the number of causes of each mechanism.
-    beta
-        Of ``random-mar`` the shape parameters.
-    separators
-        Of ``random-mar`` the number of variables that causes come from, or ``None`` for all.
-    probabilities
-        Of ``self-masking`` that of a missing cell for each state.
+    parts
+        What the specification names, by the names in :data:`_FORMS`.
     """
 
-    mechanism: Mechanism
-    share: float | None = None
-    count: int | None = None
-    driver: str | None = None
-    state: int | None = None
-    variables: float | None = None
-    causes: int | None = None
-    beta: tuple[float, float] | None = None
-    separators: int | None = None
-    probabilities: tuple[float, ...] | None = None
+    mechanism: str
+    parts: dict[str, str]
+
+    @property
+    def share(self) -> float:
+        """The share of the cells."""
+        return float(self.parts["share"])
 
 
 def parse_spec(text: str) -> Spec:
@@ -135,83 +136,27 @@ def parse_spec(text: str) -> Spec:
 
     Examples
     --------
-    >>> spec = parse_spec("mnar:2:1")
-    >>> spec.mechanism, spec.count, spec.state
-    ('mnar', 2, 1)
+    >>> parse_spec("mnar:2:1")
+    Spec(mechanism='mnar', parts={'count': '2', 'state': '1'})
     """
-    mechanism, amount, detail = [*text.split(":", 2), "", ""][:3]
-    if mechanism in _GENERATORS:
-        return _generator(text, cast(Mechanism, mechanism))
-    fault = _fault(mechanism, amount, detail, text.count(":"))
-    if fault:
-        raise OptionError(f"missingness {text!r}: {fault}; {GRAMMAR}")
-    return Spec(
-        cast(Mechanism, mechanism),
-        share=None if amount.isdecimal() else float(amount),
-        count=int(amount) if amount.isdecimal() else None,
-        driver=detail if mechanism == "mar" and detail else None,
-        state=int(detail) if mechanism == "mnar" and detail else None,
-        variables=float(detail) if mechanism == "mcar" and detail else None,
-    )
-
-
-_NUMBER = r"(?:\d+|\d*\.\d+(?:e-?\d+)?|\d+e-\d+)"
-
-_GENERATORS = {
-    "random-mar": re.compile(
-        rf"(?P<m>{_NUMBER}):(?P<k>\d+):(?P<a>{_NUMBER}):(?P<b>{_NUMBER})(?::(?P<s>\d+))?"
-    ),
-    "self-masking": re.compile(rf"(?P<name>.+):(?P<p>{_NUMBER}(?:,{_NUMBER})*)"),
-}
-"""What follows the name and colon of the mechanisms that are drawn by a graph."""
-
-
-def _generator(text: str, mechanism: Mechanism) -> Spec:
-    """Return the specification of a mechanism that is drawn by a graph."""
-    found = _GENERATORS[mechanism].fullmatch(text.partition(":")[2])
+    mechanism, _, rest = text.partition(":")
+    if mechanism not in _FORMS:
+        raise OptionError(
+            f"missingness {text!r}: unknown mechanism {mechanism!r}"
+            f"{did_you_mean(mechanism, _FORMS)}"
+        )
+    form, in_words = _FORMS[mechanism]
+    found = re.fullmatch(form, rest)
     if found is None:
-        raise OptionError(f"missingness {text!r}: not the form of {mechanism}; {GRAMMAR}")
-    if mechanism == "self-masking":
-        probabilities = tuple(float(p) for p in found["p"].split(","))
-        return Spec(mechanism, driver=found["name"], probabilities=probabilities)
-    return Spec(
-        mechanism,
-        variables=float(found["m"]),
-        causes=int(found["k"]),
-        beta=(float(found["a"]), float(found["b"])),
-        separators=int(found["s"]) if found["s"] else None,
-    )
-
-
-def _fault(mechanism: str, amount: str, detail: str, colons: int) -> str:
-    """Return what is wrong with the parts of a specification, or nothing."""
-    if mechanism not in MECHANISMS:
-        return f"unknown mechanism {mechanism!r}{did_you_mean(mechanism, MECHANISMS)}"
-    if not re.fullmatch(_NUMBER, amount):
-        return f"the amount {amount!r} is no number"
-    if amount.isdecimal() and mechanism in ("mar", "mnar-states"):
-        return f"the amount {amount} is no share"
-    if amount.isdecimal() and int(amount) < 1:
-        return "nothing to hide"
-    if not amount.isdecimal() and not 0 < float(amount) < 1:
-        return f"the share {amount} is not between 0 and 1"
-    if colons > 1 and not detail:
-        return "nothing follows the last colon"
-    if detail and mechanism == "mcar" and (amount.isdecimal() or not _is_share(detail)):
-        return f"mcar depends on nothing, but {detail!r} follows"
-    if detail and mechanism == "mnar-states":
-        return f"the states' probabilities are drawn, but {detail!r} follows"
-    if detail and mechanism == "mnar" and not detail.isdecimal():
-        return f"{detail!r} is no state index"
-    return ""
-
-
-def _is_share(text: str) -> bool:
-    return bool(re.fullmatch(_NUMBER, text)) and not text.isdecimal() and 0 < float(text) < 1
-
-
-_STEEPNESS = 3.0
-"""How many times likelier MAR hides a cell at the driver's last state than at its first."""
+        raise OptionError(f"missingness {text!r}: expected {in_words}; {_LEGEND}")
+    parts = {name: part for name, part in found.groupdict().items() if part is not None}
+    if parts.get("count", "1").strip("0") == "":
+        raise OptionError(f"missingness {text!r}: nothing to hide; {_LEGEND}")
+    if not 0 < float(parts.get("share", 0.5)) < 1:
+        raise OptionError(
+            f"missingness {text!r}: the share {parts['share']} is not between 0 and 1; {_LEGEND}"
+        )
+    return Spec(mechanism, parts)
 
 
 @checked_arguments(
@@ -282,33 +227,141 @@ def simulate_missingness(
     'smoke <- smoke'
     """
     parsed = parse_spec(spec) if isinstance(spec, str) else spec
+    if parsed.mechanism == "mnar" or "count" in parsed.parts:
+        causes = {name: (name,) * (parsed.mechanism == "mnar") for name in dataset.names}
+        codes = dataset.codes.copy()
+        codes[_chosen_cells(dataset, parsed, rng)] = MISSING
+        return SimulatedMissingness(replace(dataset, codes=codes), MissingnessGraph(causes), {})
     if parsed.mechanism == "random-mar":
-        return _random_mar(dataset, parsed, rng, parents or [()] * dataset.n_variables)
-    if parsed.mechanism == "self-masking":
-        masked = {cast(str, parsed.driver): cast(tuple[float, ...], parsed.probabilities)}
-        return simulate_self_masking(dataset, masked, rng)
-    if parsed.mechanism == "mnar-states":
-        return _mnar_by_states(dataset, cast(float, parsed.share), rng)
-    if parsed.variables is not None:
-        probability = cast(float, parsed.share)
-        return simulate_mcar(dataset, rng, share=parsed.variables, probability=probability)
-    codes = dataset.codes.copy()
-    codes[_MECHANISMS[parsed.mechanism](dataset, parsed, rng)] = MISSING
-    graph, tables = _stated(dataset, parsed)
-    return SimulatedMissingness(replace(dataset, codes=codes), graph, tables)
+        mechanism = _random_mar(dataset, parsed, rng, parents or [()] * dataset.n_variables)
+    else:
+        mechanism = _MECHANISMS[parsed.mechanism](dataset, parsed, rng)
+    hidden = hide_by_graph(dataset, mechanism.graph, mechanism.tables, rng, mechanism.uniform)
+    return SimulatedMissingness(hidden, mechanism.graph, mechanism.tables)
 
 
-def _mnar_by_states(
-    dataset: Dataset, share: float, rng: np.random.Generator
-) -> SimulatedMissingness:
-    """Hide every cell with the probability of its state, drawn for each variable."""
-    probabilities: dict[str, Sequence[float]] = {
-        name: _shifted(rng.standard_normal(size), column[column != MISSING], share).tolist()
-        for name, size, column in zip(
-            dataset.names, dataset.cardinalities, dataset.codes.T, strict=True
+class _Mechanism(NamedTuple):
+    """What cells are hidden by: as for :func:`hide_by_graph`."""
+
+    graph: MissingnessGraph
+    tables: Tables
+    uniform: NDArray[np.float64] | None = None
+
+
+def _mcar(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> _Mechanism:
+    names, uniform = dataset.names, None
+    if "variables" in spec.parts:
+        names = _partially_observed(names, float(spec.parts["variables"]), rng)
+    else:
+        uniform = rng.random(dataset.codes.shape)
+    tables = dict.fromkeys(names, np.array(spec.share))
+    return _Mechanism(MissingnessGraph(dict.fromkeys(names, ())), tables, uniform)
+
+
+def _mar(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> _Mechanism:
+    driver = _driver(dataset, spec)
+    others = [name for v, name in enumerate(dataset.names) if v != driver]
+    graph = MissingnessGraph(dict.fromkeys(others, (dataset.names[driver],)))
+    tables = dict.fromkeys(others, _state_probabilities(dataset, driver, spec.share))
+    return _Mechanism(graph, tables, rng.random(dataset.codes.shape))
+
+
+def _driver(dataset: Dataset, spec: Spec) -> int:
+    name = spec.parts.get("driver")
+    if dataset.n_variables < 2:
+        raise DataError("mar needs two variables, one to depend on and one to hide")
+    complete = np.flatnonzero((dataset.codes != MISSING).all(axis=0))
+    if name is None:
+        if not len(complete):
+            raise DataError("mar needs a variable without missing cells, and there is none")
+        return int(complete[0])
+    if name not in dataset.names:
+        raise OptionError(
+            f"mar depends on {name!r}, which is no variable{did_you_mean(name, dataset.names)}"
         )
+    driver = dataset.names.index(name)
+    if driver not in complete:
+        raise DataError(f"mar depends on {name!r}, which has missing cells; name a complete one")
+    return driver
+
+
+def _state_probabilities(dataset: Dataset, driver: int, share: float) -> NDArray[np.float64]:
+    """Return the probability of hiding for each state of the driver, ``share`` over the rows."""
+    states = int(dataset.cardinalities[driver])
+    odds = 1 + (_STEEPNESS - 1) * np.arange(states) / max(1, states - 1)
+    codes = dataset.codes[:, driver]
+    probability: NDArray[np.float64] = share * odds / odds[codes].mean()
+    if (probability[np.unique(codes)] > 1).any():
+        most = odds[codes].mean() / odds[codes].max()
+        raise OptionError(
+            f"mar:{share:g} driven by {dataset.names[driver]!r} would hide some cells with a "
+            f"probability above 1; hide a share of at most {most:.3g}"
+        )
+    return np.minimum(probability, 1.0)
+
+
+def _random_mar(
+    dataset: Dataset, spec: Spec, rng: np.random.Generator, parents: Sequence[Sequence[int]]
+) -> _Mechanism:
+    names, n, among = dataset.names, dataset.n_variables, list(dataset.names)
+    n_causes, n_separators = int(spec.parts["causes"]), int(spec.parts.get("separators", n))
+    if n_separators > n:
+        raise OptionError(
+            f"random-mar: {n_separators} variables that causes are drawn from, but the table has "
+            f"{n}"
+        )
+    kept: Sequence[str] = ()
+    if "separators" in spec.parts:
+        kept = among = [names[v] for v in sorted(rng.choice(n, n_separators, replace=False))]
+    chosen = _partially_observed(names, float(spec.parts["variables"]), rng, kept)
+    observed = [name for name in among if name not in chosen]
+    if n_causes > len(observed):
+        raise OptionError(
+            f"{n_causes} causes of each mechanism: only {len(observed)} variables without missing "
+            "cells can be causes; take fewer causes or a smaller share of incomplete variables"
+        )
+    arcs = {(names[u], name) for name, family in zip(names, parents, strict=True) for u in family}
+    causes = {}
+    for name in chosen:
+        shuffled = [observed[k] for k in rng.permutation(len(observed))]
+        shuffled.sort(key=lambda other: not arcs & {(other, name), (name, other)})
+        causes[name] = tuple(sorted(shuffled[:n_causes], key=names.index))
+    graph, beta = MissingnessGraph(causes), (float(spec.parts["a"]), float(spec.parts["b"]))
+    return _Mechanism(graph, draw_tables(dataset, graph, rng, beta=beta))
+
+
+def _partially_observed(
+    names: Sequence[str], share: float, rng: np.random.Generator, kept: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return the variables that are to have missing cells, in the order of the table."""
+    if not 0 <= share <= 1:
+        raise OptionError(
+            f"the share of partially observed variables: expected a number from 0 to 1, found "
+            f"{share:g}"
+        )
+    free = [name for name in names if name not in kept]
+    size = round(share * len(names))
+    if size > len(free):
+        raise OptionError(
+            f"{size} of {len(names)} variables cannot be partially observed: {len(kept)} are to "
+            "stay fully observed; take a smaller share"
+        )
+    return tuple(free[k] for k in sorted(rng.choice(len(free), size, replace=False)))
+
+
+def _self_masking(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> _Mechanism:
+    name, probabilities = spec.parts["driver"], spec.parts["probabilities"].split(",")
+    return _Mechanism(MissingnessGraph({name: (name,)}), {name: np.array(probabilities, float)})
+
+
+def _mnar_by_states(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> _Mechanism:
+    """Hide every cell with the probability of its state, drawn for each variable."""
+    columns = zip(dataset.names, dataset.cardinalities, dataset.codes.T, strict=True)
+    tables = {
+        name: _shifted(rng.standard_normal(size), column[column != MISSING], spec.share)
+        for name, size, column in columns
     }
-    return simulate_self_masking(dataset, probabilities, rng)
+    return _Mechanism(MissingnessGraph({name: (name,) for name in dataset.names}), tables)
 
 
 def _shifted(
@@ -328,129 +381,38 @@ def _shifted(
     return probabilities
 
 
-def _random_mar(
-    dataset: Dataset, spec: Spec, rng: np.random.Generator, parents: Sequence[Sequence[int]]
-) -> SimulatedMissingness:
-    among = None
-    if spec.separators is not None:
-        if spec.separators > dataset.n_variables:
-            raise OptionError(
-                f"random-mar: {spec.separators} variables that causes are drawn from, but the "
-                f"table has {dataset.n_variables}"
-            )
-        among = [
-            dataset.names[v]
-            for v in sorted(rng.choice(dataset.n_variables, spec.separators, replace=False))
-        ]
-    return simulate_mar(
-        dataset,
-        parents,
-        rng,
-        share=cast(float, spec.variables),
-        n_causes=cast(int, spec.causes),
-        beta=cast(tuple[float, float], spec.beta),
-        among=among,
-    )
+_MECHANISMS: dict[str, Callable[[Dataset, Spec, np.random.Generator], _Mechanism]] = {
+    "mcar": _mcar,
+    "mar": _mar,
+    "mnar-states": _mnar_by_states,
+    "self-masking": _self_masking,
+}
 
 
-def _stated(dataset: Dataset, spec: Spec) -> tuple[MissingnessGraph, Tables]:
-    """Return the graph that a specification of one mechanism for all variables means."""
-    names = dataset.names
-    if spec.mechanism == "mnar":
-        return MissingnessGraph({name: (name,) for name in names}), {}
-    if spec.mechanism == "mcar":
-        graph = MissingnessGraph(dict.fromkeys(names, ()))
-        return graph, {} if spec.share is None else dict.fromkeys(names, np.array(spec.share))
-    driver = _driver(dataset, spec, _observed(dataset))
-    others = [name for v, name in enumerate(names) if v != driver]
-    table = _state_probabilities(dataset, driver, cast(float, spec.share))
-    return MissingnessGraph(dict.fromkeys(others, (names[driver],))), dict.fromkeys(others, table)
-
-
-def _mcar(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> NDArray[np.bool_]:
-    observed = _observed(dataset)
-    if spec.share is not None:
-        return _leave_one(observed, observed & (rng.random(observed.shape) < spec.share), rng)
-    count = cast(int, spec.count)
-    hidden = np.zeros_like(observed)
-    for variable, name in enumerate(dataset.names):
-        rows = np.flatnonzero(observed[:, variable])
-        if len(rows) <= count:
-            raise OptionError(
-                f"mcar:{count} of variable {name!r}: it has {len(rows)} observed cells, and "
-                "one must stay; hide fewer"
-            )
-        hidden[rng.choice(rows, count, replace=False), variable] = True
-    return hidden
-
-
-def _mar(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> NDArray[np.bool_]:
-    observed = _observed(dataset)
-    driver = _driver(dataset, spec, observed)
-    table = _state_probabilities(dataset, driver, cast(float, spec.share))
-    probability = table[dataset.codes[:, driver]]
-    hidden = observed & (rng.random(observed.shape) < probability[:, np.newaxis])
-    hidden[:, driver] = False
-    return _leave_one(observed, hidden, rng)
-
-
-def _driver(dataset: Dataset, spec: Spec, observed: NDArray[np.bool_]) -> int:
-    if dataset.n_variables < 2:
-        raise DataError("mar needs two variables, one to depend on and one to hide")
-    complete = np.flatnonzero(observed.all(axis=0))
-    if spec.driver is None:
-        if not len(complete):
-            raise DataError("mar needs a variable without missing cells, and there is none")
-        return int(complete[0])
-    if spec.driver not in dataset.names:
+def _chosen_cells(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Return which cells a mechanism with a number of cells hides, shape of the codes."""
+    state = int(spec.parts["state"]) if "state" in spec.parts else None
+    if state is not None and (dataset.cardinalities <= state).any():
+        variable = int(np.flatnonzero(dataset.cardinalities <= state)[0])
         raise OptionError(
-            f"mar depends on {spec.driver!r}, which is no variable"
-            f"{did_you_mean(spec.driver, dataset.names)}"
-        )
-    driver = dataset.names.index(spec.driver)
-    if driver not in complete:
-        raise DataError(
-            f"mar depends on {spec.driver!r}, which has missing cells; name a complete variable"
-        )
-    return driver
-
-
-def _state_probabilities(dataset: Dataset, driver: int, share: float) -> NDArray[np.float64]:
-    """Return the probability of hiding for each state of the driver, ``share`` over the rows."""
-    states = int(dataset.cardinalities[driver])
-    odds = 1 + (_STEEPNESS - 1) * np.arange(states) / max(1, states - 1)
-    codes = dataset.codes[:, driver]
-    probability: NDArray[np.float64] = share * odds / odds[codes].mean()
-    if (probability[np.unique(codes)] > 1).any():
-        most = odds[codes].mean() / odds[codes].max()
-        raise OptionError(
-            f"mar:{share:g} driven by {dataset.names[driver]!r} would hide some cells with a "
-            f"probability above 1; hide a share of at most {most:.3g}"
-        )
-    return np.minimum(probability, 1.0)
-
-
-def _mnar(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> NDArray[np.bool_]:
-    if spec.state is not None and (dataset.cardinalities <= spec.state).any():
-        variable = int(np.flatnonzero(dataset.cardinalities <= spec.state)[0])
-        raise OptionError(
-            f"mnar of state index {spec.state}: variable {dataset.names[variable]!r} has only the "
+            f"mnar of state index {state}: variable {dataset.names[variable]!r} has only the "
             f"indices 0 to {dataset.cardinalities[variable] - 1}"
         )
-    if spec.count is not None:
-        return _mnar_per_variable(dataset, spec.count, spec.state, rng)
-    return _mnar_overall(dataset, cast(float, spec.share), spec.state, rng)
-
-
-def _mnar_per_variable(
-    dataset: Dataset, count: int, state: int | None, rng: np.random.Generator
-) -> NDArray[np.bool_]:
-    hidden = np.zeros(dataset.codes.shape, np.bool_)
-    for variable in range(dataset.n_variables):
-        column = dataset.codes[:, variable]
-        own = _drawn_state(column, count, rng) if state is None else state
-        rows = np.flatnonzero(column == own)
-        size = min(count, max(0, len(rows) - 1))
+    if "count" not in spec.parts:
+        return _of_one_state(dataset, spec.share, state, rng)
+    count, hidden = int(spec.parts["count"]), np.zeros(dataset.codes.shape, np.bool_)
+    for variable, column in enumerate(dataset.codes.T):
+        if spec.mechanism == "mcar":
+            rows, size = np.flatnonzero(column != MISSING), count
+        else:
+            own = _drawn_state(column, count, rng) if state is None else state
+            rows = np.flatnonzero(column == own)
+            size = min(count, max(0, len(rows) - 1))
+        if spec.mechanism == "mcar" and len(rows) <= count:
+            raise OptionError(
+                f"mcar:{count} of variable {dataset.names[variable]!r}: it has {len(rows)} "
+                "observed cells, and one must stay; hide fewer"
+            )
         hidden[rng.choice(rows, size, replace=False), variable] = True
     return hidden
 
@@ -462,11 +424,13 @@ def _drawn_state(column: NDArray[np.integer], count: int, rng: np.random.Generat
     return int(rng.choice(enough)) if len(enough) else int(np.argmax(cells))
 
 
-def _mnar_overall(
+def _of_one_state(
     dataset: Dataset, share: float, state: int | None, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    size = round(share * int(_observed(dataset).sum()))
-    room = _room(dataset)
+    """Choose a share of all cells, of one state; one of that state stays in each variable."""
+    size = round(share * int((dataset.codes != MISSING).sum()))
+    states = np.arange(int(dataset.cardinalities.max()))[:, None, None]
+    room = np.maximum((dataset.codes == states).sum(axis=1) - 1, 0).sum(axis=1)
     if state is None:
         enough = np.flatnonzero(room >= size)
         state = int(rng.choice(enough)) if len(enough) else int(np.argmax(room))
@@ -481,32 +445,3 @@ def _mnar_overall(
     hidden = np.zeros(free.size, np.bool_)
     hidden[rng.choice(np.flatnonzero(free), size, replace=False)] = True
     return hidden.reshape(free.shape)
-
-
-def _observed(dataset: Dataset) -> NDArray[np.bool_]:
-    return np.asarray(dataset.codes != MISSING, np.bool_)
-
-
-def _room(dataset: Dataset) -> NDArray[np.int64]:
-    """Return how many cells of each state index can be hidden, one staying in each variable."""
-    counts = [
-        np.count_nonzero(dataset.codes == state, axis=0)
-        for state in range(int(dataset.cardinalities.max()))
-    ]
-    return np.array([np.maximum(own - 1, 0).sum() for own in counts], np.int64)
-
-
-def _leave_one(
-    observed: NDArray[np.bool_], hidden: NDArray[np.bool_], rng: np.random.Generator
-) -> NDArray[np.bool_]:
-    """Uncover one random cell of each column that would lose all."""
-    for variable in range(observed.shape[1]):
-        leave_one(observed[:, variable], hidden[:, variable], rng)
-    return hidden
-
-
-_MECHANISMS: dict[str, Callable[[Dataset, Spec, np.random.Generator], NDArray[np.bool_]]] = {
-    "mcar": _mcar,
-    "mar": _mar,
-    "mnar": _mnar,
-}

@@ -37,10 +37,7 @@ INDICATOR = "\0missing "
 """What the names of the indicators of a table begin with: no column of a file has such a name."""
 
 _SIGNS = r',;<#"()\n'
-_TOKEN = re.compile(
-    rf'[^\S\n]*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<name>[^{_SIGNS}\s][^{_SIGNS}]*)'
-    r"|(?P<sign><-|[,;()\n])|\#[^\n]*)"
-)
+_NAME = rf'"(?:[^"]|"")*"(?!")|[^{_SIGNS}\s][^{_SIGNS}]*'
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,7 +135,7 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         """
         causes: dict[str, tuple[str, ...]] = {}
         indicator_causes: dict[str, tuple[str, ...]] = {}
-        for name, variables, indicators in _statements(text):
+        for name, variables, indicators in _Reader(text).statements():
             if name in causes:
                 raise FormatError(
                     f"missingness graph: two statements for {name!r}; put all its causes into one"
@@ -328,67 +325,62 @@ IGNORABLE = MissingnessGraph({})
 """No indicators: missing cells that do not depend on their values are left out of the model."""
 
 
-def _statements(text: str) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    """Yield the variable of each statement with its causes, variables and indicators."""
-    statement: list[tuple[str, int, bool]] = []
-    for token in [*_tokens(text), (";", len(text), True)]:
-        if token[2] and token[0] in (";", "\n"):
-            if statement:
-                yield _statement(text, [*statement, token])
-            statement = []
-        else:
-            statement.append(token)
+class _Reader:
+    """Reads the statements of a text one after the other."""
 
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
 
-def _tokens(text: str) -> Iterator[tuple[str, int, bool]]:
-    """Yield names and signs: the text, where it begins, whether it is a sign."""
-    end = len(text.rstrip())
-    at = 0
-    while at < end:
-        match = _TOKEN.match(text, at)
-        if match is None:
-            at += len(text[at:]) - len(text[at:].lstrip())
-            fault = "a name in double quotes has no end" if text[at] == '"' else "expected a name"
-            raise _wrong(text, at, fault)
-        kind, at = match.lastgroup, match.end()
-        if kind is not None:
-            word = match[kind]
-            word = word.replace('""', '"') if kind == "quoted" else word
-            yield (word.rstrip() if kind == "name" else word), match.start(kind), kind == "sign"
+    def take(self, pattern: str, expected: str = "") -> str | None:
+        """Read what a pattern matches, with spaces and comments before it, or nothing.
 
+        Raises
+        ------
+        FormatError
+            When something is expected, and it does not match.
+        """
+        found = re.match(rf"((?:[^\S\n]|#[^\n]*)*)({pattern})?", self.text[self.at :])
+        assert found is not None  # nothing matches, too
+        self.at += found.end()
+        if found[2] is not None:
+            return found[2]
+        if not expected:
+            return None
+        at = min(self.at, len(self.text.rstrip()))
+        line, column = self.text.count("\n", 0, at) + 1, at - self.text.rfind("\n", 0, at)
+        fault = "a name in double quotes has no end" if self.text[at:][:1] == '"' else expected
+        shown = repr(self.text[at : at + 20].strip() or "the end").strip("'")
+        raise FormatError(
+            f"missingness graph, line {line}, column {column}: {fault}; found {shown}"
+        )
 
-def _statement(
-    text: str, tokens: Sequence[tuple[str, int, bool]]
-) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return the variable, the variables among its causes and the indicators among them."""
-    words = [(sign, word, at) for word, at, sign in tokens]
-    if words[0][0] or words[1][:2] != (True, "<-"):
-        wrong = words[1] if not words[0][0] else words[0]
-        raise _wrong(text, wrong[2], "expected a statement such as 'income <- age, income'")
-    variables: list[str] = []
-    indicators: list[str] = []
-    rest, shape = words[2:], [word if sign else "name" for sign, word, _ in words[2:]]
-    k = 0
-    while k < len(rest) - 1:
-        if shape[k : k + 4] == ["name", "(", "name", ")"] and rest[k][1] == "missing":
-            indicators.append(rest[k + 2][1])
-            k += 4
-        elif shape[k] == "name":
-            variables.append(rest[k][1])
-            k += 1
-        else:
-            raise _wrong(text, rest[k][2], "expected the name of a cause, or missing(NAME)")
-        if shape[k] == "," and k < len(rest) - 2:
-            k += 1
-        elif k < len(rest) - 1:
-            raise _wrong(text, rest[k][2], "expected a comma between the causes, or a semicolon")
-    return words[0][1], tuple(variables), tuple(indicators)
+    def name(self, expected: str) -> str:
+        """Read a name, perhaps between double quotes."""
+        word = self.take(_NAME, expected) or ""
+        return word[1:-1].replace('""', '"') if word[:1] == '"' else word.rstrip()
 
-
-def _wrong(text: str, at: int, fault: str) -> FormatError:
-    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-    found = repr(text[at : at + 20].strip() or "the end").strip("'")
-    return FormatError(f"missingness graph, line {line}, column {column}: {fault}; found {found}")
+    def statements(self) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+        """Yield the variable of each statement with its causes, variables and indicators."""
+        expected = "expected a statement such as 'income <- age, income'"
+        cause = "expected the name of a cause, or missing(NAME)"
+        while True:
+            while self.take(r"[;\n]"):
+                pass
+            if self.take(r"\Z") is not None:
+                return
+            name = self.name(expected)
+            self.take("<-", expected)
+            variables: list[str] = []
+            indicators: list[str] = []
+            while self.take(r"[;\n]|\Z") is None:
+                if variables or indicators:
+                    self.take(",", "expected a comma between the causes, or a semicolon")
+                if self.take(r"missing *\(") is not None:
+                    indicators.append(self.name(cause))
+                    self.take(r"\)", cause)
+                else:
+                    variables.append(self.name(cause))
+            yield name, tuple(variables), tuple(indicators)
 
 
 def _quoted(name: str) -> str:

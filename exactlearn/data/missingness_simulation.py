@@ -1,28 +1,24 @@
-"""Missing cells drawn by a missingness graph, and random graphs to draw them by.
+"""Missing cells drawn by a missingness graph.
 
 Every simulation returns the incomplete table, the graph, and the tables of the mechanisms: the
 probability that a cell is missing, for each configuration of the causes of its indicator. The
 indicators are drawn in topological order, each row by itself.
 
-The generators are those of Van den Broeck, Mohan, Choi and Pearl 2015, "Efficient algorithms for
-Bayesian network parameter learning from incomplete data" (section 4 and appendix B for MAR data,
-appendix C for MCAR data), and self-masking as in the lecture of Freiburg on EM (figure 6).
-
 A variable whose cells would all be missing keeps one of them, drawn at random.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import ParentsLike, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, DatasetLike, check_complete
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
-from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.errors import OptionError
 from exactlearn.graphs.dag import topological_order
 
 Tables = Mapping[str, NDArray[np.float64]]
@@ -50,7 +46,11 @@ class SimulatedMissingness(NamedTuple):
 
 @checked_arguments(graph=as_missingness_graph)
 def hide_by_graph(
-    dataset: DatasetLike, graph: MissingnessGraph, tables: Tables, rng: np.random.Generator
+    dataset: DatasetLike,
+    graph: MissingnessGraph,
+    tables: Tables,
+    rng: np.random.Generator,
+    uniform: NDArray[np.float64] | None = None,
 ) -> Dataset:
     """Hide cells of a table by a missingness graph with the tables of its mechanisms.
 
@@ -68,6 +68,9 @@ def hide_by_graph(
         missing) for each indicator among them.
     rng
         Source of randomness; the same state hides the same cells.
+    uniform
+        A number from 0 to 1 for each cell, below whose probability it is hidden; drawn for each
+        variable of the graph when left out.
 
     Raises
     ------
@@ -97,27 +100,25 @@ def hide_by_graph(
         "but a mechanism depends on its value: simulate missing cells of a complete table",
     )
     codes = dataset.codes.copy()
-    for k in _order(parents, n):
-        table = _checked(tables, graph.variables[k], _shape(dataset, parents[k]))
+    order = topological_order([*((),) * n, *parents])
+    for k in (v - n for v in order if v >= n):
+        column, table = (
+            columns[k],
+            _checked(tables, graph.variables[k], _shape(dataset, parents[k])),
+        )
         configuration = np.zeros(dataset.n_rows, np.int64)
         for u, size in zip(parents[k], table.shape, strict=True):
             configuration *= size
             configuration += (
                 dataset.codes[:, u].clip(min=0) if u < n else codes[:, columns[u - n]] == MISSING
             )
-        observed = codes[:, columns[k]] != MISSING
-        drawn = observed & (rng.random(dataset.n_rows) < table.ravel()[configuration])
-        codes[leave_one(observed, drawn, rng), columns[k]] = MISSING
+        drawn = rng.random(dataset.n_rows) if uniform is None else uniform[:, column]
+        observed = np.flatnonzero(codes[:, column] != MISSING)
+        hidden = observed[(drawn < table.ravel()[configuration])[observed]]
+        if len(observed) and len(hidden) == len(observed):
+            hidden = np.setdiff1d(hidden, rng.choice(observed))
+        codes[hidden, column] = MISSING
     return replace(dataset, codes=codes)
-
-
-def leave_one(
-    observed: NDArray[np.bool_], hidden: NDArray[np.bool_], rng: np.random.Generator
-) -> NDArray[np.bool_]:
-    """Uncover one random cell of a column that would lose all; both of shape (rows,)."""
-    if observed.any() and (hidden == observed).all():
-        hidden[rng.choice(np.flatnonzero(observed))] = False
-    return hidden
 
 
 @checked_arguments(graph=as_missingness_graph)
@@ -160,11 +161,7 @@ def draw_tables(
 
 @checked_arguments(graph=as_missingness_graph)
 def simulate_graph(
-    dataset: DatasetLike,
-    graph: MissingnessGraph,
-    rng: np.random.Generator,
-    *,
-    beta: tuple[float, float] = (1.0, 1.0),
+    dataset: DatasetLike, graph: MissingnessGraph, rng: np.random.Generator
 ) -> SimulatedMissingness:
     """Hide cells by any missingness graph, the tables of its mechanisms drawn at random.
 
@@ -172,176 +169,14 @@ def simulate_graph(
     ----------
     dataset, graph, rng
         As for :func:`hide_by_graph`.
-    beta
-        As for :func:`draw_tables`.
 
     Raises
     ------
     OptionError, DataError
         As these functions do.
     """
-    tables = draw_tables(dataset, graph, rng, beta=beta)
+    tables = draw_tables(dataset, graph, rng)
     return SimulatedMissingness(hide_by_graph(dataset, graph, tables, rng), graph, tables)
-
-
-@checked_arguments()
-def simulate_mcar(
-    dataset: DatasetLike,
-    rng: np.random.Generator,
-    *,
-    share: float = 0.3,
-    probability: float = 0.7,
-) -> SimulatedMissingness:
-    """Hide cells of some variables completely at random (appendix C, Table 3).
-
-    Parameters
-    ----------
-    dataset
-        Table.
-    rng
-        Source of randomness.
-    share
-        Share of the variables that are partially observed; their number is rounded.
-    probability
-        Probability that a cell of these is missing.
-
-    Raises
-    ------
-    OptionError
-        When a share is not between 0 and 1.
-    """
-    _check_share(probability, "the probability of a missing cell")
-    chosen = _partially_observed(dataset.names, share, rng)
-    graph = MissingnessGraph(dict.fromkeys(chosen, ()))
-    tables = {name: np.array(probability) for name in chosen}
-    return SimulatedMissingness(hide_by_graph(dataset, graph, tables, rng), graph, tables)
-
-
-@checked_arguments()
-def simulate_mar(
-    dataset: DatasetLike,
-    parents: ParentsLike,
-    rng: np.random.Generator,
-    *,
-    share: float = 0.3,
-    n_causes: int = 2,
-    beta: tuple[float, float] = (1.0, 0.5),
-    among: Collection[str] | None = None,
-) -> SimulatedMissingness:
-    """Hide cells at random given random fully observed variables (section 4, appendix B).
-
-    Each indicator R_X has ``n_causes`` parents drawn from the fully observed variables, the
-    neighbours of X in the network before all others. The paper's first setting is the default, its
-    second one is ``share=0.9, beta=(0.5, 0.5)``.
-
-    Parameters
-    ----------
-    dataset
-        Table.
-    parents
-        Parents of each variable in the network that the rows come from.
-    rng
-        Source of randomness.
-    share
-        Share m of the variables that are partially observed; their number is rounded.
-    n_causes
-        Parents p of each indicator.
-    beta
-        Shape parameters of the Beta distribution of the probabilities that a cell is missing. The
-        paper does not say whether its distribution is that of missing or of observed cells.
-    among
-        The variables W_o that causes are drawn from, all fully observed (informed deletion, Table
-        2, draws three); all fully observed ones when not given.
-
-    Raises
-    ------
-    OptionError
-        When the share is not between 0 and 1, or fewer variables than ``n_causes`` can be causes.
-
-    Examples
-    --------
-    >>> rows = np.random.default_rng(0).integers(0, 2, (50, 4))
-    >>> full = Dataset(rows, ("a", "b", "c", "d"), (("no", "yes"),) * 4)
-    >>> found = simulate_mar(full, [(), (0,), (1,), (2,)], np.random.default_rng(1), n_causes=1)
-    >>> str(found.graph), found.tables["b"].shape
-    ('b <- a', (2,))
-    """
-    names = dataset.names
-    for name in among or ():
-        if name not in names:
-            raise OptionError(f"cause {name!r} is no variable{did_you_mean(name, names)}")
-    chosen = _partially_observed(names, share, rng, kept=among or ())
-    observed = [name for name in (among or names) if name not in chosen]
-    if not 0 <= n_causes <= len(observed):
-        raise OptionError(
-            f"{n_causes} causes of each mechanism: only {len(observed)} variables without missing "
-            "cells can be causes; take fewer causes or a smaller share of incomplete variables"
-        )
-    neighbours: dict[str, set[str]] = {name: set() for name in names}
-    for child, family in zip(names, parents, strict=True):
-        for u in family:
-            neighbours[child].add(names[u])
-            neighbours[names[u]].add(child)
-    causes = {}
-    for name in chosen:
-        shuffled = [observed[k] for k in rng.permutation(len(observed))]
-        shuffled.sort(key=lambda other: other not in neighbours[name])
-        causes[name] = tuple(sorted(shuffled[:n_causes], key=names.index))
-    return simulate_graph(dataset, MissingnessGraph(causes), rng, beta=beta)
-
-
-@checked_arguments()
-def simulate_self_masking(
-    dataset: DatasetLike,
-    probabilities: Mapping[str, Sequence[float]],
-    rng: np.random.Generator,
-) -> SimulatedMissingness:
-    """Hide cells depending on their own value (Freiburg slides, figure 6).
-
-    Parameters
-    ----------
-    dataset
-        Table.
-    probabilities
-        For each variable with missing cells the probability that a cell is missing, one for each
-        of its states.
-    rng
-        Source of randomness.
-
-    Raises
-    ------
-    OptionError
-        When a variable is unknown, or has not one probability in [0, 1] for each state.
-    """
-    graph = MissingnessGraph({name: (name,) for name in probabilities})
-    tables = {name: np.asarray(values, np.float64) for name, values in probabilities.items()}
-    return SimulatedMissingness(hide_by_graph(dataset, graph, tables, rng), graph, tables)
-
-
-def _partially_observed(
-    names: Sequence[str], share: float, rng: np.random.Generator, kept: Collection[str] = ()
-) -> tuple[str, ...]:
-    """Return the variables that are to have missing cells, in the order of the table."""
-    _check_share(share, "the share of partially observed variables")
-    free = [name for name in names if name not in kept]
-    size = round(share * len(names))
-    if size > len(free):
-        raise OptionError(
-            f"{size} of {len(names)} variables cannot be partially observed: {len(kept)} are to "
-            "stay fully observed; take a smaller share"
-        )
-    return tuple(free[k] for k in sorted(rng.choice(len(free), size, replace=False)))
-
-
-def _check_share(share: float, what: str) -> None:
-    if not 0 <= share <= 1:
-        raise OptionError(f"{what}: expected a number from 0 to 1, found {share:g}")
-
-
-def _order(parents: Sequence[Sequence[int]], n_variables: int) -> list[int]:
-    """Return the indicators with causes before effects, as indices of ``parents``."""
-    whole: list[Sequence[int]] = [*((),) * n_variables, *parents]
-    return [v - n_variables for v in topological_order(whole) if v >= n_variables]
 
 
 def _shape(dataset: Dataset, family: Sequence[int]) -> tuple[int, ...]:

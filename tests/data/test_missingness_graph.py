@@ -68,7 +68,7 @@ def test_kind(text, kind):
         ("a <- b c", None, None),
         ("a <- b <- c", FormatError, "line 1, column 8: expected a comma"),
         ("a <- b,, c", FormatError, "line 1, column 8: expected the name of a cause"),
-        ("a <- b,", FormatError, "line 1, column 7: expected a comma"),
+        ("a <- b,", FormatError, "line 1, column 8: expected the name of a cause"),
         ('a <-\nb <- "c', FormatError, "line 2, column 6: a name in double quotes has no end"),
         ("a <- b; a <- c", FormatError, "two statements for 'a'"),
         ("a <- b, b", OptionError, "'a' has a cause twice"),
