@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measuring import machine
-from exactlearn._runtime.ascent import ascend
 from exactlearn.bayesnet.em import TOLERANCE, NetworkEM, fit_em
-from exactlearn.bayesnet.em_result import EMProblem, EMState, Overrelaxation
+from exactlearn.bayesnet.em_result import EMProblem, EMState, Overrelaxation, ascend
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness import hide

@@ -412,12 +412,6 @@ def name_of(value: Any, name: str, names: Names) -> str:
     return names[variable_index(value, name, names)]
 
 
-def _state_of_one(value: Any, name: str, names: Names) -> tuple[str, str]:
-    if isinstance(value, tuple | list) and len(value) == 2:
-        return name_of(value[0], name, names), _name(value[1], name)
-    raise refusal(name, "a variable and its state", value, "pass ('lung', 'yes'), say")
-
-
 def _evidence(value: Any, name: str, names: Names) -> Mapping[str, Any]:
     """Return the observed states by name, of a mapping or of a row of a pandas frame."""
     value = {} if value is None else value
@@ -514,11 +508,11 @@ as_text = instance_of(str, "a text", "pass a string")
 _name = instance_of(str, "the name of a variable", "pass a string")
 _number = instance_of(Real, "a number", "pass an int or a float")
 
-_TEXTS = "method solver variant size cases state comment separator"
+_TEXTS = "method solver size cases separator"
 _NAMES = "targets variables first second given"
 _NUMBERS = (
     "t starts k seed draws rows smoothing gap tolerance size_weight factor least iterations bins "
-    "threads node_limit max_size steps rounds node completions"
+    "threads node_limit max_size steps rounds"
 )
 
 CHECKS: dict[str, Check | PlainCheck] = {
@@ -530,7 +524,6 @@ CHECKS: dict[str, Check | PlainCheck] = {
         np.random.Generator, "a numpy Generator", "pass numpy.random.default_rng(seed)"
     ),
     "name": _name,
-    "target": named(_state_of_one),
     "parents": named(parents_by_index),
     "child": named(variable_index),
     "root": named(name_of),

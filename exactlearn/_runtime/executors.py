@@ -34,18 +34,11 @@ Outcome = TypeVar("Outcome")
 CONNECTION_TIMEOUT = 30.0
 """Seconds in which the scheduler of a cluster must answer."""
 
-TASKS_EACH = 8
-"""Tasks of a worker, in each of which it does several pieces."""
-
 POLL_INTERVAL = 0.2
 """Seconds between two looks at the control of the search while a cluster computes."""
 
 STOP_TIME = 1.5
 """Seconds in which tasks that are stopped return what they have."""
-
-
-AHEAD = 8
-"""Pieces for each thread that are handed out before the first one's result is taken."""
 
 
 def n_threads(threads: int | None) -> int:
@@ -105,7 +98,7 @@ def in_order(
     pool = ThreadPoolExecutor(threads)
     futures = (pool.submit(run, piece) for piece in range(pieces))
     try:
-        running = deque(islice(futures, AHEAD * threads))
+        running = deque(islice(futures, 8 * threads))  # handed out before a result is taken
         while running:
             yield running.popleft().result()
             running.extend(islice(futures, 1))
@@ -277,7 +270,7 @@ class Workers(NamedTuple):
         n_pieces
             Number of pieces; several in a row are one task.
         """
-        n_tasks = min(n_pieces, TASKS_EACH * self.number)
+        n_tasks = min(n_pieces, 8 * self.number)  # each worker gets some, of several pieces each
         ends = [n_pieces * k // max(1, n_tasks) for k in range(n_tasks + 1)]
         several = partial(_several, function)
         for found in results(several, [*pairwise(ends)], self.client, self.control, shared):
@@ -374,15 +367,10 @@ def _result(future: Any) -> Any:
     distributed = dask("distributed")
     try:
         return future.result()
-    except distributed.CancelledError as error:
+    except (distributed.CancelledError, distributed.KilledWorker) as error:
         raise SolverError(
-            f"the scheduler of the cluster is gone, or all workers at once ({error}); run this "
-            "again"
-        ) from error
-    except distributed.KilledWorker as error:
-        raise SolverError(
-            f"several workers of the cluster were lost one after the other ({error}): give them "
-            "more memory, or smaller blocks"
+            "the scheduler of the cluster is gone, all workers at once, or several one after the "
+            f"other ({error}): give them more memory or smaller blocks, and run this again"
         ) from error
 
 

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.ascent import is_over
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.bayesnet.components import expect_components
-from exactlearn.bayesnet.em_result import EMResult, EMState, fitted
+from exactlearn.bayesnet.em_result import EMResult, EMState, fitted, is_over
 from exactlearn.bayesnet.naive_bayes import NaiveBayes, as_naive_bayes
 from exactlearn.bayesnet.smoothing_choice import (
     SmoothingChoice,

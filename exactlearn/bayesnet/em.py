@@ -23,14 +23,13 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
-from exactlearn._runtime.ascent import is_over
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.hash_tables import WeightedRows
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
 from exactlearn.bayesnet.buckets import blocks, buckets, row_sizes, space_for
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts, smoothed
 from exactlearn.bayesnet.deletion import DELETION_METHODS, DeletionMethod, fit_deletion
-from exactlearn.bayesnet.em_result import STARTS, EMResult, EMState, fitted
+from exactlearn.bayesnet.em_result import STARTS, EMResult, EMState, fitted, is_over
 from exactlearn.bayesnet.missing_parts import row_parts
 from exactlearn.bayesnet.network import BayesianNetwork, as_network
 from exactlearn.data.dataset import Dataset, DatasetLike

@@ -28,6 +28,7 @@ import numpy as np
 import exactlearn
 from exactlearn._runtime import executors
 from exactlearn._runtime.control import UNLIMITED, SearchControl, interrupts_ignored
+from exactlearn._runtime.executors import POLL_INTERVAL
 from exactlearn._runtime.files import atomic_write, read_json, strict
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import ExactlearnError, FormatError
@@ -35,9 +36,6 @@ from exactlearn.evaluation.metrics import ClusteredTest, JudgedCells, Mean
 
 if TYPE_CHECKING:
     from exactlearn.imputation.imputed import Imputed
-
-POLL_INTERVAL = 0.2
-"""Seconds between two looks at the control of a study, and of a process at what it is to do."""
 
 Found = dict[str, Any]
 """What a run gave, as JSON knows it."""

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.ascent import FALL, ascend
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.complete_data import check_smoothing
+from exactlearn.bayesnet.em_result import FALL, ascend
 from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.trade_off import bic_size_weight
