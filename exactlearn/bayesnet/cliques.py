@@ -6,7 +6,7 @@ running-intersection property exactly when its separators are as large as possib
 Jensen 1994, "Optimal junction trees").
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -54,11 +54,6 @@ class CliqueTree:
         """The children of each clique in increasing order."""
         return children([() if p < 0 else (p,) for p in self.parent])
 
-    def neighbours(self, clique: int) -> tuple[int, ...]:
-        """Return the cliques next to this one: its parent, if any, then its children."""
-        parent = self.parent[clique]
-        return self.children[clique] if parent < 0 else (parent, *self.children[clique])
-
     @cached_property
     def top_down(self) -> tuple[int, ...]:
         """All cliques, parents before their children, one tree after the other."""
@@ -97,29 +92,6 @@ class CliqueTree:
             parent[current], above, current = above, current, parent[current]
         return CliqueTree(self.cliques, tuple(parent))
 
-    def homes(self, network: BayesianNetwork) -> tuple[int, ...]:
-        """Return for each variable the smallest clique that holds it and its parents.
-
-        Raises
-        ------
-        CheckError
-            When no clique does.
-        """
-        sizes = [prod(int(network.cardinalities[v]) for v in c) for c in self.cliques]
-        members = [set(c) for c in self.cliques]
-        with_variable: list[list[int]] = [[] for _ in network.names]
-        for c in sorted(range(len(sizes)), key=lambda c: (sizes[c], c)):
-            for v in self.cliques[c]:
-                with_variable[v].append(c)
-        homes: list[int] = []
-        for v, family in enumerate(network.parents):
-            home = next((c for c in with_variable[v] if members[c].issuperset(family)), None)
-            if home is None:
-                shown = ", ".join(network.names[j] for j in (*family, v))
-                raise CheckError(f"no clique holds the family {shown}: triangulate its moral graph")
-            homes.append(home)
-        return tuple(homes)
-
     def check(self, network: BayesianNetwork) -> None:
         """Verify that this is a clique forest of a network.
 
@@ -137,33 +109,26 @@ class CliqueTree:
                 range(network.n_variables)
             ):
                 raise CheckError(f"clique {clique} is not an increasing list of variables")
-        self.homes(network)
-        self._check_running_intersection(network)
-        self._check_maximal()
-
-    def _check_running_intersection(self, network: BayesianNetwork) -> None:
-        """Count: in a forest, a set of cliques is connected if it has one arc less than cliques."""
-        cliques = _occurrences(self.cliques, network.n_variables)
-        arcs = _occurrences(self.separators, network.n_variables)
+        members = [set(clique) for clique in self.cliques]
+        for family in ((*parents, v) for v, parents in enumerate(network.parents)):
+            if not any(clique.issuperset(family) for clique in members):
+                shown = ", ".join(network.names[v] for v in family)
+                raise CheckError(f"no clique holds the family {shown}: triangulate its moral graph")
+        # In a forest, a set of cliques is connected if it has one arc less than cliques.
+        cliques, arcs = (
+            np.bincount([v for s in sets for v in s], minlength=network.n_variables)
+            for sets in (self.cliques, self.separators)
+        )
         broken = np.flatnonzero(cliques - arcs != 1)
         if len(broken):
-            name = network.names[broken[0]]
             raise CheckError(
-                f"the cliques that hold {name!r} are not connected in the clique tree: "
-                "the running-intersection property fails"
+                f"the cliques that hold {network.names[broken[0]]!r} are not connected in the "
+                "clique tree: the running-intersection property fails"
             )
-
-    def _check_maximal(self) -> None:
-        """With running intersection, a clique inside another lies inside a neighbour."""
+        # Then a clique inside another lies inside a neighbour.
         for c, p in enumerate(self.parent):
             if p >= 0 and len(self.separators[c]) in (len(self.cliques[c]), len(self.cliques[p])):
                 raise CheckError(f"clique {c} or its parent {p} lies inside the other: merge them")
-
-
-def _occurrences(sets: Iterable[tuple[int, ...]], n: int) -> NDArray[np.int64]:
-    """Return in how many sets each variable is, shape (n,)."""
-    members = np.array([v for s in sets for v in s], np.int64)
-    return np.bincount(members, minlength=n)
 
 
 def clique_tree(

@@ -119,20 +119,8 @@ def test_trees_have_running_intersection_and_cover_families(seed, n):
             assert all(shared <= set(tree.cliques[c]) for c in between)
     moral = undirected(moral_graph(network.parents))
     assert len(tree.roots) == nx.number_connected_components(moral)
-    for v, (home, family) in enumerate(zip(tree.homes(network), network.parents, strict=True)):
-        assert {v, *family} <= set(tree.cliques[home])
-
-
-@given(SEEDS, st.integers(2, 6))
-@settings(max_examples=30)
-def test_homes_are_the_smallest_covering_cliques(seed, n):
-    network = random_network(np.random.default_rng(seed), n)
-    tree = clique_tree(network)
-    homes = tree.homes(network)
-    sizes = [prod(int(network.cardinalities[v]) for v in c) for c in tree.cliques]
     for v, family in enumerate(network.parents):
-        covering = [c for c, members in enumerate(tree.cliques) if {v, *family} <= set(members)]
-        assert sizes[homes[v]] == min(sizes[c] for c in covering)
+        assert any({v, *family} <= set(clique) for clique in tree.cliques)
 
 
 @given(SEEDS, st.integers(1, 9))
@@ -145,9 +133,8 @@ def test_rerooting_keeps_the_forest(seed, n):
     moved = tree.rooted_at(clique)
     assert clique in moved.roots
     assert len(moved.roots) == len(tree.roots)
-    assert [set(moved.neighbours(c)) for c in range(len(tree.cliques))] == [
-        set(tree.neighbours(c)) for c in range(len(tree.cliques))
-    ]
+    before, after = ({frozenset(arc) for arc in enumerate(t.parent)} for t in (tree, moved))
+    assert {arc for arc in before if -1 not in arc} == {arc for arc in after if -1 not in arc}
     moved.check(network)
     place = {c: k for k, c in enumerate(moved.top_down)}
     assert all(p < 0 or place[p] < place[c] for c, p in enumerate(moved.parent))
