@@ -32,7 +32,7 @@ weight of the rows that each of these stands for is part of the result.
 Pseudo-counts are added to :math:`n P(Y)`, with n the weight of the rows that observe the family,
 of all rows for ``f-mar`` and ``if-mar``: without missing cells that is eq. 4.15 of Nielsen's
 thesis. ``f-mcar``, also where it replaces these two, adds them to the counts of each factor of a
-family with missing cells (:mod:`~exactlearn.bayesnet.factorisation_lattice`), so that what the
+family with missing cells (:mod:`~exactlearn.bayesnet.row_mixtures`), so that what the
 whole family has no rows for is estimated from its parts. The default of 1/4 is near the best for
 unseen rows over many networks and numbers of rows; 1 is up to twice as far from networks with
 near-deterministic tables.
@@ -63,10 +63,9 @@ from exactlearn.bayesnet.deletion_variances import (
     factored_variances,
     smoothed_variances,
 )
-from exactlearn.bayesnet.factorisation_lattice import Aggregation
 from exactlearn.bayesnet.network import BayesianNetwork, check_parents
 from exactlearn.bayesnet.recoverability import Recovery
-from exactlearn.bayesnet.row_mixtures import Groups, mixture, second_moments
+from exactlearn.bayesnet.row_mixtures import Aggregation, Groups, mixture, second_moments
 from exactlearn.bayesnet.separators import Separators, separators_of_indicators
 from exactlearn.data.counts import configurations, weight_by
 from exactlearn.data.dataset import Dataset, DatasetLike

@@ -34,7 +34,7 @@ delta method says zero, however few they are.
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.bayesnet.factorisation_lattice import Aggregation, lattice_average
+from exactlearn.bayesnet.row_mixtures import Aggregation, lattice_average
 from exactlearn.data.counts import weight_by
 
 Floats = NDArray[np.float64]
@@ -94,7 +94,7 @@ def factored_variances(
     joint
         The estimated distribution of the family, or in proportion to it.
     aggregation, smoothing
-        As for :func:`~exactlearn.bayesnet.factorisation_lattice.factored_configurations`; the
+        As for :func:`~exactlearn.bayesnet.row_mixtures.factored_configurations`; the
         median is taken as the mean.
 
     Examples

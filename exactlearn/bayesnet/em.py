@@ -13,6 +13,11 @@ little when :math:`\alpha > 0`.
 
 Families without a missing cell in a row are counted once for all iterations, and inference visits
 each distinct part of the incomplete rows once (:mod:`exactlearn.bayesnet.missing_parts`).
+
+With the indicators of a missingness graph as sinks of the network, EM fits the parameters of both
+to the observed cells and to which cells are missing. Its likelihood is that of the whole model, so
+that the estimate is consistent whenever the graph is right and the whole model is identified, also
+where cells are missing not at random.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +38,7 @@ from exactlearn.bayesnet.em_result import STARTS, EMResult, EMState, fitted, is_
 from exactlearn.bayesnet.missing_parts import row_parts
 from exactlearn.bayesnet.network import BayesianNetwork, as_network
 from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import DataError, OptionError
 
 EQUAL = 1e-9
@@ -386,3 +392,51 @@ def _starts(
     rng = np.random.default_rng(seed)
     random = (rng.exponential(size=len(first)) for _ in range(starts - 1))
     return [first, *(problem.maximise(counts, 0.0) for counts in random)]
+
+
+@checked_arguments(missingness=as_missingness_graph)
+def fit_with_indicators(
+    dataset: DatasetLike,
+    parents: ParentsLike,
+    missingness: MissingnessGraph,
+    **options: Any,
+) -> EMResult[BayesianNetwork]:
+    """Fit a network with the indicators of a missingness graph as its last variables by EM.
+
+    Parameters
+    ----------
+    dataset
+        Table with missing cells.
+    parents
+        Parents of each of its variables.
+    missingness
+        What the missing cells depend on; its text will do.
+    options
+        Those of :func:`~exactlearn.bayesnet.em.fit_em`.
+
+    Returns
+    -------
+    EMResult
+        With the network of both; :func:`without_indicators` drops the indicators.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactlearn.data.dataset import Dataset
+    >>> data = Dataset(np.array([[0], [0], [1], [-1]]), ("a",), (("no", "yes"),))
+    >>> whole = fit_with_indicators(data, [()], "a <-", smoothing=0.0).model
+    >>> [table.round(3) for table in whole.tables]
+    [array([0.667, 0.333]), array([0.75, 0.25])]
+    >>> without_indicators(whole, MissingnessGraph({"a": ()})).names
+    ('a',)
+    """
+    families = [*parents, *missingness.parents(dataset.names)]
+    return fit_em(missingness.extended(dataset), families, **options)
+
+
+def without_indicators(network: BayesianNetwork, missingness: MissingnessGraph) -> BayesianNetwork:
+    """Return a network without the indicators of a missingness graph, its last variables."""
+    n = network.n_variables - len(missingness.causes)
+    return BayesianNetwork(
+        network.names[:n], network.states[:n], network.parents[:n], network.tables[:n]
+    )

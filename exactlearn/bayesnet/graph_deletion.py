@@ -23,9 +23,8 @@ from exactlearn.bayesnet.deletion import (
     counting_rows,
     fit_families,
 )
-from exactlearn.bayesnet.estimands import Names, Stratified, Weighted
-from exactlearn.bayesnet.factorisation_lattice import reciprocal
-from exactlearn.bayesnet.recoverability import Recovery, recoverability
+from exactlearn.bayesnet.recoverability import Names, Recovery, Stratified, Weighted, recoverability
+from exactlearn.bayesnet.row_mixtures import reciprocal
 from exactlearn.data.counts import weight_by
 from exactlearn.data.dataset import DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph

@@ -13,9 +13,8 @@ import exactlearn as el
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.deletion import DeletionFit, DeletionMethod
-from exactlearn.bayesnet.em import network_of
+from exactlearn.bayesnet.em import fit_with_indicators, network_of, without_indicators
 from exactlearn.bayesnet.em_result import EMResult, EMState
-from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
 from exactlearn.bayesnet.row_completion import log_likelihood_cells
 from exactlearn.commands.declarations import Fit
 from exactlearn.commands.output import Answer, Output, require_suffix

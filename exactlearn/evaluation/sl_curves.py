@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
-from exactlearn.bayesnet.clique_elimination import eliminated, prepared
 from exactlearn.bayesnet.component_growth import naive_bayes_models
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.row_completion import eliminated, prepared
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.data.trade_off import size_weight_of

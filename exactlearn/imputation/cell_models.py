@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from exactlearn._runtime.control import SearchControl
-from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
+from exactlearn.bayesnet.em import fit_with_indicators, without_indicators
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions, most_probable_completion
 from exactlearn.data.codes import MISSING

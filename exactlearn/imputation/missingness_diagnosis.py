@@ -37,8 +37,7 @@ from scipy.special import xlogy
 from scipy.stats import chi2, false_discovery_control
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn.bayesnet.em import fit_em
-from exactlearn.bayesnet.indicators import fit_with_indicators
+from exactlearn.bayesnet.em import fit_em, fit_with_indicators
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.separators import learned_separators
 from exactlearn.data.codes import MISSING

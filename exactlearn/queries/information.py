@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
+from exactlearn.bayesnet.row_completion import eliminated, elimination_cells
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.inference.flows import node_probabilities
 from exactlearn.pdg.model.auxiliary_network import to_network

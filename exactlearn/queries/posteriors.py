@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.display import Displayed
 from exactlearn.bayesnet.buckets import LARGEST_ROW
-from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells, prepared
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork, subnetwork
+from exactlearn.bayesnet.row_completion import eliminated, elimination_cells, prepared
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.graphs.d_separation import ancestors
 from exactlearn.pdg.inference.condition import condition

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments, name_of, named
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.executors import in_order, n_threads
-from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells, prepared
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.row_completion import eliminated, elimination_cells, prepared
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, unknown_columns
 from exactlearn.errors import TooLargeError

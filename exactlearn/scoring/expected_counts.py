@@ -2,7 +2,7 @@
 
 A row with missing cells adds to the counts of a set of variables the joint posterior of those that
 it lacks, for every set of up to a size exactly: the product over the parts of the row of their
-joint posteriors (:mod:`exactlearn.bayesnet.subset_posteriors`). These counts are those of one
+joint posteriors (:mod:`exactlearn.bayesnet.missing_parts`). These counts are those of one
 complete weighted table, that of all completions by their posterior probabilities (Friedman 1997,
 "Learning belief networks in the presence of missing values and hidden variables"), which is never
 written out: a row with m missing binary cells would have :math:`2^m` of them.
@@ -19,13 +19,13 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn.bayesnet.bucket_elimination import fill_cells
 from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, space_for
-from exactlearn.bayesnet.missing_parts import missing_parts
-from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.subset_posteriors import (
+from exactlearn.bayesnet.missing_parts import (
     SubsetPosteriors,
+    missing_parts,
     n_subsets,
     subset_posteriors,
 )
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError

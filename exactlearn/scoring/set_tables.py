@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
-from exactlearn.bayesnet.subset_posteriors import NO_POSTERIORS, SubsetPosteriors
+from exactlearn.bayesnet.missing_parts import NO_POSTERIORS, SubsetPosteriors
 
 LARGEST_EXACT_TOTAL = 2.0**53
 """Up to this total, sums and differences of whole weights are exact."""

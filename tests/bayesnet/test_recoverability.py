@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.bayesnet.deletion import fit_deletion
+from exactlearn.bayesnet.em import fit_with_indicators, without_indicators
 from exactlearn.bayesnet.graph_deletion import fit_by_missingness_graph
-from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.recoverability import recoverability
 from exactlearn.data.dataset import Dataset

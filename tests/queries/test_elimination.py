@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn.bayesnet import clique_elimination as elimination
-from exactlearn.bayesnet.clique_elimination import eliminated
+from exactlearn.bayesnet import row_completion as elimination
+from exactlearn.bayesnet.row_completion import eliminated
 from exactlearn.formats.bif import read_bif
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods

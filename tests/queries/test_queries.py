@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn.bayesnet.clique_elimination import eliminated, prepared
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.row_completion import posterior_cells
+from exactlearn.bayesnet.row_completion import eliminated, posterior_cells, prepared
 from exactlearn.data.missingness import hide
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats.bif import read_bif
