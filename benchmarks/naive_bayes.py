@@ -41,7 +41,7 @@ def dense_counts(model: NaiveBayes, problem: ComponentEM) -> np.ndarray:
 def main(data_dir: Path, components: int, name: str) -> None:
     """Print a table."""
     split = thesis_split(name, str(data_dir), 0)
-    problem, seconds = ComponentEM.of(split.train, SMOOTHING), 0.0
+    problem, seconds = ComponentEM(split.train, SMOOTHING), 0.0
     print(machine(), end="\n\n")
     print("| components | CPU s | per row | unseen, per row | E-step, CPU s | dense, ratio |")
     print("|" + "---|" * 6)

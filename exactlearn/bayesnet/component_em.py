@@ -8,6 +8,7 @@ parameters, which never falls; this is monitored. Equal rows are merged first.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,10 +44,8 @@ class ComponentEM:
 
     Parameters
     ----------
-    names, states
-        Of the variables.
-    codes, weights
-        Rows in that order, -1 for a missing cell, shape (rows, variables); and (rows,).
+    dataset
+        Rows, possibly weighted and with missing cells.
     smoothing
         Pseudo-count of every parameter.
     control
@@ -54,32 +53,19 @@ class ComponentEM:
     """
 
     def __init__(
-        self,
-        names: tuple[str, ...],
-        states: tuple[tuple[str, ...], ...],
-        codes: NDArray[np.int16],
-        weights: NDArray[np.float64],
-        smoothing: float,
-        control: SearchControl = UNLIMITED,
+        self, dataset: Dataset, smoothing: float, control: SearchControl = UNLIMITED
     ) -> None:
         check_smoothing(smoothing)
-        self.names, self.states, self.smoothing = names, states, smoothing
-        self.codes, self.weights, _ = distinct_weighted(codes, weights)
+        self.names, self.states, self.smoothing = dataset.names, dataset.states, smoothing
+        codes = dataset.codes.astype(np.int16)
+        self.codes, self.weights, _ = distinct_weighted(codes, dataset.weights)
         self.total_weight = float(self.weights.sum())
         if not self.total_weight > 0:
             raise DataError("the table has no rows of positive weight: nothing to learn from")
-        self._sizes = np.array([len(s) for s in states], np.int64)
+        self._sizes = dataset.cardinalities
         self.starts = np.cumsum(self._sizes) - self._sizes
         self.n_states = int(self._sizes.sum())
         self._control = control
-
-    @classmethod
-    def of(
-        cls, dataset: Dataset, smoothing: float, control: SearchControl = UNLIMITED
-    ) -> "ComponentEM":
-        """Return the problem of a table's own variables."""
-        codes = dataset.codes.astype(np.int16)
-        return cls(dataset.names, dataset.states, codes, dataset.row_weights, smoothing, control)
 
     def model(self, parameters: NDArray[np.float64]) -> NaiveBayes:
         """Return the model with these parameters."""
@@ -187,7 +173,8 @@ def fit_naive_bayes(
     """
     control = SearchControl(time_limit)
     codes = aligned_codes(dataset, model.names, model.states)
-    problem = ComponentEM(model.names, model.states, codes, dataset.row_weights, smoothing, control)
+    rows = Dataset(codes, model.names, model.states, dataset.weights)
+    problem = ComponentEM(rows, smoothing, control)
     return fitted(
         problem,
         [problem.start(model)],
@@ -251,15 +238,13 @@ def choose_component_smoothing(
     def validated(smoothing: float) -> float:
         value = 0.0
         for weights in held_out:
-            problem = ComponentEM(
-                model.names, model.states, codes, total - weights, smoothing, control
-            )
-            own = by_em(problem, problem.start(model), control).model
-            rows = Dataset(codes, model.names, model.states, weights)
-            value += rows.total(own.log_likelihood_rows(rows))
+            rows = Dataset(codes, model.names, model.states, total - weights)
+            problem = ComponentEM(rows, smoothing, control)
+            fold = by_em(problem, problem.start(model), control).model
+            rows = replace(rows, weights=weights)
+            value += rows.total(fold.log_likelihood_rows(rows))
         return value
 
-    def score(smoothings: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.array([validated(float(smoothing)) for smoothing in smoothings])
-
-    return maximised(score, folds.n, parameters)
+    return maximised(
+        lambda smoothings: np.array([*map(validated, smoothings.tolist())]), folds.n, parameters
+    )

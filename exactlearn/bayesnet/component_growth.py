@@ -203,7 +203,7 @@ def learn_naive_bayes(
                 break
         assert best is not None
         if components is None and validation is None:
-            problem = ComponentEM.of(dataset, first, control)
+            problem = ComponentEM(dataset, first, control)
             for model in _shrunk(best[1], problem, rate_of(weight), control):
                 if not keep(model):
                     break
@@ -212,7 +212,7 @@ def learn_naive_bayes(
                 best[1], dataset, seed=seed, control=control
             ).smoothing
             if not control.is_over:
-                first, problem = chosen, ComponentEM.of(dataset, chosen, control)
+                first, problem = chosen, ComponentEM(dataset, chosen, control)
                 keep(by_em(problem, problem.start(best[1]), control).model, True)
         is_complete = not control.is_over
     return GrownNaiveBayes(best[1], tuple(rows), best[0], first, weight, is_complete)
@@ -291,7 +291,7 @@ def naive_bayes_models(
     if most < 1:
         raise OptionError(f"{most} components: give 1 or more")
     control = control or SearchControl.within()
-    problem = ComponentEM.of(dataset, smoothing, control)
+    problem = ComponentEM(dataset, smoothing, control)
     growth = Growth(problem, np.random.default_rng(seed))
     table = growth.one_component()
     wanted = 1

@@ -21,7 +21,6 @@ method the maximum in it.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.bayesnet.complete_data import checked_families, table_shape
 from exactlearn.data.counts import configurations
 from exactlearn.data.dataset import Dataset, DatasetLike
@@ -333,14 +333,10 @@ def _family_terms(dataset: Dataset, child: int, parents: Sequence[int], folds: F
     codes = dataset.codes[:, [*parents, child]][folds.rows]
     observed = (codes >= 0).all(axis=1)
     number = configurations(codes[observed], shape)
-    seen, size = None, prod(shape)
-    if size > len(number):  # few of the cells have a count
-        seen, number = np.unique(number, return_inverse=True)
-        size = len(seen)
-    cells = folds.fold[observed] * size + number
+    labels, first, _ = index_rows(number[:, np.newaxis])
+    size, seen = len(first), number[first]
+    cells = folds.fold[observed] * size + labels
     counts = np.bincount(cells, folds.weights[observed], folds.n * size).reshape(folds.n, size)
-    distribution = (np.arange(size) if seen is None else seen) // shape[-1]
-    if seen is not None:
-        distribution = np.unique(distribution, return_inverse=True)[1]
+    distribution = np.unique(seen // shape[-1], return_inverse=True)[1]
     totals = np.full(int(distribution.max(initial=-1)) + 1, float(shape[-1]))
     return validation_terms(counts.astype(np.float64), np.ones(size), distribution, totals)

@@ -54,7 +54,7 @@ def test_a_step_is_that_of_the_definition(seed, components, smoothing):
     rng = np.random.default_rng(seed)
     model = random_naive_bayes(rng, 4, components, zeros=0.0)
     data = rows_of(model, rng, 30)
-    problem = ComponentEM.of(data, smoothing)
+    problem = ComponentEM(data, smoothing)
     state = problem.e_step(0, model.table.ravel())
     counts, logs = expected_counts(model, data)
     assert problem.table(state.counts) == pytest.approx(counts)
@@ -89,7 +89,7 @@ def test_the_objective_never_falls_and_the_result_is_a_distribution(seed, compon
 def test_equal_rows_are_merged_and_rows_of_no_weight_left_out():
     codes = np.array([[0, 1], [0, 1], [1, -1], [0, 0]])
     data = Dataset(codes, ("a", "b"), (("n", "y"),) * 2, np.array([1.0, 2.0, 1.0, 0.0]))
-    problem = ComponentEM.of(data, 0.1)
+    problem = ComponentEM(data, 0.1)
     assert problem.codes.tolist() == [[0, 1], [1, -1]]
     assert problem.weights.tolist() == [3.0, 1.0]
 
@@ -179,7 +179,7 @@ def test_a_control_ends_em_with_the_parameters_so_far():
         start.prior,
         np.vstack([rng.dirichlet(np.ones(len(s)), 3).T for s in truth.states]),
     )
-    problem = ComponentEM.of(data, 0.1, Looks(0))
+    problem = ComponentEM(data, 0.1, Looks(0))
     assert np.isnan(problem.e_step(1, start.table.ravel()).objective)
     assert np.isfinite(problem.e_step(0, start.table.ravel()).objective)
     found = fit_naive_bayes(start, data, time_limit=0.0)

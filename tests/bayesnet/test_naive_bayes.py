@@ -176,7 +176,7 @@ def test_the_most_spread_component_is_split():
     rng = np.random.default_rng(0)
     clusters = np.array([[0, 0, 0, 0]] * 60 + [[1, 1, 0, 1]] * 20 + [[1, 0, 1, 0]] * 20)
     data = Dataset(clusters, tuple("abcd"), (("n", "y"),) * 4)
-    problem = ComponentEM.of(data, 0.1)
+    problem = ComponentEM(data, 0.1)
     narrow, wide = clusters[:60].mean(axis=0), clusters[60:].mean(axis=0)
     columns = [np.stack([1 - p, p], axis=1).ravel() for p in (narrow, wide)]
     before = np.vstack(([0.6, 0.4], np.array(columns).T))
