@@ -60,7 +60,6 @@ from exactlearn.bayesnet.complete_data import (
 from exactlearn.bayesnet.deletion_variances import (
     counted_variances,
     direct_variances,
-    factored_variances,
     smoothed_variances,
 )
 from exactlearn.bayesnet.network import BayesianNetwork, check_parents
@@ -452,14 +451,9 @@ class FamilyEstimator:
             return numbers.reshape(sizes).transpose(places).reshape(shape)
 
         variances = None
-        if self.variances and self.aggregation and self.method == "f-mcar":
-            variances = factored_variances(
-                self._observes(family),
-                self.weights,
-                table.reshape(shape),
-                self.aggregation,
-                self.smoothing,
-            )
+        if self.variances and self.method == "f-mcar":
+            rows = full_counts(self.dataset, child, parents).sum(axis=-1, keepdims=True)
+            variances = np.where(rows > 0, counted_variances(in_order(table), rows), 1.0)
         elif self.variances:
             variances = direct_variances(np.stack([*map(in_order, sums)]), in_order(table))
         weights = {name: weight for name, weight in weights.items() if weight}

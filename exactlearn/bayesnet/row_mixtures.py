@@ -53,51 +53,6 @@ _LEAST_VARIANCE = 1e-30
 """Variance of a certain estimate: its weight stays finite."""
 
 
-def lattice_average(
-    sizes: Sequence[int],
-    rows_of: Callable[[list[int]], Floats],
-    edges: Callable[[list[int], Floats, list[Floats]], list[Floats]],
-    bottom: Floats,
-    of_group: NDArray[np.integer],
-    aggregation: Aggregation,
-) -> Floats:
-    """Compute numbers of the nodes from the bottom of the lattice to its top.
-
-    Parameters
-    ----------
-    sizes
-        Numbers of states of the variables.
-    rows_of
-        Returns the weight of the rows of each group that observe some variables, with their
-        pseudo-counts, shape (groups,).
-    edges
-        Returns the numbers of a node by each of its edges, from its variables, the reciprocals of
-        the weights of its rows, and the numbers of the nodes below the edges.
-    bottom
-        The numbers of the node without variables.
-    of_group
-        The group that each of the numbers of a node belongs to.
-    aggregation
-        How the edges of a node are combined.
-    """
-    k, average = len(sizes), _AGGREGATIONS[aggregation]
-    numbers, variances = [bottom], [np.zeros(int(of_group.max(initial=0)) + 1)]
-    for node in range(1, 2**k):
-        inside = [i for i in range(k) if node >> i & 1]
-        size, inverse = prod(sizes[i] for i in inside), reciprocal(rows_of(inside))
-        below = [node ^ 1 << i for i in inside]
-        spreads = np.stack(
-            [
-                (size - size // sizes[i]) * inverse + variances[lower]
-                for i, lower in zip(inside, below, strict=True)
-            ]
-        )
-        by_edge = edges(inside, inverse, [numbers[lower] for lower in below])
-        numbers.append(average(np.stack(by_edge), spreads[:, of_group]))
-        variances.append((_mean if aggregation == "median" else average)(spreads, spreads))
-    return numbers[-1]
-
-
 def factored_configurations(
     columns: NDArray[np.integer],
     labels: NDArray[np.integer],
@@ -153,23 +108,25 @@ def factored_configurations(
         at_rows: Floats = alike[rows]
         return at_rows
 
-    def rows_of(inside: list[int]) -> Floats:
-        chosen = observed[inside].all(axis=0)
-        size = smoothing * prod(sizes[i] for i in inside)
-        return weight_by(labels[chosen], weights[chosen], n_groups) + size
-
-    def edges(inside: list[int], inverse: Floats, below: list[Floats]) -> list[Floats]:
-        chosen, found = np.asarray(observed[inside].all(axis=0)), []
-        seen = weight_at(chosen, inside) + smoothing
-        for i, estimate in zip(inside, below, strict=True):
-            given = weight_at(chosen, [j for j in inside if j != i]) + smoothing * sizes[i]
-            found.append(estimate * seen * reciprocal(given))
-        return found
-
     whole = np.asarray(observed.all(axis=0))
-    rows = np.flatnonzero(whole)[index(whole, list(range(len(columns))))[1]]
+    k, average = len(columns), _AGGREGATIONS[aggregation]
+    rows = np.flatnonzero(whole)[index(whole, list(range(k)))[1]]
     of_group = labels[rows]
-    top = lattice_average(sizes, rows_of, edges, np.ones(len(rows)), of_group, aggregation)
+    estimates, variances = [np.ones(len(rows))], [np.zeros(n_groups)]
+    for node in range(1, 2**k):
+        inside = [i for i in range(k) if node >> i & 1]
+        chosen, size = np.asarray(observed[inside].all(axis=0)), prod(sizes[i] for i in inside)
+        of_node = weight_by(labels[chosen], weights[chosen], n_groups) + smoothing * size
+        seen, inverse, edges, spreads = weight_at(chosen, inside), reciprocal(of_node), [], []
+        for i in inside:
+            below, others = node ^ 1 << i, [j for j in inside if j != i]
+            given = weight_at(chosen, others) + smoothing * sizes[i]
+            edges.append(estimates[below] * (seen + smoothing) * reciprocal(given))
+            spreads.append((size - size // sizes[i]) * inverse + variances[below])
+        spread = np.stack(spreads)
+        estimates.append(average(np.stack(edges), spread[:, of_group]))
+        variances.append((_mean if aggregation == "median" else average)(spread, spread))
+    top = estimates[-1]
     totals = weight_by(of_group, top, n_groups)
     defects = np.where(totals > 0, np.abs(totals - 1.0), 0.0)
     return rows, top * reciprocal(totals)[of_group], defects

@@ -523,14 +523,6 @@ def test_variances_are_those_over_tables(method, smoothing):
     assert (said < above * found).all()
 
 
-def test_factored_variances_under_mcar_are_between_those_of_the_sampled_and_the_direct():
-    found, said = resampled("f-mcar", 1500, 200, smoothing=0.0)
-    _, direct = resampled("d-mcar", 1500, 200, smoothing=0.0)
-    assert (said < 1.001 * direct).all()
-    assert (said < 1.35 * found).all()
-    assert said[4:6] == pytest.approx(0.24 / 750, rel=0.01)  # P(b): the rows that observe b
-
-
 @given(SEEDS, METHODS, st.sampled_from([0.0, 0.25]))
 @settings(max_examples=60)
 def test_variances_are_those_of_frequencies_where_nothing_is_missing(seed, method, smoothing):
