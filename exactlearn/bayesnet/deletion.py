@@ -57,14 +57,17 @@ from exactlearn.bayesnet.complete_data import (
     smoothed,
     table_shape,
 )
-from exactlearn.bayesnet.deletion_variances import (
-    counted_variances,
-    direct_variances,
-    smoothed_variances,
-)
 from exactlearn.bayesnet.network import BayesianNetwork, check_parents
 from exactlearn.bayesnet.recoverability import Recovery
-from exactlearn.bayesnet.row_mixtures import Aggregation, Groups, mixture, second_moments
+from exactlearn.bayesnet.row_mixtures import (
+    Aggregation,
+    Groups,
+    counted_variances,
+    direct_variances,
+    mixture,
+    second_moments,
+    smoothed_variances,
+)
 from exactlearn.bayesnet.separators import Separators, separators_of_indicators
 from exactlearn.data.counts import configurations, weight_by
 from exactlearn.data.dataset import Dataset, DatasetLike
@@ -221,7 +224,7 @@ def fit_deletion(
         or ``None`` to learn them for each indicator by BIC.
     variances
         Whether to estimate the variance of each parameter, see
-        :mod:`~exactlearn.bayesnet.deletion_variances`; for the factored estimators an upper bound.
+        :mod:`~exactlearn.bayesnet.row_mixtures`; for the factored estimators an upper bound.
 
     Returns
     -------

@@ -29,9 +29,34 @@ With pseudo-counts smoothing each factor is estimated as a distribution of its o
 
 and :math:`N_S + \alpha K_S` stands for :math:`N_S` in the variances: a configuration that no row
 has then gets what the factors over fewer variables say of it, in place of the uniform distribution.
+
+Variances are those of the delta method. A parameter
+:math:`\theta_{x \mid u} = P(xu) / P(u)` of **direct deletion** is a ratio of weighted frequencies.
+With :math:`N_c` the weight of the rows of context c, :math:`n_c` that of those which observe the
+family, :math:`q_c` the frequencies in these,
+:math:`a_c = q_c(xu) - \theta q_c(u)`, and :math:`s_c^2` the variance of
+:math:`1[xu] - \theta 1[u]` over the rows of the context,
+
+.. math:: \operatorname{Var}(\theta) = \frac
+    {\sum_c N_c a_c^2 + (N_c^2 - N_c) s_c^2 / n_c}{\left(\sum_c N_c q_c(u)\right)^2} .
+
+With complete rows this is :math:`\theta (1 - \theta) / N_u`. The variance within a context of two
+rows or more is estimated without bias; a single row counts in full, which is too much. Estimators
+that stand in for each other are taken as independent, which is too little.
+
+The **factored estimators** are at most as variable in large samples, where the rows of a context
+are missing completely at random: a factorisation sums the martingale differences
+:math:`E[\cdot \mid Y_S] - E[\cdot \mid Y_{S \setminus i}]`, each over :math:`N_S \ge n_c` rows, and
+a mean of estimates has at most the mean of their variances. So the variance of direct deletion is
+their bound.
+
+Pseudo-counts scale :math:`\theta` by :math:`n_u / (n_u + \alpha r)`. No variance is larger than
+:math:`\theta (1 - \theta)`, which is the most that an estimate between zero and one can have: that
+is the variance of a distribution without any rows. Where all rows of a configuration agree, the
+delta method says zero, however few they are.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal, NamedTuple
@@ -47,7 +72,7 @@ from exactlearn.errors import TooLargeError
 
 Floats = NDArray[np.float64]
 
-Aggregation = Literal["mean", "median", "inverse-variance"]
+Aggregation = Literal["mean", "inverse-variance"]
 
 _LEAST_VARIANCE = 1e-30
 """Variance of a certain estimate: its weight stays finite."""
@@ -109,7 +134,7 @@ def factored_configurations(
         return at_rows
 
     whole = np.asarray(observed.all(axis=0))
-    k, average = len(columns), _AGGREGATIONS[aggregation]
+    k = len(columns)
     rows = np.flatnonzero(whole)[index(whole, list(range(k)))[1]]
     of_group = labels[rows]
     estimates, variances = [np.ones(len(rows))], [np.zeros(n_groups)]
@@ -124,37 +149,20 @@ def factored_configurations(
             edges.append(estimates[below] * (seen + smoothing) * reciprocal(given))
             spreads.append((size - size // sizes[i]) * inverse + variances[below])
         spread = np.stack(spreads)
-        estimates.append(average(np.stack(edges), spread[:, of_group]))
-        variances.append((_mean if aggregation == "median" else average)(spread, spread))
-    top = estimates[-1]
-    totals = weight_by(of_group, top, n_groups)
+        shares = np.ones_like(spread)
+        if aggregation == "inverse-variance":
+            shares /= np.maximum(spread, _LEAST_VARIANCE)
+        shares /= shares.sum(axis=0)
+        estimates.append((shares[:, of_group] * edges).sum(axis=0))
+        variances.append((shares * spread).sum(axis=0))
+    totals = weight_by(of_group, estimates[-1], n_groups)
     defects = np.where(totals > 0, np.abs(totals - 1.0), 0.0)
-    return rows, top * reciprocal(totals)[of_group], defects
+    return rows, estimates[-1] * reciprocal(totals)[of_group], defects
 
 
 def reciprocal(counts: Floats) -> Floats:
     """Return one divided by counts, zero for zero."""
     return np.divide(1.0, counts, out=np.zeros_like(counts), where=counts > 0)
-
-
-def _mean(edges: Floats, variances: Floats) -> Floats:
-    return np.asarray(edges.mean(axis=0))
-
-
-def _median(edges: Floats, variances: Floats) -> Floats:
-    return np.median(edges, axis=0)
-
-
-def _inverse_variance(edges: Floats, variances: Floats) -> Floats:
-    weights = 1.0 / np.maximum(variances, _LEAST_VARIANCE)
-    return np.asarray((weights * edges).sum(axis=0) / weights.sum(axis=0))
-
-
-_AGGREGATIONS: dict[Aggregation, Callable[[Floats, Floats], Floats]] = {
-    "mean": _mean,
-    "median": _median,
-    "inverse-variance": _inverse_variance,
-}
 
 
 @dataclass(frozen=True)
@@ -358,3 +366,69 @@ def second_moments(
     return np.stack(
         [groups.table_of(columns, sizes, rest, x) for x in (g * q, h * q * q, h * q * q_u)]
     )
+
+
+def counted_variances(counts: Floats, rows: Floats | None = None) -> Floats:
+    """Return the variances of frequencies, the child's axis last.
+
+    Parameters
+    ----------
+    counts
+        In proportion to the distribution given each configuration of the parents.
+    rows
+        Weight of the rows that estimate it; left out, the sums of the counts.
+
+    Examples
+    --------
+    >>> counted_variances(np.array([30.0, 10.0]))  # .75 * .25 / 40
+    array([0.0046875, 0.0046875])
+    """
+    total = counts.sum(axis=-1, keepdims=True)
+    theta = counts * reciprocal(total)
+    return theta * (1 - theta) * reciprocal(total if rows is None else rows)
+
+
+def direct_variances(sums: Floats, table: Floats) -> Floats:
+    """Return the variances of parameters of direct deletion.
+
+    Parameters
+    ----------
+    sums
+        As :func:`second_moments` returns, shape (3, *table).
+    table
+        Weighted sum of the distributions of the contexts, the child's axis last.
+
+    Examples
+    --------
+    >>> counts = np.array([30.0, 10.0])  # complete rows, one context each: q is zero or one
+    >>> direct_variances(np.array([[0.0, 0.0], counts, counts]), counts)  # .75 * .25 / 40
+    array([0.0046875, 0.0046875])
+    """
+    first, square, product = sums
+    of_parents = table.sum(axis=-1, keepdims=True)
+    theta = table * reciprocal(of_parents)
+    numerator = (1 - 2 * theta) * first + square - 2 * theta * product
+    numerator += theta**2 * (first + product).sum(axis=-1, keepdims=True)
+    return np.asarray(np.maximum(numerator, 0.0) * reciprocal(of_parents**2))
+
+
+def smoothed_variances(
+    variances: Floats, counts: Floats, table: Floats, smoothing: float
+) -> Floats:
+    """Return the variances of smoothed parameters.
+
+    Parameters
+    ----------
+    variances
+        Those without pseudo-counts.
+    counts
+        Counts without pseudo-counts, of the same shape; the child's axis last.
+    table
+        The smoothed parameters.
+    smoothing
+        Pseudo-count of each cell.
+    """
+    rows = counts.sum(axis=-1, keepdims=True)
+    share = rows * reciprocal(rows + smoothing * counts.shape[-1])
+    most = table * (1 - table)
+    return np.where(rows > 0, np.minimum(share**2 * variances, most), most)
