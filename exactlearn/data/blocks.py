@@ -7,7 +7,7 @@ memory is that of the distinct rows. Every function of this package takes such a
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import Any, Protocol, Self, TypeVar
@@ -18,18 +18,10 @@ from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.hash_tables import WeightedRows
-from exactlearn.data.codes import LARGEST, MISSING, code_type
-from exactlearn.data.coding import check_known, code_columns, read_missing
+from exactlearn.data.codes import LARGEST, code_type
+from exactlearn.data.coding import TableCoding, check_known, code_columns, read_missing
 from exactlearn.data.dataset import Dataset, InBlocks, as_dataset
-from exactlearn.data.labels import Column, LabelledRows, drop_hint, ordered
-from exactlearn.data.tidying import (
-    Unusable,
-    refusal_of,
-    refusal_of_texts,
-    texts_of_missing,
-    unusable,
-    warn_of_columns,
-)
+from exactlearn.data.labels import Column, LabelledRows, Values, drop_hint
 from exactlearn.errors import DataError, OptionError, SolverError, as_written, did_you_mean
 
 
@@ -164,8 +156,41 @@ class Blocks(InBlocks, Displayed, shown="sources variables states"):
         return Dataset(*coded)
 
 
+@dataclass
+class _ColumnValues:
+    """The labels of a column, how many cells have each, and where each stands first."""
+
+    where: str
+    counts: Counter[str] = field(default_factory=Counter)
+    places: dict[str, str] = field(default_factory=dict)
+    is_complete: bool = True
+    is_listed: bool = False
+
+    def add(self, other: "_ColumnValues", name: str) -> None:
+        """Add what other rows have."""
+        self.counts.update(other.counts)
+        for label, place in other.places.items():
+            self.places.setdefault(label, place)
+        self.is_complete &= other.is_complete
+        self.is_listed |= other.is_listed
+        if len(self.counts) > LARGEST:
+            raise DataError(
+                f"{self.where}: more than {LARGEST} different values; {drop_hint(name)}, or declare"
+                f" its states, which may be bins of numbers such as {_BINS}"
+            )
+
+    def values(self, name: str) -> Values:
+        """Return what states are found from."""
+        counts = np.array([*self.counts.values()], np.int64)
+
+        def place(label: str | None) -> str:
+            return self.where if label is None else self.places[label]
+
+        return Values(name, tuple(self.counts), counts, self.is_complete, place)
+
+
 class _FoundStates:
-    """The labels of undeclared columns, and where each stands first."""
+    """What the undeclared columns of a table hold, summed over blocks."""
 
     def __init__(
         self,
@@ -175,12 +200,7 @@ class _FoundStates:
     ) -> None:
         self.declared, self.missing, self.names = declared, missing, variables
         self.rows = 0
-        self.places: dict[str, dict[str, str]] = {}
-        self.columns: dict[str, str] = {}
-        self.observed: dict[str, int] = {}
-        self.incomplete: set[str] = set()
-        self.listed: set[str] = set()
-        self.texts: dict[str, Counter[str]] = {}
+        self.columns: dict[str, _ColumnValues] = {}
 
     def add(self, rows: LabelledRows) -> None:
         """Add the labels of a block."""
@@ -191,57 +211,32 @@ class _FoundStates:
             f"states are declared (by a model, or {as_written('states')}) for", self.declared, names
         )
         for column in rows.columns:
-            if column.name not in self.names:
-                continue
-            known = self.declared.get(column.name) or rows.listed.get(column.name)
-            column = read_missing(column, self.missing)
-            if texts := texts_of_missing(column, known):
-                self.texts.setdefault(column.name, Counter()).update(texts)
-            if column.name not in self.declared:
-                self._add_column(column, rows)
+            if column.name in self.names and column.name not in self.declared:
+                self._add(column.name, self._of_block(column, rows))
 
-    def _add_column(self, column: Column, rows: LabelledRows) -> None:
+    def _of_block(self, column: Column, rows: LabelledRows) -> _ColumnValues:
         name, listed = column.name, rows.listed.get(column.name, ())
-        self._note(name, rows.place(name, None), dict.fromkeys(listed, ""), len(listed) > 1)
-        observed = column.codes >= 0
-        self.observed[name] += int(observed.sum())
-        if not observed.all():
-            self.incomplete.add(name)
-        known = self.places[name]
-        if not {*column.labels} <= {*known}:
-            first = np.zeros(len(column.labels) + 1, np.int64)
-            first[column.codes[::-1]] = np.arange(len(column.codes))[::-1]
-            places = zip(column.labels, first.tolist(), strict=False)
-            new = {k: rows.place(name, row) for k, row in places if k not in known}
-            self._note(name, self.columns[name], new)
+        column = read_missing(column, self.missing)
+        values = column.values(rows.place)
+        known = self.columns[name].places if name in self.columns else {}
+        counts = Counter(dict.fromkeys(listed, 0))
+        counts.update(dict(zip(values.labels, values.counts.tolist(), strict=True)))
+        first = np.zeros(len(column.labels) + 1, np.int64)  # the last one of missing cells
+        first[column.codes[::-1]] = np.arange(len(column.codes))[::-1]
+        rows_of = zip(column.labels, first.tolist(), strict=False)
+        places = {label: rows.place(name, row) for label, row in rows_of if label not in known}
+        where = rows.place(name, None)
+        return _ColumnValues(where, counts, places, values.is_complete, len(listed) > 1)
 
-    def _note(
-        self, name: str, where: str, places: Mapping[str, str], is_listed: bool = False
-    ) -> None:
-        self.columns.setdefault(name, where)
-        self.observed.setdefault(name, 0)
-        known = self.places.setdefault(name, {})
-        for label, place in places.items():
-            known.setdefault(label, place)
-        if is_listed:
-            self.listed.add(name)
-        if len(known) > LARGEST:
-            raise DataError(
-                f"{where}: more than {LARGEST} different values; "
-                f"{drop_hint(name)}, or declare its states, "
-                f"which may be bins of numbers such as {_BINS}"
-            )
+    def _add(self, name: str, values: _ColumnValues) -> None:
+        self.columns.setdefault(name, _ColumnValues(values.where)).add(values, name)
 
     def merge(self, other: "_FoundStates") -> None:
         """Add what another part of the table has."""
         self.rows += other.rows
         self.names = self.names or other.names
-        for name, places in other.places.items():
-            self._note(name, other.columns[name], places, name in other.listed)
-            self.observed[name] += other.observed[name]
-        self.incomplete |= other.incomplete
-        for name, texts in other.texts.items():
-            self.texts.setdefault(name, Counter()).update(texts)
+        for name, values in other.columns.items():
+            self._add(name, values)
 
     def states(self, tidy: bool) -> dict[str, tuple[str, ...]]:
         """Return the states of the undeclared columns, but those that are left out.
@@ -252,50 +247,25 @@ class _FoundStates:
             When columns are constant, entirely missing, or their values do not repeat, and are not
             tidied; when a text may stand for a missing cell.
         """
-        found: dict[str, tuple[str, ...]] = {}
-        strange: list[Unusable] = []
-        for name in self.names or ():
-            if name in self.declared:
-                continue
-            states = self._states(name)
-            if isinstance(states, Unusable):
-                strange.append(states)
-            else:
-                found[name] = states
-        where = next((place.removesuffix(f"column {n!r}") for n, place in self.columns.items()), "")
-        if self.texts:
-            labels = {
-                name: ordered([*self.places.get(name, own)]) for name, own in self.texts.items()
-            }
-            raise refusal_of_texts(self.texts, labels, where, self.missing)
-        numeric = [one for one in strange if one.is_cut]
-        if strange and not tidy:
-            raise refusal_of(strange, where)
-        if numeric:
-            listed = ", ".join(repr(one.name) for one in numeric)
-            raise DataError(
-                f"{where}too many different numbers for states: {listed}; a table in blocks is not "
-                f"cut: declare bins such as {_BINS}, or {drop_hint(numeric[0].name)}"
-            )
-        warn_of_columns(strange)
-        return found
-
-    def _states(self, name: str) -> tuple[str, ...] | Unusable:
-        if name not in self.places:
-            raise OptionError(
-                f"no column is named {name!r}{did_you_mean(name, self.places)}: name another"
-            )
-        labels, places = tuple(self.places[name]), [*self.places[name].values()]
-
-        def place(name: str, row: int | None) -> str:
-            return self.columns[name] if row is None else places[row]
-
-        if name in self.listed:
-            return labels
-        codes = np.arange(len(labels))
-        codes = np.append(codes, MISSING) if name in self.incomplete else codes
-        column = Column(name, labels, codes)
-        return unusable(column, place, self.observed[name]) or tuple(ordered(labels))
+        names = [name for name in self.names or () if name not in self.declared]
+        for name in names:
+            if name not in self.columns:
+                raise OptionError(
+                    f"no column is named {name!r}{did_you_mean(name, self.columns)}: name another"
+                )
+        first = next(iter(names), "")
+        where = self.columns[first].where.removesuffix(f"column {first!r}") if names else ""
+        listed = {n: tuple(self.columns[n].counts) for n in names if self.columns[n].is_listed}
+        coding = TableCoding.fit(
+            [self.columns[name].values(name) for name in names],
+            states=listed,
+            missing=self.missing,
+            discretise={},
+            where=where,
+            tidy=tidy,
+            may_be_empty=bool(self.declared),
+        )
+        return coding.states
 
 
 def _found(blocks: Blocks, *source: Any) -> _FoundStates:

@@ -14,8 +14,16 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import names_of
 from exactlearn.data import MANY
 from exactlearn.data.codes import MISSING, code_type, repeated, row_place
-from exactlearn.data.discretisation import discretise, parse_rule, remarks_on_bins
-from exactlearn.data.labels import Column, Place, drop_hint, find_states, label_of, ordered
+from exactlearn.data.discretisation import bin_codes, discretise, parse_rule, remarks_on_bins
+from exactlearn.data.labels import (
+    Column,
+    Place,
+    Values,
+    drop_hint,
+    find_states,
+    label_of,
+    ordered,
+)
 from exactlearn.data.tidying import (
     RULE,
     Unusable,
@@ -34,16 +42,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Coded:
-    """A column as states and codes, with bin edges if it was discretised."""
-
-    states: tuple[str, ...]
-    codes: NDArray[np.signedinteger[Any]]
-    edges: tuple[float, ...] | None = None
-    remarks: Sequence[str] = ()
-
-
 class CodedTable(NamedTuple):
     """The fields of a :class:`~exactlearn.data.dataset.Dataset`, which that checks."""
 
@@ -54,6 +52,114 @@ class CodedTable(NamedTuple):
     edges: dict[str, tuple[float, ...]]
     lines: NDArray[np.int64] | None
     row_index: "pd.Index | None" = None
+
+
+@dataclass(frozen=True)
+class TableCoding:
+    """The states of columns, once they are found, and the codes that rows have for them.
+
+    Parameters
+    ----------
+    states
+        States of each column that is a variable, by name.
+    edges
+        Inner edges of the bins of those that were cut.
+    left_out
+        Why each other column was left out.
+    """
+
+    states: dict[str, tuple[str, ...]]
+    edges: dict[str, tuple[float, ...]]
+    left_out: dict[str, str]
+
+    @classmethod
+    def fit(
+        cls,
+        columns: Sequence[Values],
+        *,
+        states: Mapping[str, Sequence[str]],
+        missing: Sequence[str],
+        discretise: Mapping[str, str],
+        where: str,
+        tidy: bool = False,
+        may_be_empty: bool = False,
+    ) -> "TableCoding":
+        """Find the states; one error, or with ``tidy`` one warning, names all unusable columns.
+
+        Parameters
+        ----------
+        columns
+            What is in each column but missing symbols.
+        where
+            Where the table stands, such as the name of the file and a comma, for messages.
+        states, missing, discretise, tidy
+            As for :func:`code_columns`.
+        may_be_empty
+            Whether the table has other columns, so that all these may be left out.
+
+        Raises
+        ------
+        DataError
+            As :func:`code_columns` does.
+        """
+        texts = {one.name: texts_of_missing(one, states.get(one.name)) for one in columns}
+        if any(texts.values()):
+            labels = {one.name: ordered(one.labels) for one in columns if texts[one.name]}
+            raise refusal_of_texts(texts, labels, where, missing)
+        coding, strange = cls({}, {}, {}), list[Unusable]()
+        faults, remarks = list[str](), list[str]()
+        for values in columns:
+            name, rule = values.name, discretise.get(values.name)
+            try:
+                if name in states:
+                    coding.states[name] = _declared(values, tuple(states[name]))
+                    continue
+                fault = None
+                if rule is None or len(values.labels) < 2:
+                    rule = None if tidy else _rule_of_all(values, discretise)
+                    fault = None if rule else unusable(values)
+                if fault is not None:
+                    strange.append(fault)
+                    rule = discretise.get("*", RULE) if tidy and fault.is_cut else None
+                if rule is not None:
+                    coding.edges[name], coding.states[name], more = _bins(values, rule)
+                    remarks += more
+                elif fault is None:
+                    coding.states[name] = tuple(ordered(values.labels))
+            except DataError as error:
+                faults.append(str(error))
+        if faults or (strange and not tidy):
+            refusal = [str(refusal_of(strange, where))] if strange and not tidy else []
+            raise DataError("\n".join([*faults, *refusal]))
+        coding.left_out.update((one.name, one.why) for one in strange if not one.is_cut)
+        if not coding.states and not may_be_empty:
+            listed = ", ".join(f"{name!r} ({why})" for name, why in coding.left_out.items())
+            raise DataError(f"{where}nothing to learn from; left out: {listed}")
+        warn_of_columns(strange, discretise.get("*", RULE), remarks)
+        return coding
+
+    def transform(
+        self,
+        columns: Sequence[Column],
+        rows: int,
+        weights: NDArray[np.float64] | None = None,
+        lines: NDArray[np.int64] | None = None,
+    ) -> CodedTable:
+        """Return the coded rows of columns; a label that is no state counts as missing."""
+        columns = [column for column in columns if column.name in self.states]
+        names = tuple(column.name for column in columns)
+        states = tuple(self.states[name] for name in names)
+        most = max(map(len, states), default=0)
+        codes = np.empty((rows, len(columns)), code_type(most))
+        for j, (column, own) in enumerate(zip(columns, states, strict=True)):
+            edges = self.edges.get(column.name)
+            if edges is None:
+                places = [MISSING if k is None else k for k in find_states(column.labels, own)]
+                codes[:, j] = column.relabelled(own, places).codes
+            else:
+                codes[:, j] = bin_codes(column.numbers(), edges)
+        edges_of = {name: self.edges[name] for name in names if name in self.edges}
+        return CodedTable(codes, names, states, weights, edges_of, lines)
 
 
 def code_columns(
@@ -68,7 +174,7 @@ def code_columns(
     tidy: bool = False,
     left_out: dict[str, str] | None = None,
 ) -> CodedTable:
-    """Return the coded columns; one error, or with ``tidy`` one warning, names all unusable ones.
+    """Return the coded columns, by what is found in them.
 
     Parameters
     ----------
@@ -105,51 +211,23 @@ def code_columns(
     check_known("discretisation is asked for", [n for n in discretise if n != "*"], names)
     check_options(states, missing, discretise)
     columns = [read_missing(column, missing) for column in columns]
-    where = place("", None).removesuffix("column ''")
-    texts = {one.name: texts_of_missing(one, states.get(one.name)) for one in columns}
-    if any(texts.values()):
-        labels = {one.name: ordered(one.labels) for one in columns if texts[one.name]}
-        raise refusal_of_texts(texts, labels, where, missing)
-    coded: dict[str, Coded] = {}
-    strange: list[Unusable] = []
-    faults: list[str] = []
-    for column in columns:
-        name, rule = column.name, discretise.get(column.name)
-        try:
-            if name in states:
-                coded[name] = _as_declared(column, tuple(states[name]), place)
-                continue
-            fault = None
-            if rule is None or len(column.labels) < 2:
-                rule = None if tidy else _rule_of_all(column, discretise)
-                fault = None if rule else unusable(column, place)
-            if fault is not None:
-                strange.append(fault)
-                rule = discretise.get("*", RULE) if tidy and fault.is_cut else None
-            if rule is not None:
-                coded[name] = _binned(column, rule, place)
-            elif fault is None:
-                coded[name] = _as_declared(column, tuple(ordered(column.labels)), place)
-        except DataError as error:
-            faults.append(str(error))
-    if faults or (strange and not tidy):
-        refusal = [str(refusal_of(strange, where))] if strange and not tidy else []
-        raise DataError("\n".join([*faults, *refusal]))
-    reasons = {one.name: one.why for one in strange if not one.is_cut}
+    coding = TableCoding.fit(
+        [column.values(place) for column in columns],
+        states=states,
+        missing=missing,
+        discretise=discretise,
+        where=place("", None).removesuffix("column ''"),
+        tidy=tidy,
+    )
     if left_out is not None:
-        left_out |= reasons
-    if not coded:
-        listed = ", ".join(f"{name!r} ({why})" for name, why in reasons.items())
-        raise DataError(f"{where}nothing to learn from; left out: {listed}")
-    remarks = [remark for one in coded.values() for remark in one.remarks]
-    warn_of_columns(strange, discretise.get("*", RULE), remarks)
-    return assemble(list(coded), list(coded.values()), len(columns[0].codes), weights, lines)
+        left_out |= coding.left_out
+    return coding.transform(columns, len(columns[0].codes), weights, lines)
 
 
-def _rule_of_all(column: Column, rules: Mapping[str, str]) -> str | None:
+def _rule_of_all(values: Values, rules: Mapping[str, str]) -> str | None:
     """Return the rule of all numeric columns, if there is one and this is one."""
-    is_numeric = len(column.labels) > MANY and not np.isnan(column.numbers()).any()
-    return rules.get("*") if column.name and is_numeric else None
+    is_numeric = len(values.labels) > MANY and not np.isnan(values.numbers()).any()
+    return rules.get("*") if values.name and is_numeric else None
 
 
 def by_name(options: Mapping[Any, T] | None, option: str, names: Sequence[str]) -> dict[str, T]:
@@ -202,51 +280,36 @@ def read_missing(column: Column, missing: Sequence[str]) -> Column:
     return column.relabelled(list(kept), [position.get(label, MISSING) for label in stripped])
 
 
-def _as_declared(column: Column, states: tuple[str, ...], place: Place) -> Coded:
-    codes = []
-    for label, code in zip(column.labels, find_states(column.labels, states), strict=True):
+def _declared(values: Values, states: tuple[str, ...]) -> tuple[str, ...]:
+    """Return declared states, if every label is one, or lies in a bin."""
+    for label, code in zip(values.labels, find_states(values.labels, states), strict=True):
         if code is None:
             raise DataError(
-                f"{place(column.name, column.first_row(label))}: the state {label!r} is not "
+                f"{values.place(label)}: the state {label!r} is not "
                 f"declared{did_you_mean(label, states)}; declare it too or correct the cell"
             )
-        codes.append(code)
-    return Coded(states, column.relabelled(states, codes).codes)
+    return states
 
 
-def _binned(column: Column, rule: str, place: Place) -> Coded:
-    values = column.numbers()
-    if np.isnan(values).any():
-        label = column.labels[int(np.flatnonzero(np.isnan(values))[0])]
+def _bins(values: Values, rule: str) -> tuple[tuple[float, ...], tuple[str, ...], Sequence[str]]:
+    """Return the inner edges of bins, their names, and why they may mislead."""
+    numbers = values.numbers()
+    if np.isnan(numbers).any():
+        label = values.labels[int(np.flatnonzero(np.isnan(numbers))[0])]
         raise DataError(
-            f"{place(column.name, column.first_row(label))}: {label!r} is not a number, which "
+            f"{values.place(label)}: {label!r} is not a number, which "
             f"discretisation ({rule}) needs; correct it, or read it as missing "
             f"({as_written('missing', [label])})"
         )
-    if len(set(values)) < 2:
-        raise DataError(
-            f"{place(column.name, None)}: all values are {values[0]:g}; {drop_hint(column.name)}"
-        )
-    numbers = np.append(values, np.nan)[column.codes]
-    codes, edges, names = discretise(numbers, *parse_rule(rule))
-    remarks = remarks_on_bins(column.name, numbers, len(names), rule, drop_hint(column.name))
-    return Coded(names, codes, edges, remarks)
-
-
-def assemble(
-    names: Sequence[str],
-    coded: Sequence[Coded],
-    rows: int,
-    weights: NDArray[np.float64] | None,
-    lines: NDArray[np.int64] | None = None,
-) -> CodedTable:
-    """Return the table of coded columns."""
-    most = max((len(column.states) for column in coded), default=0)
-    codes = np.empty((rows, len(coded)), code_type(most))
-    for j, column in enumerate(coded):
-        codes[:, j] = column.codes
-    edges = {n: c.edges for n, c in zip(names, coded, strict=True) if c.edges is not None}
-    return CodedTable(codes, tuple(names), tuple(c.states for c in coded), weights, edges, lines)
+    hint = drop_hint(values.name)
+    if len(set(numbers)) < 2:
+        raise DataError(f"{values.place(None)}: all values are {numbers[0]:g}; {hint}")
+    _, edges, names = discretise(numbers, *parse_rule(rule), weights=values.counts)
+    return (
+        edges,
+        names,
+        remarks_on_bins(values.name, numbers, values.counts, len(names), rule, hint),
+    )
 
 
 def code_frame(
@@ -274,11 +337,7 @@ def code_frame(
     series = [frame.iloc[:, j] for j in range(len(names))]
     symbols = {symbol.strip() for symbol in missing}
     categories = {
-        name: [
-            category
-            for category in map(label_of, own.cat.categories)
-            if category.strip() not in symbols
-        ]
+        name: [label for label in map(label_of, own.cat.categories) if label.strip() not in symbols]
         for name, own in zip(names, series, strict=True)
         if isinstance(own.dtype, pd.CategoricalDtype) and name not in discretise
     }
@@ -287,7 +346,7 @@ def code_frame(
         states={**{n: c for n, c in categories.items() if len(c) > 1}, **states},
         missing=missing,
         discretise=discretise,
-        place=partial(_place, frame.index),
+        place=partial(place_in_frame, frame.index),
         **tidying,
     )
     return coded._replace(row_index=frame.index)
@@ -295,7 +354,8 @@ def code_frame(
 
 def code_array(
     array: NDArray[Any],
-    names: Sequence[str] | None,
+    names: Sequence[str] | None = None,
+    *,
     states: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | None,
     missing: Sequence[str],
     **more: Any,
@@ -344,5 +404,6 @@ def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
     return column.relabelled(distinct, [places[text] for text in texts])
 
 
-def _place(index: "pd.Index", name: str, row: int | None) -> str:
+def place_in_frame(index: "pd.Index | None", name: str, row: int | None) -> str:
+    """Return where a column of a frame, or one of its cells, stands, for messages."""
     return f"column {name!r}" + (f", {row_place(row, index=index)}" if row is not None else "")

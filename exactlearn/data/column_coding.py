@@ -7,18 +7,17 @@ counts as missing; a number lies in the bin that holds it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.data import MANY, MISSING_SYMBOLS
-from exactlearn.data.codes import MISSING, row_place
-from exactlearn.data.coding import Coded, assemble, labelled_column, read_missing
+from exactlearn.data.codes import MISSING
+from exactlearn.data.coding import TableCoding, labelled_column, place_in_frame, read_missing
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.discretisation import (
-    bin_codes,
     discretise,
     entropy_edges,
     interval_names,
@@ -38,6 +37,8 @@ from exactlearn.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_place = partial(place_in_frame, None)
 
 ENTROPY = "entropy"
 """The rule that cuts numbers where they tell most about the class."""
@@ -106,7 +107,7 @@ class ColumnCoding:
         """
         name = column.name
         seen = column.codes != MISSING
-        numbers = _numbers(column)
+        numbers = column.numbers()
         edges, remarks, fault = None, [], _unusable(column)
         if fault is not None and not fault.is_cut:
             states = column.labels if len(column.labels) < 2 else ()
@@ -117,21 +118,18 @@ class ColumnCoding:
         else:
             edges, fault = _edges(numbers, rule, weights, classes), None
             states = interval_names(edges)
-            remarks = remarks_on_bins(name, numbers, len(states), rule, "leave it out")
+            remarks = remarks_on_bins(
+                name, numbers, np.ones(len(numbers)), len(states), rule, "leave it out"
+            )
         coding = cls(name, states, np.empty(0, object), series.dtype, edges)
-        values = _medians(coding._codes(column), numbers, weights, len(states), series)
+        values = _medians(
+            _coding([coding]).transform([column], len(series)).codes[:, 0],
+            numbers,
+            weights,
+            len(states),
+            series,
+        )
         return replace(coding, values=values, left_out=fault.why if fault else "", remarks=remarks)
-
-    def codes(self, series: "pd.Series[Any]") -> NDArray[np.int16]:
-        """Return the code of each value, -1 where it is missing or unknown; shape (rows,)."""
-        return self._codes(_column(self.name, series))
-
-    def _codes(self, column: Column) -> NDArray[np.int16]:
-        if self.edges is not None:
-            return bin_codes(_numbers(column), self.edges)
-        place = {state: k for k, state in enumerate(self.states)}
-        own = [place.get(label, MISSING) for label in column.labels]
-        return column.relabelled(self.states, own).codes.astype(np.int16)
 
     def is_missing(self, series: "pd.Series[Any]") -> NDArray[np.bool_]:
         """Return whether each cell is missing, shape (rows,); unknown values are not."""
@@ -182,7 +180,7 @@ class FrameCoding:
             parse_rule(rule)
         weights = np.ones(len(frame)) if weights is None else weights
         read = [_column(name, frame.iloc[:, j]) for j, name in enumerate(names)]
-        texts = {column.name: texts_of_missing(column, ()) for column in read}
+        texts = {own.name: texts_of_missing(own.values(_place), ()) for own in read}
         if any(texts.values()):
             raise refusal_of_texts(texts, {}, "", None)
         columns = [
@@ -208,11 +206,10 @@ class FrameCoding:
     def dataset(self, frame: "pd.DataFrame", weights: NDArray[np.float64] | None = None) -> Dataset:
         """Return the coded table of the columns that are variables."""
         known = [self.columns[j] for j in self.used]
-        coded = [
-            Coded(column.states, column.codes(frame.iloc[:, j]), column.edges)
-            for j, column in zip(self.used, known, strict=True)
+        read = [
+            _column(own.name, frame.iloc[:, j]) for j, own in zip(self.used, known, strict=True)
         ]
-        return Dataset(*assemble([column.name for column in known], coded, len(frame), weights))
+        return Dataset(*_coding(known).transform(read, len(frame), weights))
 
     def filled(
         self, frame: "pd.DataFrame", table: Dataset, codes: NDArray[np.integer]
@@ -250,28 +247,27 @@ class FrameCoding:
         return filled
 
 
+def _coding(columns: Sequence[ColumnCoding]) -> TableCoding:
+    edges = {own.name: own.edges for own in columns if own.edges is not None}
+    return TableCoding({own.name: own.states for own in columns}, edges, {})
+
+
 def _column(name: str, series: "pd.Series[Any]") -> Column:
-    return read_missing(labelled_column(name, series), MISSING_SYMBOLS)
+    column = read_missing(labelled_column(name, series), MISSING_SYMBOLS)
+    for label in {"inf", "-inf"} & {*column.labels}:
+        raise DataError(
+            f"{column.values(_place).place(label)}: expected finite numbers, found infinity "
+            f"({label}); correct it, or make the cell missing"
+        )
+    return column
 
 
 def _unusable(column: Column) -> Unusable | None:
     try:
-        return unusable(column, lambda name, row: f"column {name!r}")
+        return unusable(column.values(_place))
     except DataError as error:
         what = str(error).partition(";")[0]
         raise DataError(f"{what}; if it means missing, make the cells None") from None
-
-
-def _numbers(column: Column) -> NDArray[np.float64]:
-    """Return the number in each cell, NaN where there is none."""
-    for label in column.labels:
-        if label in ("inf", "-inf"):
-            raise DataError(
-                f"column {column.name!r}, {row_place(column.first_row(label))}: expected finite "
-                f"numbers, found infinity ({label}); correct it, or make the cell missing"
-            )
-    numbers: NDArray[np.float64] = np.append(column.numbers(), np.nan)[column.codes]
-    return numbers
 
 
 def _edges(
@@ -289,7 +285,7 @@ def _edges(
 
 
 def _medians(
-    codes: NDArray[np.int16],
+    codes: NDArray[np.integer],
     numbers: NDArray[np.float64],
     weights: NDArray[np.float64],
     n_states: int,

@@ -35,7 +35,7 @@ from exactlearn.data.codes import (
     row_place,
 )
 from exactlearn.data.coding import code_array, code_frame, generated_names
-from exactlearn.data.labels import Column, NamedVariables, find_states
+from exactlearn.data.labels import NamedVariables, find_states
 from exactlearn.data.tidying import Unusable, constant_reason, warn_of_columns
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
@@ -253,7 +253,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         """
         table = as_array(array, None, "array")
         how: dict[str, Any] = {"discretise": discretise, "drop": drop, "tidy": tidy}
-        return cls(*code_array(table, names, states, missing, **how))
+        return cls(*code_array(table, names, states=states, missing=missing, **how))
 
     def row_place(self, row: int) -> str:
         """Return the place of a row for messages, given its index: ``row 3 (line 4)``.
@@ -423,16 +423,16 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
 
         self.complete(values)
         rows, columns = self.missing_cells.T
-        cells = [*zip(columns.tolist(), np.asarray(values).tolist(), strict=True)]
+        states = np.asarray(values).tolist()
         frame = pd.DataFrame(
             {
                 "row": rows if self.row_index is None else self.row_index[rows],
-                "variable": [self.names[v] for v, _ in cells],
-                "value": [self.states[v][value] for v, value in cells],
+                "variable": [self.names[v] for v in columns],
+                "value": [self.states[v][s] for v, s in zip(columns, states, strict=True)],
             }
         )
         if probabilities is not None:
-            frame["probability"] = probabilities[np.arange(len(cells)), np.asarray(values)]
+            frame["probability"] = probabilities[np.arange(len(states)), states]
         if losses is not None:
             frame["next_best"], frame["loss_of_next_best"] = self.next_best(values, losses)
         return frame
@@ -635,9 +635,9 @@ def varying_columns(dataset: Dataset) -> tuple[Dataset, list[Unusable]]:
     unseen = np.asarray((dataset.codes < 0).all(axis=0))
     found = []
     for v in np.flatnonzero((dataset.cardinalities < 2) | unseen).tolist():
-        labels = () if unseen[v] else dataset.states[v]
-        column = Column(dataset.names[v], labels, dataset.codes[:, v])
-        found.append(Unusable(column.name, constant_reason(column)))
+        labels, is_complete = dataset.states[v], bool((dataset.codes[:, v] >= 0).all())
+        reason = constant_reason(() if unseen[v] else labels, is_complete)
+        found.append(Unusable(dataset.names[v], reason))
     left_out = {one.name for one in found}
     if not left_out:
         return dataset, found
@@ -669,41 +669,37 @@ def _coded(
 ) -> Dataset:
     if isinstance(value, Dataset):
         return value
-    if _is_frame(value) or isinstance(value, np.ndarray):
-        is_array = isinstance(value, np.ndarray)
-        how |= {"left_out": left_out, "tidy": bool(tidy)}
-        states: dict[str, Sequence[str]] | None = None
-        if model is not None and value.ndim == 2:
-            columns = _columns(value)
-            known = zip(model.names, model.states, strict=True)
-            states = {name: own for name, own in known if name in columns}
-            if not states:
-                raise unknown_columns(columns, model.names)
-            how["drop"] = [column for column in columns if column not in states]
-        of_model = {state for own in (states or {}).values() for state in own}
-        missing = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
-        try:
-            if is_array:
-                return Dataset(*code_array(value, None, states, missing, **how))
-            return Dataset(*code_frame(value, states=states, missing=missing, **how))
-        except DataError as error:  # its advice names parameters that the caller may lack
-            lacking = ["missing"] if left_out is not None else ["discretise", "drop", "missing"]
-            lacking += ["tidy"] if tidy is None else []
-            if model is None and any(f"({parameter}=" in str(error) for parameter in lacking):
-                raise DataError(
-                    f"{error}\nPass Dataset.from_{'array' if is_array else 'frame'}({name}, ...): "
-                    f"it takes {', '.join([*lacking, 'states'])}"
-                ) from None
-            raise
     if isinstance(value, InBlocks):
         return value.merged()
-    raise refusal(
-        name,
-        "a Dataset, a pandas DataFrame, an array, or what read_blocks returns",
-        value,
-        "read a file with read_dataset(path), and a Dask frame with read_blocks(frame), and make a "
-        "frame of lists by pandas.DataFrame(...)",
-    )
+    is_array = isinstance(value, np.ndarray)
+    if not (is_array or _is_frame(value)):
+        raise refusal(
+            name,
+            "a Dataset, a pandas DataFrame, an array, or what read_blocks returns",
+            value,
+            "read a file with read_dataset(path), and a Dask frame with read_blocks(frame), and "
+            "make a frame of lists by pandas.DataFrame(...)",
+        )
+    how |= {"left_out": left_out, "tidy": bool(tidy), "missing": MISSING_SYMBOLS, "states": None}
+    if model is not None and value.ndim == 2:
+        columns = _columns(value)
+        states = {x: s for x, s in zip(model.names, model.states, strict=True) if x in columns}
+        if not states:
+            raise unknown_columns(columns, model.names)
+        how |= {"states": states, "drop": [column for column in columns if column not in states]}
+        of_model = {state for own in states.values() for state in own}
+        how["missing"] = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
+    try:
+        return Dataset(*(code_array if is_array else code_frame)(value, **how))
+    except DataError as error:  # its advice names parameters that the caller may lack
+        lacking = ["missing"] if left_out is not None else ["discretise", "drop", "missing"]
+        lacking += ["tidy"] if tidy is None else []
+        if model is None and any(f"({parameter}=" in str(error) for parameter in lacking):
+            raise DataError(
+                f"{error}\nPass Dataset.from_{'array' if is_array else 'frame'}({name}, ...): "
+                f"it takes {', '.join([*lacking, 'states'])}"
+            ) from None
+        raise
 
 
 register(

@@ -111,7 +111,12 @@ def discretise(
 
 
 def remarks_on_bins(
-    name: str, values: NDArray[np.float64], n_bins: int, rule: str, advice: str
+    name: str,
+    values: NDArray[np.float64],
+    counts: NDArray[Any],
+    n_bins: int,
+    rule: str,
+    advice: str,
 ) -> list[str]:
     """Return why a column that was cut should rather be cut otherwise, or be left out, if so.
 
@@ -119,14 +124,16 @@ def remarks_on_bins(
     ----------
     name
         Name of the column.
-    values
-        Its numbers, shape (rows,); NaN for a missing value.
+    values, counts
+        Its numbers, NaN for a missing value, and how many cells have each, both of one length.
     n_bins, rule
         The bins that came out, and what was asked for.
     advice
         How to leave the column out.
     """
-    distinct, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    known = ~np.isnan(values)
+    distinct, place = np.unique(values[known], return_inverse=True)
+    counts = np.bincount(place, counts[known])
     number, share = distinct[counts.argmax()], counts.max() / counts.sum()
     method, _, asked = rule.partition(":")
     messages = []

@@ -43,12 +43,51 @@ class Column:
         return replace(self, labels=tuple(labels), codes=table[self.codes])
 
     def numbers(self) -> NDArray[np.float64]:
+        """Return the number in each cell, NaN where it has none, shape (rows,)."""
+        found: NDArray[np.float64] = np.array([*map(number, self.labels), np.nan])[self.codes]
+        return found
+
+    def values(self, place: "Place") -> "Values":
+        """Return its distinct labels, given what tells where a column or cell stands."""
+
+        def place_of(label: str | None) -> str:
+            if label is None:
+                return place(self.name, None)
+            row = np.flatnonzero(self.codes == self.labels.index(label))[0]
+            return place(self.name, int(row))
+
+        seen = self.codes[self.codes >= 0]
+        counts = np.bincount(seen, minlength=len(self.labels))
+        return Values(self.name, self.labels, counts, len(seen) == len(self.codes), place_of)
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """The distinct labels of a column, or of many blocks of it: what states are found from.
+
+    Parameters
+    ----------
+    name
+        Name of the variable.
+    labels
+        Distinct texts.
+    counts
+        How many cells have each label, shape (labels,).
+    is_complete
+        Whether no cell is missing.
+    place
+        Returns where the first cell with a label stands, and where the column does for ``None``.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    counts: NDArray[np.integer]
+    is_complete: bool
+    place: "Callable[[str | None], str]"
+
+    def numbers(self) -> NDArray[np.float64]:
         """Return the number that each label writes, NaN where it writes none."""
         return np.array([number(label) for label in self.labels], np.float64)
-
-    def first_row(self, label: str) -> int:
-        """Return the first row that has a label."""
-        return int(np.flatnonzero(self.codes == self.labels.index(label))[0])
 
 
 @dataclass(frozen=True, eq=False)

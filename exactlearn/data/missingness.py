@@ -159,9 +159,10 @@ def parse_spec(text: str) -> Spec:
     return Spec(mechanism, parts)
 
 
-@checked_arguments(
-    spec=instance_of((str, Spec), "a specification of missingness", "pass 'mcar:0.1', say")
-)
+_as_spec = instance_of((str, Spec), "a specification of missingness", "pass 'mcar:0.1', say")
+
+
+@checked_arguments(spec=_as_spec)
 def hide(dataset: DatasetLike, spec: str | Spec, rng: np.random.Generator) -> Dataset:
     """Hide cells of a table; the module explains the mechanisms.
 
@@ -190,9 +191,7 @@ def hide(dataset: DatasetLike, spec: str | Spec, rng: np.random.Generator) -> Da
     return simulate_missingness(dataset, spec, rng).dataset
 
 
-@checked_arguments(
-    spec=instance_of((str, Spec), "a specification of missingness", "pass 'mcar:0.1', say")
-)
+@checked_arguments(spec=_as_spec)
 def simulate_missingness(
     dataset: DatasetLike,
     spec: str | Spec,
@@ -307,8 +306,7 @@ def _random_mar(
     n_causes, n_separators = int(spec.parts["causes"]), int(spec.parts.get("separators", n))
     if n_separators > n:
         raise OptionError(
-            f"random-mar: {n_separators} variables that causes are drawn from, but the table has "
-            f"{n}"
+            f"random-mar: {n_separators} variables that causes are drawn from; the table has {n}"
         )
     kept: Sequence[str] = ()
     if "separators" in spec.parts:
@@ -335,10 +333,7 @@ def _partially_observed(
 ) -> tuple[str, ...]:
     """Return the variables that are to have missing cells, in the order of the table."""
     if not 0 <= share <= 1:
-        raise OptionError(
-            f"the share of partially observed variables: expected a number from 0 to 1, found "
-            f"{share:g}"
-        )
+        raise OptionError(f"share of partially observed variables: {share:g} is not from 0 to 1")
     free = [name for name in names if name not in kept]
     size = round(share * len(names))
     if size > len(free):

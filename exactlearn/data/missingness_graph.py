@@ -88,13 +88,12 @@ class MissingnessGraph(Displayed, shown="kind variables"):
                         f"missingness graph: missing({other}) is a cause or has one, but {other!r} "
                         f"has no missing cells; add the statement '{other} <-', or remove it"
                     )
-        for causes in (self.causes, self.indicator_causes):
-            for name, others in causes.items():
-                if len({*others}) < len(others):
-                    raise OptionError(
-                        f"missingness graph: {name!r} has a cause twice among {', '.join(others)}; "
-                        "name each once"
-                    )
+        for name, others in (*self.causes.items(), *self.indicator_causes.items()):
+            if len({*others}) < len(others):
+                raise OptionError(
+                    f"missingness graph: {name!r} has a cause twice among {', '.join(others)}; "
+                    "name each once"
+                )
         parents = [
             [incomplete.index(other) for other in self.indicator_causes.get(name, ())]
             for name in incomplete
@@ -160,30 +159,19 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         """Return the text of the graph, as :meth:`parse` takes it."""
         return "; ".join(self.statements)
 
-    def indicator_ancestors(self, variables: Iterable[str]) -> frozenset[str]:
-        """Return variables with those whose indicators theirs depend on, also through others.
-
-        Examples
-        --------
-        >>> graph = MissingnessGraph.parse("a <- x; b <- missing(a); c <- missing(b), y")
-        >>> sorted(graph.indicator_ancestors(["b"])), sorted(graph.all_causes(["b"]))
-        (['a', 'b'], ['x'])
-        """
-        order = self.variables
-        parents = [[order.index(u) for u in self.indicator_causes.get(v, ())] for v in order]
-        return frozenset(order[k] for k in ancestors(parents, map(order.index, variables)))
-
     def all_causes(self, variables: Iterable[str]) -> frozenset[str]:
         """Return the variables that indicators depend on, also through other indicators.
 
         Examples
         --------
-        >>> graph = MissingnessGraph.parse("a <- x; b <- missing(a)")
-        >>> sorted(graph.all_causes(["b"]))
-        ['x']
+        >>> graph = MissingnessGraph.parse("a <- x; b <- missing(a); c <- missing(b), y")
+        >>> sorted(graph.all_causes(["b"])), sorted(graph.all_causes(["c"]))
+        (['x'], ['x', 'y'])
         """
-        chain = self.indicator_ancestors(variables)
-        return frozenset(cause for name in chain for cause in self.causes[name])
+        order = self.variables
+        parents = [[order.index(u) for u in self.indicator_causes.get(v, ())] for v in order]
+        chain = ancestors(parents, map(order.index, variables))
+        return frozenset(cause for k in chain for cause in self.causes[order[k]])
 
     def check(self, names: Sequence[str]) -> None:
         """Raise an `OptionError` if a variable of the graph is not among some names.
@@ -240,10 +228,9 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         return type(self)(
             {name: causes for name, causes in self.causes.items() if name in variables},
             {
-                name: kept
+                name: tuple(other for other in others if other in variables)
                 for name, others in self.indicator_causes.items()
                 if name in variables
-                and (kept := tuple(other for other in others if other in variables))
             },
         )
 
@@ -264,11 +251,9 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         self.check(names)
         place = {name: v for v, name in enumerate(names)}
         indicator = {name: len(names) + k for k, name in enumerate(self.causes)}
+        others = self.indicator_causes
         return [
-            (
-                *(place[cause] for cause in causes),
-                *(indicator[other] for other in self.indicator_causes.get(name, ())),
-            )
+            (*(place[u] for u in causes), *(indicator[u] for u in others.get(name, ())))
             for name, causes in self.causes.items()
         ]
 
@@ -294,11 +279,9 @@ class MissingnessGraph(Displayed, shown="kind variables"):
 
     def to_dict(self) -> dict[str, dict[str, list[str]]]:
         """Return the graph for JSON: the causes of each variable with missing cells."""
+        others = self.indicator_causes
         return {
-            name: {
-                "variables": list(causes),
-                "indicators": list(self.indicator_causes.get(name, ())),
-            }
+            name: {"variables": list(causes), "indicators": list(others.get(name, ()))}
             for name, causes in self.causes.items()
         }
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from exactlearn.data import MANY
 from exactlearn.data.codes import LARGEST
-from exactlearn.data.labels import Column, Place, drop_hint
+from exactlearn.data.labels import Values, drop_hint
 from exactlearn.errors import ColumnWarning, DataError, as_written
 
 RULE = "frequency:5"
@@ -62,25 +62,20 @@ class Unusable:
         return f"{self.detail} {self.reason}" if self.detail else self.reason
 
 
-def constant_reason(column: Column) -> str:
-    """Return in words why a column has fewer than two labels."""
-    if not column.labels:
+def constant_reason(labels: Sequence[str], is_complete: bool) -> str:
+    """Return in words why a column with fewer than two labels is no variable."""
+    if not labels:
         return EMPTY
-    seen = "observed " if (column.codes < 0).any() else ""
-    return f"constant, every {seen}cell is {column.labels[0]!r}"
+    return f"constant, every {'' if is_complete else 'observed '}cell is {labels[0]!r}"
 
 
-def unusable(column: Column, place: Place, rows: int | None = None) -> Unusable | None:
+def unusable(values: Values) -> Unusable | None:
     """Return why a column is no variable as it stands; nothing where it is one.
 
     Parameters
     ----------
-    column
-        The column, its missing symbols read as such.
-    place
-        Returns where a column or cell stands.
-    rows
-        How many observed cells it stands for; its own when not given.
+    values
+        Its labels but the missing symbols.
 
     Raises
     ------
@@ -90,18 +85,17 @@ def unusable(column: Column, place: Place, rows: int | None = None) -> Unusable 
     Examples
     --------
     >>> labels = tuple(map(str, range(40)))
-    >>> unusable(Column("id", labels, np.arange(40)), str).why
+    >>> unusable(Values("id", labels, np.ones(40, np.int64), True, str)).why
     'all 40 whole numbers are different, as numbers of rows are'
     """
-    name, count = column.name, len(column.labels)
-    rows = int((column.codes >= 0).sum()) if rows is None else rows
+    name, count, rows = values.name, len(values.labels), int(values.counts.sum())
     if not name:
         return Unusable(name, "a column without a name, as the index that DataFrame.to_csv writes")
     if count < 2:
-        return Unusable(name, constant_reason(column))
+        return Unusable(name, constant_reason(values.labels, values.is_complete))
     if count <= MANY and not _INDEX.fullmatch(name):
         return None
-    numbers = column.numbers()
+    numbers = values.numbers()
     texts = np.flatnonzero(np.isnan(numbers))
     if not len(texts) and count == rows and (numbers % 1 == 0).all():
         whole = f"all {count} whole numbers are different, as numbers of rows are"
@@ -111,9 +105,9 @@ def unusable(column: Column, place: Place, rows: int | None = None) -> Unusable 
     if not len(texts):
         return Unusable(name, "different numbers, too many for states", str(count), is_cut=True)
     if len(texts) <= count // 10:
-        label = column.labels[int(texts[0])]
+        label = values.labels[int(texts[0])]
         raise DataError(
-            f"{place(name, column.first_row(label))}: {label!r} stands among "
+            f"{values.place(label)}: {label!r} stands among "
             f"{count - len(texts)} different numbers; if it means missing, say so "
             f"({as_written('missing', [label])}) and discretise the column; or {drop_hint(name)}"
         )
@@ -187,19 +181,20 @@ def warn_of_columns(
         warnings.warn("\n".join([*said, *remarks]), ColumnWarning, stacklevel=level)
 
 
-def texts_of_missing(column: Column, declared: Sequence[str] | None) -> dict[str, int]:
+def texts_of_missing(values: Values, declared: Sequence[str] | None) -> dict[str, int]:
     """Return how many cells have each text that other programs write for a missing cell.
 
     A text that is declared as a state is one.
 
     Examples
     --------
-    >>> texts_of_missing(Column("x", ("a", "NaN", "None"), np.array([0, 1, 1, 2])), ["None"])
+    >>> values = Values("x", ("a", "NaN", "None"), np.array([1, 2, 1]), True, str)
+    >>> texts_of_missing(values, ["None"])
     {'NaN': 2}
     """
     return {
-        label: int((column.codes == code).sum())
-        for label, code in sorted(zip(column.labels, range(len(column.labels)), strict=True))
+        label: int(count)
+        for label, count in sorted(zip(values.labels, values.counts, strict=True))
         if (label.lower() in _MISSING_TEXTS or label == "None") and label not in (declared or ())
     }
 

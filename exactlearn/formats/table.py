@@ -290,7 +290,7 @@ def _named(text: LabelledRows, given: Sequence[str] | None) -> list[Column]:
 
 
 def _weights(text: LabelledRows, column: Column) -> NDArray[np.float64]:
-    weights: NDArray[np.float64] = column.numbers()[column.codes]
+    weights = column.numbers()
     for row in np.flatnonzero(~(weights >= 0))[:1].tolist():
         raise DataError(
             f"{text.place(column.name, row)}: "

@@ -57,7 +57,8 @@ def read_blocks(
         first file.
     tidy
         Leave out columns that are constant, entirely missing, without a name or different in every
-        row, with one warning. Numbers are not cut: declare bins as ``states``.
+        row, and cut numbers into five bins of equal frequency, with one warning. Other bins are
+        declared as ``states``.
     block_bytes
         Bytes of a file that are in memory at once.
 
