@@ -247,7 +247,7 @@ class SubgradientMethod:
 
         Each state counts by how many local completions have it, less its part of the constant.
         """
-        cells, sinks = self._relaxation.cells, self._master.sinks
+        cells = self._relaxation.cells
         back = self._relaxation.constant_states
         child = np.zeros_like(cells.multipliers.child) - back
         sink = np.zeros_like(cells.multipliers.sink) - back
@@ -257,7 +257,7 @@ class SubgradientMethod:
                 completion.cells,
                 completion.states,
             ] += 1
-            sink[tuple(sinks.sink_terms(completion))] += 1.0
+            sink[tuple(self._master.sink_terms(completion))] += 1.0
         filled = cells.filled >= 0
         child[:, filled] = sink[:, filled] = 0.0
         return CellMultipliers(child, sink)

@@ -8,7 +8,7 @@ selection acyclic.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,6 @@ from exactlearn.augmentation.branch_and_bound.multipliers import (
     SinkTerms,
     columns_of,
     set_members,
-    set_numbers,
     sink_sets,
 )
 from exactlearn.augmentation.branch_and_bound.node_relaxation import LocalCompletion, NodeRelaxation
@@ -34,85 +33,6 @@ from exactlearn.solvers.parameters import SeparationParameters
 
 Link = tuple[int, int, int]
 """A variable, or a set of others, a missing cell and a state."""
-
-
-class SinkLinks:
-    """Rows of links that keep all who are the sink of one set below the state of a missing cell.
-
-    Parameters
-    ----------
-    families
-        All families.
-    variables
-        The column of each missing cell, shape (cells,).
-    """
-
-    def __init__(self, families: IncompleteFamilies, variables: NDArray[np.int64]) -> None:
-        self._families = families
-        self._variables = variables
-        self._number = set_numbers(families.n_variables)
-        self._others = set_members(families.n_variables)
-        self.rows: dict[Link, int] = {}
-
-    def __len__(self) -> int:
-        """Return the number of sets besides the column of a missing cell."""
-        return len(self._others)
-
-    def sink_terms(self, completion: LocalCompletion) -> SinkTerms:
-        """Return the sets that a local completion is the sink of, for each of its cells."""
-        families, cells, states = self._families, completion.cells, completion.states
-        members = families.members[completion.number]
-        columns = columns_of(families.child[completion.number], members)
-        place = np.argmax(columns == self._variables[cells][:, None], axis=1)
-        sets = sink_sets(self._number, columns)[place]
-        which, at = np.nonzero(sets >= 0)
-        return SinkTerms(sets[which, at], cells[which], states[which])
-
-    def rows_of(self, completion: LocalCompletion) -> list[int]:
-        """Return the rows that a local completion is part of."""
-        if not self.rows:
-            return []
-        links = zip(*(part.tolist() for part in self.sink_terms(completion)), strict=True)
-        return [self.rows[link] for link in links if link in self.rows]
-
-    def violated(
-        self,
-        completions: Sequence[LocalCompletion],
-        chosen: NDArray[np.float64],
-        shares: NDArray[np.float64],
-    ) -> list[Link]:
-        """Return the new links that a solution violates most.
-
-        Parameters
-        ----------
-        completions, chosen
-            The local completions and the value of each in the solution, shape (completions,).
-        shares
-            Share of each state of each missing cell, shape (cells, states).
-        """
-        tuning, mass = self._families.tuning, np.zeros((len(self), *shares.shape))
-        for k in np.flatnonzero(chosen > tuning.least_violation).tolist():
-            mass[tuple(self.sink_terms(completions[k]))] += chosen[k]
-        excess = mass - shares
-        excess[tuple(np.array(list(self.rows), np.int64).reshape(-1, 3).T)] = 0.0
-        worst = np.argsort(-excess, axis=None, kind="stable")[: tuning.most_sinks]
-        worst = worst[excess.flat[worst] > tuning.least_violation]
-        s, cell, state = (part.tolist() for part in np.unravel_index(worst, excess.shape))
-        return list(zip(s, cell, state, strict=True))
-
-    def members(self, link: Link) -> NDArray[np.bool_]:
-        """Return the members of a link's set, the missing cell's column among them, shape (n,)."""
-        others, cell, _ = link
-        members: NDArray[np.bool_] = self._others[others].copy()
-        members[self._variables[cell]] = True
-        return members
-
-    def sinks(
-        self, link: Link, numbers: Iterable[int], completions: Sequence[LocalCompletion]
-    ) -> list[int]:
-        """Return those of some local completions whose families are the sink of a link's set."""
-        members = self.members(link)
-        return [k for k in numbers if self._families.has[completions[k].number][members].all()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +109,8 @@ class RestrictedMaster:
         self._state_first = np.concatenate([[0], np.cumsum(self.states)]).astype(np.int64)
         self._n_rows = n + h
         self._links: dict[Link, int] = {}
-        self.sinks = SinkLinks(families, self.variables)
+        self._others = set_members(n)
+        self._sink_rows: dict[Link, int] = {}
         self._linked: defaultdict[Link, list[int]] = defaultdict(list)
         self._cluster_rows: list[int] = []
         self._completions: list[LocalCompletion] = []
@@ -212,7 +133,7 @@ class RestrictedMaster:
         for completion in self._completions:
             if keep[completion.number]:
                 taken.add(completion._replace(number=int(number[completion.number])))
-        for link in self.sinks.rows:
+        for link in self._sink_rows:
             taken._add_sink(link)
         taken.add_clusters(self.clusters)
         return taken
@@ -224,7 +145,10 @@ class RestrictedMaster:
             return False
         self._known.add(key)
         child = int(self.families.child[completion.number])
-        rows = [child, *self._links_of(child, completion), *self.sinks.rows_of(completion)]
+        rows = [child, *self._links_of(child, completion)]
+        if self._sink_rows:
+            links = zip(*(part.tolist() for part in self.sink_terms(completion)), strict=True)
+            rows += [self._sink_rows[link] for link in links if link in self._sink_rows]
         met = np.flatnonzero(self.met(np.array([completion.number]))[:, 0])
         items = np.array([*rows, *(self._cluster_rows[k] for k in met)], np.int64)
         self._lp.add_columns(np.array([completion.score]), np.array([0, len(items)]), items)
@@ -239,9 +163,7 @@ class RestrictedMaster:
         multipliers = float(
             solved.cell_multipliers.child[child, completion.cells, completion.states].sum()
         )
-        multipliers += float(
-            solved.cell_multipliers.sink[tuple(self.sinks.sink_terms(completion))].sum()
-        )
+        multipliers += float(solved.cell_multipliers.sink[tuple(self.sink_terms(completion))].sum())
         met = self.met(np.array([completion.number]))[: len(solved.multipliers.values), 0]
         reward = float(solved.multipliers.values @ met)
         return completion.score - multipliers + reward - float(solved.values[child])
@@ -262,24 +184,45 @@ class RestrictedMaster:
         met: NDArray[np.bool_] = inside & (parents < self.clusters.counts[:, None])
         return met
 
+    def sink_terms(self, completion: LocalCompletion) -> SinkTerms:
+        """Return the sets that a local completion is the sink of, for each of its cells."""
+        families, cells, states = self.families, completion.cells, completion.states
+        members = families.members[completion.number]
+        columns = columns_of(families.child[completion.number], members)
+        place = np.argmax(columns == self.variables[cells][:, None], axis=1)
+        sets = sink_sets(self._cells.sets, columns)[place]
+        which, at = np.nonzero(sets >= 0)
+        return SinkTerms(sets[which, at], cells[which], states[which])
+
     def add_sink_links(self, solved: Solved) -> int:
         """Add the sink links that a solution violates most; return their number."""
-        links = self.sinks.violated(self._completions, solved.chosen, solved.shares)
-        for link in links:
-            self._add_sink(link)
-        return len(links)
+        tuning = self.families.tuning
+        mass = np.zeros((len(self._others), *solved.shares.shape))
+        for k in np.flatnonzero(solved.chosen > tuning.least_violation).tolist():
+            mass[tuple(self.sink_terms(self._completions[k]))] += solved.chosen[k]
+        excess = mass - solved.shares
+        excess[tuple(np.array(list(self._sink_rows), np.int64).reshape(-1, 3).T)] = 0.0
+        worst = np.argsort(-excess, axis=None, kind="stable")[: tuning.most_sinks]
+        worst = worst[excess.flat[worst] > tuning.least_violation]
+        for s, cell, state in np.transpose(np.unravel_index(worst, excess.shape)).tolist():
+            self._add_sink((s, cell, state))
+        return len(worst)
 
     def _add_sink(self, link: Link) -> None:
         """Keep local completions of the sinks of a set below the missing cell's state."""
-        _, cell, state = link
-        children = np.flatnonzero(self.sinks.members(link)).tolist()
-        able = (k for child in children for k in self._linked[child, cell, state])
-        sinks = self.sinks.sinks(link, able, self._completions)
+        others, cell, state = link
+        members = self._others[others].copy()
+        members[self.variables[cell]] = True
         column = int(self._state_first[cell] + state)
-        items = np.array([column, *(k + self._state_first[-1] for k in sinks)], np.int64)
-        self.sinks.rows[link] = self._n_rows
+        items = [column]
+        for child in np.flatnonzero(members).tolist():
+            for k in self._linked[child, cell, state]:
+                if self.families.has[self._completions[k].number][members].all():
+                    items.append(int(k + self._state_first[-1]))
+        self._sink_rows[link] = self._n_rows
         self._n_rows += 1
-        self._lp.add_rows(np.full(1, -np.inf), np.ones(1), np.array([0, len(items)]), items)
+        starts = np.array([0, len(items)])
+        self._lp.add_rows(np.full(1, -np.inf), np.ones(1), starts, np.array(items, np.int64))
 
     def add_clusters(self, clusters: Counted) -> None:
         """Add the inequalities of clusters."""
@@ -335,7 +278,7 @@ class RestrictedMaster:
         n, h, most = self._shape
         cell_multipliers = CellMultipliers(
             self._duals(n, self._links, duals),
-            self._duals(len(self.sinks), self.sinks.rows, duals),
+            self._duals(len(self._others), self._sink_rows, duals),
         )
         rows = np.array(self._cluster_rows, np.int64)
         weights = np.maximum(0.0, -duals[rows])
