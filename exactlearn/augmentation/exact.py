@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, Event, SearchControl
 from exactlearn.augmentation.branch_and_bound.incomplete_families import require_few_families
 from exactlearn.augmentation.branch_and_bound.search import branch
-from exactlearn.augmentation.families import Families
-from exactlearn.augmentation.gadget import reduced, require_enumerable
+from exactlearn.augmentation.gadget import enumerable_families, reduced
 from exactlearn.augmentation.incumbent import Incumbent, SolutionPool
 from exactlearn.augmentation.local_search.hill_climber import best_climb, offer_sparsest
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
@@ -60,7 +59,7 @@ def augment_gadget(task: Task, incumbent: Incumbent) -> Augmentation:
     TooLargeError
         When there are too many completions to enumerate.
     """
-    require_enumerable(task.dataset, Families.allowed(task.dataset.names, task.rules))
+    enumerable_families(task.dataset, task.rules)
     return _run(task, incumbent, "gadget", _solve_gadget)
 
 

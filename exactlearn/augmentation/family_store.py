@@ -169,9 +169,9 @@ class FamilyStore:
         best_scores = [np.zeros((0, self.dataset.n_variables))]
         close = np.zeros(len(scores), np.bool_)
         for block in self.blocks(moves):
-            best, near = bound_moves(self.sets, self.rows, self.pairs, scores, block, limit)
+            best, close_here = bound_moves(self.sets, self.rows, self.pairs, scores, block, limit)
             best_scores.append(best)
-            close |= near
+            close |= close_here
             if not self.control.goes_on():
                 break
         return np.concatenate(best_scores), close

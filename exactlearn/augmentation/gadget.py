@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel
-from exactlearn.augmentation.families import Families
+from exactlearn.augmentation.families import Families, FamilyRules
 from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
@@ -102,9 +102,7 @@ def reduced(task: Task, control: SearchControl = UNLIMITED) -> Gadget | None:
         When there are too many families, local completions or candidates.
     """
     dataset, n = task.dataset, task.dataset.n_variables
-    require_tabulated(dataset, task.rules)
-    families = Families.allowed(dataset.names, task.rules)
-    require_enumerable(dataset, families)
+    families = enumerable_families(dataset, task.rules)
     first = n + offsets(dataset.cardinalities[dataset.missing_cells[:, 1]])
     lists = _undominated(task, families, first[:-1], control)
     if lists is None:
@@ -132,14 +130,16 @@ def reduced(task: Task, control: SearchControl = UNLIMITED) -> Gadget | None:
     return Gadget(problem, first, penalty)
 
 
-def require_enumerable(dataset: Dataset, families: Families) -> None:
-    """Refuse families whose local completions cannot be enumerated, before any of it is done.
+def enumerable_families(dataset: Dataset, rules: FamilyRules) -> Families:
+    """Return all families that the rules allow, before anything is enumerated.
 
     Raises
     ------
     TooLargeError
-        When they have more than :data:`MAX_COMPLETIONS` together.
+        When there are too many, or more than :data:`MAX_COMPLETIONS` local completions of them.
     """
+    require_tabulated(dataset, rules)
+    families = Families.allowed(dataset.names, rules)
     columns = dataset.cardinalities ** (dataset.codes < 0).sum(axis=0).astype(float)
     counts = np.where(families.has, columns, 1.0).prod(axis=1)
     largest = int(counts.argmax())
@@ -151,6 +151,7 @@ def require_enumerable(dataset: Dataset, families: Families) -> None:
             f"{MAX_COMPLETIONS:,}; use the method 'branching' or 't-local', allow fewer parents, "
             "or hide less in one column"
         )
+    return families
 
 
 def _undominated(
@@ -169,18 +170,18 @@ def _undominated(
         if not control.goes_on():
             return None
         parents = families.parents(f)
-        own = np.flatnonzero(families.has[f, cells[:, 1]] & (states > 1))
-        scores = _completion_scores(store, f, cells[own], states[own])
+        family_cells = np.flatnonzero(families.has[f, cells[:, 1]] & (states > 1))
+        scores = _completion_scores(store, f, cells[family_cells], states[family_cells])
         subset_best = np.full(scores.shape, -np.inf)
         for p in parents:
             subset = best.get((child, tuple(q for q in parents if q != p)))
             if subset is not None:  # parents that are required never go
-                places = tuple(np.s_[:] if c in subset[0] else None for c in own)
+                places = tuple(np.s_[:] if c in subset[0] else None for c in family_cells)
                 subset_best = np.maximum(subset_best, subset[1][places])
-        best[child, parents] = own, np.maximum(scores, subset_best)
+        best[child, parents] = family_cells, np.maximum(scores, subset_best)
         kept = scores > subset_best + TIE
         if kept.any():
-            artificial = first[own] + np.argwhere(kept)
+            artificial = first[family_cells] + np.argwhere(kept)
             members = np.broadcast_to(np.array(parents, np.int64), (len(artificial), len(parents)))
             lists.append(_Listed(child, scores[kept], np.hstack([members, artificial])))
             n_candidates += len(artificial)

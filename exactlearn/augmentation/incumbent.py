@@ -162,7 +162,7 @@ class Incumbent(SearchControl):
         self.parents: tuple[tuple[int, ...], ...] | None = None
         self.working_values = np.zeros(0, np.int64)
         self.score, self.bound = -inf, inf
-        self.tops = np.full(1, inf)
+        self.family_bounds = np.full(1, inf)
         self.nodes = self.open_nodes = 0
         self.ledger: Ledger | None = None
         self._hurried_until = inf
@@ -246,10 +246,10 @@ class Incumbent(SearchControl):
             if self.parents is not None:
                 self.record()
 
-    def prove_families(self, tops: NDArray[np.float64]) -> None:
+    def prove_families(self, family_bounds: NDArray[np.float64]) -> None:
         """Keep bounds on the best family of each variable, shape (n,), and what they prove."""
-        self.tops = np.minimum(self.tops, tops)
-        self.prove(float(self.tops.sum()))
+        self.family_bounds = np.minimum(self.family_bounds, family_bounds)
+        self.prove(float(self.family_bounds.sum()))
 
     def tick(self, nodes: int) -> None:
         """Report that a solver inside is at a number of nodes beyond those counted."""

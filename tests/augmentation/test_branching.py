@@ -116,8 +116,8 @@ def test_the_bound_of_a_family_takes_no_longer_for_many_incomplete_rows():
     i = len(families) - 1
     family = i, int(families.child[i]), families.members[i], cells, families.terms, nodes
     placed, bounded = place_rows(*family, True), place_rows(*family, False)
-    assert placed.looked < 1.5 * WORK * nodes
-    assert bounded.looked < WORK * nodes
+    assert placed.work < 1.5 * WORK * nodes
+    assert bounded.work < WORK * nodes
     assert placed.best <= placed.bound == bounded.bound
     assert len(placed.cells) == (codes < 0).any(axis=1).sum()
 

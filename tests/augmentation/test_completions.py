@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from exactlearn.augmentation.families import Families, FamilyRules, parent_sets
-from exactlearn.augmentation.gadget import reduced, require_enumerable
+from exactlearn.augmentation.families import FamilyRules, parent_sets
+from exactlearn.augmentation.gadget import enumerable_families, reduced
 from exactlearn.augmentation.incumbent import total_score
 from exactlearn.augmentation.local_search.coordinate_ascent import coordinate_ascent
 from exactlearn.augmentation.task import Task, merge_rows
@@ -116,7 +116,7 @@ def test_too_many_completions_are_refused_with_the_size_and_a_way_out():
     codes[:2] = [[0, 0, 0], [1, 1, 1]]
     data = Dataset(codes, ("a", "b", "c"), (("0", "1"),) * 3)
     with pytest.raises(TooLargeError, match=r"limit is 20,000,000; use the method 'branching' or"):
-        require_enumerable(data, Families.allowed(data.names, FamilyRules(2)))
+        enumerable_families(data, FamilyRules(2))
 
 
 def test_parent_sets_are_all_subsets():

@@ -15,14 +15,12 @@ from exactlearn.augmentation.local_search import move_search as move_search
 from exactlearn.augmentation.local_search import neighbourhood
 from exactlearn.augmentation.local_search.coordinate_ascent import ascend, in_order
 from exactlearn.augmentation.local_search.move_search import (
-    Moves,
     MoveSearch,
-    gathered,
-    n_moves,
-    prefixes,
+    refuting_weight,
+    tightened,
 )
+from exactlearn.augmentation.local_search.moves import Moves, grouped, n_moves, prefixes
 from exactlearn.augmentation.local_search.pruning import prune_groups
-from exactlearn.augmentation.local_search.threshold_query import refuting_weight, tightened
 from exactlearn.augmentation.parameters import ClimbingParameters
 from exactlearn.augmentation.set_families import envelope
 from exactlearn.augmentation.starts import fitted_completion, heuristic_network, mode_completion
@@ -209,7 +207,7 @@ def test_groups_take_each_move_once_and_stay_below_their_limit(seed):
     rng = np.random.default_rng(seed)
     tops = rng.integers(0, 4, (int(rng.integers(1, 20)), 3)).astype(float)
     limit, slack = float(rng.integers(0, 10)), float(rng.integers(0, 3))
-    groups = gathered(tops, limit, slack)
+    groups = grouped(tops, limit, slack)
     assert sorted(np.concatenate(groups).tolist()) == list(range(len(tops)))
     for group in groups:
         own = tops[group]
@@ -351,8 +349,7 @@ def test_a_proven_dag_leaves_every_better_solution_whatever_its_weight(seed, dis
             query = search.promising(scores, weight)
             assert query is not None
             assert solve(query.problem).score > query.target
-            goals = [query.target + part for part in (1.0, 0.0)]
-            assert tightened(query, goals, 50).is_open
+            assert tightened(query, query.target, 50).is_open
         better = prune_groups(search, [group])
         assert (better is None) == (max(after) <= solution.target)
         assert better is None or solution.target < better.score <= max(after) + 1e-8

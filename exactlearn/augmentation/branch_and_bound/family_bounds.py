@@ -54,7 +54,7 @@ class Placement(NamedTuple):
     best
         Score of the completion found, less its multipliers; equal to the bound where the search was
         finished.
-    looked
+    work
         Cells that the search has looked at.
     rows, cells
         The rows with missing cells, and the cell of the table (configuration times states plus
@@ -65,7 +65,7 @@ class Placement(NamedTuple):
 
     bound: float
     best: float
-    looked: int
+    work: int
     rows: NDArray[np.int64]
     cells: NDArray[np.int64]
     charge: float
@@ -73,30 +73,31 @@ class Placement(NamedTuple):
 
 @in_place_kernel
 def _is_dominated(
-    incomplete: IncompleteRows, at: NDArray[np.int64], k: int, o: int, looked: NDArray[np.int64]
+    incomplete: IncompleteRows, at: NDArray[np.int64], k: int, o: int, work: NDArray[np.int64]
 ) -> bool:
     """Return whether exchanging a row with one placed before is better, or as good and tried.
 
     Rows alike differ in their multipliers only. The cells looked at are counted.
     """
-    own = incomplete.first[k]
-    b, t = o - own, incomplete.alike[k]
+    first = incomplete.first[k]
+    b, t = o - first, incomplete.alike[k]
     while t >= 0:
-        looked[0] += 1
+        work[0] += 1
         other = incomplete.first[t]
         a = at[t] - other
         if a != b:
             multipliers = incomplete.multipliers[at[t]] + incomplete.multipliers[o]
             better = (
-                multipliers - incomplete.multipliers[other + b] - incomplete.multipliers[own + a]
+                multipliers - incomplete.multipliers[other + b] - incomplete.multipliers[first + a]
             )
             if better > MARGIN:
                 return True
             if a > b and better == 0.0:
                 equal = True
-                for place in range(incomplete.first[k + 1] - own):
+                for place in range(incomplete.first[k + 1] - first):
                     equal &= (
-                        incomplete.multipliers[other + place] == incomplete.multipliers[own + place]
+                        incomplete.multipliers[other + place]
+                        == incomplete.multipliers[first + place]
                     )
                 if equal:
                     return True
@@ -110,23 +111,23 @@ def _rest(
     table: MissingCells,
     incomplete: IncompleteRows,
     begin: int,
-    ahead: NDArray[np.float64],
-    looked: NDArray[np.int64],
+    earlier: NDArray[np.float64],
+    work: NDArray[np.int64],
 ) -> float:
     """Return the most that the rows from number ``begin`` on can add."""
     total = 0.0
-    looked[0] += len(incomplete.cells) - incomplete.first[begin]
+    work[0] += len(incomplete.cells) - incomplete.first[begin]
     for k in range(begin, len(incomplete.rows)):
         w, most = table.weights[incomplete.rows[k]], -np.inf
         for o in range(incomplete.first[k], incomplete.first[k + 1]):
             place = incomplete.cells[o]
             most = max(
-                most, increment_at(family, place, w, ahead[place]) - incomplete.multipliers[o]
+                most, increment_at(family, place, w, earlier[place]) - incomplete.multipliers[o]
             )
-            ahead[place] += w
+            earlier[place] += w
         total += most
     for o in range(incomplete.first[begin], len(incomplete.cells)):
-        ahead[incomplete.cells[o]] = 0.0
+        earlier[incomplete.cells[o]] = 0.0
     return total
 
 
@@ -138,13 +139,13 @@ def _best_cell(
     k: int,
     w: float,
     tried: NDArray[np.bool_],
-    looked: NDArray[np.int64],
+    work: NDArray[np.int64],
 ) -> tuple[int, float]:
     """Return where among a row's cells not tried it gains most, and what."""
     best, most = -1, -np.inf
-    looked[0] += incomplete.first[k + 1] - incomplete.first[k]
+    work[0] += incomplete.first[k + 1] - incomplete.first[k]
     for o in range(incomplete.first[k], incomplete.first[k + 1]):
-        if not tried[o] and not _is_dominated(incomplete, at, k, o, looked):
+        if not tried[o] and not _is_dominated(incomplete, at, k, o, work):
             gained = increment_at(family, incomplete.cells[o], w, 0.0) - incomplete.multipliers[o]
             if gained > most:
                 best, most = o, gained
@@ -182,12 +183,12 @@ def place_rows(
     family, score, rows, n_cells = count_rows(i, child, members, table, terms)
     incomplete = list_incomplete_rows(family, table, rows, n_cells)
     n = len(incomplete.rows)
-    ahead, looked = np.zeros(len(family.counts)), np.zeros(1, np.int64)
+    earlier, work = np.zeros(len(family.counts)), np.zeros(1, np.int64)
     # too many places for a search: the bound that it would begin with
-    most_looks, root = WORK * most_nodes, np.inf
-    if not complete and n * n_cells > 2 * most_looks:
-        root = score + _rest(family, table, incomplete, 0, ahead, looked)
-        return Placement(root, -np.inf, looked[0], incomplete.rows, np.zeros(0, np.int64), 0.0)
+    max_work, root = WORK * most_nodes, np.inf
+    if not complete and n * n_cells > 2 * max_work:
+        root = score + _rest(family, table, incomplete, 0, earlier, work)
+        return Placement(root, -np.inf, work[0], incomplete.rows, np.zeros(0, np.int64), 0.0)
     # depth-first search: row k stands at place at[k]
     tried = np.zeros(n_cells, np.bool_)
     at, found = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
@@ -198,7 +199,7 @@ def place_rows(
         if entering:  # bound the node
             nodes += 1
             entering = False
-            bound = score + added[k] + _rest(family, table, incomplete, k, ahead, looked)
+            bound = score + added[k] + _rest(family, table, incomplete, k, earlier, work)
             root = min(root, bound) if nodes == 1 else root
             if k == n and bound > best:
                 best = bound
@@ -206,7 +207,7 @@ def place_rows(
             if bound <= best + ROUNDING * abs(best):
                 k -= 1
                 continue
-            if looked[0] > most_looks:
+            if work[0] > max_work:
                 if best == -np.inf:  # place row after row where it gains most
                     best = score + added[k]
                     for t in range(k, n):
@@ -230,7 +231,7 @@ def place_rows(
             add_weight(family, incomplete.cells[at[k]], -table.weights[incomplete.rows[k]])
         # branch on the best place not tried yet
         w = table.weights[incomplete.rows[k]]
-        at[k], gained = _best_cell(family, incomplete, at, k, w, tried, looked)
+        at[k], gained = _best_cell(family, incomplete, at, k, w, tried, work)
         if at[k] < 0:
             k -= 1
             continue
@@ -241,7 +242,7 @@ def place_rows(
         entering = True
     # the completion found
     cells, charge = incomplete.cells[found], incomplete.multipliers[found].sum()
-    return Placement(max(best, left_open), best, looked[0], incomplete.rows, cells, charge)
+    return Placement(max(best, left_open), best, work[0], incomplete.rows, cells, charge)
 
 
 @kernel

@@ -45,7 +45,7 @@ class FamilyTerms(NamedTuple):
         sizes = n_configurations * states
         terms = tables.covering(np.unique(np.concatenate([sizes, n_configurations])))
         cell, configuration = (
-            np.searchsorted(terms.sizes, own) for own in (sizes, n_configurations)
+            np.searchsorted(terms.sizes, one) for one in (sizes, n_configurations)
         )
         rows = np.column_stack(
             [
@@ -94,10 +94,10 @@ class FamilyTable(NamedTuple):
 
 
 @in_place_kernel
-def increment_at(family: FamilyTable, cell: int, w: float, ahead: float) -> float:
+def increment_at(family: FamilyTable, cell: int, w: float, earlier: float) -> float:
     """Return the score increment of weight in a cell that has more in it than counted so far."""
     j = cell // family.states
-    n, m = family.counts[cell] + ahead, family.sums[j] + ahead
+    n, m = family.counts[cell] + earlier, family.sums[j] + earlier
     return rise(family.functions, family.f, n, w) - rise(family.functions, family.g, m, w)
 
 

@@ -227,18 +227,18 @@ class SubgradientMethod:
         adjusted = relaxation.adjusted(multipliers, self._meeting.rewards(self._weights.at))
         if adjusted.total < self._best:
             self._best, self._best_at = adjusted.total, (cell_multipliers, multipliers)
-        tops = relaxation.families.best(adjusted.scores)
+        chosen = relaxation.families.best(adjusted.scores)
         completions = []
-        for number in tops.tolist():
+        for number in chosen.tolist():
             if not relaxation.families.control.goes_on():
                 return self._best
             completions.append(relaxation.best_completion(number))
         slopes = self._slopes(completions)
         self._child.move(slopes.child, size * self._scale)
         self._sink.move(slopes.sink, size * self._scale)
-        self._weights.move(clusters.counts - master.met(tops).sum(axis=1), size)
+        self._weights.move(clusters.counts - master.met(chosen).sum(axis=1), size)
         self._chosen *= 1.0 - 1.0 / self._tuning.memory
-        self._chosen[tops] += 1.0 / self._tuning.memory
+        self._chosen[chosen] += 1.0 / self._tuning.memory
         self._recent.append(tuple(completions))
         return self._best
 

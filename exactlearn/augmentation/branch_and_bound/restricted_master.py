@@ -75,7 +75,7 @@ class RestrictedMaster:
         All families.
     cells
         The missing cells.
-    anchor, values
+    network, values
         Families, one for each variable and without a cycle, and states of all missing cells:
         together they are a solution at every node, when the node's fixed states take the place of
         theirs.
@@ -85,10 +85,10 @@ class RestrictedMaster:
         self,
         families: IncompleteFamilies,
         cells: MissingCells,
-        anchor: Sequence[int],
+        network: Sequence[int],
         values: NDArray[np.int64],
     ) -> None:
-        self.anchor = anchor
+        self.network = network
         self.values = values
         self.families = families
         self._cells = cells
@@ -117,7 +117,7 @@ class RestrictedMaster:
         self._known: set[tuple[int, bytes]] = set()
 
     def take(self, keep: NDArray[np.bool_], families: IncompleteFamilies) -> "RestrictedMaster":
-        """Return the restricted master of some of the families, the anchor's among them.
+        """Return the restricted master of some of the families, the network's among them.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class RestrictedMaster:
         """
         number = np.cumsum(keep) - 1
         taken = RestrictedMaster(
-            families, self._cells, number[list(self.anchor)].tolist(), self.values
+            families, self._cells, number[list(self.network)].tolist(), self.values
         )
         for completion in self._completions:
             if keep[completion.number]:
@@ -243,7 +243,7 @@ class RestrictedMaster:
         return np.array([completion.number for completion in self._completions], np.int64)
 
     def restrict(self, relaxation: NodeRelaxation) -> None:
-        """Allow the local completions that a node allows; the anchor's may enter too late."""
+        """Allow the local completions that a node allows; the network's own may be missing."""
         filled = relaxation.cells.filled
         cell = np.repeat(np.arange(len(self.states)), self.states)
         state = np.arange(len(cell)) - self._state_first[cell]
@@ -260,7 +260,7 @@ class RestrictedMaster:
         upper = np.concatenate([complement, np.where(allowed, np.inf, 0.0)])
         self._lp.bound_columns(np.arange(len(upper)), upper)
         common = np.where(filled >= 0, filled, self.values)
-        for number in self.anchor:
+        for number in self.network:
             self.add(relaxation.completion_with(number, common))
             if not relaxation.families.control.goes_on():
                 break

@@ -94,7 +94,7 @@ def branch(task: Task, pool: SolutionPool) -> bool:
             continue
         if incumbent.nodes & (incumbent.nodes - 1) == 0:
             _climb_from(task, pool, node, dual)
-        kept = _promising(node, dual, pool.target, master.anchor)
+        kept = _promising(node, dual, pool.target, master.network)
         if not len(node.open_cells):
             if not _list_networks(task, pool, node, kept):
                 return False
@@ -201,7 +201,7 @@ def _root(
     )
     if dual is None:
         return None
-    kept = _promising(relaxation, dual, pool.target, master.anchor)
+    kept = _promising(relaxation, dual, pool.target, master.network)
     relaxation = _fixed(relaxation.take(kept), dual, pool.target)
     return relaxation, master.take(kept, relaxation.families), dual.multipliers, dual.bound
 
@@ -217,18 +217,18 @@ def _master(
 ) -> RestrictedMaster:
     """Return a restricted master to which the incumbent is a solution."""
     assert incumbent.parents is not None
-    anchor = [families.number(i, parents) for i, parents in enumerate(incumbent.parents)]
-    return RestrictedMaster(families, relaxation.cells, anchor, incumbent.working_values)
+    network = [families.number(i, parents) for i, parents in enumerate(incumbent.parents)]
+    return RestrictedMaster(families, relaxation.cells, network, incumbent.working_values)
 
 
 def _promising(
-    relaxation: NodeRelaxation, dual: DualBound, target: float, anchor: Sequence[int]
+    relaxation: NodeRelaxation, dual: DualBound, target: float, network: Sequence[int]
 ) -> NDArray[np.bool_]:
-    """Return which families may be part of a network that beats the target, and the anchor."""
+    """Return which families may be part of a network that beats the target, and the network."""
     adjusted = relaxation.adjusted(dual.multipliers)
     child = relaxation.families.child
     kept = reaching(adjusted.scores, child, adjusted.best, adjusted.total, target)
-    kept[list(anchor)] = True  # every variable keeps one, without a cycle
+    kept[list(network)] = True  # every variable keeps one, without a cycle
     return kept
 
 

@@ -158,12 +158,12 @@ def _climbs_on_cluster(
     """Climb from each start on a worker of the cluster; what is over too soon gives nothing."""
     found: list[Solution | None] = [None] * len(begin)
     tasks, client = [(start, t) for start in begin], incumbent.client
-    for number, own in finished(_climb_alone, tasks, client, incumbent, [task]):
-        found[number] = own.solution
-        incumbent.count_nodes(own.nodes)
-        for best in own.best:
+    for number, climbed in finished(_climb_alone, tasks, client, incumbent, [task]):
+        found[number] = climbed.solution
+        incumbent.count_nodes(climbed.nodes)
+        for best in climbed.best:
             incumbent.offer(best)
-        for ledger in own.ledger:
+        for ledger in climbed.ledger:
             incumbent.examine(ledger)
     return found
 
@@ -233,13 +233,13 @@ def climb(
     """
     families = Families.allowed(task.dataset.names, task.rules)
     store = FamilyStore.of(task.dataset, values, task.tables, families, incumbent)
-    near = Neighbourhood(task, incumbent, store)
+    neighbourhood = Neighbourhood(task, incumbent, store)
     solution: Solution | None = None
     while incumbent.goes_on():
         solution = _rise(task, incumbent, store, solution)
         if incumbent.is_over:
             break
-        better = near.better(solution, t)
+        better = neighbourhood.better(solution, t)
         if better is None:
             return None if incumbent.is_over else solution
         incumbent.offer(better)

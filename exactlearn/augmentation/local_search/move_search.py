@@ -1,13 +1,26 @@
-"""Moves (changes of missing cells), and the search for a better solution after one of a group.
+"""The search for a better solution after one of a group of moves.
 
 A group of moves is searched at once: where every family has the best score that any of them gives
 it, a network scores at least what it scores after each of them, so no move of the group is worth a
 look when no network of the group's *envelope* is above the target. Multipliers of clusters, those
 of the completion's own linear relaxation, leave few families, and the order graph the few sets of
 variables that matter (:mod:`exactlearn.solvers.decision`).
+
+**Bound tightening.** Subgradient steps fit the multipliers to the query's target, and families that
+no DAG above the target has are dropped.
+
+**Objective cut.** Let ``s`` be a network's score before some moves, ``s + d`` that after them, and
+``T`` the solution's score. Once ``s <= T`` is proven of all networks, it is a cut of the objective,
+with a multiplier as any other inequality: for ``0 < w <= 1``::
+
+    s + d - T <= w (s - T) + d
+
+so a network that scores more than ``T`` after the moves scores more than ``w T`` in the problem of
+the scores ``w s + d``. There relaxations are ``w`` times as loose as before the moves. On the other
+hand a family that the moves raise is that much closer to the best ones, so the weight should be low
+where moves raise little.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import NamedTuple
@@ -19,129 +32,97 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.augmentation.family_store import FamilyStore
 from exactlearn.augmentation.incumbent import Incumbent, Solution
 from exactlearn.augmentation.local_search.coordinate_ascent import scores_in_order
-from exactlearn.augmentation.local_search.threshold_query import (
-    ThresholdQuery,
-    best_weight,
-    refuting_weight,
-    tightened,
-)
+from exactlearn.augmentation.local_search.moves import Group, Moves
+from exactlearn.augmentation.parameters import ClimbingParameters
 from exactlearn.augmentation.starts import Dag
 from exactlearn.augmentation.task import Task
+from exactlearn.solvers import Problem
 from exactlearn.solvers.decision import best_above
+from exactlearn.solvers.lp.dual_bounds import tighten_bound
 from exactlearn.solvers.lp.multipliers import Multipliers, reaching
 
 
-class Moves(NamedTuple):
-    """Completions that differ in the same cells but for a last one.
+class ThresholdQuery(NamedTuple):
+    """The question whether any DAG scores more than a target.
 
     Attributes
     ----------
-    fixed
-        Row, variable and new state of the cells that all of them change, shape (cells, 3).
-    last
-        The same of the one cell that each changes besides, shape (completions, 3), in order of
-        variables.
-    bounds
-        Bounds on the solutions with each completion, shape (completions,), or nothing.
+    problem
+        The problem; when it has no selection at all, the outcome is no.
+    multipliers
+        Clusters of its variables with multipliers.
+    target
+        Score that a DAG must exceed.
     """
 
-    fixed: NDArray[np.int64]
-    last: NDArray[np.int64]
-    bounds: NDArray[np.float64] = np.zeros(0)
+    problem: Problem
+    multipliers: Multipliers
+    target: float
 
-    def take(self, some: NDArray[np.intp] | NDArray[np.bool_] | slice) -> "Moves":
-        """Return some of the moves."""
-        return Moves(self.fixed, self.last[some], self.bounds[some])
-
-
-Group = tuple[Moves, ...]
-"""Moves that are searched together."""
+    @property
+    def is_open(self) -> bool:
+        """Whether the multipliers leave room for a selection above the target."""
+        return self.problem.is_feasible and self.multipliers.bound(self.problem) > self.target
 
 
-def halves(group: Group) -> list[Group]:
-    """Split a group of several completions in two."""
-    if len(group) > 1:
-        middle = len(group) // 2
-        return [group[:middle], group[middle:]]
-    middle = len(group[0].last) // 2
-    return [(group[0].take(np.s_[:middle]),), (group[0].take(np.s_[middle:]),)]
+def tightened(query: ThresholdQuery, goal: float, steps: int) -> ThresholdQuery:
+    """Bound tightening: lower the bound of a feasible query to a goal, and drop families.
+
+    Families go that no DAG above the target has. The goal is not above the target.
+    """
+    problem, multipliers, target = query
+    if multipliers.bound(problem) <= goal:
+        return query
+    multipliers, left = tighten_bound(multipliers, problem, goal, target, steps)
+    return ThresholdQuery(problem.select(left), multipliers, target)
 
 
-def parts_of(found: Sequence[Moves], chosen: NDArray[np.intp]) -> Group:
-    """Return some of several moves, numbered one after the other, as a group."""
-    starts = np.cumsum([0, *(len(moves.last) for moves in found)])
-    owner = np.searchsorted(starts, chosen, side="right") - 1
-    place = chosen - starts[owner]
-    return tuple(found[k].take(place[owner == k]) for k in np.unique(owner).tolist())
-
-
-def n_moves(singles: NDArray[np.int64], size: int) -> int:
-    """Return the number of moves of ``size`` cells that :func:`prefixes` yields."""
-    ways = [1, *[0] * size]  # to change so many of the cells seen
-    _, states = np.unique(singles[:, :2], axis=0, return_counts=True)
-    for others in states.tolist():
-        for at in range(size, 0, -1):
-            ways[at] += others * ways[at - 1]
-    return ways[size]
-
-
-def by_variable(moves: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Split moves, in order of variables, by variable."""
-    return np.split(moves, 1 + np.flatnonzero(np.diff(moves[:, 1]))) if len(moves) else []
-
-
-def gathered(tops: NDArray[np.float64], limit: float, slack: float) -> list[NDArray[np.intp]]:
-    """Split moves into groups that are hardly harder to exclude than their members.
-
-    The bound of a group's envelope is the sum over the children of the highest score that any move
-    gives a child. A group begins with the move of the lowest bound left, and takes whichever raises
-    its bound least, as long as that stays below a limit.
+def best_weight(
+    gains: NDArray[np.float64],
+    losses: NDArray[np.float64],
+    first: NDArray[np.int64],
+    gap: float,
+    tuning: ClimbingParameters,
+    excluded: float = 0.0,
+) -> float:
+    """Return the weight for which a search is expected to be the shortest.
 
     Parameters
     ----------
-    tops
-        Each child's best score with multipliers after each move, shape (moves, children).
-    limit
-        Bound up to which groups grow; beyond it they do by a slack.
-    slack
-        By how much more than that of its first move a group's bound may be anyway.
-
-    Returns
-    -------
-    list
-        The numbers of each group's moves, increasing.
+    gains
+        By how much moves raise each family's score at most, shape (families,).
+    losses
+        By how much each family is below the best one of its child before them, with multipliers.
+    first
+        Where each child's families begin, shape (children + 1,).
+    gap
+        Bound of the networks before the moves, less the target.
+    tuning
+        The weights to choose from, and how much a high one is worth.
+    excluded
+        Weights up to this one are not chosen, but for 1.
     """
-    totals, left = tops.sum(axis=1), np.arange(len(tops))
-    groups = []
-    while len(left):
-        seed = left[totals[left].argmin()]
-        members, highest, most = [], tops[seed], max(limit, float(totals[seed]) + slack)
-        while True:
-            joins = (tops[left] <= highest).all(axis=1)
-            members.append(left[joins])
-            left = left[~joins]
-            raised = np.maximum(tops[left], highest).sum(axis=1)
-            if raised.min(initial=np.inf) > most:
-                break
-            highest = np.maximum(tops[left[raised.argmin()]], highest)
-        groups.append(np.sort(np.concatenate(members)))
-    return groups
+    worth, best = np.inf, 1.0
+    for weight in tuning.weights:
+        if weight <= excluded and weight < 1.0:
+            break
+        bound = weight * gap + np.maximum.reduceat(gains - weight * losses, first[:-1]).sum()
+        if bound / weight**tuning.weight_exponent < worth:
+            worth, best = bound / weight**tuning.weight_exponent, weight
+    return best
 
 
-def prefixes(
-    singles: NDArray[np.int64], size: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the moves of ``size`` cells, each with the single moves of the cells after them."""
-    if size == 0:
-        yield singles[:0], singles
-        return
-    cell = np.concatenate([[0], np.cumsum((np.diff(singles[:, :2], axis=0) != 0).any(axis=1))])
-    for fixed, left in prefixes(singles, size - 1):
-        begin = len(singles) - len(left)
-        for at in range(begin, len(singles)):
-            after = int(np.searchsorted(cell, cell[at], side="right"))
-            if after < len(singles):
-                yield np.concatenate([fixed, singles[at : at + 1]]), singles[after:]
+def refuting_weight(before: float, after: float, target: float) -> float:
+    """Return the weight beyond which a network is not above the target any more.
+
+    Parameters
+    ----------
+    before, after
+        Its scores before and after the moves, neither above the target.
+    target
+        The target.
+    """
+    return (after - before) / (target - before) if before < target else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +162,7 @@ class MoveSearch:
         """The multipliers of each family's satisfied clusters, summed, shape (families,)."""
         return self.multipliers.adjusted_families(self.store.families.flat)
 
-    def near(self, keep: NDArray[np.bool_]) -> "MoveSearch":
+    def among(self, keep: NDArray[np.bool_]) -> "MoveSearch":
         """Return a search among some of the families, shape (families,)."""
         store = self.store.select(keep)
         before = None if self.before is None else self.before[keep]
@@ -193,7 +174,7 @@ class MoveSearch:
         return max(0.0, float(self._best.sum()) - self.multipliers.total - self.solution.target)
 
     @property
-    def _near(self) -> float:
+    def _family_loss(self) -> float:
         """Distance from the best families within which a search without proof looks at families."""
         return self.task.climbing.family_loss_share * self.gap + self.task.climbing.family_loss
 
@@ -206,7 +187,7 @@ class MoveSearch:
     def close(self) -> NDArray[np.bool_]:
         """The families not far below the best ones before any move, shape (families,)."""
         adjusted, child = self.store.scores + self.rewards, self.store.families.child
-        return reaching(adjusted, child, self._best, self._near, 0.0)
+        return reaching(adjusted, child, self._best, self._family_loss, 0.0)
 
     def bounds(self, moves: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return each child's best score with multipliers after each move, shape (moves, children).
@@ -222,34 +203,30 @@ class MoveSearch:
 
         Where the search is over, nothing is excluded.
         """
-        scores, beyond = self.after(group), 0.0
-        tuning = self.task.climbing
+        scores, excluded = self.after(group), 0.0
         several = len(group) > 1 or len(group[0].last) > 1
         while self.incumbent.goes_on():
-            weight = self._weight(scores, beyond) if prove else 1.0
+            weight = self._weight(scores, excluded) if prove else 1.0
             query = self.promising(scores, weight, prove)
             if query is None:
                 return False
-            if prove:
-                targets = [query.target + weight * k * self.gap for k in tuning.target_gaps]
-                query = tightened(query, targets, tuning.target_steps)
             parents = self.network_above(query, prove)
             if parents is None:
                 return False
             better = self.best_in_order(group, parents)
             if better is not None or several or weight == 1.0:
                 return several if better is None else better
-            beyond = max(weight, self._refuting(group[0], parents))
+            excluded = max(weight, self._refuting(group[0], parents))
         return True
 
-    def _weight(self, scores: NDArray[np.float64], beyond: float) -> float:
+    def _weight(self, scores: NDArray[np.float64], excluded: float) -> float:
         """Return the weight of the scores before some moves in the objective cut."""
         if self.before is None:
             return 1.0
         families = self.store.families
         losses = self._best[families.child] - self.before - self.rewards
         gains, tuning = scores - self.before, self.task.climbing
-        return best_weight(gains, losses, families.first, self.gap, tuning, beyond)
+        return best_weight(gains, losses, families.first, self.gap, tuning, excluded)
 
     def _refuting(self, change: Moves, parents: Dag) -> float:
         """Return the weight beyond which a network is not above the target after a move."""
@@ -308,7 +285,7 @@ class MoveSearch:
         bound = float(best.sum()) - multipliers.total
         if not bound > target:
             return None
-        limit = target if prove else max(target, bound - self._near)
+        limit = target if prove else max(target, bound - self._family_loss)
         keep = reaching(adjusted, families.child, best, bound, limit)
         problem = families.take(keep).problem(scores[keep])
         return ThresholdQuery(problem, multipliers, target) if problem.is_feasible else None

@@ -22,12 +22,12 @@ from exactlearn._runtime.compilation_notice import clock
 from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
 from exactlearn.augmentation.incumbent import Incumbent, Ledger, Solution
-from exactlearn.augmentation.local_search.move_search import (
+from exactlearn.augmentation.local_search.move_search import MoveSearch
+from exactlearn.augmentation.local_search.moves import (
     Group,
     Moves,
-    MoveSearch,
     by_variable,
-    gathered,
+    grouped,
     n_moves,
     parts_of,
     prefixes,
@@ -44,7 +44,7 @@ class _Reached(NamedTuple):
     """Moves that may lead to a better solution, and each child's best scores after each of them."""
 
     moves: Moves
-    tops: NDArray[np.float64]
+    best_scores: NDArray[np.float64]
 
 
 class Neighbourhood:
@@ -67,8 +67,8 @@ class Neighbourhood:
         self.root: Multipliers | None = None
         self.relaxed: Solution | None = None
         self.tight = False
-        self.others: list[Multipliers] = []
-        self.turn: dict[int, int] = {}
+        self.known_multipliers: list[Multipliers] = []
+        self.next_prefix: dict[int, int] = {}
 
     def better(self, solution: Solution, t: int | None) -> Solution | None:
         """Return a better solution; ``None`` when there is none, or the search is over.
@@ -115,7 +115,7 @@ class Neighbourhood:
         if self.incumbent.is_over:
             return None
         singles = self.store.single_moves(distinct=True)
-        groups = [(Moves(singles[:0], own),) for own in by_variable(singles)]
+        groups = [(Moves(singles[:0], moves),) for moves in by_variable(singles)]
         halve = halve and not self.tight
         return prune_groups(self._search(solution), groups, prove=False, halve=halve)
 
@@ -137,9 +137,9 @@ class Neighbourhood:
             return better
         ledger.dag = solution.score
         search = search.with_best_dag()
-        for size, own in enumerate(singles, 1):
+        for size, moves in enumerate(singles, 1):
             if better is None:
-                better = self._at_distance(search, own, size, ledger)
+                better = self._at_distance(search, moves, size, ledger)
         return better
 
     def _relax(self, solution: Solution, rounds: int) -> None:
@@ -183,31 +183,31 @@ class Neighbourhood:
                 return None
             with self.store.changed(fixed):
                 reached, close = _bounded(search, Moves(fixed, last), ledger)
-            if len(reached.tops):
+            if len(reached.best_scores):
                 families |= close
                 found.append(reached)
         if not found:
             return None
         # a better solution mostly follows from what is hard to bound: that comes first
         groups = _groups(search, found)[::-1]
-        return prune_groups(search.near(families), groups, ledger=ledger)
+        return prune_groups(search.among(families), groups, ledger=ledger)
 
     def _one_by_one(
         self, search: MoveSearch, singles: NDArray[np.int64], size: int, ledger: Ledger
     ) -> Solution | None:
         """Exclude one move after the other, those after the last better solution first."""
         before = list(prefixes(singles, size - 1))
-        begin = self.turn.get(size, 0) % max(1, len(before))
-        for turn in [*range(begin, len(before)), *range(begin)]:
+        begin = self.next_prefix.get(size, 0) % max(1, len(before))
+        for number in [*range(begin, len(before)), *range(begin)]:
             if not self.incumbent.goes_on():
                 return None
-            self.turn[size], (fixed, last) = turn, before[turn]
+            self.next_prefix[size], (fixed, last) = number, before[number]
             with self.store.changed(fixed):
                 reached, close = _bounded(search, Moves(fixed, last), ledger)
-                if not len(reached.tops):
+                if not len(reached.best_scores):
                     continue
-                near, moves = search.near(close), reached.moves
-                better = prune_sequentially(near, moves, self.others, ledger)
+                few, moves = search.among(close), reached.moves
+                better = prune_sequentially(few, moves, self.known_multipliers, ledger)
             if better is not None:
                 return better
         return None
@@ -225,28 +225,28 @@ def _bounded(
     Where the search is over, these may be the first moves only. Also return the families that a
     better solution may have, shape (families,).
     """
-    tops, close = search.bounds(moves.last)
-    bounds = tops.sum(axis=1) - search.multipliers.total
+    best_scores, close = search.bounds(moves.last)
+    bounds = best_scores.sum(axis=1) - search.multipliers.total
     left = bounds > search.solution.target
     ledger.unseen -= len(bounds)
     ledger.left.append(bounds[left])
     return _Reached(
-        moves.take(np.s_[: len(tops)])._replace(bounds=bounds).take(left), tops[left]
+        moves.take(np.s_[: len(best_scores)])._replace(bounds=bounds).take(left), best_scores[left]
     ), close
 
 
 def _groups(search: MoveSearch, found: Sequence[_Reached]) -> list[Group]:
     """Put moves together whose envelope is hardly harder to exclude than each of them."""
     moves, tuning = [one.moves for one in found], search.task.climbing
-    tops = np.concatenate([one.tops for one in found])
-    order = np.argsort(tops.sum(axis=1), kind="stable")
+    best_scores = np.concatenate([one.best_scores for one in found])
+    order = np.argsort(best_scores.sum(axis=1), kind="stable")
     limit = search.solution.target + search.gap + search.multipliers.total
     starts = range(0, len(order), tuning.batch_size)
     batches = [order[at : at + tuning.batch_size] for at in starts]
     return [
         parts_of(moves, np.sort(batch[members]))
         for batch in batches
-        for members in gathered(tops[batch], limit, tuning.slack * search.gap)
+        for members in grouped(best_scores[batch], limit, tuning.slack * search.gap)
     ]
 
 

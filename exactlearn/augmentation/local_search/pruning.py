@@ -14,8 +14,8 @@ import numpy as np
 
 from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn.augmentation.incumbent import Ledger, Solution
-from exactlearn.augmentation.local_search.move_search import Group, Moves, MoveSearch, halves
-from exactlearn.augmentation.local_search.threshold_query import tightened
+from exactlearn.augmentation.local_search.move_search import MoveSearch, tightened
+from exactlearn.augmentation.local_search.moves import Group, Moves, halves
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.parameters import SubgradientParameters
 
@@ -71,20 +71,20 @@ def _looks(
     keep = np.ones(len(search.rewards), np.bool_) if prove else search.close
 
     def space() -> MoveSearch:
-        own = next(spare, None)
-        if own is None:
-            own = search if prove and not tables else search.near(keep)
-            tables.append(own)
-        return own
+        tabulated = next(spare, None)
+        if tabulated is None:
+            tabulated = search if prove and not tables else search.among(keep)
+            tables.append(tabulated)
+        return tabulated
 
-    def look(number: int, own: MoveSearch) -> Solution | bool:
-        return own.look(groups[number], prove)
+    def look(number: int, tabulated: MoveSearch) -> Solution | bool:
+        return tabulated.look(groups[number], prove)
 
     return in_order(look, len(groups), space, n_threads(None))
 
 
 def prune_sequentially(
-    search: MoveSearch, moves: Moves, others: list[Multipliers], ledger: Ledger
+    search: MoveSearch, moves: Moves, known_multipliers: list[Multipliers], ledger: Ledger
 ) -> Solution | None:
     """Return a better solution; ``None`` when no move leads to any, or the search is over.
 
@@ -94,23 +94,23 @@ def prune_sequentially(
         A search around the completion, with multipliers.
     moves
         Moves of one cell, with the bounds that follow from the search's multipliers.
-    others
+    known_multipliers
         Multipliers of completions nearby; those that are found go there.
     ledger
         Receives the moves that are left.
     """
     tuning = search.task.climbing
-    known, tried = [search.multipliers, *others[-tuning.most_tried :]], 1
+    known, tried = [search.multipliers, *known_multipliers[-tuning.most_tried :]], 1
     nearest = np.zeros(len(moves.last), np.int64)
     while search.incumbent.goes_on():
         while tried < len(known) and len(moves.last):
             search = replace(search, multipliers=known[tried])
-            tops, close = search.bounds(moves.last)
+            best_scores, close = search.bounds(moves.last)
             if search.incumbent.is_over:
                 return None
-            bounds = tops.sum(axis=1) - known[tried].total
+            bounds = best_scores.sum(axis=1) - known[tried].total
             if close.mean() < tuning.shrinking_share:
-                search = search.near(close)
+                search = search.among(close)
             nearest[bounds < moves.bounds] = tried
             moves = moves._replace(bounds=np.minimum(bounds, moves.bounds))
             left = moves.bounds > search.solution.target
@@ -127,7 +127,7 @@ def prune_sequentially(
             return found
         if found is not None:
             known.append(found)
-            others.append(found)
+            known_multipliers.append(found)
         kept = np.arange(len(nearest)) != at
         moves, nearest = moves.take(kept), nearest[kept]
     return None
@@ -141,7 +141,7 @@ def _look(search: MoveSearch, change: Moves) -> Solution | Multipliers | None:
     for _ in range(search.task.climbing.tightening_rounds):
         if query.problem.is_feasible:
             goal = query.target - search.task.climbing.margin
-            query = tightened(query, [goal], SubgradientParameters.steps)
+            query = tightened(query, goal, SubgradientParameters.steps)
     parents = search.network_above(query)
     better = None if parents is None else search.best_in_order((change,), parents)
     return query.multipliers if better is None else better
