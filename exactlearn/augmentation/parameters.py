@@ -35,6 +35,9 @@ class ClimbingParameters:
     family_loss_share, family_loss
         Loss that a search without proof allows a family: a share of the gap of the solution's own
         DAG, which all families of a better network lose together, and so many nats more.
+    target_gaps, target_steps
+        Bounds that multipliers are tightened to, one after the other: so many gaps of the
+        solution's own DAG above the target, and subgradient steps towards each.
     weights, weight_exponent
         Weights of the scores before the moves in the objective cut, falling; of two with the same
         bound the higher one leaves fewer families and states, so a bound that a weight is worth
@@ -65,6 +68,8 @@ class ClimbingParameters:
     grace_period: float = 0.5
     family_loss_share: float = 0.75
     family_loss: float = 3.0
+    target_gaps: tuple[float, ...] = (1.3, 0.8, 0.4, 0.0)
+    target_steps: int = 100
     weights: tuple[float, ...] = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18)
     weight_exponent: float = 0.5
     shrinking_share: float = 0.5

@@ -349,7 +349,8 @@ def test_a_proven_dag_leaves_every_better_solution_whatever_its_weight(seed, dis
             query = search.promising(scores, weight)
             assert query is not None
             assert solve(query.problem).score > query.target
-            assert tightened(query, query.target, 50).is_open
+            goals = [query.target + part for part in (1.0, 0.0)]
+            assert tightened(query, goals, 50).is_open
         better = prune_groups(search, [group])
         assert (better is None) == (max(after) <= solution.target)
         assert better is None or solution.target < better.score <= max(after) + 1e-8

@@ -65,16 +65,35 @@ class ThresholdQuery(NamedTuple):
         return self.problem.is_feasible and self.multipliers.bound(self.problem) > self.target
 
 
-def tightened(query: ThresholdQuery, goal: float, steps: int) -> ThresholdQuery:
-    """Bound tightening: lower the bound of a feasible query to a goal, and drop families.
+def tightened(query: ThresholdQuery, goals: Sequence[float], steps: int) -> ThresholdQuery:
+    """Bound tightening: lower a query's bound from goal to goal, and drop families.
 
-    Families go that no DAG above the target has. The goal is not above the target.
+    Families go that no DAG above the target has. The first goal that is not reached is the last one
+    that is tried: where there is an integrality gap, steps towards a bound far below it lead
+    nowhere.
+
+    Parameters
+    ----------
+    query
+        The query, its problem feasible.
+    goals
+        Bounds to reach, none above the one before it, nor below the target but the last.
+    steps
+        Subgradient steps for each.
     """
     problem, multipliers, target = query
-    if multipliers.bound(problem) <= goal:
-        return query
-    multipliers, left = tighten_bound(multipliers, problem, goal, target, steps)
-    return ThresholdQuery(problem.select(left), multipliers, target)
+    bound = multipliers.bound(problem)
+    for goal in goals:
+        if bound <= goal:
+            continue
+        multipliers, left = tighten_bound(multipliers, problem, goal, target, steps)
+        problem = problem.select(left)
+        if not problem.is_feasible:
+            break
+        bound = multipliers.bound(problem)
+        if bound > goal:
+            break
+    return ThresholdQuery(problem, multipliers, target)
 
 
 def best_weight(
@@ -203,13 +222,16 @@ class MoveSearch:
 
         Where the search is over, nothing is excluded.
         """
-        scores, excluded = self.after(group), 0.0
+        scores, excluded, tuning = self.after(group), 0.0, self.task.climbing
         several = len(group) > 1 or len(group[0].last) > 1
         while self.incumbent.goes_on():
             weight = self._weight(scores, excluded) if prove else 1.0
             query = self.promising(scores, weight, prove)
             if query is None:
                 return False
+            if prove:
+                targets = [query.target + weight * k * self.gap for k in tuning.target_gaps]
+                query = tightened(query, targets, tuning.target_steps)
             parents = self.network_above(query, prove)
             if parents is None:
                 return False

@@ -141,7 +141,7 @@ def _look(search: MoveSearch, change: Moves) -> Solution | Multipliers | None:
     for _ in range(search.task.climbing.tightening_rounds):
         if query.problem.is_feasible:
             goal = query.target - search.task.climbing.margin
-            query = tightened(query, goal, SubgradientParameters.steps)
+            query = tightened(query, [goal], SubgradientParameters.steps)
     parents = search.network_above(query)
     better = None if parents is None else search.best_in_order((change,), parents)
     return query.multipliers if better is None else better
