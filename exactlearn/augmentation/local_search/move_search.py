@@ -21,6 +21,7 @@ hand a family that the moves raise is that much closer to the best ones, so the 
 where moves raise little.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import NamedTuple
