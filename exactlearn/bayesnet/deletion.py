@@ -262,7 +262,7 @@ def fit_deletion(
     if separators is not None and not method.startswith("i"):
         raise OptionError(f"separators: method {method!r} takes none; use 'id-mar' or 'if-mar'")
     estimator = FamilyEstimator(
-        counting_rows(dataset), method, aggregation, separators, smoothing, variances=variances
+        dataset, method, aggregation, separators, smoothing, variances=variances
     )
     return fit_families(dataset, families, method, smoothing, estimator.estimate, estimator.smooths)
 
@@ -300,43 +300,6 @@ def fit_families(
     return DeletionFit(model, method, tuple(estimates))
 
 
-def family_estimator(
-    dataset: Dataset,
-    method: DeletionMethod,
-    aggregation: Aggregation = "inverse-variance",
-    separators: Separators = None,
-) -> Callable[[int, Sequence[int]], tuple[Floats, FamilyEstimate]]:
-    """Return a function that estimates the counts of one family of a table by deletion.
-
-    Parameters
-    ----------
-    dataset, method, aggregation, separators
-        As for :func:`fit_deletion`.
-
-    Returns
-    -------
-    estimate
-        From the child and its parents, by index, the counts of the family, and how they were
-        estimated. The counts have one axis per parent and the child's last; they sum to the
-        weight of the rows that observe the family, or for factored estimators of those used.
-
-    Examples
-    --------
-    >>> codes = np.array([[0, 0], [0, 0], [1, 1], [1, -1]])
-    >>> data = Dataset(codes, ("a", "b"), (("no", "yes"),) * 2)
-    >>> family_estimator(data, "d-mar")(1, [0])[0]
-    array([[1.5, 0. ],
-           [0. , 1.5]])
-    """
-    return FamilyEstimator(counting_rows(dataset), method, aggregation, separators).estimate
-
-
-def counting_rows(dataset: Dataset) -> Dataset:
-    """Return the rows of positive weight."""
-    counting = dataset.row_weights > 0
-    return dataset if counting.all() else dataset.part(counting)
-
-
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     """Raise an `OptionError` if a value is not one of the choices."""
     if value not in choices:
@@ -346,7 +309,21 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
 
 
 class FamilyEstimator:
-    """Estimates the families of a network from the rows of positive weight."""
+    """Estimates the families of a network from the rows of positive weight.
+
+    Parameters
+    ----------
+    dataset, method, aggregation, separators, smoothing, variances
+        As for :func:`fit_deletion`.
+
+    Examples
+    --------
+    >>> codes = np.array([[0, 0], [0, 0], [1, 1], [1, -1]])
+    >>> data = Dataset(codes, ("a", "b"), (("no", "yes"),) * 2)
+    >>> FamilyEstimator(data, "d-mar").estimate(1, [0])[0]
+    array([[1.5, 0. ],
+           [0. , 1.5]])
+    """
 
     def __init__(
         self,
@@ -358,12 +335,14 @@ class FamilyEstimator:
         *,
         variances: bool = False,
     ) -> None:
-        self.dataset, self.method = dataset, method
+        counting = dataset.row_weights > 0
+        self.dataset = dataset if counting.all() else dataset.part(counting)
+        self.method = method
         self.smoothing, self.variances = smoothing, variances
         self.aggregation = aggregation if "f-" in method else None
-        self.weights = dataset.row_weights
+        self.weights = self.dataset.row_weights
         self.separators = (
-            separators_of_indicators(dataset, self.is_full, separators)
+            separators_of_indicators(self.dataset, self.is_full, separators)
             if method.startswith("i")
             else None
         )
@@ -387,7 +366,11 @@ class FamilyEstimator:
         return index_rows(np.ascontiguousarray(self.dataset.codes[:, variables]))[:2]
 
     def estimate(self, child: int, parents: Sequence[int]) -> tuple[Floats, FamilyEstimate]:
-        """Return the counts of a family, axes as in its table, and how they were estimated."""
+        """Return the counts of a family, axes as in its table, and how they were estimated.
+
+        The counts sum to the weight of the rows that observe the family, or for factored
+        estimators of those used.
+        """
         if self.method == "cca" and self.complete.n_rows:
             return self.counted(self.complete, child, parents, "cca")
         if self.method == "cca":

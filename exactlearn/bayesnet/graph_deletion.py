@@ -20,7 +20,6 @@ from exactlearn.bayesnet.deletion import (
     DeletionFit,
     FamilyEstimate,
     FamilyEstimator,
-    counting_rows,
     fit_families,
 )
 from exactlearn.bayesnet.recoverability import Names, Recovery, Stratified, Weighted, recoverability
@@ -95,9 +94,7 @@ def fit_by_missingness_graph(
     families = checked_families(dataset, parents, smoothing)
     missingness.check_table(dataset)
     recoveries = recoverability(families, dataset.names, missingness)
-    estimator = FamilyEstimator(
-        counting_rows(dataset), "id-mar", separators=(), variances=variances
-    )
+    estimator = FamilyEstimator(dataset, "id-mar", separators=(), variances=variances)
 
     def estimate(child: int, parents: Sequence[int]) -> tuple[Floats, FamilyEstimate]:
         return _estimate(estimator, child, parents, recoveries[child])

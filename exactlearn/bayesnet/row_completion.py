@@ -35,7 +35,6 @@ MOST_LAYOUTS = 8
 
 _PREPARED: WeakKeyDictionary[BayesianNetwork, BayesianNetwork] = WeakKeyDictionary()
 _LAYOUTS: WeakKeyDictionary[BayesianNetwork, dict[bytes, Buckets]] = WeakKeyDictionary()
-_TABLES: WeakKeyDictionary[BayesianNetwork, NDArray[np.float64]] = WeakKeyDictionary()
 
 
 def prepared(network: BayesianNetwork) -> BayesianNetwork:
@@ -77,9 +76,7 @@ def eliminated(
         When the tables of some row would have too many cells.
     """
     layout, logs = _layout(network, codes), np.empty(len(codes))
-    if network not in _TABLES:
-        _TABLES[network] = flat_tables(network.tables)
-    tables = _TABLES[network]
+    tables = flat_tables(network.tables)
     posterior = np.zeros((len(codes), int(layout.state_first[-1])))
     space, ones = space_for(layout, codes), np.ones(len(codes))
     expect_families(layout, tables, codes, ones, space, logs, NO_COUNTS, posterior)
@@ -102,22 +99,16 @@ def _layout(network: BayesianNetwork, codes: NDArray[np.int16]) -> Buckets:
     if key not in known:
         if len(known) == MOST_LAYOUTS:
             del known[next(iter(known))]
-        known[key] = _searched(network, codes, tuple(np.flatnonzero(missing).tolist()))
+        # The search for an order takes a small part of the time that the tables will take.
+        variables = tuple(np.flatnonzero(missing).tolist())
+        layout = buckets(network.parents, network.cardinalities, variables)
+        cells = _most_cells(layout, codes)
+        trials = int(min(MOST_TRIALS, cells / (CELLS_A_TRIAL * max(1, len(variables)) ** 2)))
+        if trials >= LEAST_TRIALS:
+            other = buckets(network.parents, network.cardinalities, variables, trials)
+            layout = other if _most_cells(other, codes) < cells else layout
+        known[key] = layout
     return known[key]
-
-
-def _searched(
-    network: BayesianNetwork, codes: NDArray[np.int16], missing: tuple[int, ...]
-) -> Buckets:
-    """Search for an order of elimination for a small part of the time that the tables will take."""
-    parents, cardinalities = network.parents, network.cardinalities
-    layout = buckets(parents, cardinalities, missing)
-    cells = _most_cells(layout, codes)
-    trials = int(min(MOST_TRIALS, cells / (CELLS_A_TRIAL * max(1, len(missing)) ** 2)))
-    if trials < LEAST_TRIALS:
-        return layout
-    other = buckets(parents, cardinalities, missing, trials)
-    return other if _most_cells(other, codes) < cells else layout
 
 
 def _most_cells(layout: Buckets, codes: NDArray[np.int16]) -> float:

@@ -24,11 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from exactlearn._runtime.arguments import variables_by_index
 from exactlearn._runtime.kernel import kernel
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph
-from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.errors import OptionError
 
 Separators = Sequence[str | int] | MissingnessGraph | None
 
@@ -61,7 +62,7 @@ def separators_of_indicators(
     if isinstance(separators, MissingnessGraph):
         separators.check_table(dataset)
         return {v: _causes(dataset, separators, v, is_full) for v in partly}
-    chosen = frozenset(_index(dataset, separator) for separator in separators)
+    chosen = frozenset(variables_by_index(separators, "separators", dataset.names))
     for v in sorted(chosen):
         if not is_full[v]:
             raise OptionError(
@@ -69,22 +70,6 @@ def separators_of_indicators(
                 "variables that every row observes; leave it out, or let the separators be learned"
             )
     return dict.fromkeys(partly, chosen)
-
-
-def _index(dataset: Dataset, separator: str | int) -> int:
-    if isinstance(separator, str):
-        if separator in dataset.names:
-            return dataset.names.index(separator)
-        raise OptionError(
-            f"separator {separator!r} is no variable of the table"
-            f"{did_you_mean(separator, dataset.names)}; "
-            f"the variables are {', '.join(dataset.names)}"
-        )
-    if 0 <= separator < dataset.n_variables:
-        return int(separator)
-    raise OptionError(
-        f"separator {separator}: give a name or a column index from 0 to {dataset.n_variables - 1}"
-    )
 
 
 def _lacking(dataset: Dataset, v: int) -> str:

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import refusal
-from exactlearn.bayesnet.deletion import DeletionMethod, check_choice, family_estimator
+from exactlearn.bayesnet.deletion import DeletionMethod, FamilyEstimator, check_choice
 from exactlearn.data.counts import total_weight
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
@@ -129,7 +129,7 @@ class DeletionEnumeration:
         self.dataset, self.score, self.k, self.prune = dataset, score, max_parents, prune
         self.required = [{p for p, c in required if c == v} for v in range(dataset.n_variables)]
         self.forbidden = [{p for p, c in forbidden if c == v} for v in range(dataset.n_variables)]
-        self.estimate = family_estimator(dataset, counts.estimator)
+        self.estimate = FamilyEstimator(dataset, counts.estimator).estimate
         self.counts = counts
         self.total = total_weight(dataset)
         self.reached = 0, 0.0

@@ -433,8 +433,8 @@ def test_learned_separators_are_those_of_plain_loops(seed, rows):
     ("method", "separators", "kind", "message"),
     [
         ("d-mar", ["a"], OptionError, "'d-mar' takes none; use 'id-mar'"),
-        ("id-mar", ["aa"], OptionError, "separator 'aa' is no variable.*did you mean 'a'"),
-        ("id-mar", [7], OptionError, "separator 7: .* from 0 to 2"),
+        ("id-mar", ["aa"], OptionError, "separators: no variable 'aa'.*did you mean 'a'"),
+        ("id-mar", [7], OptionError, "no variable 7; expected a name, or an index from 0 to 2"),
         ("if-mar", ["b"], OptionError,
          r"separator 'b' has 2 missing cells, the first in row 2 \(index 1\)"),
         ("id-mar", MissingnessGraph({"b": ("c",), "c": ()}), OptionError,
