@@ -65,9 +65,9 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     )
     from exactlearn.queries.independences import independences as independences
     from exactlearn.queries.information import kl_divergence as kl_divergence
+    from exactlearn.queries.posteriors import classify as classify
     from exactlearn.queries.posteriors import query as query
-    from exactlearn.queries.table_queries import classify as classify
-    from exactlearn.queries.table_queries import query_rows as query_rows
+    from exactlearn.queries.posteriors import query_rows as query_rows
     from exactlearn.scoring.candidates import candidate_parent_sets as candidate_parent_sets
     from exactlearn.scoring.scores import AIC as AIC
     from exactlearn.scoring.scores import BIC as BIC

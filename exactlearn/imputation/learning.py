@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation import augment
+from exactlearn.augmentation.result import Augmentation
 from exactlearn.bayesnet.complete_data import fit_available_cases
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -38,6 +39,7 @@ from exactlearn.scoring.scores import BDeu, Score, as_score
 from exactlearn.solvers import solve
 from exactlearn.solvers.parameters import OrderingParameters, SolverParameters
 from exactlearn.solvers.problem import Arc
+from exactlearn.structure.result import StructuralEM
 from exactlearn.structure.structural_em import structural_em
 
 Learner = Literal["structural-em", "exact", "branching", "gadget", "t-local", "mode"]
@@ -149,13 +151,7 @@ def augmented(dataset: Dataset, how: Learning) -> Imputed:
         As :func:`~exactlearn.augmentation.augment`.
     """
     found = augment(dataset, how.score, method=how.chosen, t=how.t, **_shared(how))
-    return Imputed(
-        values=None if found.parents is None else found.values,
-        parents=found.parents,
-        score=found.score,
-        bound=found.bound,
-        status=found.status,
-    )
+    return replace(_imputed(found), bound=found.bound)
 
 
 def learned(dataset: Dataset, how: Learning) -> Imputed:
@@ -177,22 +173,17 @@ def learned(dataset: Dataset, how: Learning) -> Imputed:
         As :func:`~exactlearn.augmentation.augment`.
     """
     if how.chosen == "structural-em":
-        return _learned_by_em(dataset, how)
+        own = structural_em(dataset, how.score, smoothing=how.smoothing, **_shared(how))
+        return replace(_imputed(own), network=own.network)
     found = augmented(dataset, how)
     if found.parents is None:
         return found
     return replace(found, network=fit_em(dataset, found.parents, smoothing=how.smoothing).model)
 
 
-def _learned_by_em(dataset: Dataset, how: Learning) -> Imputed:
-    found = structural_em(dataset, how.score, smoothing=how.smoothing, **_shared(how))
-    return Imputed(
-        values=None if found.parents is None else found.values,
-        parents=found.parents,
-        network=found.network,
-        score=found.score,
-        status=found.status,
-    )
+def _imputed(found: Augmentation | StructuralEM) -> Imputed:
+    values = None if found.parents is None else found.values
+    return Imputed(values=values, parents=found.parents, score=found.score, status=found.status)
 
 
 def _shared(how: Learning) -> dict[str, Any]:

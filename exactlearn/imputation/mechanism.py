@@ -23,8 +23,9 @@ strongly dependent and both incomplete, one may be taken for the other.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,11 +125,10 @@ def partly_missing(dataset: Dataset) -> NDArray[np.int64]:
     return np.flatnonzero(missing.any(axis=0) & ~missing.all(axis=0) & (dataset.cardinalities > 1))
 
 
-@dataclass(frozen=True, eq=False)
-class PredictedCells:
+class PredictedCells(NamedTuple):
     """Distributions of missing or hidden cells, each from the observed cells of its row.
 
-    Parameters
+    Attributes
     ----------
     columns
         Variable of each cell, shape (cells,).
@@ -222,21 +222,14 @@ def is_not_at_random(
     bool
         Whether the sum exceeds its mean by `LEAST_DEVIATIONS` standard deviations.
     """
-    both = PredictedCells(
-        np.concatenate([missing.columns, at_random.columns]),
-        np.concatenate([missing.posterior, at_random.posterior]),
-        np.concatenate([missing.weights, at_random.weights]),
-    )
+    pairs = zip(missing, at_random, strict=True)
+    both = PredictedCells._make(np.concatenate(pair) for pair in pairs)
+    kinds = ((missing, 1), (at_random, 1), (both, 2))
     statistic, degrees = 0.0, 0
     for v, p in enumerate(marginals):
         if missing.weight(v) > 0 and at_random.weight(v) > 0:
             apart, hidden, alike = (
-                _drawn_shift(cells, v, p, pseudo_cells)[2]
-                for cells, pseudo_cells in (
-                    (missing, TEST_PSEUDO_CELLS),
-                    (at_random, TEST_PSEUDO_CELLS),
-                    (both, 2 * TEST_PSEUDO_CELLS),
-                )
+                _drawn_shift(cells, v, p, n * TEST_PSEUDO_CELLS)[2] for cells, n in kinds
             )
             statistic += 2 * (apart + hidden - alike)
             degrees += int((p > 0).sum()) - 1

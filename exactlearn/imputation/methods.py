@@ -11,6 +11,7 @@ from typing import cast
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.imputation import scikit_learn
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.imputer import AVERAGING, Imputer, Mode
 from exactlearn.imputation.learning import (
@@ -19,14 +20,6 @@ from exactlearn.imputation.learning import (
     augmented,
     averaged_posterior,
     independent,
-)
-from exactlearn.imputation.scikit_learn import (
-    impute_boosted,
-    impute_forest,
-    impute_iterative,
-    impute_knn,
-    impute_logistic,
-    impute_mice,
 )
 
 
@@ -87,12 +80,12 @@ METHODS: dict[str, Method] = {
     "posterior": _network(partial(_by_network, "posterior")),
     "mpe": _network(partial(_by_network, "mpe")),
     "averaged": _network(partial(_by_network, "averaged")),
-    "knn": _imputer(impute_knn),
-    "iterative": _imputer(impute_iterative),
-    "logistic": _imputer(impute_logistic),
-    "mice": _imputer(impute_mice),
-    "forest": _imputer(impute_forest),
-    "boosted": _imputer(impute_boosted),
+    "knn": _imputer(scikit_learn.impute_knn),
+    "iterative": _imputer(scikit_learn.impute_iterative),
+    "logistic": _imputer(scikit_learn.impute_logistic),
+    "mice": _imputer(scikit_learn.impute_mice),
+    "forest": _imputer(scikit_learn.impute_forest),
+    "boosted": _imputer(scikit_learn.impute_boosted),
 }
 """Every method of completing a table, by its name."""
 

@@ -27,7 +27,7 @@ from exactlearn.data.column_coding import ENTROPY
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import label_of
 from exactlearn.errors import OptionError, SolverError, did_you_mean
-from exactlearn.queries.table_queries import classify, query_rows
+from exactlearn.queries.posteriors import classify, query_rows
 from exactlearn.scoring.candidates import n_families
 from exactlearn.sklearn.estimator import TableEstimator
 from exactlearn.structure.learning import learn

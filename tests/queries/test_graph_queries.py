@@ -14,8 +14,7 @@ from exactlearn.queries import information
 from exactlearn.queries.evidence import conditional
 from exactlearn.queries.explanations import most_probable_explanations, most_probable_states
 from exactlearn.queries.information import entropy, kl_divergence, mutual_information
-from exactlearn.queries.posteriors import joint_posterior, query
-from exactlearn.queries.table_queries import classify, query_rows
+from exactlearn.queries.posteriors import classify, joint_posterior, query, query_rows
 from tests.network_oracle import joint, random_network
 from tests.pdg_oracle import graph_joint, paper_example, random_graph
 
