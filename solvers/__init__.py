@@ -16,9 +16,6 @@ symbol                    meaning                                               
 ``members``               parents of all candidates, one after the other         (total,)
 ``chosen``                a selection: the candidate of each variable            (n,)
 ``order``, ``position``   an order of the variables, and its inverse             (n,)
-``options``               number of values of each choice (a missing cell)       (c,)
-``literals``              value of a choice that a candidate reads               (total,)
-``values``                value of each choice                                   (c,)
 ``k``                     number of a component in the progress
 ========================  =====================================================  ==================
 """

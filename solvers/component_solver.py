@@ -66,11 +66,8 @@ class SolverOptions(SolverParameters):
     explain: bool = False
 
 
-class Selection(NamedTuple):
-    """A candidate for each variable of a component, shape (n,), and its choices' values, (c,)."""
-
-    chosen: NDArray[np.int64]
-    values: NDArray[np.int64]
+Selection = NDArray[np.int64]
+"""A candidate for each variable of a component, shape (n,)."""
 
 
 class Outcome(NamedTuple):
@@ -135,7 +132,6 @@ class Progress:
         self.nodes = [0 for _ in components]
         self.chosen = np.full(problem.n_variables, -1, np.int64)
         self.selected = [np.zeros(0, np.int64) for _ in components]
-        self.values = np.zeros(len(problem.options), np.int64)
         self.open_nodes = 0
         self.notes: list[str] = []
         self._lowest = inf
@@ -163,16 +159,11 @@ class Progress:
             return None
         return tuple(self.problem.parent_set(int(c)) for c in self.chosen)
 
-    def incumbent(self, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """Return the selection of component ``k`` in its own numbers, with its choices' values."""
-        if self.scores[k] == -inf:
-            return None
-        component = self.components[k]
-        return self.selected[k], self.values[component.choices]
+    def incumbent(self, k: int) -> Selection | None:
+        """Return the selection of component ``k`` in its own numbers."""
+        return None if self.scores[k] == -inf else self.selected[k]
 
-    def improve(
-        self, k: int, chosen: NDArray[np.int64], values: NDArray[np.int64] | None = None
-    ) -> bool:
+    def improve(self, k: int, chosen: Selection) -> bool:
         """Take a selection of component ``k`` as the incumbent if it is better."""
         component = self.components[k]
         score = component.total(chosen)
@@ -182,8 +173,6 @@ class Progress:
         self.scores[k] = score
         self.selected[k] = chosen
         self.chosen[component.variables] = component.candidate[chosen]
-        if values is not None:
-            self.values[component.choices] = values
         self._record()
         return True
 
@@ -255,10 +244,10 @@ class Progress:
             self.control.record()
 
     def _event(self) -> Event:
-        values = tuple(self.values.tolist())
-        nodes = sum(self.nodes)
         score, bound, seconds = self.score, self.bound, self.control.seconds
-        return Event(seconds, score, bound, nodes, self.parents, values, self.open_nodes)
+        return Event(
+            seconds, score, bound, sum(self.nodes), self.parents, open_nodes=self.open_nodes
+        )
 
 
 class ComponentControl(SearchControl):
@@ -290,8 +279,7 @@ class ComponentControl(SearchControl):
     @property
     def incumbent(self) -> Selection | None:
         """The best selection known."""
-        known = self._progress.incumbent(self._k)
-        return None if known is None else Selection(*known)
+        return self._progress.incumbent(self._k)
 
     @property
     def score(self) -> float:
@@ -314,17 +302,9 @@ class ComponentControl(SearchControl):
         """Where the search keeps its state, to go on from there."""
         return Checkpoint(self.checkpoint)
 
-    def improve(self, chosen: NDArray[np.int64], values: NDArray[np.int64] | None = None) -> bool:
-        """Take a selection as the incumbent if it is better; return whether it is.
-
-        Parameters
-        ----------
-        chosen
-            Candidate of each variable, shape (n,).
-        values
-            Value of each of the component's choices, shape (c,); may be left out without choices.
-        """
-        return self._progress.improve(self._k, chosen, values)
+    def improve(self, chosen: Selection) -> bool:
+        """Take a selection as the incumbent if it is better; return whether it is."""
+        return self._progress.improve(self._k, chosen)
 
     def prove(self, bound: float, nodes: int = 0, open_nodes: int = 0) -> None:
         """Take a valid bound, and the numbers of nodes so far and of those to be processed."""
@@ -361,8 +341,6 @@ class ComponentSolver:
         The solver.
     reason
         Why ``auto`` takes it, for the result's message.
-    takes_choices
-        Whether candidates may read choices.
     relaxed_first
         Whether the linear relaxation is solved first, and the solver takes what it leaves.
     is_exact
@@ -375,7 +353,6 @@ class ComponentSolver:
 
     solve: Solve
     reason: str = "asked for"
-    takes_choices: bool = True
     relaxed_first: bool = False
     is_exact: bool = True
     shares_time: bool = False

@@ -2,11 +2,11 @@
 
 A directed cycle never leaves a strongly connected component of the graph that has an arc for every
 parent of every allowed candidate. So each component is solved alone, with the parents outside of it
-granted, and the optima add up. Choices tie the variables that read them together.
+granted, and the optima add up.
 
 Inside a component the candidates of a variable are sorted by falling score, and a candidate is
-dropped when a better one needs a subset of its parents and of its literals. Kernels take the
-candidates of a problem or component as bare arrays, :class:`Families`.
+dropped when a better one needs a subset of its parents. Kernels take the candidates of a problem or
+component as bare arrays, :class:`Families`.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn.errors import OptionError
 
 from .problem import Problem, offsets
 
@@ -35,34 +34,27 @@ It spares small problems the import, a tenth of the time that solving one takes 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Component:
-    """A piece of a problem; its variables, choices and candidates are numbered from 0.
+    """A piece of a problem; its variables and candidates are numbered from 0.
 
     Parameters
     ----------
-    variables, choices
-        Index in the problem of each variable, shape (n,), and of each choice, shape (c,).
+    variables
+        Index in the problem of each variable, shape (n,).
     first
         Where each variable's candidates begin, shape (n + 1,). Scores fall within a variable.
     scores
         Score of each candidate, shape (m,).
     parents
         Parents of each candidate as bit sets over the component, shape (m, words).
-    reads
-        Literals each candidate reads as bit sets, shape (m, literal words).
     candidate
         Row in the problem of each candidate, shape (m,).
-    options
-        Number of values of each choice, shape (c,).
     """
 
     variables: NDArray[np.int64]
-    choices: NDArray[np.int64]
     first: NDArray[np.int64]
     scores: NDArray[np.float64]
     parents: NDArray[np.uint64]
-    reads: NDArray[np.uint64]
     candidate: NDArray[np.int64]
-    options: NDArray[np.int64]
 
     @property
     def n_variables(self) -> int:
@@ -80,11 +72,6 @@ class Component:
         return np.repeat(np.arange(self.n_variables), np.diff(self.first))
 
     @cached_property
-    def option_first(self) -> NDArray[np.int64]:
-        """Index of each choice's first literal, shape (c + 1,)."""
-        return offsets(self.options)
-
-    @cached_property
     def relaxation(self) -> float:
         """Sum of every variable's best score: a bound on every selection."""
         return float(self.scores[self.first[:-1]].sum())
@@ -100,19 +87,9 @@ class Component:
         return bits_of(self.parents, self.member_first)
 
     @cached_property
-    def literal_first(self) -> NDArray[np.int64]:
-        """Where each candidate's literals begin in :attr:`literals`, shape (m + 1,)."""
-        return offsets(np.bitwise_count(self.reads).sum(axis=1, dtype=np.int64))
-
-    @cached_property
-    def literals(self) -> NDArray[np.int64]:
-        """Literals of all candidates, one after the other, shape (total,)."""
-        return bits_of(self.reads, self.literal_first)
-
-    @cached_property
     def digest(self) -> str:
         """Names what a search in the component depends on, for the states that it keeps."""
-        return digest(self.first, self.scores, self.parents, self.reads, self.options)
+        return digest(self.first, self.scores, self.parents)
 
     def total(self, chosen: NDArray[np.int64]) -> float:
         """Return the score of one chosen candidate for each variable."""
@@ -122,8 +99,7 @@ class Component:
 def split(problem: Problem, candidates: NDArray[np.int64] | None = None) -> tuple[Component, ...]:
     """Take a problem apart, in the order of each component's smallest variable.
 
-    Every variable must have an allowed candidate (see :meth:`Problem.require_feasible`). A choice
-    that no allowed candidate reads belongs to no component.
+    Every variable must have an allowed candidate (see :meth:`Problem.require_feasible`).
 
     Parameters
     ----------
@@ -140,22 +116,17 @@ def split(problem: Problem, candidates: NDArray[np.int64] | None = None) -> tupl
     numbers = np.flatnonzero(kept)
     problem = problem.select(kept)
     parts = _strong_parts(problem)
-    labels = np.unique(parts[: problem.n_variables][np.diff(problem.first) > 0])
+    labels = np.unique(parts[np.diff(problem.first) > 0])
     components = [_component(problem, parts, k) for k in labels]
     return tuple(replace(c, candidate=numbers[c.candidate]) for c in components)
 
 
 def _strong_parts(problem: Problem) -> NDArray[np.int64]:
-    """Return the part of each variable, then of each choice; numbered by smallest variable."""
-    assert problem.literal_first is not None
-    n, c = problem.n_variables, len(problem.options)
+    """Return the part of each variable, numbered by smallest variable."""
+    n = problem.n_variables
     child = np.repeat(problem.child, np.diff(problem.member_first)).astype(np.int64)
-    reader = np.repeat(problem.child, np.diff(problem.literal_first)).astype(np.int64)
-    choice = n + np.searchsorted(problem.option_first, problem.literals, side="right") - 1
-    tail = np.concatenate([problem.members.astype(np.int64), reader, choice])
-    head = np.concatenate([child, choice, reader])
-    arcs = np.unique(tail * (n + c) + head)
-    labels = strong_components(arcs // (n + c), arcs % (n + c), n + c)
+    arcs = np.unique(problem.members.astype(np.int64) * n + child)
+    labels = strong_components(arcs // n, arcs % n, n)
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse].astype(np.int64)
 
@@ -196,46 +167,23 @@ def strong_components(
 
 def _component(problem: Problem, parts: NDArray[np.int64], part: int) -> Component:
     n = problem.n_variables
-    variables = np.flatnonzero(parts[:n] == part)
-    choices = np.flatnonzero(parts[n:] == part)
+    variables = np.flatnonzero(parts == part)
     rows = np.flatnonzero(parts[problem.child] == part)
     rows = rows[np.lexsort((rows, -problem.scores[rows], problem.child[rows]))]
     first = offsets(problem.first[variables + 1] - problem.first[variables])
-    parents = _masks(problem.member_first, problem.members, rows, _local(variables, n))
-    options = problem.options[choices]
-    literals = np.flatnonzero(np.repeat(parts[n:] == part, problem.options))
-    assert problem.literal_first is not None
-    local = _local(literals, int(problem.options.sum()))
-    reads = _masks(problem.literal_first, problem.literals, rows, local)
-    keep = undominated(first, np.hstack([parents, reads]))
+    local = np.full(n + 1, -1, np.int64)
+    local[variables] = np.arange(len(variables))
+    width = -(-len(variables) // WORD)
+    parents = bit_sets(problem.member_first, problem.members, rows, local, width)
+    keep = undominated(first, parents)
     kept = np.add.reduceat(keep.astype(np.int64), first[:-1])
     return Component(
         variables=variables,
-        choices=choices,
         first=offsets(kept),
         scores=problem.scores[rows][keep],
         parents=parents[keep],
-        reads=reads[keep],
         candidate=rows[keep],
-        options=options,
     )
-
-
-def _local(items: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Return the position of each of ``size`` things among the items, -1 outside of them."""
-    local = np.full(size + 1, -1, np.int64)
-    local[items] = np.arange(len(items))
-    return local
-
-
-def _masks(
-    starts: NDArray[np.int64],
-    items: NDArray[np.int32],
-    rows: NDArray[np.int64],
-    local: NDArray[np.int64],
-) -> NDArray[np.uint64]:
-    width = -(-int(local.max(initial=-1) + 1) // WORD)
-    return bit_sets(starts, items, rows, local, width)
 
 
 @kernel
@@ -318,12 +266,10 @@ class Candidates(Protocol):
     def member_first(self) -> NDArray[np.int64]: ...  # noqa: D102
     @property
     def members(self) -> NDArray[np.integer]: ...  # noqa: D102
-    @property
-    def literals(self) -> NDArray[np.integer]: ...  # noqa: D102
 
 
 class Families(NamedTuple):
-    """Candidate parent sets without choices or constraints.
+    """Candidate parent sets without constraints.
 
     Attributes
     ----------
@@ -348,7 +294,7 @@ class Families(NamedTuple):
 
 
 def families_of(problem: Candidates) -> Families:
-    """Return the arrays of a problem or component; what its candidates read is left out."""
+    """Return the arrays of a problem or component."""
     return Families(
         problem.first,
         problem.scores,
@@ -356,13 +302,3 @@ def families_of(problem: Candidates) -> Families:
         problem.member_first,
         problem.members.astype(np.int64, copy=False),
     )
-
-
-def families_without_choices(problem: Candidates) -> Families:
-    """Return the arrays of a problem or component, or raise when its candidates read choices."""
-    if len(problem.literals):
-        raise OptionError(
-            "the linear relaxation knows no choices, and candidates of the problem read some: give "
-            "it the problem without literals for a bound, or solve it with SCIP"
-        )
-    return families_of(problem)

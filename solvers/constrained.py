@@ -103,7 +103,6 @@ def answer(search: Partition, status: Status, bound: float | None = None) -> Res
         solver=str(search.options.get("solver", "auto")),
         seconds=search.control.seconds,
         nodes=search.nodes,
-        values=found.values,
         trace=tuple(search.control.trace),
         message="; ".join(said),
         gap_limit=search.gap,
@@ -152,7 +151,7 @@ def conflict(problem: Problem, solve: Solver, control: SearchControl = UNLIMITED
         return answer is not False  # a constraint more does no harm
 
     if not may_be_satisfied(()):
-        return "no acyclic selection agrees on the values it reads"
+        return "no acyclic selection of the candidates exists"
     message = problem.describe_conflict(minimal_conflict(requirements, may_be_satisfied))
     return message if in_time else f"{message} (there was no time to name fewer)"
 
@@ -163,7 +162,7 @@ def is_satisfiable(
     """Return whether any network satisfies all constraints; ``None`` when the search ends first."""
     if with_implied_arcs(problem) is None:
         return False
-    if not problem.overall_constraints and not len(problem.options):
+    if not problem.overall_constraints:
         return True
     if simple_network(problem) is not None:
         return True

@@ -58,7 +58,7 @@ def best_above(
     Parameters
     ----------
     problem
-        A feasible problem without choices, its candidates all allowed.
+        A feasible problem, its candidates all allowed.
     target
         What selections in question score more than.
     multipliers

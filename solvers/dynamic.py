@@ -41,7 +41,7 @@ def refuse_if_too_large(component: Component) -> None:
 
 def is_instant(component: Component) -> bool:
     """Return whether the best selection of a component is found at once."""
-    return component.n_variables <= INSTANT and not len(component.choices)
+    return component.n_variables <= INSTANT
 
 
 def solve_component(

@@ -59,7 +59,7 @@ def simple_network(problem: Problem) -> Parents | None:
     direct = {(c.ancestor, c.descendant) for c in overall if isinstance(c, RequiredAncestor)}
     adjacent = [(c.a, c.b) for c in overall if isinstance(c, RequiredAdjacency)]
     implied = with_implied_arcs(replace(problem, required=problem.required | direct))
-    if implied is None or len(problem.options):
+    if implied is None:
         return None
     chosen = {(b, a) if (a, b) in implied.forbidden else (a, b) for a, b in adjacent}
     implied = replace(implied, required=implied.required | chosen)

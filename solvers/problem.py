@@ -3,10 +3,6 @@
 Choose one candidate parent set for each variable so that the chosen arcs form no directed cycle
 and the sum of the chosen scores is maximal (Bartlett and Cussens 2017, "Integer linear programming
 for the Bayesian network structure learning problem").
-
-A problem may also hold *choices*: discrete unknowns (the values of missing cells) that several
-candidates read. A candidate with literals ``{c: v}`` may be chosen only if choice ``c`` takes the
-value ``v``, so all chosen candidates agree on every choice they read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,9 +38,9 @@ Requirement = tuple[str, Arc | Constraint]
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Problem(
     ByValue,
-    shown="n_variables n_candidates required forbidden constraints options stopped",
+    shown="n_variables n_candidates required forbidden constraints stopped",
 ):
-    """Candidate parent sets with their scores, the constraints, and the choices they read.
+    """Candidate parent sets with their scores, and the constraints.
 
     All candidates stand in one table sorted by variable: the candidates of variable ``i`` are the
     rows ``first[i]:first[i + 1]``, and the parents of row ``c`` are
@@ -65,12 +61,6 @@ class Problem(
         listed: :attr:`allowed` holds which remain.
     constraints
         What else every solution must satisfy (:mod:`exactlearn.solvers.constraints`).
-    options
-        Number of values of each choice, shape (c,). Empty for an ordinary problem.
-    literal_first, literals
-        The literals each candidate reads, shapes (m + 1,) and (total,); the literal of choice ``c``
-        and value ``v`` is ``option_first[c] + v``. Sorted within each candidate, at most one a
-        choice.
     complete
         Whether every parent set that could be optimal is among the candidates; if not, an optimum
         is one over the candidates only.
@@ -101,9 +91,6 @@ class Problem(
     required: frozenset[Arc] = frozenset()
     forbidden: frozenset[Arc] = frozenset()
     constraints: tuple[Constraint, ...] = ()
-    options: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    literal_first: NDArray[np.int64] | None = None
-    literals: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     complete: bool = True
     stopped: str = ""
 
@@ -114,8 +101,6 @@ class Problem(
         return super().__new__(cls)
 
     def __post_init__(self) -> None:  # noqa: D105
-        if self.literal_first is None:
-            object.__setattr__(self, "literal_first", np.zeros(self.n_candidates + 1, np.int64))
         self._validate()
 
     @property
@@ -140,18 +125,6 @@ class Problem(
         """
         return np.repeat(np.arange(self.n_variables, dtype=np.int32), np.diff(self.first))
 
-    @cached_property
-    def option_first(self) -> NDArray[np.int64]:
-        """Index of each choice's first literal, shape (c + 1,).
-
-        Examples
-        --------
-        >>> problem = Problem.from_candidates(["a", "b"], [{(): -2.0, (1,): -1.0}, {(): -3.0}])
-        >>> problem.option_first.tolist()  # no choices
-        [0]
-        """
-        return offsets(self.options)
-
     def parent_set(self, candidate: int) -> tuple[int, ...]:
         """Return the parents of one candidate, in increasing order.
 
@@ -163,22 +136,6 @@ class Problem(
         """
         return tuple(
             self.members[self.member_first[candidate] : self.member_first[candidate + 1]].tolist()
-        )
-
-    def reads(self, candidate: int) -> dict[int, int]:
-        """Return the choices one candidate reads, with the value it needs of each.
-
-        Examples
-        --------
-        >>> problem = Problem.from_candidates(["a", "b"], [{(): -2.0, (1,): -1.0}, {(): -3.0}])
-        >>> problem.reads(0)
-        {}
-        """
-        assert self.literal_first is not None
-        read = self.literals[self.literal_first[candidate] : self.literal_first[candidate + 1]]
-        choices = np.searchsorted(self.option_first, read, side="right") - 1
-        return dict(
-            zip(choices.tolist(), (read - self.option_first[choices]).tolist(), strict=True)
         )
 
     def candidates(self, variable: int) -> Iterator[tuple[tuple[int, ...], float]]:
@@ -262,33 +219,13 @@ class Problem(
         >>> problem.select(problem.scores > -2.5).n_candidates
         2
         """
-        assert self.literal_first is not None
-        sizes, reads = np.diff(self.member_first)[keep], np.diff(self.literal_first)[keep]
         counts = np.bincount(self.child[keep], minlength=self.n_variables)
         return replace(
             self,
             first=offsets(counts),
             scores=self.scores[keep],
-            member_first=offsets(sizes),
+            member_first=offsets(np.diff(self.member_first)[keep]),
             members=self.members[np.repeat(keep, np.diff(self.member_first))],
-            literal_first=offsets(reads),
-            literals=self.literals[np.repeat(keep, np.diff(self.literal_first))],
-        )
-
-    def without_literals(self) -> "Problem":
-        """Return the problem with the same candidates, forgetting the choices they read.
-
-        Examples
-        --------
-        >>> problem = Problem.from_candidates(["a", "b"], [{(): -2.0, (1,): -1.0}, {(): -3.0}])
-        >>> problem.without_literals() == problem
-        True
-        """
-        return replace(
-            self,
-            options=np.zeros(0, np.int64),
-            literal_first=None,
-            literals=np.zeros(0, np.int32),
         )
 
     @classmethod
@@ -348,7 +285,7 @@ class Problem(
         """Return an order in which each variable has an allowed candidate among those before it.
 
         Variables that have a candidate inside the set placed so far are placed, until all are;
-        ``None`` when that ends before. Choices are left out of account.
+        ``None`` when that ends before.
 
         Examples
         --------
@@ -469,20 +406,18 @@ class Problem(
 
     @property
     def is_feasible(self) -> bool:
-        """Whether the constraints leave an acyclic selection (choices not considered)."""
+        """Whether the constraints leave an acyclic selection."""
         return self.placing_order() is not None
 
     def _validate(self) -> None:
         n, m = self.n_variables, self.n_candidates
-        assert self.literal_first is not None
         if len(set(self.names)) != n:
             raise OptionError("variable names must be all different")
         shapes_fit = (
             self.first.shape == (n + 1,)
-            and self.member_first.shape == self.literal_first.shape == (m + 1,)
+            and self.member_first.shape == (m + 1,)
             and self.first[-1] == m
             and self.member_first[-1] == len(self.members)
-            and self.literal_first[-1] == len(self.literals)
         )
         if not shapes_fit:
             raise OptionError(f"the candidate arrays of the problem do not fit each other; {_HOW}")
@@ -498,8 +433,6 @@ class Problem(
         if (owner == self.members).any():
             name = self.names[owner[owner == self.members][0]]
             raise OptionError(f"variable {name!r} has itself as a parent")
-        if len(self.literals) and self.literals.max() >= self.options.sum():
-            raise OptionError("a candidate reads a choice that the problem does not have")
         for parent, child in self.required | self.forbidden:
             if not (0 <= parent < n and 0 <= child < n) or parent == child:
                 raise OptionError(f"the constraint on arc {parent} -> {child} names no arc")

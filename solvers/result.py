@@ -42,8 +42,6 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
         Which solver answered.
     seconds, nodes
         Wall time, and nodes of the search tree (states, for dynamic programming).
-    values
-        Value of each choice of the problem; empty for an ordinary problem.
     trace
         Improvements over time as ``(seconds, score, bound)``.
     message
@@ -80,7 +78,6 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
     solver: str
     seconds: float = 0.0
     nodes: int = 0
-    values: tuple[int, ...] = ()
     trace: tuple[tuple[float, float, float], ...] = ()
     message: str = ""
     gap_limit: float = 0.0
@@ -107,13 +104,12 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
         Raises
         ------
         CheckError
-            When a parent set is no candidate, breaks a constraint or closes a cycle, when the
-            choices disagree, when the score is not the sum of the chosen candidates, when the
-            score exceeds the bound, or when ``optimal`` is claimed with a gap.
+            When a parent set is no candidate, breaks a constraint or closes a cycle, when the score
+            is not the sum of the chosen candidates, when the score exceeds the bound, or when
+            ``optimal`` is claimed with a gap.
         """
         if self.status == "infeasible":
-            searched = len(problem.options) or problem.overall_constraints
-            if problem.is_feasible and not searched:
+            if problem.is_feasible and not problem.overall_constraints:
                 raise CheckError("'infeasible' was claimed, but an acyclic selection exists")
             return
         if self.parents is None:
@@ -122,10 +118,6 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
             return
         if len(self.parents) != problem.n_variables:
             raise CheckError(f"{len(self.parents)} parent sets for {problem.n_variables} variables")
-        if len(self.values) != len(problem.options):
-            raise CheckError(f"{len(self.values)} values for {len(problem.options)} choices")
-        if any(not 0 <= v < r for v, r in zip(self.values, problem.options, strict=True)):
-            raise CheckError(f"a value among {self.values} is none of its choice")
         self._check_score(problem)
         _check_acyclic(problem, self.parents)
         violated = problem.violations(self.parents)
@@ -156,7 +148,6 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
     def _scores_of(self, problem: Problem) -> NDArray[np.float64]:
         """Return each variable's best score among the chosen parent set's admissible candidates."""
         assert self.parents is not None
-        assert problem.literal_first is not None
         n, m = problem.n_variables, problem.n_candidates
         is_parent = np.zeros((n, n), np.bool_)
         for child, parents in enumerate(self.parents):
@@ -165,11 +156,7 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
         row = np.repeat(np.arange(m), sizes)
         inside = np.bincount(row, is_parent[problem.child[row], problem.members], m)
         same = (inside == sizes) & (sizes == is_parent.sum(axis=1)[problem.child])
-        true = np.zeros(int(problem.options.sum()), np.bool_)
-        true[problem.option_first[:-1] + np.array(self.values, np.int64)] = True
-        row = np.repeat(np.arange(m), np.diff(problem.literal_first))
-        false = np.bincount(row, ~true[problem.literals], m)
-        admissible = same & (false == 0) & problem.allowed
+        admissible = same & problem.allowed
         best = np.full(n, -inf)
         np.maximum.at(best, problem.child[admissible], problem.scores[admissible])
         return best

@@ -54,14 +54,14 @@ def solve(
     Parameters
     ----------
     problem
-        Candidates, constraints and choices.
+        Candidates and constraints.
     solver
         ``scip`` (branch and cut, any size), ``order-graph`` (shortest path among the sets of
-        variables placed, no choices, at most 64 variables that may form cycles with each other),
-        ``dynamic`` (dynamic programming, no choices, at most 22 such variables), ``ordering``
+        variables placed, at most 64 variables that may form cycles with each other), ``dynamic``
+        (dynamic programming, at most 22 such variables), ``ordering``
         (local search among the orders of the variables, thousands of them: proves a bound but
         seldom an optimum, and without a time limit ends by itself), ``root`` (the linear relaxation
-        with cluster cuts, no choices: a bound, often an optimum, in little time) or ``auto``, which
+        with cluster cuts: a bound, often an optimum, in little time) or ``auto``, which
         takes for each piece of the problem what is fastest; the result's message says which and
         why.
     time_limit
@@ -111,8 +111,7 @@ def solve(
     Raises
     ------
     OptionError
-        When an option is wrong, when ``dynamic`` is asked to solve a problem with choices, or when
-        the start is no network.
+        When an option is wrong, or the start is no network.
     TooLargeError
         When the problem is too large for ``dynamic``.
     SolverError, CheckError
@@ -171,8 +170,7 @@ def solve(
         _find_incumbents(strategy, _beginning(problem, start))
         status = strategy.prove()
         if status == "infeasible":
-            message = "no acyclic selection agrees on the values it reads"
-            return _infeasible(solver, message, control.seconds)
+            return _infeasible(solver, "no acyclic selection exists", control.seconds)
         certificate = _certificate(strategy, control, scores) if certify else None
         result = _answer(strategy, status, control, time_limit, certificate)
         control.stage("%s: score %.10g, bound %.10g", status, result.score, result.bound)
@@ -197,46 +195,28 @@ def _check_options(
         raise OptionError(f"gap must be a finite number of at least 0, not {gap!r}")
     if seed < 0:
         raise OptionError(f"seed must be at least 0, not {seed!r}")
-    takes_choices = solver == "auto" or COMPONENT_SOLVERS[solver].takes_choices
-    if len(problem.options) and not takes_choices:
+    if certify and problem.overall_constraints:
         raise OptionError(
-            f"{solver} cannot keep track of the problem's {len(problem.options)} choices: "
-            "use solver='scip'"
-        )
-    if certify and (len(problem.options) or problem.overall_constraints):
-        raise OptionError(
-            "a certificate covers parent sets and their arcs only, no choices and no constraints "
-            "on the whole network: solve without a certificate"
+            "a certificate covers parent sets and their arcs only, no constraints on the whole "
+            "network: solve without a certificate"
         )
     if certify and "" in problem.names:
         raise OptionError("a certificate needs a name for every variable, but one has none")
 
 
-def _beginning(
-    problem: Problem, start: Start | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return each variable's position in the start's order, and the start's choice values."""
-    values = np.zeros(len(problem.options), np.int64)
-    if isinstance(start, Result):
-        if start.parents is None:
-            return None
-        if len(start.values) == len(values):
-            values[:] = start.values
-        start = start.parents
+def _beginning(problem: Problem, start: Start | None) -> NDArray[np.int64] | None:
+    """Return each variable's position in the start's order."""
+    start = start.parents if isinstance(start, Result) else start
     if start is None:
         return None
     n = problem.n_variables
     if len(start) != n or any(not 0 <= p < n for parents in start for p in parents):
         raise OptionError(f"the start must give the parents of {n} variables as indices below {n}")
-    if not ((values >= 0) & (values < problem.options)).all():
-        raise OptionError("the start gives a choice a value that the choice does not have")
     order = np.array(topological_order(tuple(tuple(parents) for parents in start)), np.int64)
-    return np.argsort(order), values
+    return np.argsort(order)
 
 
-def _find_incumbents(
-    strategy: Strategy, beginning: tuple[NDArray[np.int64], NDArray[np.int64]] | None
-) -> None:
+def _find_incumbents(strategy: Strategy, beginning: NDArray[np.int64] | None) -> None:
     """Give every component a first selection, and those hard to prove a good one."""
     progress = strategy.progress
     tasks = []
@@ -249,17 +229,17 @@ def _find_incumbents(
             continue
         search = OrderSearch(component, np.random.default_rng(strategy.seed))
         orders = _first_orders(search, beginning)
-        for order, values in orders:  # at once, so that there is a selection whatever the limit
-            _climb(progress, k, search, order, values)
+        for order in orders:  # at once, so that there is a selection whatever the limit
+            _climb(progress, k, search, order)
         tasks.append((k, search, orders))
     control = progress.control.part(strategy.parameters.choice.incumbent_share)
     for k, search, orders in tasks:
         budget, perturbations = search_budget(search.component)
         if strategy.method(k) == "dynamic":  # what it will prove needs no search for long
             perturbations = 0
-        for order, values in orders:
+        for order in orders:
             if control.goes_on():
-                _climb(progress, k, search, order, values, budget, perturbations, control)
+                _climb(progress, k, search, order, budget, perturbations, control)
 
 
 def _climb(
@@ -267,27 +247,23 @@ def _climb(
     k: int,
     search: OrderSearch,
     order: NDArray[np.int64],
-    values: NDArray[np.int64],
     budget: int = 0,
     perturbations: int = 0,
     control: SearchControl = UNLIMITED,
 ) -> None:
     """Search from an order; a better selection of component ``k`` becomes the incumbent."""
-    found = search.improve(order, values, budget, perturbations, control)
+    found = search.improve(order, budget, perturbations, control)
     if found is not None:
-        progress.improve(k, *found)
+        progress.improve(k, found)
 
 
 def _first_orders(
-    search: OrderSearch, beginning: tuple[NDArray[np.int64], NDArray[np.int64]] | None
-) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    search: OrderSearch, beginning: NDArray[np.int64] | None
+) -> list[NDArray[np.int64]]:
     component = search.component
-    values = np.zeros(len(component.options), np.int64)
-    orders = [(search.greedy_order(values, np.zeros(component.n_candidates)), values)]
+    orders = [search.greedy_order(np.zeros(component.n_candidates))]
     if beginning is not None:
-        position, start_values = beginning
-        order = np.argsort(position[component.variables])
-        orders.insert(0, (order, start_values[component.choices]))
+        orders.insert(0, np.argsort(beginning[component.variables]))
     return orders
 
 
@@ -338,7 +314,6 @@ def _answer(
         solver="+".join(sorted(strategy.used)) or strategy.solver,
         seconds=control.seconds,
         nodes=sum(progress.nodes),
-        values=tuple(progress.values.tolist()),
         trace=tuple(progress.control.trace),
         gap_limit=strategy.gap,
         message=_message(strategy, status),

@@ -49,26 +49,23 @@ def _branch_and_cut(
 COMPONENT_SOLVERS: dict[str, ComponentSolver] = {
     "scip": ComponentSolver(
         solve=_branch_and_cut,
-        reason="choices, few candidates, or more variables or states than the order graph holds",
+        reason="few candidates, or more variables or states than the order graph holds",
         relaxed_first=True,
     ),
     "order-graph": ComponentSolver(
         solve=order_graph.solve_component,
         reason=f"the relaxation left a gap, and at most {WORD} variables",
-        takes_choices=False,
         relaxed_first=True,
     ),
     "root": ComponentSolver(
         solve=lp.solve_component,
         reason="the linear relaxation with cluster cuts has the score of the selection found",
-        takes_choices=False,
         is_exact=False,
     ),
     "dynamic": ComponentSolver(
         solve=dynamic.solve_component,
         reason=f"at most {ChoiceParameters.fastest_dynamic} variables that may form cycles with "
         "each other",
-        takes_choices=False,
         require_suitable=dynamic.refuse_if_too_large,
     ),
     "ordering": ComponentSolver(solve=ordering.solve_component, is_exact=False, shares_time=True),
@@ -113,13 +110,11 @@ def choose(
     parameters
         Tuning constants.
     """
-    n, choices = component.n_variables, bool(len(component.choices))
-    if n == 1 and not choices:
+    n = component.n_variables
+    if n == 1:
         return _choice("single")
     if solver != "auto" and not COMPONENT_SOLVERS[solver].relaxed_first:
         return _choice(solver)
-    if choices:
-        return _choice("scip")
     if solver == "auto" and n <= parameters.fastest_dynamic:
         return _choice("dynamic")
     if left is None:
@@ -233,15 +228,14 @@ class Strategy:
         if self.gap == 0.0:
             best = progress.chosen[component.variables]
             chosen = np.flatnonzero(np.isin(component.candidate, best))
-            values = progress.values[component.choices]
-            self._states.save(f"proof-{component.digest}", {"chosen": chosen, "values": values})
+            self._states.save(f"proof-{component.digest}", {"chosen": chosen})
 
     def _was_proven(self, k: int) -> bool:
         """Take over the best selection of a component from an earlier search that proved it."""
         found = self._states.load(f"proof-{self.progress.components[k].digest}")
         if found:
             self.progress.note(WENT_ON)
-            self.progress.improve(k, found["chosen"], found["values"])
+            self.progress.improve(k, found["chosen"])
             self.progress.prove(k, self.progress.scores[k])
         return bool(found)
 
@@ -395,7 +389,7 @@ def solve_component(
     control = ComponentControl(progress, k, options, time_limit)
     outcome = solver.solve(component, control.incumbent, control)
     if outcome.selection is not None:
-        progress.improve(k, *outcome.selection)
+        progress.improve(k, outcome.selection)
     elif outcome.proven:
         return "infeasible"
     progress.prove(k, outcome.bound, outcome.nodes, closed=outcome.proven)

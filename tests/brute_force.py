@@ -1,4 +1,4 @@
-"""Oracles for tiny problems: every selection, every acyclic one, every assignment of choices."""
+"""Oracles for tiny problems: every selection, every acyclic one."""
 
 from itertools import product
 from math import inf
@@ -21,12 +21,6 @@ def respects(problem: Problem, parents: tuple[tuple[int, ...], ...]) -> bool:
     return problem.required <= has and not problem.forbidden & has
 
 
-def agree(reads: list[dict[int, int]]) -> bool:
-    """Tell whether no two candidates want different values of a choice."""
-    pairs = [item for read in reads for item in read.items()]
-    return len(dict(pairs)) == len(set(pairs))
-
-
 def best_selection(problem: Problem) -> float:
     """Return the best total score over all selections of candidates; -inf when there is none."""
     best = -inf
@@ -36,10 +30,6 @@ def best_selection(problem: Problem) -> float:
         if score <= best:
             continue
         parents = tuple(problem.parent_set(c) for c in chosen)
-        if (
-            agree([problem.reads(c) for c in chosen])
-            and respects(problem, parents)
-            and is_acyclic(parents)
-        ):
+        if respects(problem, parents) and is_acyclic(parents):
             best = score
     return best

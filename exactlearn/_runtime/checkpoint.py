@@ -6,6 +6,7 @@ folder may hold the results of many searches, and a search that finds nothing un
 at the beginning.
 """
 
+import gzip
 import hashlib
 import os
 from collections.abc import Mapping
@@ -19,9 +20,6 @@ import exactlearn
 from exactlearn._runtime.control import LOG
 from exactlearn._runtime.files import atomic_write
 from exactlearn.errors import FormatError, OptionError
-
-State = Mapping[str, ArrayLike]
-"""Arrays by name."""
 
 
 class Checkpoint:
@@ -61,16 +59,16 @@ class Checkpoint:
         if path is None or not path.exists():
             return {}
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with np.load(BytesIO(gzip.decompress(path.read_bytes()))) as file:
                 found = {name: file[name] for name in file.files}
-        except Exception as error:  # of damage, a parser raises anything; each array has a checksum
+        except Exception as error:  # of damage, a parser raises anything
             raise FormatError(
                 f"{path}: no result of a search ({error}); remove the file to begin this part anew"
             ) from error
         LOG.info("going on from the state %s", path.name)
         return found
 
-    def save(self, key: str, state: State) -> None:
+    def save(self, key: str, state: Mapping[str, ArrayLike]) -> None:
         """Save a state; a state under that key is replaced at once, or not at all."""
         path = self._path(key)
         if path is not None:
@@ -85,7 +83,7 @@ class Checkpoint:
             path.unlink(missing_ok=True)
 
     def _path(self, key: str) -> Path | None:
-        return None if self.folder is None else self.folder / f"{key}-{exactlearn.__version__}.npz"
+        return None if self.folder is None else self.folder / f"{key}-{exactlearn.__version__}.gz"
 
 
 def digest(*parts: ArrayLike) -> str:

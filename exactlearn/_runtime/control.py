@@ -47,12 +47,9 @@ REPEATED = 0.5
 ROUNDING = 1e-9
 """Largest difference, relative to its size, between a score and its recomputation."""
 
-COLUMNS = ("seconds", "nodes", "open", "incumbent", "bound", "gap %")
-"""The columns of :attr:`Event.row`."""
-
 ROW = "{:>9} {:>10} {:>8} {:>16} {:>16} {:>8}"
 
-HEAD = ROW.format(*COLUMNS)
+HEAD = ROW.format("seconds", "nodes", "open", "incumbent", "bound", "gap %")
 """The line above the rows of events."""
 
 

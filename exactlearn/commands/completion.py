@@ -44,7 +44,7 @@ def run_augment(options: Augment, output: Output) -> Answer:
     how = pipeline.incomplete_options(data, options)
 
     def artifacts(
-        learned: outcome.Learned, certainty: Mapping[str, Any] | None = None, **more: Any
+        learned: Any, certainty: Mapping[str, Any] | None = None, **more: Any
     ) -> outcome.Artifacts:
         assert learned.parents is not None
         known = pipeline.directions(options, data.names)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import exactlearn as el
@@ -152,9 +153,8 @@ def keeping(display: ProgressDisplay, artifacts: Callable[[Learned], Artifacts])
 
     def on_event(event: Event) -> None:
         if event.parents is not None:
-            known = event._asdict()
-            del known["open_nodes"]
-            found = Result(**known, status="feasible", solver="")  # as if it ended now
+            # what a search has found so far, as if it ended now
+            found: Any = SimpleNamespace(**event._asdict(), gap=event.gap, status="feasible")
             display.keep(event.score, lambda path: artifacts(found).write_incumbent(path))
         display(event)
 

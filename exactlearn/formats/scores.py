@@ -96,7 +96,7 @@ def write_scores(problem: Problem, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     problem
-        A problem without choices.
+        The problem.
     path
         A file ending in ``.jkl`` or ``.scores``, also with ``.gz``; or in ``.lp``, ``.mps`` or
         ``.cip`` for the integer program.
@@ -353,15 +353,10 @@ def writable_problem(problem: Problem) -> Problem:
     Raises
     ------
     OptionError
-        When the problem has choices, constraints on the whole network, or no variables.
+        When the problem has constraints on the whole network, or no variables.
     InfeasibleError
         When the constraints leave a variable without candidates, or had it none.
     """
-    if len(problem.options):
-        raise OptionError(
-            f"a score file cannot hold the {len(problem.options)} choices of this problem; "
-            "write the problem of the gadget formulation, which has none"
-        )
     for constraint in problem.overall_constraints[:1]:
         raise OptionError(
             f"a score file cannot hold the constraint '{constraint.describe(problem.names)}', "

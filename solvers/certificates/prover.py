@@ -46,7 +46,7 @@ def certify(
     Parameters
     ----------
     problem
-        A problem without choices; constraints must be such that single parent sets satisfy them.
+        A problem; constraints must be such that single parent sets satisfy them.
     parents
         Parents of each variable in the best network known.
     scores
@@ -72,7 +72,7 @@ def certify(
     Raises
     ------
     OptionError
-        When the problem has choices, or constraints on whole networks.
+        When the problem has constraints on whole networks.
     CheckError
         When the network is not one of the problem's.
     """
@@ -112,11 +112,6 @@ def certify(
 
 def _restrictions(problem: Problem) -> list[Restriction]:
     """Return the constraints as a certificate holds them."""
-    if len(problem.options):
-        raise OptionError(
-            f"no certificate can be written for a problem with {len(problem.options)} choices "
-            "(missing cells): it covers the selection of parent sets only"
-        )
     if problem.overall_constraints:
         listed = ", ".join(c.describe(problem.names) for c in problem.overall_constraints)
         raise OptionError(

@@ -101,7 +101,7 @@ def enumerate_networks(
     Parameters
     ----------
     problem
-        A problem without choices, with any constraints.
+        A problem, with any constraints.
     k
         How many.
     factor
@@ -144,11 +144,6 @@ def _check(problem: Problem, k: int | None, factor: float | None, solver: str) -
         raise OptionError(
             f"the best networks cannot be distinguished from others by {solver!r}, which proves "
             "nothing but a bound: use solver='auto'"
-        )
-    if len(problem.options):
-        raise OptionError(
-            f"the problem has {len(problem.options)} choices; only networks of problems without "
-            "choices can be listed"
         )
 
 

@@ -238,7 +238,7 @@ class Partition:
                 return
             met = result.parents
             score = result.score + pricing.price * _arcs(met)
-            found = FoundNetwork(score, met, result.values)
+            found = FoundNetwork(score, met)
             self._offer(found)
             if result.status == "optimal" and self._closes(node, found):
                 node.best = found
@@ -327,7 +327,7 @@ class Partition:
         if event.parents is not None:
             score = event.score + pricing.price * _arcs(event.parents)
             if score > self.incumbent.score and not self.problem.violations(event.parents):
-                self._offer(FoundNetwork(score, event.parents, event.values))
+                self._offer(FoundNetwork(score, event.parents))
         self._more = event.nodes
         self.control.record()
         self._more = 0
@@ -341,7 +341,7 @@ class Partition:
 
     def _repair(self, met: Parents) -> None:
         """Look for an incumbent near a network that violates constraints."""
-        if self.exclude is not None or len(self.problem.options):
+        if self.exclude is not None:
             return
         found = repaired(
             self._table,
@@ -354,7 +354,7 @@ class Partition:
 
     def _climb(self) -> None:
         """Change the parents of one variable at a time, as long as that makes a better network."""
-        if self.exclude is not None or self.first_only or len(self.problem.options):
+        if self.exclude is not None or self.first_only:
             return
         while self.incumbent is not self._climbed:
             self._climbed = now = self.incumbent
@@ -372,7 +372,7 @@ class Partition:
         found = self.incumbent
         bound, nodes = max(found.score, self.bound), self.nodes + self._more
         seconds = self.control.seconds
-        return Event(seconds, found.score, bound, nodes, found.parents, found.values)
+        return Event(seconds, found.score, bound, nodes, found.parents)
 
     def _clause(self, parents: Parents, extras: Sequence[Constraint]) -> Clause | None:
         """Return the shortest clause of the constraints that a network violates."""
@@ -413,7 +413,7 @@ class Partition:
                 return None
             score = result.score + price * _arcs(result.parents)
             if not self.problem.violations(result.parents):
-                self._offer(FoundNetwork(score, result.parents, result.values))
+                self._offer(FoundNetwork(score, result.parents))
             return Point(score, _arcs(result.parents))
 
         beyond = best_at(0.0)

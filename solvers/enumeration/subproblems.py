@@ -23,11 +23,10 @@ class Step(NamedTuple):
 
 
 class FoundNetwork(NamedTuple):
-    """A network that satisfies all constraints, with its score and the values of its choices."""
+    """A network that satisfies all constraints, with its score."""
 
     score: float = -inf
     parents: Parents | None = None
-    values: tuple[int, ...] = ()
 
 
 NOTHING = FoundNetwork()

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel, true_places
 
-from ..components import Candidates, families_without_choices
+from ..components import Candidates, families_of
 from ..parameters import DEFAULTS, DualAscentParameters, SubgradientParameters
 from ..problem import Problem, offsets
 from .closures import disjoint_clusters, members_of
@@ -35,12 +35,12 @@ def greedy_multipliers(
     Parameters
     ----------
     problem
-        A component, or a problem whose candidates are all allowed; without choices. Every cluster
+        A component, or a problem whose candidates are all allowed. Every cluster
         must have a member with a candidate that leaves it (the problem is feasible).
     parameters
         Tuning constants.
     """
-    f = families_without_choices(problem)
+    f = families_of(problem)
     clusters, values = ascend(
         f.first, f.scores, f.child, f.member_first, f.members, parameters.finest, parameters.work
     )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import in_place_kernel, kernel
 
-from ..components import Candidates, families_without_choices
+from ..components import Candidates, families_of
 from ..parameters import DEFAULTS, ColumnParameters
 from ..problem import offsets
 from .linear_program import LinearProgram
@@ -61,7 +61,7 @@ class Relaxation:
     Parameters
     ----------
     problem
-        A component, or a problem whose candidates are all allowed; without choices.
+        A component, or a problem whose candidates are all allowed.
     start
         Candidates that are columns from the beginning besides the best ones, such as those of the
         incumbent.
@@ -81,7 +81,7 @@ class Relaxation:
         parameters: ColumnParameters = DEFAULTS.cutting_planes.columns,
     ) -> None:
         self.parameters = parameters
-        self.families = families_without_choices(problem)
+        self.families = families_of(problem)
         n, m = self.families.n_variables, len(self.families.scores)
         self.clusters = np.zeros((0, n), np.bool_)
         self.counts = np.zeros(0, np.int64)

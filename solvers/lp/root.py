@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 
-from ..components import Candidates, Families, families_without_choices, split
+from ..components import Candidates, Families, families_of, split
 from ..parameters import DEFAULTS, CuttingPlaneParameters
 from ..problem import Problem
 from .clusters import Counted, Support, take_support
@@ -79,7 +79,7 @@ def solve_root(
     Parameters
     ----------
     component
-        A component, or a problem whose candidates are all allowed; without choices.
+        A component, or a problem whose candidates are all allowed.
     incumbent
         Score of the best selection known.
     chosen
@@ -95,7 +95,7 @@ def solve_root(
     parameters
         Tuning constants.
     """
-    families = families_without_choices(component)
+    families = families_of(component)
     start = Counted.none(families.n_variables) if clusters is None else clusters
     planes = CuttingPlanes(
         component, families, chosen, start, on_bound, incumbent, control, parameters
@@ -114,13 +114,12 @@ def cluster_multipliers(
     Parameters
     ----------
     problem
-        The problem; its choices are left out of account.
+        The problem.
     control
         Ends the search for multipliers; those so far are valid.
     enough
         Stop when the bound is at most this.
     """
-    problem = problem.without_literals()
     if not problem.is_feasible:
         return Multipliers.none(problem.n_variables)
     found = [Multipliers.none(problem.n_variables)]

@@ -6,7 +6,6 @@ costs say which candidates a better selection may have (:meth:`~.root.Root.may_r
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..component_solver import ComponentControl, Outcome, Selection
 from ..components import Component
@@ -18,13 +17,7 @@ from .root import Root, solve_root
 def solve_component(
     component: Component, incumbent: Selection | None, control: ComponentControl
 ) -> Outcome:
-    """Bound a component by cutting planes, and search from the order that their solution suggests.
-
-    Raises
-    ------
-    OptionError
-        When the component has choices.
-    """
+    """Bound a component by cutting planes; search from the order that their solution suggests."""
     root = relax(component, incumbent, control)
     if not (control.is_proven or control.is_over):
         climb_from(root, component, control)
@@ -48,7 +41,7 @@ def relax(component: Component, incumbent: Selection | None, control: ComponentC
     root = solve_root(
         component,
         control.score,
-        chosen=None if incumbent is None else incumbent.chosen,
+        chosen=incumbent,
         clusters=None if known is None else known.counted,
         enough=control.score + options.absolute_gap,
         control=control,
@@ -64,9 +57,8 @@ def relax(component: Component, incumbent: Selection | None, control: ComponentC
 def climb_from(root: Root, component: Component, control: ComponentControl) -> None:
     """Search from the order that a solution of the relaxation suggests."""
     search = OrderSearch(component, np.random.default_rng(control.options.seed))
-    values: NDArray[np.int64] = np.zeros(0, np.int64)
-    order = search.greedy_order(values, root.x)
+    order = search.greedy_order(root.x)
     part = control.part(control.options.choice.incumbent_share)
-    found = search.improve(order, values, *search_budget(component), part)
+    found = search.improve(order, *search_budget(component), part)
     if found is not None:
-        control.improve(*found)
+        control.improve(found)

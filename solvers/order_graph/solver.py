@@ -63,7 +63,7 @@ ROUNDING = 1e-10
 def solve_component(
     component: Component, incumbent: Selection | None, control: ComponentControl
 ) -> Outcome:
-    """Solve a component without choices by searches with rising thresholds.
+    """Solve a component by searches with rising thresholds.
 
     Without multipliers among the options the search is the classical one with the simple heuristic.
     Memory for states is half of what is free by default.
@@ -123,7 +123,7 @@ class _Sweeps:
         known = self.control.incumbent
         if known is None:
             return inf
-        return float(losses_of(self.component)[known.chosen].sum()) - self.priced.loss
+        return float(losses_of(self.component)[known].sum()) - self.priced.loss
 
     def run(self) -> Outcome:
         """Search until the gap is at most the absolute gap."""

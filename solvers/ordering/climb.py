@@ -1,9 +1,9 @@
 """Climbing by insertions, where only what a change touches is looked at again.
 
-The nodes to look at wait in a queue: variables ``0..n-1`` for their best place, choices ``n..`` for
-their best value. After a change come the variables whose candidate changed, those they may take as
-parents, and the relatives that were passed. A perturbation changes a few neighbouring things, so
-climbing back costs as much as its surroundings, not as much as the problem.
+The variables to look at wait in a queue for their best place. After a change come those whose
+candidate changed, those they may take as parents, and the relatives that were passed. A
+perturbation changes a few neighbouring things, so climbing back costs as much as its surroundings,
+not as much as the problem.
 """
 
 from typing import NamedTuple
@@ -14,19 +14,11 @@ from numpy.typing import NDArray
 from exactlearn._runtime.kernel import in_place_kernel, kernel
 
 from .decoding import Lists, first_before, score_of
-from .moves import (
-    Plan,
-    State,
-    change_choice,
-    choose_again,
-    insert_best,
-    move,
-    needs_node,
-)
+from .moves import Plan, State, choose_again, insert_best, move, needs_node
 
 
 class Queue(NamedTuple):
-    """Nodes to look at, first in, first out, none twice: a ring with its head and its length."""
+    """Variables to look at, first in, first out, none twice: a ring with its head and length."""
 
     ring: NDArray[np.int64]
     waits: NDArray[np.bool_]
@@ -35,14 +27,14 @@ class Queue(NamedTuple):
 
 @kernel
 def empty_queue(lists: Lists) -> Queue:
-    """Return a queue for the variables and choices of a component."""
-    size = len(lists.first) + len(lists.option_first) - 2
+    """Return a queue for the variables of a component."""
+    size = len(lists.first) - 1
     return Queue(np.empty(size, np.int64), np.zeros(size, np.bool_), np.zeros(2, np.int64))
 
 
 @in_place_kernel
 def push(queue: Queue, node: int) -> None:
-    """Let a node wait unless it does."""
+    """Let a variable wait unless it does."""
     if not queue.waits[node]:
         queue.waits[node] = True
         queue.ring[(queue.head_length[0] + queue.head_length[1]) % len(queue.ring)] = node
@@ -51,20 +43,13 @@ def push(queue: Queue, node: int) -> None:
 
 @in_place_kernel
 def pop(queue: Queue) -> int:
-    """Take the node that waited longest."""
+    """Take the variable that waited longest."""
     head = queue.head_length[0]
     node = queue.ring[head]
     queue.waits[node] = False
     queue.head_length[0] = (head + 1) % len(queue.ring)
     queue.head_length[1] -= 1
     return int(node)
-
-
-@in_place_kernel
-def push_node(lists: Lists, queue: Queue, node: int) -> None:
-    """Let a variable wait, or the choice of a literal."""
-    n = len(lists.first) - 1
-    push(queue, node if node < n else n + lists.choice[node - n])
 
 
 @in_place_kernel
@@ -80,11 +65,11 @@ def push_changed(lists: Lists, state: State, queue: Queue, v: int, old: int) -> 
     if score_of(lists.scores, new) < score_of(lists.scores, old):
         for at in range(lists.source_first[v], lists.source_first[v + 1]):
             if state.position[lists.sources[at]] > state.position[v]:
-                push_node(lists, queue, lists.sources[at])
+                push(queue, lists.sources[at])
     if old >= 0:
         for at in range(lists.need_first[old], lists.need_first[old + 1]):
             if not needs_node(lists.need_first, lists.needs, new, lists.needs[at]):
-                push_node(lists, queue, lists.needs[at])
+                push(queue, lists.needs[at])
 
 
 @in_place_kernel
@@ -110,7 +95,7 @@ def push_moved(lists: Lists, state: State, queue: Queue, v: int, here: int) -> N
 
 @in_place_kernel
 def _push_only_missing(lists: Lists, state: State, queue: Queue, c: int, place: int) -> None:
-    """Let a node wait without which a candidate could be chosen."""
+    """Let a variable wait without which a candidate could be chosen."""
     only = -1
     for at in range(lists.need_first[c], lists.need_first[c + 1]):
         if state.position[lists.needs[at]] > place:
@@ -118,7 +103,7 @@ def _push_only_missing(lists: Lists, state: State, queue: Queue, c: int, place: 
                 return
             only = lists.needs[at]
     if only >= 0:
-        push_node(lists, queue, only)
+        push(queue, only)
 
 
 @in_place_kernel
@@ -149,7 +134,7 @@ def choose_and_push(
 
 @kernel
 def push_all(queue: Queue, rng: np.random.Generator) -> None:
-    """Let all nodes wait, in random order."""
+    """Let all variables wait, in random order."""
     nodes = np.arange(len(queue.waits))
     for i in range(len(nodes) - 1, -1, -1):
         j = int(rng.random() * (i + 1))
@@ -167,17 +152,12 @@ def climb(
     work: NDArray[np.int64],
     until: int,
 ) -> None:
-    """Move variables and change choices while what waits helps, in place.
+    """Move variables while what waits helps, in place.
 
     After so many candidates looked at, the rest is left waiting.
     """
-    n = len(state.order)
     while queue.head_length[1] > 0 and work[0] < until:
         node = pop(queue)
-        if node >= n:
-            for k in range(change_choice(lists, state, node - n, earlier, work)):
-                push_changed(lists, state, queue, earlier.child[k], earlier.candidate[k])
-            continue
         here, old = state.position[node], state.chosen[node]
         sign, passed = insert_best(lists, state, node, earlier, later, work)
         if sign != 0:
@@ -204,9 +184,8 @@ def order_anew(
     for v in range(n):
         if chosen[v] >= 0:
             for at in range(need_first[chosen[v]], need_first[chosen[v] + 1]):
-                if needs[at] < n:
-                    child_first[needs[at] + 2] += 1
-                    wanting[v] += 1
+                child_first[needs[at] + 2] += 1
+                wanting[v] += 1
     for v in range(2, n + 2):
         child_first[v] += child_first[v - 1]
     children = np.empty(child_first[n + 1], np.int64)
@@ -218,9 +197,8 @@ def order_anew(
             n_ready += 1
             continue
         for at in range(need_first[chosen[v]], need_first[chosen[v] + 1]):
-            if needs[at] < n:
-                children[child_first[needs[at] + 1]] = v
-                child_first[needs[at] + 1] += 1
+            children[child_first[needs[at] + 1]] = v
+            child_first[needs[at] + 1] += 1
     # place one that is ready at random, which may make its children ready
     for place in range(n):
         if n_ready == 0:

@@ -1,9 +1,7 @@
 """Choosing candidates along an order of the variables, and orders that a linear program suggests.
 
-A candidate *needs* its parents and its literals. Both are *nodes*: variable ``v`` is node ``v``,
-literal ``l`` is node ``n + l``. A variable's position is its place in the order; a true literal
-stands before all variables, a false one behind them. So a candidate can be chosen if all that it
-needs stands before its variable, and no bit set as wide as the problem is ever read.
+A candidate *needs* its parents. It can be chosen if all that it needs stands before its variable,
+and no bit set as wide as the problem is ever read.
 
 Kernels that search count the candidates they look at in ``work[0]``: budget is bounded by counts,
 and the same seed gives the same answer.
@@ -30,8 +28,8 @@ ROUNDING = 4e-15
 Else moves between two ways to miss a candidate could seem to help in turns for ever.
 """
 
-TRUE, FALSE = -1, 2**62
-"""Positions of true and of false literals."""
+BEFORE, BEHIND = -1, 2**62
+"""Positions before and behind all variables."""
 
 
 class Lists(NamedTuple):
@@ -42,16 +40,14 @@ class Lists(NamedTuple):
     first, scores
         As in the component.
     need_first, needs
-        Nodes that each candidate needs, shapes (m + 1,) and (total,).
+        Variables that each candidate needs, shapes (m + 1,) and (total,).
     arc_first, arc_child
-        Variables with candidates that need a node, increasing: one *arc* for each such pair, shapes
-        (nodes + 1,) and (arcs,).
+        Variables with candidates that need a variable, increasing: one *arc* for each such pair,
+        shapes (n + 1,) and (arcs,).
     arc_rows_first, arc_rows
         Candidates of each arc, by falling score, shapes (arcs + 1,) and (total,).
     source_first, sources
-        Nodes that some candidate of each variable needs, shapes (n + 1,) and (arcs,).
-    option_first, choice
-        Each choice's first literal, and the choice of each literal.
+        Variables that some candidate of each variable needs, shapes (n + 1,) and (arcs,).
     """
 
     first: NDArray[np.int64]
@@ -64,41 +60,27 @@ class Lists(NamedTuple):
     arc_rows: NDArray[np.int64]
     source_first: NDArray[np.int64]
     sources: NDArray[np.int64]
-    option_first: NDArray[np.int64]
-    choice: NDArray[np.int64]
 
 
 def list_candidates(component: Component) -> Lists:
-    """Sort out which candidates need which nodes."""
-    n, m = component.n_variables, component.n_candidates
-    n_nodes = n + int(component.options.sum())
-    rows = np.arange(m)
-    owner = np.concatenate(
-        [
-            np.repeat(rows, np.diff(component.member_first)),
-            np.repeat(rows, np.diff(component.literal_first)),
-        ]
-    )
-    node = np.concatenate([component.members, n + component.literals])
-    by_owner = np.argsort(owner, kind="stable")
-    owner, node = owner[by_owner], node[by_owner]
-    by_node = np.argsort(node, kind="stable")
-    pairs = node[by_node] * n + component.child[owner[by_node]]
+    """Sort out which candidates need which variables."""
+    n = component.n_variables
+    owner = np.repeat(np.arange(component.n_candidates), np.diff(component.member_first))
+    by_parent = np.argsort(component.members, kind="stable")
+    pairs = component.members[by_parent] * n + component.child[owner[by_parent]]
     arcs, starts = np.unique(pairs, return_index=True)
     child = arcs % n
     return Lists(
         first=component.first,
         scores=component.scores,
-        need_first=component.member_first + component.literal_first,
-        needs=node.astype(np.int64),
-        arc_first=np.searchsorted(arcs // n, np.arange(n_nodes + 1)).astype(np.int64),
+        need_first=component.member_first,
+        needs=component.members,
+        arc_first=np.searchsorted(arcs // n, np.arange(n + 1)).astype(np.int64),
         arc_child=child.astype(np.int64),
         arc_rows_first=np.append(starts, len(pairs)).astype(np.int64),
-        arc_rows=owner[by_node].astype(np.int64),
+        arc_rows=owner[by_parent].astype(np.int64),
         source_first=np.searchsorted(np.sort(child), np.arange(n + 1)).astype(np.int64),
         sources=(arcs // n)[np.argsort(child, kind="stable")].astype(np.int64),
-        option_first=component.option_first,
-        choice=np.repeat(np.arange(len(component.options)), component.options),
     )
 
 
@@ -120,7 +102,7 @@ def latest_need(
 
     It is -1 if the candidate needs no variable.
     """
-    latest = TRUE
+    latest = BEFORE
     for at in range(need_first[candidate], need_first[candidate + 1]):
         latest = max(latest, position[needs[at]])
         if latest > limit:
@@ -153,16 +135,11 @@ def first_before(
 
 
 @kernel
-def positions_along(
-    lists: Lists, order: NDArray[np.int64], values: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return the position of every node, shape (nodes,)."""
-    n = len(order)
-    position = np.full(len(lists.arc_first) - 1, FALSE, np.int64)
-    for at in range(n):
+def positions_along(order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the position of every variable, shape (n,)."""
+    position = np.empty(len(order), np.int64)
+    for at in range(len(order)):
         position[order[at]] = at
-    for choice in range(len(values)):
-        position[n + lists.option_first[choice] + values[choice]] = TRUE
     return position
 
 
@@ -191,9 +168,7 @@ def total_of(scores: NDArray[np.float64], chosen: NDArray[np.int64]) -> float:
 
 
 @kernel
-def place_by_weight(
-    lists: Lists, weights: NDArray[np.float64], values: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def place_by_weight(lists: Lists, weights: NDArray[np.float64]) -> NDArray[np.int64]:
     """Order the variables: next comes the one that can be placed and misses the least.
 
     A variable misses ``1 - (weight of its candidates inside what is placed)``, and by the score it
@@ -206,16 +181,13 @@ def place_by_weight(
     placed = np.zeros(n, np.bool_)
     missing, best = np.ones(n), np.full(n, -1, np.int64)
     wanting = np.empty(len(scores), np.int64)
-    # count what each candidate still needs; grant the literals that are true
+    # count what each candidate still needs
     for v in range(n):
         for c in range(first[v], first[v + 1]):
             wanting[c] = lists.need_first[c + 1] - lists.need_first[c]
             if wanting[c] == 0:
                 missing[v] -= weights[c]
                 best[v] = c if best[v] < 0 else min(best[v], c)
-    for choice in range(len(values)):
-        literal = n + lists.option_first[choice] + values[choice]
-        _grant(lists, literal, weights, wanting, missing, best)
     # place the variable that misses least, and grant it to the others
     for at in range(n):
         pick = -1

@@ -27,9 +27,6 @@ from .decoding import LEAST, Lists, list_candidates, place_by_weight, positions_
 from .iterated_local_search import copy_of, iterated_local_search, take_over
 from .moves import State
 
-Found = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""A selection and its choice values."""
-
 UNLIMITED = 2**62
 """A number of perturbations that the budget bounds."""
 
@@ -42,14 +39,12 @@ class Island:
         lists: Lists,
         temperature: float,
         rng: np.random.Generator,
-        options: int,
         parameters: OrderingParameters,
     ) -> None:
         self.lists = lists
         self.temperature = temperature
         self.parameters = parameters
         self.rng = rng
-        self.values = np.zeros(options, np.int64)
         self.begin(rng.permutation(len(lists.first) - 1))
 
     def begin(self, order: NDArray[np.int64]) -> None:
@@ -64,10 +59,10 @@ class Island:
     ) -> "Island":
         """Search on for a round, after a look at the best selection if there is one."""
         if best is not None and self.chosen.min() >= 0:
-            recombine(self.lists, self.order, self.values, self.chosen, best, self.rng)
+            recombine(self.lists, self.order, self.chosen, best, self.rng)
         iterated_local_search(
-            self.lists, self.order, self.values, self.chosen, budget, UNLIMITED,
-            self.temperature, self.rng, control, self.parameters,
+            self.lists, self.order, self.chosen, budget, UNLIMITED, self.temperature, self.rng,
+            control, self.parameters,
         )  # fmt: skip
         complete = self.chosen.min() >= 0
         score = float(self.lists.scores[self.chosen].sum()) if complete else -np.inf
@@ -80,12 +75,12 @@ class Island:
 def rounds(
     component: Component,
     *,
-    start: Found | None,
+    start: NDArray[np.int64] | None,
     seed: int,
     threads: int,
     parameters: OrderingParameters,
     control: SearchControl,
-) -> Iterator[tuple[Found | None, int]]:
+) -> Iterator[tuple[NDArray[np.int64] | None, int]]:
     """Yield the best selection after each round, without end, with the budget of the round.
 
     Parameters
@@ -104,31 +99,27 @@ def rounds(
         Breaks off a round.
     """
     lists, budget = list_candidates(component), parameters.round
-    options = len(component.options)
     seeds = np.random.SeedSequence(seed).spawn(parameters.islands)
     islands = [
-        Island(
-            lists, parameters.temperature * (k % 2), np.random.default_rng(s), options, parameters
-        )
+        Island(lists, parameters.temperature * (k % 2), np.random.default_rng(s), parameters)
         for k, s in enumerate(seeds)
     ]
-    islands[-1].begin(place_by_weight(lists, np.zeros(len(lists.scores)), islands[-1].values))
+    islands[-1].begin(place_by_weight(lists, np.zeros(len(lists.scores))))
     best, best_score = start, -np.inf
     if start is not None:
-        best_score = component.total(start[0])
-        islands[0].values = start[1].copy()
-        islands[0].begin(order_of(lists, start[0], start[1], islands[0].rng))
+        best_score = component.total(start)
+        islands[0].begin(order_of(lists, start, islands[0].rng))
     pool, aside = ThreadPoolExecutor(threads), control.aside()
     number = 0
     try:
         while True:
             number += 1
-            guide = best[0] if best is not None and number % parameters.recombination == 0 else None
+            guide = best if number % parameters.recombination == 0 else None
             running = [pool.submit(island.search, budget, guide, aside) for island in islands]
             for future in running:
                 island = future.result()
                 if island.score > best_score:
-                    best, best_score = (island.chosen.copy(), island.values.copy()), island.score
+                    best, best_score = island.chosen.copy(), island.score
             yield best, budget * parameters.islands
             for island in islands[1:]:
                 if island.stalled >= parameters.stall_limit:
@@ -142,30 +133,25 @@ def rounds(
 def recombine(
     lists: Lists,
     order: NDArray[np.int64],
-    values: NDArray[np.int64],
     chosen: NDArray[np.int64],
     other: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> float:
-    """Take over the parts that another selection does better, in place; return what that wins.
-
-    The choices keep their values: parts that read others are not taken over.
-    """
+    """Take over the parts that another selection does better, in place; return what that wins."""
     n = len(order)
     work = np.zeros(1, np.int64)
-    state = State(order.copy(), positions_along(lists, order, values), values.copy(), chosen.copy())
+    state = State(order.copy(), positions_along(order), chosen.copy())
     part = parts_of_difference(lists, chosen, other)
     won = 0.0
     for root in range(n):
         if part[root] != root or chosen[root] == other[root]:
             continue
-        trial, gain, possible = copy_of(state), 0.0, True
+        trial, gain = copy_of(state), 0.0
         for v in range(n):
             if part[v] == root:
                 gain += score_of(lists.scores, other[v]) - score_of(lists.scores, trial.chosen[v])
-                possible = possible and reads_truth(lists, trial, other[v])
                 trial.chosen[v] = other[v]
-        if gain > LEAST and possible and order_anew(lists, trial, rng, work):
+        if gain > LEAST and order_anew(lists, trial, rng, work):
             won += gain
             take_over(state, trial)
     overwrite(order, state.order)
@@ -190,7 +176,7 @@ def parts_of_difference(
             if c >= 0:
                 for at in range(lists.need_first[c], lists.need_first[c + 1]):
                     u = lists.needs[at]
-                    if u < n and chosen[u] != other[u]:
+                    if chosen[u] != other[u]:
                         _join(part, v, u)
     for v in range(n):
         part[v] = _root(part, v)
@@ -211,26 +197,11 @@ def _root(part: NDArray[np.int64], v: int) -> int:
     return v
 
 
-@in_place_kernel
-def reads_truth(lists: Lists, state: State, candidate: int) -> bool:
-    """Return whether all literals that a candidate reads are true."""
-    if candidate >= 0:
-        for at in range(lists.need_first[candidate], lists.need_first[candidate + 1]):
-            node = lists.needs[at]
-            if node >= len(state.order) and state.position[node] >= 0:
-                return False
-    return True
-
-
 @kernel
 def order_of(
-    lists: Lists,
-    chosen: NDArray[np.int64],
-    values: NDArray[np.int64],
-    rng: np.random.Generator,
+    lists: Lists, chosen: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Return a random order that an acyclic selection fits."""
     order, work = np.arange(len(chosen)), np.zeros(1, np.int64)
-    position = positions_along(lists, order, values)
-    order_anew(lists, State(order, position, values.copy(), chosen.copy()), rng, work)
+    order_anew(lists, State(order, positions_along(order), chosen.copy()), rng, work)
     return order

@@ -21,7 +21,7 @@ from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 from ..parameters import DEFAULTS, OrderingParameters
 from .climb import Queue, choose_and_push, climb, empty_queue, force, order_anew, push_all
 from .decoding import LEAST, Lists, choose_along, latest_need, positions_along, total_of
-from .moves import Plan, State, empty_plan, flip, needs_node
+from .moves import Plan, State, empty_plan, needs_node
 
 BLOCK = 1_000_000
 """Candidates looked at between two pauses, about a tenth of a second."""
@@ -57,7 +57,6 @@ class SearchState(NamedTuple):
 def iterated_local_search(
     lists: Lists,
     order: NDArray[np.int64],
-    values: NDArray[np.int64],
     chosen: NDArray[np.int64],
     budget: int,
     perturbations: int,
@@ -66,12 +65,12 @@ def iterated_local_search(
     control: SearchControl = UNLIMITED,
     parameters: OrderingParameters = DEFAULTS.ordering,
 ) -> int:
-    """Climb from an order and values, then from perturbed copies; leave the best in place.
+    """Climb from an order, then from perturbed copies; leave the best in place.
 
     ``temperature`` is that in the beginning, in nats. Returns the number of candidates and arcs
     looked at. The control ends the search between two blocks of work.
     """
-    search = begin_search(lists, order, values, chosen, rng)
+    search = begin_search(lists, order, chosen, rng)
     while not continue_search(
         lists, search, budget, perturbations, temperature, parameters.large,
         parameters.perturbation_cost, int(search.work[0]) + BLOCK, rng,
@@ -79,7 +78,7 @@ def iterated_local_search(
         if not control.goes_on():
             break
     best = search.state if search.perturbations[0] < 0 else search.top
-    order[:], values[:], chosen[:] = best.order, best.values, best.chosen
+    order[:], chosen[:] = best.order, best.chosen
     return int(search.work[0])
 
 
@@ -87,13 +86,12 @@ def iterated_local_search(
 def begin_search(
     lists: Lists,
     order: NDArray[np.int64],
-    values: NDArray[np.int64],
     chosen: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> SearchState:
     """Return the beginning of a search: the best candidates along an order."""
     work = np.zeros(1, np.int64)
-    state = State(order.copy(), positions_along(lists, order, values), values.copy(), chosen.copy())
+    state = State(order.copy(), positions_along(order), chosen.copy())
     queue = empty_queue(lists)
     choose_along(lists, state.position, state.chosen, work)
     push_all(queue, rng)
@@ -177,9 +175,7 @@ def _accept(
 @kernel
 def copy_of(state: State) -> State:
     """Return a copy that shares nothing."""
-    return State(
-        state.order.copy(), state.position.copy(), state.values.copy(), state.chosen.copy()
-    )
+    return State(state.order.copy(), state.position.copy(), state.chosen.copy())
 
 
 @in_place_kernel
@@ -187,7 +183,6 @@ def take_over(target: State, source: State) -> None:
     """Copy a state into another."""
     overwrite(target.order, source.order)
     overwrite(target.position, source.position)
-    overwrite(target.values, source.values)
     overwrite(target.chosen, source.chosen)
 
 
@@ -207,9 +202,7 @@ def perturb(
         rearrange(lists, state, queue, v, rng, work)
         return
     while True:
-        if len(state.values) and rng.random() < 0.25:
-            _perturb_choice(lists, state, queue, rng, work)
-        elif rng.random() < 0.5:
+        if rng.random() < 0.5:
             _grant_better(lists, state, queue, v, rng, work)
         else:
             u = relative(lists, v, rng)
@@ -226,8 +219,7 @@ def relative(lists: Lists, v: int, rng: np.random.Generator) -> int:
     arc, arcs_end = lists.arc_first[v], lists.arc_first[v + 1]
     pick = int(rng.random() * (end - begin + arcs_end - arc))
     if begin + pick < end:
-        node = lists.sources[begin + pick]
-        return int(node) if node < len(lists.first) - 1 else v
+        return int(lists.sources[begin + pick])
     return int(lists.arc_child[arc + pick - (end - begin)]) if arc < arcs_end else v
 
 
@@ -282,7 +274,6 @@ def _around(
     lists: Lists, state: State, v: int, size: int, inside: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """Return the variables nearest to one in the network so far, and mark them."""
-    n = len(state.order)
     ball = np.empty(size, np.int64)
     ball[0], count, at = v, 1, 0
     inside[v] = True
@@ -294,7 +285,7 @@ def _around(
                 lists.need_first[state.chosen[u]], lists.need_first[state.chosen[u] + 1]
             ):
                 w = lists.needs[k]
-                if w < n and count < size and not inside[w]:
+                if count < size and not inside[w]:
                     inside[w] = True
                     ball[count] = w
                     count += 1
@@ -332,20 +323,6 @@ def _grant_better(
             force(lists, state, queue, v, max(place, state.position[v]), work)
         return
     for at in range(lists.need_first[c], lists.need_first[c + 1]):
-        node = lists.needs[at]
-        if node < len(state.order) and state.position[node] > state.position[v]:
-            force(lists, state, queue, int(node), state.position[v], work)
-
-
-@in_place_kernel
-def _perturb_choice(
-    lists: Lists, state: State, queue: Queue, rng: np.random.Generator, work: NDArray[np.int64]
-) -> None:
-    """Let a random choice take a random value, whatever that costs."""
-    choice = int(rng.random() * len(state.values))
-    start, old = len(state.order) + lists.option_first[choice], state.values[choice]
-    value = int(rng.random() * (lists.option_first[choice + 1] - lists.option_first[choice]))
-    flip(lists, state, choice, value)
-    for literal in (start + old, start + value):
-        for arc in range(lists.arc_first[literal], lists.arc_first[literal + 1]):
-            choose_and_push(lists, state, queue, lists.arc_child[arc], work)
+        parent = lists.needs[at]
+        if state.position[parent] > state.position[v]:
+            force(lists, state, queue, int(parent), state.position[v], work)

@@ -1,4 +1,4 @@
-"""Moves of the search among orders: one variable to its best place, one choice to its best value.
+"""Moves of the search among orders: one variable to its best place.
 
 Only the variable itself and those that may take it as a parent are affected by an insertion, and
 what a child ``u`` of ``v`` wins or loses when ``v`` passes it does not depend on how far ``v``
@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel
 
-from .decoding import FALSE, LEAST, ROUNDING, TRUE, Lists, first_before, latest_need, score_of
+from .decoding import BEFORE, BEHIND, LEAST, ROUNDING, Lists, first_before, latest_need, score_of
 
 
 class State(NamedTuple):
-    """An order with its positions, choice values and best candidates; changed in place."""
+    """An order with its positions and best candidates; changed in place."""
 
     order: NDArray[np.int64]
     position: NDArray[np.int64]
-    values: NDArray[np.int64]
     chosen: NDArray[np.int64]
 
 
@@ -92,7 +91,7 @@ def best_earlier(
     here = position[v]
     best, place, best_own, passed = 0.0, here, chosen[v], 0
     # what the variables passed would win with v before them, nearest first
-    position[v] = TRUE
+    position[v] = BEFORE
     found, hope = 0, 0.0
     for arc in range(lists.arc_first[v], lists.arc_first[v + 1]):
         u = lists.arc_child[arc]
@@ -139,7 +138,7 @@ def best_later(
         return best, place, best_own, passed
     farthest = plan.step_place[0]
     # what the variables passed would lose without v before them, nearest first
-    position[v] = FALSE
+    position[v] = BEHIND
     found = 0
     for arc in range(lists.arc_first[v], lists.arc_first[v + 1]):
         u = lists.arc_child[arc]
@@ -203,7 +202,7 @@ def first_of_arc(lists: Lists, state: State, arc: int, work: NDArray[np.int64]) 
 def needs_node(
     need_first: NDArray[np.int64], needs: NDArray[np.int64], candidate: int, node: int
 ) -> bool:
-    """Return whether a candidate needs a node; -1 needs nothing."""
+    """Return whether a candidate needs a variable; -1 needs nothing."""
     if candidate >= 0:
         for at in range(need_first[candidate], need_first[candidate + 1]):
             if needs[at] == node:
@@ -253,71 +252,3 @@ def choose_again(lists: Lists, state: State, v: int, work: NDArray[np.int64]) ->
     state.chosen[v] = first_before(
         lists.need_first, lists.needs, state.position, begin, end, state.position[v], work
     )
-
-
-@in_place_kernel
-def change_choice(
-    lists: Lists, state: State, choice: int, plan: Plan, work: NDArray[np.int64]
-) -> int:
-    """Give one choice its best value for the order, in place.
-
-    Returns how many variables changed; the plan holds which, and what they had chosen before.
-    """
-    options = lists.option_first[choice + 1] - lists.option_first[choice]
-    old, best, pick = state.values[choice], LEAST, -1
-    for value in range(options):
-        if value != old:
-            flip(lists, state, choice, value)
-            gain, _ = _readers(lists, state, choice, old, plan, work)
-            if gain > best:
-                best, pick = gain, value
-            flip(lists, state, choice, old)
-    if pick < 0:
-        return 0
-    flip(lists, state, choice, pick)
-    _, affected = _readers(lists, state, choice, old, plan, work)
-    for k in range(affected):
-        u = plan.child[k]
-        state.chosen[u], plan.candidate[k] = plan.candidate[k], state.chosen[u]
-    return affected
-
-
-@in_place_kernel
-def flip(lists: Lists, state: State, choice: int, value: int) -> None:
-    """Let one choice take a value: its literals change, no candidate does."""
-    start = len(state.order) + lists.option_first[choice]
-    state.position[start + state.values[choice]] = FALSE
-    state.position[start + value] = TRUE
-    state.values[choice] = value
-
-
-@in_place_kernel
-def _readers(
-    lists: Lists, state: State, choice: int, old: int, plan: Plan, work: NDArray[np.int64]
-) -> tuple[float, int]:
-    """Return what the readers of a choice win by its present value, and how many change."""
-    chosen, position, scores = state.chosen, state.position, lists.scores
-    start = len(state.order) + lists.option_first[choice]
-    false, true = start + old, start + state.values[choice]
-    won, size, found = 0.0, 0.0, 0
-    for arc in range(lists.arc_first[false], lists.arc_first[false + 1]):
-        u = lists.arc_child[arc]
-        if needs_node(lists.need_first, lists.needs, chosen[u], false):
-            begin, end = lists.first[u], lists.first[u + 1]
-            other = first_before(
-                lists.need_first, lists.needs, position, begin, end, position[u], work
-            )
-            gain = score_of(scores, other) - score_of(scores, chosen[u])
-            won, size = won + gain, size + abs(gain)
-            plan.child[found], plan.candidate[found] = u, other
-            found += 1
-    for arc in range(lists.arc_first[true], lists.arc_first[true + 1]):
-        u = lists.arc_child[arc]
-        if not needs_node(lists.need_first, lists.needs, chosen[u], false):
-            better = first_of_arc(lists, state, arc, work)
-            if better >= 0:
-                gain = scores[better] - score_of(scores, chosen[u])
-                won, size = won + gain, size + abs(gain)
-                plan.child[found], plan.candidate[found] = u, better
-                found += 1
-    return won - ROUNDING * size, found

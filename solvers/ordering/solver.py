@@ -1,12 +1,11 @@
 """Good selections by local search over orders of the variables.
 
-For a fixed order, and fixed values of the choices, each variable's best candidate with its parents
-earlier in the order and its literals true is independent of the others. The search moves one
-variable at a time to its best place in the order (Scanagatta et al. 2017, "Improved local search in
-Bayesian networks structure learning", WINASOBS; Lee and van Beek 2017, MINOBS), one choice at a
-time to its best value, and continues from a perturbed copy of the best order. It proves nothing; a
-bound is computed beside it: at first that of the quick multipliers of a dual ascent, then those of
-the cutting planes. A component with choices keeps the sum of its best scores.
+For a fixed order, each variable's best candidate with its parents earlier in the order is
+independent of the others. The search moves one variable at a time to its best place in the order
+(Scanagatta et al. 2017, "Improved local search in Bayesian networks structure learning", WINASOBS;
+Lee and van Beek 2017, MINOBS), and continues from a perturbed copy of the best order. It proves
+nothing; a bound is computed beside it: at first that of the quick multipliers of a dual ascent,
+then those of the cutting planes.
 """
 
 from dataclasses import replace
@@ -35,7 +34,7 @@ STEP = 0.1
 
 
 class OrderSearch:
-    """Local search over the orders of one component, from any order and choice values.
+    """Local search over the orders of one component, from any order.
 
     Parameters
     ----------
@@ -65,17 +64,16 @@ class OrderSearch:
     def improve(
         self,
         order: NDArray[np.int64],
-        values: NDArray[np.int64],
         budget: int,
         perturbations: int,
         control: SearchControl = UNLIMITED,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """Return the best selection found and its choice values, or ``None`` if there is none.
+    ) -> Selection | None:
+        """Return the best selection found, or ``None`` if there is none.
 
         Parameters
         ----------
-        order, values
-            Where to begin, shapes (n,) and (c,).
+        order
+            Where to begin, shape (n,).
         budget
             About how many candidates to look at.
         perturbations
@@ -83,15 +81,13 @@ class OrderSearch:
         control
             Ends the search between blocks of work.
         """
-        values = values.copy()
         chosen = np.full(self.component.n_variables, -1, np.int64)
-        self.climb(order.copy(), values, chosen, budget, perturbations, control)
-        return None if chosen.min() < 0 else (chosen, values)
+        self.climb(order.copy(), chosen, budget, perturbations, control)
+        return None if chosen.min() < 0 else chosen
 
     def climb(
         self,
         order: NDArray[np.int64],
-        values: NDArray[np.int64],
         chosen: NDArray[np.int64],
         budget: int,
         perturbations: int,
@@ -102,21 +98,18 @@ class OrderSearch:
         A variable without a candidate along the order has the number -1.
         """
         iterated_local_search(
-            self.lists, order, values, chosen, budget, perturbations, self.parameters.temperature,
-            self.rng, control, self.parameters,
+            self.lists, order, chosen, budget, perturbations, self.parameters.temperature, self.rng,
+            control, self.parameters,
         )  # fmt: skip
 
-    def greedy_order(
-        self, values: NDArray[np.int64], weights: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
+    def greedy_order(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return an order that places next the variable that misses least weight (see kernel)."""
-        return place_by_weight(self.lists, weights, values)
+        return place_by_weight(self.lists, weights)
 
 
 def is_solved_at_once(component: Component) -> bool:
     """Return whether :func:`heuristic_selection` returns the best selection of a component."""
-    single = component.n_variables == 1 and not len(component.choices)
-    return single or dynamic.is_instant(component)
+    return component.n_variables == 1 or dynamic.is_instant(component)
 
 
 def heuristic_selection(
@@ -133,7 +126,7 @@ def heuristic_selection(
     Parameters
     ----------
     component
-        A component without choices that has a selection.
+        A component that has a selection.
     position
         Position of each of the problem's variables in an order to begin with. Without it, or where
         it leaves a variable without a candidate, the search begins with a greedy order.
@@ -154,16 +147,16 @@ def heuristic_selection(
         assert found is not None, "the component has a selection"
         return found
     search = OrderSearch(component, np.random.default_rng(seed))
-    no_values, perturbations = np.zeros(0, np.int64), perturbations * component.n_variables
+    perturbations *= component.n_variables
     if position is not None:
         order = np.argsort(position[component.variables])
-        improved = search.improve(order, no_values, budget, perturbations, control)
+        improved = search.improve(order, budget, perturbations, control)
         if improved is not None:
-            return improved[0]
-    greedy = search.greedy_order(no_values, np.zeros(component.n_candidates))
-    improved = search.improve(greedy, no_values, budget, perturbations, control)
+            return improved
+    greedy = search.greedy_order(np.zeros(component.n_candidates))
+    improved = search.improve(greedy, budget, perturbations, control)
     assert improved is not None, "the greedy order places every variable"
-    return improved[0]
+    return improved
 
 
 def search_budget(component: Component) -> tuple[int, int]:
@@ -210,8 +203,7 @@ class Bounding:
         self._control = control.aside()
         # no daemon: a linear program that is still being solved when Python ends would abort it
         self._thread = Thread(target=self._run)
-        if not len(component.choices):
-            self._thread.start()
+        self._thread.start()
 
     def stop(self) -> None:
         """Stop soon."""
@@ -219,8 +211,7 @@ class Bounding:
 
     def wait(self, seconds: float) -> bool:
         """Wait some seconds for the last bound; return whether it has come."""
-        if self._thread.ident is not None:
-            self._thread.join(seconds)
+        self._thread.join(seconds)
         if self.failure is not None:
             raise self.failure
         return not self._thread.is_alive()
@@ -285,7 +276,7 @@ def _search(
     )
     for found, work in searches:
         if found is not None:
-            control.improve(*found)
+            control.improve(found)
         _take_bound(control, bounding)
         spent += work
         is_best = control.score + options.absolute_gap >= component.relaxation

@@ -67,7 +67,7 @@ class ArcBranching(Branchrule):
         self,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """Return parents, children and values of the arcs between 0 and 1."""
-        x, _ = self.master.relaxed()
+        x = self.master.relaxed()
         value = 1.0 - arc_lengths(*self.master.support(x), self.master.component.n_variables)
         within = self.parameters.within
         parent, child = np.nonzero((value > within) & (value < 1.0 - within))

@@ -80,13 +80,13 @@ class Acyclicity(Conshdlr):
         return self.master.guarded(self._separate, {"result": RESULT.DIDNOTFIND})
 
     def _judge(self, solution: Any) -> Reply:
-        x, _ = self.master.solution(solution)
+        x = self.master.solution(solution)
         support = self.master.support(np.round(x))
         circuits = short_circuits(*support, self.master.component.n_variables, 1)
         return {"result": RESULT.INFEASIBLE if len(circuits) else RESULT.FEASIBLE}
 
     def _enforce(self) -> Reply:
-        x, _ = self.master.relaxed()
+        x = self.master.relaxed()
         n = self.master.component.n_variables
         circuits = short_circuits(*self.master.support(x), n, self.parameters.most_cuts)
         if not len(circuits):
@@ -96,7 +96,7 @@ class Acyclicity(Conshdlr):
     def _separate(self) -> Reply:
         if self.master.model.getDepth() == 0 and self._tails_off():
             return {"result": RESULT.DIDNOTRUN}
-        x, _ = self.master.relaxed()
+        x = self.master.relaxed()
         support, n = self.master.support(x), self.master.component.n_variables
         found = self._violated(support, n)
         if not len(found):

@@ -1,9 +1,7 @@
 """Exact parent-set selection by branch and cut on SCIP.
 
 One 0/1 variable for each candidate, one row for each variable (exactly one candidate is chosen),
-cluster inequalities added when the linear program breaks them (Bartlett and Cussens 2017). A choice
-has one 0/1 variable for each literal; for each variable and literal, the chosen candidates that
-read the literal are at most that literal's variable.
+cluster inequalities added when the linear program breaks them (Bartlett and Cussens 2017).
 
 SCIP minimises the score lost against each variable's best candidate, so the linear program's
 numbers stay small whatever the scores' offset.
@@ -58,9 +56,6 @@ SETTINGS: dict[str, Any] = {
     "branching/relpscost/sbiterquot": 0.3,
     "limits/gap": 0.0,
     "limits/absgap": 0.0,
-}
-
-WITHOUT_CHOICES: dict[str, Any] = {
     "separating/zerohalf/maxroundsroot": -1,
     "separating/zerohalf/maxsepacutsroot": 500,
     "separating/zerohalf/densityoffset": 10**6,  # cluster inequalities are long
@@ -70,7 +65,7 @@ WITHOUT_CHOICES: dict[str, Any] = {
     "presolving/donotaggr": True,  # each candidate keeps a variable of its own, to branch on
     "presolving/donotmultaggr": True,
 }
-"""More settings for components without choices.
+"""Settings of SCIP.
 
 Zero-half cuts from cluster inequalities close much of the gap at the root, but SCIP leaves rows out
 that are as long as theirs.
@@ -90,8 +85,7 @@ class Master:
         self.cutoff = np.inf
         self.model = new_model(component, self.losses, seed, options.branch_and_cut)
         self.model.setParam("limits/absgap", options.absolute_gap)
-        self.x, self.z = add_variables(self.model, component, self.losses)
-        add_literal_rows(self.model, component, self.x, self.z)
+        self.x = add_variables(self.model, component, self.losses)
         add_pair_rows(self.model, component, self.x)
         known = options.multipliers
         clusters = Counted.none(component.n_variables) if known is None else known.counted
@@ -101,11 +95,10 @@ class Master:
             enfopriority=-1000, chckpriority=-1000, sepafreq=1, propfreq=-1, eagerfreq=-1,
             maxprerounds=0, needscons=False,
         )  # fmt: skip
-        if not self.z:
-            self.model.includeBranchrule(
-                ArcBranching(self, options.branching), "arcs", "a variable has a parent or not",
-                priority=10**6, maxdepth=-1, maxbounddist=1.0,
-            )  # fmt: skip
+        self.model.includeBranchrule(
+            ArcBranching(self, options.branching), "arcs", "a variable has a parent or not",
+            priority=10**6, maxdepth=-1, maxbounddist=1.0,
+        )  # fmt: skip
         self.model.includeHeur(
             Rounding(self, np.random.default_rng(seed)), "acyclicrounding", "rounds to a DAG", "D",
             priority=10**6, freq=1, timingmask=TIMING.DURINGLPLOOP | TIMING.AFTERLPNODE,
@@ -119,14 +112,12 @@ class Master:
             self.cutoff = self.component.relaxation - self.control.score - absolute_gap
             self.model.setObjlimit(self.cutoff)
         else:
-            self._add_solution(*incumbent)
+            self._add_solution(incumbent)
 
-    def _add_solution(self, chosen: NDArray[np.int64], values: NDArray[np.int64]) -> bool:
+    def _add_solution(self, chosen: Selection) -> bool:
         solution = self.model.createSol()
         for c in chosen:
             self.model.setSolVal(solution, self.x[c], 1.0)
-        for literal in self.component.option_first[:-1] + values:
-            self.model.setSolVal(solution, self.z[literal], 1.0)
         return bool(self.model.addSol(solution))
 
     def guarded(self, callback: Callable[[], T], otherwise: T) -> T:
@@ -154,11 +145,9 @@ class Master:
         bound = self.component.relaxation - max(0.0, loss)
         return bound + 1e-6 + 1e-9 * abs(bound)
 
-    def relaxed(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the values of the candidates and of the literals in the current LP."""
-        columns = self.columns
-        values = np.fromiter(map(Variable.getLPSol, columns), np.float64, len(columns))
-        return values[: len(self.x)], values[len(self.x) :]
+    def relaxed(self) -> NDArray[np.float64]:
+        """Return the values of the candidates in the current LP."""
+        return np.fromiter(map(Variable.getLPSol, self.columns), np.float64, len(self.x))
 
     def exclude(self, candidates: NDArray[np.int64]) -> bool:
         """Exclude candidates at the current node; return whether that makes it infeasible."""
@@ -167,30 +156,27 @@ class Master:
 
     def still_allowed(self) -> NDArray[np.bool_]:
         """Return which candidates may be chosen at the current node."""
-        most = map(Variable.getUbLocal, self.columns[: len(self.x)])
+        most = map(Variable.getUbLocal, self.columns)
         return np.fromiter(most, np.float64, len(self.x)) > 0.5
 
     @cached_property
     def columns(self) -> list[Variable]:
-        """SCIP's own variables, of which reading is quick: the candidates', then the literals'."""
-        return [self.model.getTransformedVar(v) for v in [*self.x, *self.z]]
+        """SCIP's own variables of the candidates, of which reading is quick."""
+        return [self.model.getTransformedVar(v) for v in self.x]
 
-    def solution(self, solution: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the values of the candidates and of the literals in a solution of SCIP."""
+    def solution(self, solution: Any) -> NDArray[np.float64]:
+        """Return the values of the candidates in a solution of SCIP."""
         read = self.model.getSolVal
-        x = np.array([read(solution, variable) for variable in self.x])
-        return x, np.array([read(solution, variable) for variable in self.z])
+        return np.array([read(solution, variable) for variable in self.x])
 
     def support(self, x: NDArray[np.float64]) -> Support:
         """Return the positive candidates."""
         component = self.component
         return Support(*take_support(x, component.child, component.member_first, component.members))
 
-    def offer(self, chosen: NDArray[np.int64], values: NDArray[np.int64]) -> bool:
+    def offer(self, chosen: Selection) -> bool:
         """Offer a selection to the listener and to SCIP; return whether it is better."""
-        if not self.control.improve(chosen, values):
-            return False
-        return self._add_solution(chosen, values)
+        return self.control.improve(chosen) and self._add_solution(chosen)
 
     def optimise(self) -> Outcome:
         """Solve; incumbents and bounds go to the control on the way."""
@@ -223,10 +209,10 @@ class Master:
 
     def _take_best(self) -> None:
         """Read SCIP's best solution; its score is recomputed from the candidates."""
-        x, z = self.solution(self.model.getBestSol())
+        x = self.solution(self.model.getBestSol())
         first = self.component.first
         chosen = np.array([a + int(np.argmax(x[a:b])) for a, b in pairwise(first)], np.int64)
-        self.control.improve(chosen, round_choices(z, self.component.option_first))
+        self.control.improve(chosen)
 
 
 def solve_component(
@@ -256,22 +242,16 @@ class Rounding(Heur):
 
     def _round(self) -> dict[str, Any]:
         master = self.master
-        x, z = master.relaxed()
+        x = master.relaxed()
         if np.array_equal(x, self.seen):
             return {"result": RESULT.DIDNOTRUN}
         self.seen = x
-        values = round_choices(z, master.component.option_first)
-        order = self.search.greedy_order(values, x)
+        order = self.search.greedy_order(x)
         budget = master.control.options.branch_and_cut.rounding_budget
-        found = self.search.improve(order, values, budget * len(x), 0)
-        if found is not None and master.offer(*found):
+        found = self.search.improve(order, budget * len(x), 0)
+        if found is not None and master.offer(found):
             return {"result": RESULT.FOUNDSOL}
         return {"result": RESULT.DIDNOTFIND}
-
-
-def round_choices(z: NDArray[np.float64], option_first: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give every choice its most likely value, shape (c,)."""
-    return np.array([int(np.argmax(z[a:b])) for a, b in pairwise(option_first)], np.int64)
 
 
 def new_model(
@@ -285,10 +265,8 @@ def new_model(
     model.hideOutput()
     model.setHeuristics(SETTING.OFF)
     model.setParams(SETTINGS | {"randomization/randomseedshift": seed % 2**31})
-    if not len(component.choices):
-        model.setParams(WITHOUT_CHOICES)
-        if component.n_candidates > parameters.many_candidates:
-            model.setParam("lp/pricing", "s")
+    if component.n_candidates > parameters.many_candidates:
+        model.setParam("lp/pricing", "s")
     if losses.max(initial=0.0) > parameters.large_loss:
         model.setParam("numerics/feastol", 1e-9)
     return model
@@ -296,24 +274,12 @@ def new_model(
 
 def add_variables(
     model: Model, component: Component, losses: NDArray[np.float64]
-) -> tuple[list[Variable], list[Variable]]:
-    """Add a variable for each candidate and each literal, of which one is 1 in each group."""
+) -> list[Variable]:
+    """Add a variable for each candidate; one is 1 among those of each variable."""
     x = [model.addVar(vtype="B", obj=float(loss)) for loss in losses]
-    z = [model.addVar(vtype="B") for _ in range(int(component.options.sum()))]
-    for variables, first in ((x, component.first), (z, component.option_first)):
-        for start, stop in pairwise(first.tolist()):
-            model.addCons(quicksum(variables[start:stop]) == 1)
-    return x, z
-
-
-def add_literal_rows(
-    model: Model, component: Component, x: list[Variable], z: list[Variable]
-) -> None:
-    """Only candidates whose literals hold are chosen."""
-    owner = np.repeat(np.arange(component.n_candidates), np.diff(component.literal_first))
-    for _, rows in _groups(component.child[owner] * len(z) + component.literals):
-        literal = component.literals[rows[0]]
-        model.addCons(quicksum(x[c] for c in owner[rows]) <= z[literal])
+    for start, stop in pairwise(component.first.tolist()):
+        model.addCons(quicksum(x[start:stop]) == 1)
+    return x
 
 
 def add_pair_rows(model: Model, component: Component, x: list[Variable]) -> None:

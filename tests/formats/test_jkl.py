@@ -191,20 +191,6 @@ def test_names_with_blanks_are_encoded(name):
     assert parse_jkl(format_jkl(problem)).names == problem.names
 
 
-def test_choices_are_refused():
-    problem = Problem(
-        names=("a",),
-        first=np.array([0, 1]),
-        scores=np.zeros(1),
-        member_first=np.zeros(2, np.int64),
-        options=np.array([2]),
-        literal_first=np.array([0, 1]),
-        literals=np.array([0], np.int32),
-    )
-    with pytest.raises(OptionError, match="choices"):
-        format_jkl(problem)
-
-
 @pytest.mark.parametrize(
     ("name", "n", "m"),
     [("zoo_BIC.txt", 17, 554), ("survey-5000.jkl", 6, 15), ("insurance-5000.jkl", 27, 1454)],

@@ -412,15 +412,6 @@ class TestRestrictions:
         with pytest.raises(OptionError, match="whole networks"):
             certify(problem, [[], [], []])
 
-    def test_choices_are_refused(self):
-        problem = Problem(
-            names=("a",), first=np.array([0, 1]), scores=np.array([-1.0]),
-            member_first=np.array([0, 0]), options=np.array([2]),
-            literal_first=np.array([0, 1]), literals=np.array([1], np.int32),
-        )  # fmt: skip
-        with pytest.raises(OptionError, match="missing cells"):
-            certify(problem, [[]])
-
     def test_a_network_that_is_none_of_the_problem_is_refused(self):
         with pytest.raises(CheckError, match="none of its candidates"):
             certify(parse_jkl("2\na 1\n-1 0\nb 1\n-1 0\n"), [[1], []])

@@ -32,7 +32,7 @@ from exactlearn.solvers.select import SOLVERS
 from exactlearn.solvers.strategy import COMPONENT_SOLVERS
 from tests.constraint_oracle import Parents, holds, networks, random_constraint, separated
 from tests.interrupts import press_ctrl_c
-from tests.solvers.test_solvers import random_problem, with_choices
+from tests.solvers.test_solvers import random_problem
 
 EXACT = [name for name in SOLVERS if name == "auto" or COMPONENT_SOLVERS[name].is_exact]
 KINDS = (
@@ -118,30 +118,6 @@ def test_five_variables() -> None:
     for _ in range(4):
         problem = constrained(rng, 5, rng.integers(0, 8, 4).tolist(), kept=0.4)
         assert_best(problem, "dynamic")
-
-
-def test_constraints_hold_for_problems_with_choices() -> None:
-    rng = np.random.default_rng(22)
-    for _ in range(8):
-        problem = constrained(rng, 3, rng.integers(0, 8, 2).tolist(), kept=0.9)
-        told = with_choices(rng, problem, [2, 2])
-        told = replace(told, constraints=problem.constraints)
-        best = max(
-            (networks(fixed)[:1] or [(-np.inf, ())])[0][0] for fixed in every_assignment(told)
-        )
-        result = solve(told, solver="scip")
-        assert result.score == pytest.approx(best, abs=1e-9)
-
-
-def every_assignment(problem: Problem) -> list[Problem]:
-    found = []
-    for values in product(*(range(r) for r in problem.options)):
-        agrees = [
-            all(values[k] == v for k, v in problem.reads(c).items())
-            for c in range(problem.n_candidates)
-        ]
-        found.append(problem.select(np.array(agrees)))
-    return found
 
 
 def test_clauses_exclude_what_violates_and_nothing_that_satisfies() -> None:

@@ -20,7 +20,7 @@ from exactlearn.solvers.enumeration.networks import (
 )
 from tests.constraint_oracle import networks, random_constraint
 from tests.interrupts import press_ctrl_c
-from tests.solvers.test_solvers import random_problem, with_choices
+from tests.solvers.test_solvers import random_problem
 
 
 def classes(problem: Problem) -> list[float]:
@@ -219,5 +219,3 @@ def test_what_is_refused() -> None:
     ):
         with pytest.raises(OptionError, match=message):
             enumerate_networks(problem, **options)
-    with pytest.raises(OptionError, match="2 choices"):
-        enumerate_networks(with_choices(np.random.default_rng(0), problem, [2, 2]), k=1)

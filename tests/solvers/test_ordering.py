@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
@@ -37,7 +37,6 @@ from exactlearn.solvers.ordering.moves import (
     State,
     best_earlier,
     best_later,
-    change_choice,
     empty_plan,
 )
 from exactlearn.solvers.ordering.solver import OrderSearch, solve_component
@@ -45,39 +44,32 @@ from exactlearn.solvers.parameters import INNER_SEARCH, OrderingParameters
 from tests.brute_force import best_selection
 from tests.interrupts import Looks
 from tests.solvers.one_component import solved
-from tests.solvers.test_solvers import random_problem, with_choices
-
-NO_VALUES = np.zeros(0, np.int64)
+from tests.solvers.test_solvers import random_problem
 
 
-def one_component(seed: int, n: int, *, choices: bool = False) -> Component:
+def one_component(seed: int, n: int) -> Component:
     """Draw a problem and return its largest component."""
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, n, most_parents=2, kept=0.5, empty_sets=0.9)
-    if choices:
-        problem = with_choices(rng, problem, [2, 3])
     return max(split(problem), key=lambda c: c.n_variables)
 
 
 def random_state(component: Component, rng: np.random.Generator) -> tuple[Lists, State]:
     """Return the lists of a component, and a random order with the best candidates along it."""
     lists = list_candidates(component)
-    values = np.array([rng.integers(r) for r in component.options], np.int64)
     order = rng.permutation(component.n_variables)
-    state = State(order, positions_along(lists, order, values), values, np.empty_like(order))
+    state = State(order, positions_along(order), np.empty_like(order))
     choose_along(lists, state.position, state.chosen, np.zeros(1, np.int64))
     return lists, state
 
 
-def along(component: Component, order: list[int], values: list[int]) -> list[int]:
+def along(component: Component, order: list[int]) -> list[int]:
     """Choose the best candidates along an order, candidate by candidate."""
-    true = {int(component.option_first[k] + value) for k, value in enumerate(values)}
     chosen = [-1] * component.n_variables
     for at, v in enumerate(order):
         for c in range(component.first[v], component.first[v + 1]):
             parents = component.members[component.member_first[c] : component.member_first[c + 1]]
-            reads = component.literals[component.literal_first[c] : component.literal_first[c + 1]]
-            if set(parents.tolist()) <= set(order[:at]) and set(reads.tolist()) <= true:
+            if set(parents.tolist()) <= set(order[:at]):
                 chosen[v] = c
                 break
     return chosen
@@ -85,25 +77,24 @@ def along(component: Component, order: list[int], values: list[int]) -> list[int
 
 def is_consistent(component: Component, state: State) -> bool:
     """Tell whether a state's parts fit each other."""
-    order, values = state.order.tolist(), state.values.tolist()
+    order = state.order.tolist()
     assert sorted(order) == list(range(component.n_variables))
-    expected = positions_along(list_candidates(component), state.order, state.values)
-    assert state.position.tolist() == expected.tolist()
-    return state.chosen.tolist() == along(component, order, values)
+    assert state.position.tolist() == positions_along(state.order).tolist()
+    return state.chosen.tolist() == along(component, order)
 
 
 @settings(max_examples=40)
-@given(seed=st.integers(0, 10**6), n=st.integers(2, 9), choices=st.booleans())
-def test_choices_along_an_order_are_the_best(seed: int, n: int, choices: bool) -> None:
-    component = one_component(seed, n, choices=choices)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 9))
+def test_choices_along_an_order_are_the_best(seed: int, n: int) -> None:
+    component = one_component(seed, n)
     _, state = random_state(component, np.random.default_rng(seed))
     assert is_consistent(component, state)
 
 
 @settings(max_examples=60)
-@given(seed=st.integers(0, 10**6), n=st.integers(2, 9), choices=st.booleans())
-def test_best_insertion_is_the_best_of_all_places(seed: int, n: int, choices: bool) -> None:
-    component = one_component(seed, n, choices=choices)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 9))
+def test_best_insertion_is_the_best_of_all_places(seed: int, n: int) -> None:
+    component = one_component(seed, n)
     lists, state = random_state(component, np.random.default_rng(seed))
     work, plan = np.zeros(1, np.int64), empty_plan(lists)
     before = total_of(lists.scores, state.chosen)
@@ -118,7 +109,7 @@ def test_best_insertion_is_the_best_of_all_places(seed: int, n: int, choices: bo
             for target in places:
                 order = [u for u in state.order.tolist() if u != v]
                 order.insert(target, v)
-                chosen = along(component, order, state.values.tolist())
+                chosen = along(component, order)
                 expected.append(sum(score_of(lists.scores, c) for c in chosen) - before)
             assert gain == pytest.approx(
                 max(expected), rel=1e-9, abs=16.0 if before < -1e14 else 1e-9
@@ -127,18 +118,16 @@ def test_best_insertion_is_the_best_of_all_places(seed: int, n: int, choices: bo
             if gain > LEAST:
                 moved = [u for u in state.order.tolist() if u != v]
                 moved.insert(place, v)
-                chosen = along(component, moved, state.values.tolist())
+                chosen = along(component, moved)
                 assert chosen[v] == own
                 for k in range(passed):
                     assert chosen[plan.child[k]] == plan.candidate[k]
 
 
 @settings(max_examples=60)
-@given(seed=st.integers(0, 10**6), n=st.integers(2, 12), choices=st.booleans())
-def test_perturbations_and_climbs_equal_full_recomputation(
-    seed: int, n: int, choices: bool
-) -> None:
-    component = one_component(seed, n, choices=choices)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 12))
+def test_perturbations_and_climbs_equal_full_recomputation(seed: int, n: int) -> None:
+    component = one_component(seed, n)
     rng = np.random.default_rng(seed)
     lists, state = random_state(component, rng)
     earlier, later, queue = empty_plan(lists), empty_plan(lists), empty_queue(lists)
@@ -152,25 +141,6 @@ def test_perturbations_and_climbs_equal_full_recomputation(
         assert not queue.waits.any()
         perturb(lists, state, queue, 0.5, rng, work)
         assert is_consistent(component, state)
-
-
-@settings(max_examples=40)
-@given(seed=st.integers(0, 10**6), n=st.integers(2, 9))
-@example(seed=638, n=2)
-def test_a_choice_takes_its_best_value(seed: int, n: int) -> None:
-    component = one_component(seed, n, choices=True)
-    lists, state = random_state(component, np.random.default_rng(seed))
-    order = state.order.tolist()
-    for choice, options in enumerate(component.options):
-        totals = []
-        for value in range(options):
-            values = state.values.tolist()
-            values[choice] = value
-            totals.append(sum(score_of(lists.scores, c) for c in along(component, order, values)))
-        # The penalty of a missing candidate swallows small differences: a second step may follow.
-        while change_choice(lists, state, choice, empty_plan(lists), np.zeros(1, np.int64)):
-            assert is_consistent(component, state)
-        assert total_of(lists.scores, state.chosen) == pytest.approx(max(totals), rel=1e-9)
 
 
 @settings(max_examples=40)
@@ -220,8 +190,8 @@ def test_adopted_parts_add_up(seed: int, n: int) -> None:
     part = parts_of_difference(lists, mine.chosen, other.chosen)
     assert (part <= np.arange(len(part))).all()
     assert (part[mine.chosen == other.chosen] == np.flatnonzero(mine.chosen == other.chosen)).all()
-    won = recombine(lists, mine.order, mine.values, mine.chosen, other.chosen, rng)
-    after = along(component, mine.order.tolist(), [])
+    won = recombine(lists, mine.order, mine.chosen, other.chosen, rng)
+    after = along(component, mine.order.tolist())
     for v in range(component.n_variables):
         assert mine.chosen[v] < 0 or after[v] <= mine.chosen[v]
     if before > -1e14:
@@ -240,13 +210,13 @@ def test_two_islands_with_different_merits_give_both() -> None:
     work = np.zeros(1, np.int64)
     selections = []
     for order in ([0, 1, 3, 2], [1, 0, 2, 3]):
-        position = positions_along(lists, np.array(order), NO_VALUES)
+        position = positions_along(np.array(order))
         chosen = np.empty(4, np.int64)
         choose_along(lists, position, chosen, work)
         selections.append((np.array(order), chosen))
     best = total_of(lists.scores, selections[0][1])
     order, chosen = selections[0]
-    won = recombine(lists, order, NO_VALUES, chosen, selections[1][1], np.random.default_rng(0))
+    won = recombine(lists, order, chosen, selections[1][1], np.random.default_rng(0))
     assert total_of(lists.scores, chosen) == pytest.approx(best + won)
 
 
@@ -255,8 +225,8 @@ def test_greedy_order_rounds_an_integral_solution() -> None:
     lists, state = random_state(component, np.random.default_rng(1))
     weights = np.zeros(component.n_candidates)
     weights[state.chosen[state.chosen >= 0]] = 1.0
-    order = place_by_weight(lists, weights, NO_VALUES)
-    chosen = along(component, order.tolist(), [])
+    order = place_by_weight(lists, weights)
+    chosen = along(component, order.tolist())
     assert sum(lists.scores[c] for c in chosen) >= total_of(lists.scores, state.chosen) - 1e-9
 
 
@@ -270,13 +240,10 @@ def ordered(problem: Problem, budget: int, **options: int) -> tuple[Progress, li
     return progress, told
 
 
-@pytest.mark.parametrize("choices", [False, True])
-def test_never_better_than_the_optimum_and_nearly_always_there(choices: bool) -> None:
+def test_never_better_than_the_optimum_and_nearly_always_there() -> None:
     rng = np.random.default_rng(5)
     for round_ in range(12):
         problem = random_problem(rng, 2 + round_ % 3, kept=0.7, constraints=round_ % 3)
-        if choices:
-            problem = with_choices(rng, problem, [2, 3])
         best = best_selection(problem)
         if best == -np.inf:
             continue
@@ -322,7 +289,7 @@ def test_same_seed_same_answer_on_any_number_of_threads() -> None:
         )
         found = [next(search)[0] for _ in range(9)]
         search.close()
-        told.append([None if f is None else f[0].tolist() for f in found])
+        told.append([None if f is None else f.tolist() for f in found])
     assert told[0] == told[1] == told[2]
     scores = [component.total(np.array(chosen)) for chosen in told[0]]
     assert scores == sorted(scores)
@@ -331,10 +298,10 @@ def test_same_seed_same_answer_on_any_number_of_threads() -> None:
 def test_rounds_begin_with_what_is_known() -> None:
     component = one_component(6, 12)
     search = OrderSearch(component, np.random.default_rng(0))
-    found = search.improve(np.arange(component.n_variables), NO_VALUES, 10**5, 50)
+    found = search.improve(np.arange(component.n_variables), 10**5, 50)
     assert found is not None
-    order = order_of(search.lists, found[0], NO_VALUES, np.random.default_rng(1))
-    assert component.scores[along(component, order.tolist(), [])].sum() >= component.total(found[0])
+    order = order_of(search.lists, found, np.random.default_rng(1))
+    assert component.scores[along(component, order.tolist())].sum() >= component.total(found)
     again = rounds(
         component,
         start=found,
@@ -346,7 +313,7 @@ def test_rounds_begin_with_what_is_known() -> None:
     best, work = next(again)
     again.close()
     assert best is not None
-    assert component.total(best[0]) >= component.total(found[0])
+    assert component.total(best) >= component.total(found)
     assert work > OrderingParameters().islands
 
 
@@ -363,21 +330,18 @@ def test_a_round_that_is_late_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> 
     )
     found, _ = next(search)  # which would take years
     search.close()
-    assert found is None or component.total(found[0]) <= component.relaxation
+    assert found is None or component.total(found) <= component.relaxation
 
 
-@pytest.mark.parametrize("choices", [False, True], ids=["plain", "choices"])
-def test_pauses_change_nothing(choices: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    component = one_component(8, 12, choices=choices)
-    values = np.zeros(len(component.options), np.int64)
+def test_pauses_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    component = one_component(8, 12)
     found = []
     for block in (10**9, 7, 300):
         monkeypatch.setattr(local_search, "BLOCK", block)
         search = OrderSearch(component, np.random.default_rng(2))
-        order = search.greedy_order(values, np.zeros(component.n_candidates))
-        found.append(search.improve(order, values, 10**5, 60))
-    for other in found[1:]:
-        assert [part.tolist() for part in other] == [part.tolist() for part in found[0]]
+        order = search.greedy_order(np.zeros(component.n_candidates))
+        found.append(search.improve(order, 10**5, 60))
+    assert [other.tolist() for other in found[1:]] == [found[0].tolist()] * 2
 
 
 @pytest.mark.parametrize("pauses", [0, 1, 5, 200])
@@ -385,11 +349,11 @@ def test_the_best_so_far_is_kept_at_a_pause(pauses: int, monkeypatch: pytest.Mon
     monkeypatch.setattr(local_search, "BLOCK", 50)
     component = one_component(8, 12)
     search = OrderSearch(component, np.random.default_rng(2))
-    order = search.greedy_order(NO_VALUES, np.zeros(component.n_candidates))
-    chosen = np.array(along(component, order.tolist(), []))
+    order = search.greedy_order(np.zeros(component.n_candidates))
+    chosen = np.array(along(component, order.tolist()))
     begun = component.total(chosen)
-    search.climb(order, NO_VALUES.copy(), chosen, 10**9, 10**9, Looks(pauses))
-    assert chosen.tolist() == along(component, order.tolist(), [])
+    search.climb(order, chosen, 10**9, 10**9, Looks(pauses))
+    assert chosen.tolist() == along(component, order.tolist())
     assert component.total(chosen) >= begun
 
 
@@ -455,12 +419,12 @@ def test_thousands_of_variables() -> None:
     component = max(split(problem), key=lambda c: c.n_variables)
     assert component.n_variables > 1500
     search = OrderSearch(component, np.random.default_rng(0))
-    order = search.greedy_order(NO_VALUES, np.zeros(component.n_candidates))
-    climbed = search.improve(order, NO_VALUES, 10**6, 0)
-    perturbed = search.improve(order, NO_VALUES, 10**6, 10**6)
+    order = search.greedy_order(np.zeros(component.n_candidates))
+    climbed = search.improve(order, 10**6, 0)
+    perturbed = search.improve(order, 10**6, 10**6)
     assert climbed is not None
     assert perturbed is not None
-    assert component.total(climbed[0]) < component.total(perturbed[0]) < component.relaxation
+    assert component.total(climbed) < component.total(perturbed) < component.relaxation
 
 
 @pytest.mark.parametrize(
@@ -477,8 +441,8 @@ def test_first_incumbents_are_optimal(name: str, optimum: float, data_dir: Path)
     total = 0.0
     for component in split(problem):
         search = OrderSearch(component, np.random.default_rng(0))
-        order = search.greedy_order(NO_VALUES, np.zeros(component.n_candidates))
-        found = search.improve(order, NO_VALUES, 4 * 10**6, 10**4)
+        order = search.greedy_order(np.zeros(component.n_candidates))
+        found = search.improve(order, 4 * 10**6, 10**4)
         assert found is not None
-        total += component.total(found[0])
+        total += component.total(found)
     assert total == pytest.approx(optimum, abs=1e-5)

@@ -34,7 +34,6 @@ def test_table_of_candidates() -> None:
     assert (problem.n_variables, problem.n_candidates) == (3, 7)
     assert problem.child.tolist() == [0, 0, 1, 1, 1, 2, 2]
     assert dict(problem.candidates(1)) == {(): -2.0, (0, 2): -1.0, (0,): -1.5}
-    assert problem.reads(0) == {}
 
 
 def test_allowed_follows_required_and_forbidden_arcs() -> None:
@@ -49,21 +48,16 @@ def test_allowed_follows_required_and_forbidden_arcs() -> None:
     assert problem.allowed.tolist() == expected
 
 
-def test_select_keeps_candidates_and_what_they_read() -> None:
+def test_select_keeps_candidates() -> None:
     problem = Problem(
         names=("a", "b"),
         first=np.array([0, 2, 3]),
         scores=np.array([-1.0, -2.0, -3.0]),
         member_first=np.array([0, 1, 1, 2]),
         members=np.array([1, 0], np.int32),
-        options=np.array([2, 3]),
-        literal_first=np.array([0, 2, 2, 3]),
-        literals=np.array([1, 4, 0], np.int32),
     )
-    assert problem.reads(0) == {0: 1, 1: 2}
     kept = problem.select(np.array([True, False, True]))
     assert [kept.parent_set(c) for c in range(2)] == [(1,), (0,)]
-    assert [kept.reads(c) for c in range(2)] == [{0: 1, 1: 2}, {0: 0}]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from scipy.optimize import linprog
 
 from exactlearn._runtime import control
 from exactlearn._runtime.control import SearchControl
-from exactlearn.errors import OptionError
 from exactlearn.formats.scores import read_jkl
 from exactlearn.solvers import Problem
 from exactlearn.solvers.components import split
@@ -176,23 +175,6 @@ def test_published_roots_close_most_of_the_gap(data_dir):
         problem = read_jkl(data_dir / "bnsl" / f"{name}.jkl.gz")
         bound = sum(solve_root(component).bound for component in split(problem))
         assert optimum - 1e-6 <= bound <= optimum + gap + 1e-6
-
-
-def test_choices_are_refused():
-    problem = Problem.from_candidates(["a", "b"], [{(): 0.0, (1,): 1.0}, {(): 0.0}])
-    reading = Problem(
-        names=problem.names,
-        first=problem.first,
-        scores=problem.scores,
-        member_first=problem.member_first,
-        members=problem.members,
-        options=np.array([2]),
-        literal_first=np.array([0, 1, 1, 1]),
-        literals=np.array([0], np.int32),
-    )
-    with pytest.raises(OptionError, match="without literals"):
-        solve_root(reading)
-    assert solve_root(reading.without_literals()).bound == pytest.approx(1.0)
 
 
 def test_bounds_are_reported_before_the_search_ends(data_dir):

@@ -117,27 +117,25 @@ def test_a_part_inherits_its_share_of_the_clusters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "candidates", "choices", "asked", "left", "name"),
+    ("n", "candidates", "asked", "left", "name"),
     [
-        (1, 3, 0, "scip", None, "single"),
-        (1, 3, 2, "auto", None, "scip"),
-        (9, 50, 0, "auto", None, "dynamic"),
-        (9, 50, 0, "scip", None, "root"),
-        (30, 500, 0, "auto", None, "root"),
-        (30, 500, 0, "auto", 400, "order-graph"),
-        (50, 500, 0, "auto", 400, "scip"),
-        (50, 5000, 0, "auto", 1400, "scip"),
-        (50, 5000, 0, "auto", 4000, "order-graph"),
-        (70, 5000, 0, "auto", 4000, "scip"),
-        (70, 5000, 0, "order-graph", 4000, "order-graph"),
-        (30, 500, 3, "auto", None, "scip"),
-        (30, 500, 3, "ordering", None, "ordering"),
+        (1, 3, "scip", None, "single"),
+        (9, 50, "auto", None, "dynamic"),
+        (9, 50, "scip", None, "root"),
+        (30, 500, "auto", None, "root"),
+        (30, 500, "auto", 400, "order-graph"),
+        (50, 500, "auto", 400, "scip"),
+        (50, 5000, "auto", 1400, "scip"),
+        (50, 5000, "auto", 4000, "order-graph"),
+        (70, 5000, "auto", 4000, "scip"),
+        (70, 5000, "order-graph", 4000, "order-graph"),
+        (30, 500, "ordering", None, "ordering"),
     ],
 )
 def test_the_choice_follows_from_the_figures(
-    n: int, candidates: int, choices: int, asked: str, left: int | None, name: str
+    n: int, candidates: int, asked: str, left: int | None, name: str
 ) -> None:
-    figures = SimpleNamespace(n_variables=n, n_candidates=candidates, choices=range(choices))
+    figures = SimpleNamespace(n_variables=n, n_candidates=candidates)
     choice = strategy.choose(figures, asked, left=left)  # type: ignore[arg-type]
     assert choice.name == name
     assert choice.reason

@@ -34,7 +34,7 @@ from exactlearn.augmentation.local_search.moves import (
 )
 from exactlearn.augmentation.local_search.pruning import prune_groups, prune_sequentially
 from exactlearn.augmentation.task import Task
-from exactlearn.solvers.components import families_without_choices
+from exactlearn.solvers.components import families_of
 from exactlearn.solvers.lp.clusters import Counted
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.root import CuttingPlanes, no_listener
@@ -151,7 +151,7 @@ class Neighbourhood:
         start = Counted.none(problem.n_variables) if self.root is None else self.root.counted
         planes = CuttingPlanes(
             problem,
-            families_without_choices(problem),
+            families_of(problem),
             None,
             start,
             no_listener,
