@@ -37,8 +37,8 @@ completions, :mod:`.gadget` lists these), :mod:`.local_search` climbs over compl
 from exactlearn.augmentation.augment import METHODS, augment, check, gadget_problem
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import Unproven
-from exactlearn.augmentation.parameters import BranchingParameters, ClimbingParameters
 from exactlearn.augmentation.result import Augmentation
+from exactlearn.augmentation.task import BranchingParameters, ClimbingParameters
 
 __all__ = [
     "METHODS",

@@ -22,9 +22,12 @@ from exactlearn.augmentation.gadget import reduced
 from exactlearn.augmentation.incumbent import Incumbent, Solution
 from exactlearn.augmentation.local_search.hill_climber import augment_local, augment_mode
 from exactlearn.augmentation.local_search.neighbourhood import better_solution
-from exactlearn.augmentation.parameters import BranchingParameters, ClimbingParameters
 from exactlearn.augmentation.result import Augmentation
-from exactlearn.augmentation.task import Task
+from exactlearn.augmentation.task import (
+    BranchingParameters,
+    ClimbingParameters,
+    Task,
+)
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError, DataError, OptionError, did_you_mean
 from exactlearn.scoring.scores import BDeu, Score, ScoreLike

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, Event, SearchControl
-from exactlearn.augmentation.branch_and_bound.incomplete_families import require_few_families
+from exactlearn.augmentation.branch_and_bound.node_relaxation import require_few_families
 from exactlearn.augmentation.branch_and_bound.search import branch
 from exactlearn.augmentation.gadget import enumerable_families, reduced
 from exactlearn.augmentation.incumbent import Incumbent, SolutionPool

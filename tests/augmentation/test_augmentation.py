@@ -9,9 +9,11 @@ from exactlearn.augmentation import METHODS, FamilyRules, augment, check, gadget
 from exactlearn.augmentation.incumbent import Incumbent, Solution, total_score
 from exactlearn.augmentation.local_search import move_search
 from exactlearn.augmentation.local_search.hill_climber import best_climb, climb
-from exactlearn.augmentation.parameters import BranchingParameters
 from exactlearn.augmentation.starts import fitted_completion, mode_completion, starting_completions
-from exactlearn.augmentation.task import Task
+from exactlearn.augmentation.task import (
+    BranchingParameters,
+    Task,
+)
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood

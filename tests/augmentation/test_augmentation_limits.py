@@ -131,15 +131,6 @@ def test_a_stopped_search_keeps_required_arcs_or_says_why_it_cannot(stop_at):
         augment(table_of(1), BDeu(1.0), required=[(0, 1), (1, 0)])
 
 
-@pytest.mark.parametrize("method", EXACT)
-def test_no_time_at_all_still_gives_a_solution_and_a_bound(method):
-    data = table_of(2)
-    limited = augment(data, BIC(), method=method, max_parents=2, time_limit=0)
-    assert limited.status == "feasible"
-    proven = augment(data, BIC(), method=method, max_parents=2)
-    assert limited.score <= proven.score + 1e-9 <= limited.bound + 2e-9
-
-
 def test_a_first_solution_has_a_grace_and_climbs_a_share_of_the_limit():
     late = Incumbent(time_limit=10.0)
     late.deadline -= 10.0

@@ -11,17 +11,22 @@ from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn.augmentation import FamilyRules, augment
 from exactlearn.augmentation.branch_and_bound import search
 from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, place_rows
-from exactlearn.augmentation.branch_and_bound.incomplete_families import IncompleteFamilies
 from exactlearn.augmentation.branch_and_bound.lagrangian_dual import solve_dual, subgradient_method
 from exactlearn.augmentation.branch_and_bound.multipliers import (
     CellMultipliers,
     MissingCells,
     set_members,
 )
-from exactlearn.augmentation.branch_and_bound.node_relaxation import NodeRelaxation
+from exactlearn.augmentation.branch_and_bound.node_relaxation import (
+    IncompleteFamilies,
+    NodeRelaxation,
+)
 from exactlearn.augmentation.branch_and_bound.restricted_master import RestrictedMaster
-from exactlearn.augmentation.parameters import BranchingParameters
-from exactlearn.augmentation.task import Task, merge_rows
+from exactlearn.augmentation.task import (
+    BranchingParameters,
+    Task,
+    merge_rows,
+)
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.table import read_dataset
@@ -208,8 +213,7 @@ def test_multipliers_bound_every_solution_and_close_much_of_the_gap(seed, steps)
     assert dual.bound == pytest.approx(node.adjusted(dual.multipliers).total, abs=1e-6)
     if before - best > 1.0:
         assert dual.bound - best < 0.8 * (before - best)
-    hole_states = dual.shares.sum(axis=1)
-    np.testing.assert_allclose(hole_states, 1.0, atol=1e-6)
+    np.testing.assert_allclose(dual.shares.sum(axis=1), 1.0, atol=1e-6)
 
 
 @pytest.mark.parametrize("looks", [1, 6, 30])
@@ -308,8 +312,8 @@ def test_every_node_counts_and_the_climb_runs_at_ever_fewer(monkeypatch):
     for name in calls:
         counted(name)
     table = random_table(np.random.default_rng(1), 4, 16, 12, 3)
-    fractional = BranchingParameters(many_cells=1, fractional=0.0, most_rounds=1, steps=0)
-    found = augment(table, BDeu(1.0), max_parents=2, branching=fractional)
+    loose = BranchingParameters(many_cells=1, most_rounds=1, steps=0)
+    found = augment(table, BDeu(1.0), max_parents=2, branching=loose)
     assert found.status == "optimal"
     assert found.nodes == calls["solve_dual"] - 1 > 8  # but for that of the root
     assert calls["climb"] <= found.nodes.bit_length()

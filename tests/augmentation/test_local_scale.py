@@ -11,8 +11,7 @@ from exactlearn.augmentation import FamilyRules, augment, check
 from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.family_store import FamilyStore, fits, require_tabulated
 from exactlearn.augmentation.incumbent import Incumbent, Solution, total_score
-from exactlearn.augmentation.local_search import move_search as move_search
-from exactlearn.augmentation.local_search import neighbourhood
+from exactlearn.augmentation.local_search import move_search, neighbourhood
 from exactlearn.augmentation.local_search.coordinate_ascent import ascend, in_order
 from exactlearn.augmentation.local_search.move_search import (
     MoveSearch,
@@ -21,10 +20,12 @@ from exactlearn.augmentation.local_search.move_search import (
 )
 from exactlearn.augmentation.local_search.moves import Moves, grouped, n_moves, prefixes
 from exactlearn.augmentation.local_search.pruning import prune_groups
-from exactlearn.augmentation.parameters import ClimbingParameters
 from exactlearn.augmentation.set_families import envelope
 from exactlearn.augmentation.starts import fitted_completion, heuristic_network, mode_completion
-from exactlearn.augmentation.task import Task
+from exactlearn.augmentation.task import (
+    ClimbingParameters,
+    Task,
+)
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.row_completion import most_probable_completion
 from exactlearn.data.dataset import Dataset

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn.augmentation.branch_and_bound.incomplete_families import IncompleteFamilies
 from exactlearn.augmentation.branch_and_bound.multipliers import (
     CellMultipliers,
     MissingCells,
@@ -24,7 +23,11 @@ from exactlearn.augmentation.branch_and_bound.multipliers import (
     set_members,
     sink_sets,
 )
-from exactlearn.augmentation.branch_and_bound.node_relaxation import LocalCompletion, NodeRelaxation
+from exactlearn.augmentation.branch_and_bound.node_relaxation import (
+    IncompleteFamilies,
+    LocalCompletion,
+    NodeRelaxation,
+)
 from exactlearn.solvers.lp.clusters import Counted, Support
 from exactlearn.solvers.lp.linear_program import LinearProgram
 from exactlearn.solvers.lp.multipliers import Multipliers

@@ -17,7 +17,6 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.branch_and_bound.incomplete_families import IncompleteFamilies
 from exactlearn.augmentation.branch_and_bound.lagrangian_dual import (
     DualBound,
     solve_dual,
@@ -25,11 +24,12 @@ from exactlearn.augmentation.branch_and_bound.lagrangian_dual import (
 )
 from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells
 from exactlearn.augmentation.branch_and_bound.node_relaxation import (
+    IncompleteFamilies,
     LocalCompletion,
     NodeRelaxation,
 )
 from exactlearn.augmentation.branch_and_bound.restricted_master import RestrictedMaster
-from exactlearn.augmentation.incumbent import Incumbent, SolutionPool
+from exactlearn.augmentation.incumbent import SolutionPool
 from exactlearn.augmentation.local_search.coordinate_ascent import coordinate_ascent
 from exactlearn.augmentation.local_search.hill_climber import climb, is_tabulated
 from exactlearn.augmentation.task import Task
@@ -99,14 +99,12 @@ def branch(task: Task, pool: SolutionPool) -> bool:
             if not _list_networks(task, pool, node, kept):
                 return False
             continue
-        bound, chosen = min(-priority, dual.bound), None
-        if not _is_fractional(node, dual):
-            chosen = _choose(task, pool, node, kept)
-            if chosen is None:
-                return False
-            bound = min(bound, chosen.bound)
-            if bound <= pool.target:
-                continue
+        chosen = _choose(task, pool, node, kept)
+        if chosen is None:
+            return False
+        bound = min(-priority, dual.bound, chosen.bound)
+        if bound <= pool.target:
+            continue
         for below, child in _children(node, chosen, dual, pool.target):
             heappush(queue, (-min(bound, below), made, child, dual.multipliers))
             made += 1
@@ -115,7 +113,7 @@ def branch(task: Task, pool: SolutionPool) -> bool:
 
 
 def _children(
-    node: NodeRelaxation, chosen: _Chosen | None, dual: DualBound, target: float
+    node: NodeRelaxation, chosen: _Chosen, dual: DualBound, target: float
 ) -> Iterator[tuple[float, NodeRelaxation]]:
     """Yield what follows from the states that the multipliers leave, each with a bound.
 
@@ -184,10 +182,14 @@ def _root(
     problem = families.problem(relaxation.upper)
     multipliers = cluster_multipliers(problem, incumbent)
     incumbent.prove(multipliers.bound(problem))
-    master = _master(families, relaxation, incumbent)
+    assert incumbent.parents is not None
+    network = [families.number(i, parents) for i, parents in enumerate(incumbent.parents)]
+    master = RestrictedMaster(families, relaxation.cells, network, incumbent.working_values)
     master.add_clusters(multipliers.counted)
 
-    if steps := _steps(relaxation):
+    tuning, n_cells = task.branching, len(relaxation.open_cells)
+    if n_cells >= tuning.many_cells:
+        steps = tuning.steps * n_cells
         multipliers = subgradient_method(
             master, relaxation, multipliers, pool.target, incumbent.prove, steps
         )
@@ -204,21 +206,6 @@ def _root(
     kept = _promising(relaxation, dual, pool.target, master.network)
     relaxation = _fixed(relaxation.take(kept), dual, pool.target)
     return relaxation, master.take(kept, relaxation.families), dual.multipliers, dual.bound
-
-
-def _steps(relaxation: NodeRelaxation) -> int:
-    """Return the number of subgradient steps before the first linear program."""
-    cells, tuning = len(relaxation.open_cells), relaxation.families.tuning
-    return tuning.steps * cells if cells >= tuning.many_cells else 0
-
-
-def _master(
-    families: IncompleteFamilies, relaxation: NodeRelaxation, incumbent: Incumbent
-) -> RestrictedMaster:
-    """Return a restricted master to which the incumbent is a solution."""
-    assert incumbent.parents is not None
-    network = [families.number(i, parents) for i, parents in enumerate(incumbent.parents)]
-    return RestrictedMaster(families, relaxation.cells, network, incumbent.working_values)
 
 
 def _promising(
@@ -276,20 +263,9 @@ def _offer(task: Task, pool: SolutionPool, node: NodeRelaxation, chosen: _Chosen
     pool.take(task.solution(chosen.parents, values))
 
 
-def _is_fractional(node: NodeRelaxation, dual: DualBound) -> bool:
-    """Return whether to branch on a missing cell without solving the parent-set selection.
-
-    Of many missing cells some are fractional anyway, and the selection may take longer than the
-    node.
-    """
-    unsure, tuning = 1.0 - dual.shares[node.open_cells].max(axis=1), node.families.tuning
-    return len(unsure) >= tuning.many_cells and bool(unsure.max() >= tuning.fractional)
-
-
-def _branching_cell(node: NodeRelaxation, chosen: _Chosen | None, dual: DualBound) -> int:
+def _branching_cell(node: NodeRelaxation, chosen: _Chosen, dual: DualBound) -> int:
     """Return the open cell with the highest branching score, from shares and votes."""
     branching_score = len(dual.shares) * (1.0 - dual.shares.max(axis=1))
-    if chosen is not None:
-        votes = _votes(node, chosen)
-        branching_score += (votes.sum(axis=1) - votes.max(axis=1)) / len(chosen.parents)
+    votes = _votes(node, chosen)
+    branching_score += (votes.sum(axis=1) - votes.max(axis=1)) / len(chosen.parents)
     return int(np.where(node.cells.filled < 0, branching_score, -inf).argmax())

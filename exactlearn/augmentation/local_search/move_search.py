@@ -34,9 +34,11 @@ from exactlearn.augmentation.family_store import FamilyStore
 from exactlearn.augmentation.incumbent import Incumbent, Solution
 from exactlearn.augmentation.local_search.coordinate_ascent import scores_in_order
 from exactlearn.augmentation.local_search.moves import Group, Moves
-from exactlearn.augmentation.parameters import ClimbingParameters
 from exactlearn.augmentation.starts import Dag
-from exactlearn.augmentation.task import Task
+from exactlearn.augmentation.task import (
+    ClimbingParameters,
+    Task,
+)
 from exactlearn.solvers import Problem
 from exactlearn.solvers.decision import best_above
 from exactlearn.solvers.lp.dual_bounds import tighten_bound
