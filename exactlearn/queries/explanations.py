@@ -225,10 +225,9 @@ class _BestFirst:
         v = self.order[place]
         rows = np.repeat(row[None], int(self.graph.cardinalities[v]), axis=0)
         rows[:, v] = np.arange(len(rows))
-        graph = self.graph
-        bounds = np.exp(expect(graph.layout, graph.parameters, rows, maximised=self.compared))
+        logs = expect(self.graph.layout, self.graph.parameters, rows, maximised=self.compared)
         self.nodes += len(rows)
-        return zip(rows, bounds.tolist(), strict=True)
+        return zip(rows, np.exp(logs).tolist(), strict=True)
 
 
 def _explanation(
