@@ -43,9 +43,6 @@ number of rows, comes to them. More than AIC lets networks of many rows predict 
 MAX_SIZE, MAX_COMPONENTS = 30_000, 100
 """Of naive Bayes: effective size, and number of components, where growth ends."""
 
-SIGNIFICANCES = (0.01, 1.0)
-"""Of the tests that forests are grown by, beside those of networks and of mutual information."""
-
 MAX_QUERIED = 500_000
 """Effective size of the largest models that random queries are asked of."""
 
@@ -81,9 +78,7 @@ def naive_bayes(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterat
 def decision_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[Weighted]:
     """Yield decision graphs by direct search; of missing cells by structural EM."""
     method = "direct" if dataset.is_complete else "em"
-    request = Request(
-        dataset=dataset, method=method, size_weights=weights, significances=SIGNIFICANCES, seed=seed
-    )
+    request = Request(dataset=dataset, method=method, size_weights=weights, seed=seed)
     found = learn_by(request, lambda text: None, lambda *model: None).models
     for size_weight, graph in sorted(found, key=lambda model: -model[0]):
         yield graph, size_weight

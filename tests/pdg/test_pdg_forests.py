@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import xlogy
-from scipy.stats import chi2, chi2_contingency
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.smoothing_choice import SmoothingParameters
@@ -15,64 +14,14 @@ from exactlearn.pdg.inference.complete_rows import sample_rows
 from exactlearn.pdg.inference.flows import expect_counts, log_likelihood, log_likelihood_rows
 from exactlearn.pdg.learn import network_starts
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest, mutual_information, pair_joint
-from exactlearn.pdg.learn.forest_growth import dependence_graph, grow_forest, pair_statistics
-from exactlearn.pdg.learn.forest_population import learn_direct
-from exactlearn.pdg.learn.populated_graph import CompleteRows
+from exactlearn.pdg.learn.direct import learn_direct
 from exactlearn.pdg.learn.refine import pseudo_counts
 from exactlearn.pdg.learn.smoothing import choose_graph_smoothing, tuned_smoothing
 from exactlearn.pdg.learn.structure_search import learn_on_forest
 from exactlearn.pdg.model.forest import forest_order
-from exactlearn.pdg.model.structure_score import StructureScore
 from tests.interrupts import press_ctrl_c
 from tests.logic_models import chain, drawn, logic3, parity
 from tests.pdg_oracle import random_graph
-
-
-@given(st.integers(0, 10_000))
-@settings(max_examples=30)
-def test_statistics_add_up_over_the_parts(seed):
-    """THESIS (4.51), with the expected count of (4.52) as corrected."""
-    rng = np.random.default_rng(seed)
-    r, parts = np.array([2, 3, 2]), rng.integers(0, 2, 200)
-    columns = np.array([rng.integers(0, k, 200) for k in r])
-    parts[:2] = 0, 1
-    statistics, empty = pair_statistics(columns, np.ones(200), r, parts, 2)
-    for i, j in combinations(range(3), 2):
-        total = zeros = 0
-        for b in range(2):
-            table = np.zeros((r[i], r[j]))
-            np.add.at(table, (columns[i][parts == b], columns[j][parts == b]), 1)
-            zeros += (table == 0).sum()
-            table = table[table.any(axis=1)][:, table.any(axis=0)]
-            total += chi2_contingency(table, correction=False).statistic
-        assert statistics[i, j] == pytest.approx(total)
-        assert statistics[j, i] == statistics[i, j]
-        assert empty[i, j] == zeros
-
-
-def test_dependence_is_within_the_parts():
-    """Two copies of a third variable depend, but not within its parts."""
-    rng = np.random.default_rng(0)
-    z = rng.integers(0, 2, 4000)
-    noisy = np.array([np.where(rng.random(4000) < 0.8, z, 1 - z) for _ in range(2)])
-    weights = np.ones(4000)
-    apart = dependence_graph(noisy, weights, [2, 2], np.zeros(4000, np.int64), 0.01)
-    within = dependence_graph(noisy, weights, [2, 2], z, 0.01)
-    assert apart.tolist() == [[False, True], [True, False]]
-    assert not within.any()
-    statistic = pair_statistics(noisy, weights, np.array([2, 2]), z, 2)[0][0, 1]
-    p = chi2.sf(statistic, 2)
-    assert dependence_graph(noisy, weights, [2, 2], z, p * 1.001)[0, 1]
-    assert not dependence_graph(noisy, weights, [2, 2], z, p * 0.999)[0, 1]
-
-
-def test_too_few_rows_are_not_tested():
-    x = np.array([[0, 1] * 5, [0, 1] * 5])
-    same = np.zeros(10, np.int64)
-    assert dependence_graph(x, np.ones(10), [2, 2], same, 0.05)[0, 1]
-    assert not dependence_graph(x, np.full(10, 0.49), [2, 2], same, 0.05).any()
-    spread = np.arange(10) // 2
-    assert not dependence_graph(x, np.ones(10), [2, 2], spread, 1.0).any()
 
 
 def table_of(x, y, r, s):
@@ -133,28 +82,6 @@ def test_the_tree_of_largest_mutual_information():
     assert (chow_liu_forest(codes, weights, r, rate=100.0) < 0).all()
 
 
-def test_forests_part_what_is_independent():
-    """Two chains of dependent variables make two trees, each grown along a chain."""
-    rng = np.random.default_rng(5)
-    blocks = []
-    for _ in range(2):
-        x = rng.integers(0, 2, 3000)
-        block = [x]
-        for _ in range(2):
-            block.append(np.where(rng.random(3000) < 0.85, block[-1], 1 - block[-1]))
-        blocks += block
-    data = Dataset(np.array(blocks).T, tuple("abcdef"), (("0", "1"),) * 6)
-    forest = grow_forest(CompleteRows.of(data), 0.001, StructureScore(0.8), rng)
-    trees = {v: v for v in range(6)}
-    for v in forest_order(forest):
-        if forest[v] >= 0:
-            trees[v] = trees[int(forest[v])]
-    assert len({trees[v] for v in range(3)}) == 1
-    assert len({trees[v] for v in range(3, 6)}) == 1
-    assert trees[0] != trees[3]
-    assert (forest < 0).sum() == 2
-
-
 def test_parity_is_recovered_without_the_forest():
     """THESIS, Table 4.3, experiment 2; and Logic3 exactly, at no more than the thesis's size."""
     rng = np.random.default_rng(1)
@@ -166,7 +93,7 @@ def test_parity_is_recovered_without_the_forest():
     assert found.finished
     assert model.graph.effective_size == 18
     assert log_likelihood(model.graph, test) / 5000 / np.log(2) == pytest.approx(-4, abs=0.01)
-    assert {p.stage for p in seen} == {"forest", "screening", "graph"}
+    assert [p.done for p in seen] == list(range(1, seen[0].total + 1))
     again = learn_direct(data).models[0]
     assert (again.graph.parameters == model.graph.parameters).all()
     data = drawn(logic3(), 10_000, rng)
@@ -177,25 +104,23 @@ def test_parity_is_recovered_without_the_forest():
 
 def test_graphs_grow_as_lambda_falls():
     data = drawn(logic3(6), 300, np.random.default_rng(2))
-    models = learn_direct(data, size_weights=[0.2, 0.9, 0.99], significances=[0.1]).models
+    models = learn_direct(data, size_weights=[0.2, 0.9, 0.99]).models
     assert [m.size_weight for m in models] == [0.99, 0.9, 0.2]
     assert np.diff([m.graph.effective_size for m in models]).min() >= 0
     assert np.diff([m.log_likelihood for m in models]).min() >= -1e-9
 
 
-@pytest.mark.parametrize("stage", ["forest", "screening", "graph"])
-def test_an_interrupt_keeps_the_best_so_far(stage):
+def test_an_interrupt_keeps_the_best_so_far():
     data, seen = drawn(parity(4), 200, np.random.default_rng(0)), []
 
     def stop(progress):
-        seen.append(progress.stage)
-        if progress.stage == stage:
-            press_ctrl_c()
+        seen.append(progress)
+        press_ctrl_c()
 
     found = learn_direct(data, on_progress=stop)
     assert not found.finished
     found.models[0].check(data)
-    assert seen.count(stage) == 1
+    assert len(seen) == 1
 
 
 @pytest.mark.parametrize("limit", [0, 0.3])
@@ -237,7 +162,6 @@ def test_smoothing_by_cross_validation():
     [
         ({"size_weights": []}, "no size_weight"),
         ({"size_weights": [2.0]}, "size_weight"),
-        ({"significances": [1.5]}, "significances"),
         ({"smoothing": -1.0}, "smoothing"),
         ({"smoothing": np.inf}, "finite"),
         ({"size": "none"}, "size"),
@@ -300,7 +224,7 @@ def test_a_start_is_never_made_worse():
     """The search from a given graph ends no lower than the graph itself."""
     data = drawn(logic3(6), 400, np.random.default_rng(2))
     first = learn_on_forest(data, chain(6))
-    found = learn_direct(data, starts=[first.graph], significances=[]).models[0]
+    found = learn_direct(data, starts=[first.graph]).models[0]
     assert found.score >= first.score - 1e-9
     other = learn_on_forest(drawn(parity(3), 50, np.random.default_rng(0)), chain(3))
     with pytest.raises(DataError, match="other variables"):

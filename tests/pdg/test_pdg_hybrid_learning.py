@@ -4,13 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.bayesnet.complete_data import fit_complete
-from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import bic_size_weight
 from exactlearn.errors import DataError, OptionError, TooLargeError
-from exactlearn.pdg.compile import expanded_graph as module
-from exactlearn.pdg.compile.compile import compile_and_check, compile_network
-from exactlearn.pdg.compile.expanded_graph import expanded_graph
+from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import expected_counts, log_likelihood, node_probabilities
 from exactlearn.pdg.learn import methods
 from exactlearn.pdg.learn.hybrid import (
@@ -25,7 +21,7 @@ from exactlearn.pdg.model.structure_score import information
 from exactlearn.scoring.scores import BDeu, PenalisedLikelihood
 from tests.interrupts import press_ctrl_c
 from tests.network_oracle import random_network
-from tests.pdg_oracle import coarse_network, completions, graph_joint, random_graph, reached
+from tests.pdg_oracle import completions, graph_joint, random_graph, reached
 
 
 @pytest.fixture(scope="module")
@@ -107,41 +103,6 @@ def test_smoothing_and_missing_cells(learnt):
 def test_mistakes_are_reported(learnt, options, message):
     with pytest.raises(OptionError, match=message):
         learn_hybrid(*learnt, **options)
-
-
-@given(st.integers(0, 10_000), st.integers(1, 6))
-@settings(max_examples=30)
-def test_the_expanded_graph_has_a_node_a_configuration(seed, n):
-    """THESIS, Algorithms 4.13 to 4.17; also where many configurations are impossible."""
-    network = coarse_network(np.random.default_rng(seed), n)
-    compilation = compile_and_check(network, steps=0)
-    expanded = expanded_graph(network, compilation.graph)
-    expanded.check()
-    assert expanded.effective_size == compilation.expanded_size
-    np.testing.assert_allclose(graph_joint(expanded), graph_joint(compilation.graph), atol=1e-15)
-
-
-def test_the_expanded_start_merges_to_the_same_graph(monkeypatch):
-    logic = np.array([[[0.5, 0.5], [0.1, 0.9]], [[0.1, 0.9], [0.1, 0.9]]])
-    tables = (np.array([0.4, 0.6]),) * 2 + (logic, np.array([[0.9, 0.1], [0.3, 0.7]]))
-    states = (("n", "y"),) * 4
-    network = BayesianNetwork(("a", "b", "c", "d"), states, ((), (), (0, 1), (2,)), tables)
-    data = network.sample(500, np.random.default_rng(0))
-    size_weights = [0.0, bic_size_weight(500)]
-    start, whole = (
-        learn_hybrid(network, data, size_weights=size_weights, expanded=x) for x in (False, True)
-    )
-    assert start.compiled_size < whole.compiled_size
-    assert whole.models[0].loss == 0
-    sizes = [found.models[1].graph.effective_size for found in (start, whole)]
-    assert sizes[0] == sizes[1]
-    likelihoods = [found.models[1].log_likelihood for found in (start, whole)]
-    assert likelihoods[0] == pytest.approx(likelihoods[1])
-    smallest = smallest_as_likely(network, data, -np.inf, expanded=True)
-    assert smallest.compiled_size == whole.compiled_size
-    monkeypatch.setattr(module, "MAX_SIZE", 1)
-    with pytest.raises(TooLargeError, match="begin with the compiled one"):
-        learn_hybrid(network, data, expanded=True)
 
 
 def test_an_interrupt_keeps_what_there_is(learnt):

@@ -39,7 +39,6 @@ from exactlearn.data.trade_off import bic_size_weight, size_weight_of
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.compile.approximation import Frontier, MergeSequence
 from exactlearn.pdg.compile.compile import compile_network
-from exactlearn.pdg.compile.expanded_graph import expanded_graph
 from exactlearn.pdg.inference.flows import (
     expected_counts,
     log_likelihood,
@@ -106,7 +105,7 @@ class HybridGraphs(ByValue, shown="models compiled_size finished"):
         Sizes and losses per record after every merge, down to one node per variable if the
         merges lead there; it begins with the collapsed graph.
     compiled_size
-        Effective size of the network's graph, or the expanded one, before nodes were collapsed.
+        Effective size of the network's graph before nodes were collapsed.
     finished
         Whether neither limit nor interrupt cut the path short.
     """
@@ -124,7 +123,6 @@ def learn_hybrid(
     *,
     size_weights: Sequence[float] | None = None,
     smoothing: float | None = None,
-    expanded: bool = False,
     relearn: Callable[[Dataset], BayesianNetwork] | None = None,
     seed: int = 0,
     time_limit: float | None = None,
@@ -145,8 +143,6 @@ def learn_hybrid(
         Pseudo-count of every parameter; left out, parameters of complete data are counts shrunk to
         those of the network as far as cross-validation chooses; 1 with missing cells, where EM
         fits them.
-    expanded
-        Begin with the fully expanded graph, as the thesis does.
     relearn
         Learns the network from other rows, for cross-validation; left out, the network gets other
         parameters only.
@@ -191,7 +187,7 @@ def learn_hybrid(
     refit = relearn or (lambda rows: fit_complete(rows, network.parents, smoothing=SMOOTHING))
     models: list[HybridGraph] = []
     with SearchControl.within(time_limit).running() as control:
-        compiled = _compiled(network, seed, expanded)
+        compiled = compile_network(network, seed=seed)
         share = 0.0 if thesis else MODEL_SHARE
         merges = data_merges(compiled, dataset, model_share=share)
         path = list(_path(merges, scores, total, control))
@@ -199,7 +195,9 @@ def learn_hybrid(
         if not thesis and all((graph.parameters > 0).all() for graph, _ in path):
 
             def learn(rows: Dataset) -> list[DecisionGraph]:
-                again = data_merges(_compiled(refit(rows), seed, expanded), rows, model_share=share)
+                again = data_merges(
+                    compile_network(refit(rows), seed=seed), rows, model_share=share
+                )
                 return [g for g, _ in _path(again, scores, float(rows.row_weights.sum()), control)]
 
             chosen = cross_validated(learn, dataset, len(path), seed=seed, control=control)
@@ -268,14 +266,13 @@ def smallest_as_likely(
     dataset: DatasetLike,
     least: float,
     *,
-    expanded: bool = False,
     seed: int = 0,
 ) -> SmallestHybrid:
     """Merge as far as a log-likelihood allows (the "best" graph of THESIS, 5.5.1).
 
     Parameters
     ----------
-    network, dataset, expanded, seed
+    network, dataset, seed
         As for `learn_hybrid`; the data are complete.
     least
         Log-likelihood, total, that the graph is to have at least. Where not even the first graph
@@ -300,7 +297,7 @@ def smallest_as_likely(
     require_complete(
         dataset, "a graph as likely as its network needs", "`learn_hybrid` takes missing cells"
     )
-    compiled = _compiled(network, seed, expanded)
+    compiled = compile_network(network, seed=seed)
     merges = data_merges(compiled, dataset)
     collapsed = merges.effective_size
     first = log_likelihood(merges.merged(), dataset)
@@ -308,11 +305,6 @@ def smallest_as_likely(
     graph = merges.merged()
     reached = log_likelihood(graph, dataset)
     return SmallestHybrid(graph, reached, compiled.effective_size, collapsed)
-
-
-def _compiled(network: BayesianNetwork, seed: int, expanded: bool) -> DecisionGraph:
-    compiled = compile_network(network, seed=seed)
-    return expanded_graph(network, compiled) if expanded else compiled
 
 
 def smoothed_on(

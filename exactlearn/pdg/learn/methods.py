@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, cast
 
-import numpy as np
-
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import fit_complete
@@ -19,13 +17,7 @@ from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import OptionError, TooLargeError, did_you_mean
 from exactlearn.pdg.compile.approximation import Frontier
 from exactlearn.pdg.compile.compile import compile_network
-from exactlearn.pdg.learn.forest_population import (
-    SIGNIFICANCES,
-    ForestProgress,
-    LearntGraphs,
-    learn_direct,
-)
-from exactlearn.pdg.learn.guided import learn_guided
+from exactlearn.pdg.learn.direct import DirectProgress, learn_direct
 from exactlearn.pdg.learn.hybrid import HybridGraph, HybridGraphs, learn_hybrid
 from exactlearn.pdg.learn.network_starts import (
     LEAST_SIZE_WEIGHT,
@@ -37,7 +29,6 @@ from exactlearn.pdg.learn.network_starts import (
 )
 from exactlearn.pdg.learn.smoothing import tuned_smoothing
 from exactlearn.pdg.learn.structural_em import Cases, StructuralEMState, structural_em_graph
-from exactlearn.pdg.learn.structure_search import LearntGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.structure_score import Size, StructureScore
 from exactlearn.scoring.scores import BDeu, PenalisedLikelihood, Score
@@ -63,8 +54,8 @@ class Request:
         For ``hybrid`` what is compiled; for others, the search starts from its graph too.
     size_weights
         Weights of the size; that of BIC when not set.
-    size, significances, smoothing, seed
-        As for `exactlearn.pdg.learn.forest_population.learn_direct`.
+    size, smoothing, seed
+        As for `exactlearn.pdg.learn.direct.learn_direct`.
     """
 
     dataset: Dataset
@@ -72,7 +63,6 @@ class Request:
     network: BayesianNetwork | None = None
     size_weights: Sequence[float] | None = None
     size: Size = "effective"
-    significances: Sequence[float] | None = None
     smoothing: float | None = None
     seed: int = 0
 
@@ -121,7 +111,7 @@ def learn_pdg(
         Table with or without missing cells.
     method
         ``hybrid``: learn a network, compile it and merge nodes; ``direct``: search for forests and
-        graphs from the rows (:func:`~exactlearn.pdg.learn.forest_population.learn_direct`); ``em``,
+        graphs from the rows (:func:`~exactlearn.pdg.learn.direct.learn_direct`); ``em``,
         ``available``, ``complete``: structural EM, from available or from complete cases.
     network
         A network of the table's variables, in place of one that is learnt: ``hybrid`` compiles it,
@@ -221,61 +211,39 @@ def _aligned(request: Request) -> Request:
     return replace(request, dataset=Dataset(codes, network.names, network.states, data.weights))
 
 
-def _start(request: Request) -> DecisionGraph | None:
-    """Return the decision graph of the network, if there is one."""
+def _starts(request: Request) -> tuple[DecisionGraph, ...]:
+    """Return the decision graph of the network, if there is one not too large to start from."""
     if request.network is None:
-        return None
-    return compile_network(request.network, seed=request.seed)
-
-
-def _starts(network: BayesianNetwork | None, seed: int) -> tuple[DecisionGraph, ...]:
-    """Return the decision graph of a network, unless it is too large to start from."""
-    if network is None:
         return ()
     try:
-        return (compile_network(network, max_size=MOST_CELLS, seed=seed),)
+        return (compile_network(request.network, max_size=MOST_CELLS, seed=request.seed),)
     except TooLargeError:
         return ()
 
 
 def _direct(request: Request, report: Report, keep: Keep) -> LearntModels:
-    def smoothed(model: LearntGraph) -> DecisionGraph:
-        return tuned_smoothing(model.graph, request.dataset, smoothing=_smoothing(request)).graph
-
-    def show(rows: Dataset, progress: ForestProgress) -> None:
-        score = "" if progress.score == -np.inf else f"  score {progress.score:.4f}"
-        report(f"{progress.stage} {progress.done} of {progress.total}{score}")
-        whole = np.isclose(rows.row_weights.sum(), request.dataset.row_weights.sum())
-        if (model := progress.model) is not None and whole:
-            # forests are screened by the lambda of BIC
-            size_weight = max(request.size_weights) if request.size_weights else model.size_weight
-            value = StructureScore(size_weight, request.size).of(model.graph, model.log_likelihood)
-            keep(value, model.size_weight, lambda: smoothed(model))
-
-    def search(
-        rows: Dataset, network: BayesianNetwork | None, size_weights: Sequence[float] | None
-    ) -> LearntGraphs:
-        return learn_direct(
-            rows,
-            size_weights=size_weights,
-            size=request.size,
-            significances=request.significances or SIGNIFICANCES,
-            starts=_starts(network, request.seed),
-            smoothing=request.smoothing or 0.0,
-            seed=request.seed,
-            on_progress=partial(show, rows),
+    def show(progress: DirectProgress) -> None:
+        model = progress.model
+        report(f"graph {progress.done} of {progress.total}  score {model.score:.4f}")
+        keep(
+            model.score,
+            model.size_weight,
+            lambda: (
+                tuned_smoothing(model.graph, request.dataset, smoothing=_smoothing(request)).graph
+            ),
         )
 
-    if request.smoothing is not None:
-        found = search(request.dataset, request.network, request.size_weights)
-        return LearntModels(
-            tuple((m.size_weight, m.graph) for m in found.models), None, found.finished
-        )
-    relearn = _relearn(request, MAX_PARENTS)
-    models, finished = learn_guided(
-        request.dataset, relearn, search, size_weights=request.size_weights, seed=request.seed
+    found = learn_direct(
+        request.dataset,
+        size_weights=request.size_weights,
+        size=request.size,
+        starts=_starts(request),
+        smoothing=request.smoothing,
+        seed=request.seed,
+        on_progress=show,
     )
-    return LearntModels(tuple(models), None, finished)
+    models = tuple((m.size_weight, m.graph) for m in found.models)
+    return LearntModels(models, None, found.finished)
 
 
 def _hybrid(request: Request, report: Report, keep: Keep) -> LearntModels:
@@ -344,7 +312,7 @@ def _structural_em(request: Request, report: Report, keep: Keep) -> LearntModels
     ) -> None:
         keep(state.objective, size_weight, smoothed)
 
-    start, smoothing = _start(request), _smoothing(request)
+    start, smoothing = next(iter(_starts(request)), None), _smoothing(request)
     models, finished = [], True
     for size_weight in request.size_weights or (None,):
         if not finished:

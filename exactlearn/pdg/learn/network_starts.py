@@ -1,8 +1,8 @@
 """Networks learnt from a table, whose graphs the search for a decision graph starts from.
 
 The elimination forest of a network puts each variable below all its parents: a variable of several
-parents gets a context of several variables, which tests of single pairs do not find
-(`exactlearn.pdg.learn.forest_growth`). Likelihood and size have the weights of the graph's score.
+parents gets a context of several variables, which mutual information of pairs does not show.
+Likelihood and size have the weights of the graph's score.
 
 In the tree of Chow and Liu, that PDG-SEM starts from, a variable depends on two others through
 chains of nodes only. So the missing cells are drawn from their posteriors under the model found; a

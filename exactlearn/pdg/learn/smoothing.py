@@ -186,18 +186,15 @@ class Validation(NamedTuple):
         For each graph, one of `STRENGTHS`.
     smallest
         The smallest graph that predicts as well as the best one, up to a standard error.
-    log_likelihoods
-        Of all rows, each under the graph learnt from the other folds.
     """
 
     strengths: tuple[float | None, ...]
     smallest: int
-    log_likelihoods: tuple[float, ...]
 
     @classmethod
     def default(cls, graphs: int) -> "Validation":
         """Return what is chosen without held-out rows: the last graph, by relative counts."""
-        return cls((None,) * graphs, graphs - 1, (0.0,) * graphs)
+        return cls((None,) * graphs, graphs - 1)
 
 
 def cross_validated(
@@ -206,8 +203,6 @@ def cross_validated(
     graphs: int,
     *,
     seed: int = 0,
-    folds: int = FOLDS,
-    used: int | None = None,
     control: SearchControl = UNLIMITED,
 ) -> Validation:
     """Choose among graphs and their smoothing by cross-validation of all that is learnt.
@@ -220,20 +215,17 @@ def cross_validated(
         Complete data.
     graphs
         Number of graphs that it learns.
-    seed, folds
-        Of the division, and the number of its parts.
-    used
-        How many parts are held out; left out, all.
+    seed
+        Of the division into folds.
     control
         Once it is over, `Validation.default` is returned.
     """
     if dataset.row_weights.sum() < 2:
         return Validation.default(graphs)
-    parts = divided(dataset.row_weights, folds, seed)
-    judged = np.flatnonzero(parts.fold < (used or parts.n))
-    held, weights = np.empty((graphs, len(STRENGTHS), len(parts.rows))), parts.weights[judged]
+    parts = divided(dataset.row_weights, FOLDS, seed)
+    held = np.empty((graphs, len(STRENGTHS), len(parts.rows)))
     sizes = np.zeros(graphs)
-    for k in range(used or parts.n):
+    for k in range(parts.n):
         train, test = (parts.part(dataset, own) for own in (parts.fold != k, parts.fold == k))
         found = learn(train)
         if len(found) < graphs:
@@ -246,12 +238,10 @@ def cross_validated(
             for j, strength in enumerate(STRENGTHS):
                 model = estimated(graph, train, strength, seed)
                 held[g, j, parts.fold == k] = log_likelihood_rows(model, codes)
-    totals = held[:, :, judged] @ weights
-    chosen = totals.argmax(axis=1)
-    rows = held[np.arange(graphs), chosen][:, judged]
-    smallest = int(np.where(as_good_as_best(rows, weights), sizes, np.inf).argmin())
-    strengths = tuple(STRENGTHS[j] for j in chosen)
-    return Validation(strengths, smallest, tuple(totals.max(axis=1).tolist()))
+    chosen = (held @ parts.weights).argmax(axis=1)
+    rows = held[np.arange(graphs), chosen]
+    smallest = int(np.where(as_good_as_best(rows, parts.weights), sizes, np.inf).argmin())
+    return Validation(tuple(STRENGTHS[j] for j in chosen), smallest)
 
 
 def _validation(

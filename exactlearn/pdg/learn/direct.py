@@ -1,0 +1,194 @@
+"""Learning of decision graphs from complete data: a search over a few forests, for each lambda.
+
+THESIS, Algorithm 4.6. The forests are those of networks learnt from the rows, that of largest
+mutual information, and one chain, in which a variable may depend on all before it: a relation of
+many variables, such as parity, shows in no pair of them. For each lambda, the largest first, a
+graph is learnt over each forest, starting from that of the previous lambda as well, and the best
+graph is kept. The forests that the thesis grows by tests of independence (Algorithms 4.11 and 4.12)
+led to the same graphs on ASIA, CANCER, SACHS, CHILD and INSURANCE, but for chains.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.display import Displayed
+from exactlearn.bayesnet.complete_data import check_smoothing
+from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.data.trade_off import bic_size_weight
+from exactlearn.errors import DataError, OptionError
+from exactlearn.pdg.learn.chow_liu import chow_liu_forest
+from exactlearn.pdg.learn.network_starts import MAX_PARENTS, network_start
+from exactlearn.pdg.learn.populated_graph import CompleteRows, structure_of
+from exactlearn.pdg.learn.smoothing import tuned_smoothing
+from exactlearn.pdg.learn.structure_search import (
+    LearntGraph,
+    best_improved,
+    first_structures,
+    learnt_graph,
+)
+from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graphs
+from exactlearn.pdg.model.structure_score import Size, StructureScore
+
+
+@dataclass(frozen=True, repr=False)
+class LearntGraphs(Displayed, shown="models finished"):
+    """The best graph found for each lambda.
+
+    Parameters
+    ----------
+    models
+        One for each lambda, in falling order.
+    finished
+        Whether neither limit nor interrupt cut the search short.
+    """
+
+    models: tuple[LearntGraph, ...]
+    finished: bool
+
+
+class DirectProgress(NamedTuple):
+    """Where the search stands.
+
+    Attributes
+    ----------
+    done, total
+        Forests dealt with at this lambda, and how many there are.
+    model
+        The best graph so far at this lambda.
+    """
+
+    done: int
+    total: int
+    model: LearntGraph
+
+
+OnProgress = Callable[[DirectProgress], None]
+
+
+@checked_arguments(starts=as_graphs)
+def learn_direct(
+    dataset: DatasetLike,
+    *,
+    size_weights: Sequence[float] | None = None,
+    size: Size = "effective",
+    max_parents: int = MAX_PARENTS,
+    starts: Sequence[DecisionGraph] = (),
+    smoothing: float | None = None,
+    seed: int = 0,
+    time_limit: float | None = None,
+    on_progress: OnProgress | None = None,
+) -> LearntGraphs:
+    """Learn decision graphs with their forests from complete data (THESIS, Algorithm 4.6).
+
+    Parameters
+    ----------
+    dataset
+        Complete data, possibly weighted.
+    size_weights
+        Weights of the size in the score, from 0 to 1; left out, that of BIC.
+    size
+        ``effective`` or ``representational``.
+    max_parents
+        Of the networks that are learnt with the largest and the smallest lambda, whose graphs
+        join the ``starts``; 0 for none.
+    starts
+        Decision graphs over the table's variables, such as that of a learnt network: the search
+        goes over their forests too, and starts from their structures.
+    smoothing
+        Pseudo-count of every parameter; left out, tuned by cross-validation.
+    seed
+        Of the searches for networks, and of the folds.
+    time_limit
+        Seconds for the search.
+    on_progress
+        Called after each forest.
+
+    Returns
+    -------
+    LearntGraphs
+        One graph at least; a limit or an interrupt ends the search with what there is.
+
+    Raises
+    ------
+    DataError
+        If a cell is missing, there are no rows, or a start has other variables or states.
+    OptionError
+        If a size weight, the size or ``smoothing`` is wrong.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> found = el.learn_direct(el.read_dataset("cancer-mcar-complete"), size_weights=[0.1])
+    >>> found.models[0].graph
+    DecisionGraph(variables=5, nodes=13, effective_size=26)
+    """
+    rows = CompleteRows.of(dataset)
+    given = [bic_size_weight(rows.total_weight)] if size_weights is None else size_weights
+    scores = [StructureScore(x, size) for x in sorted(given, reverse=True)]
+    if not scores:
+        raise OptionError("no size_weight was given: give one at least, or leave them out for BIC")
+    check_smoothing(smoothing)
+    for graph in starts:
+        if (graph.names, graph.states) != (dataset.names, dataset.states):
+            raise DataError("a start has other variables or states than the table: align them")
+    models: list[LearntGraph] = []
+    with SearchControl.within(time_limit).running() as control:
+        graphs = [*starts, *_network_starts(dataset, scores, max_parents, seed, control)]
+        forests = {graph.forest.tobytes(): graph.forest for graph in graphs}
+        forests |= {forest.tobytes(): forest for forest in _forests(rows, scores[0])}
+        structures = {key: first_structures(rows, forest) for key, forest in forests.items()}
+        for graph in graphs:
+            structures[graph.forest.tobytes()].append(structure_of(graph))
+        for score in scores:
+            best: LearntGraph | None = None
+            for done, (key, forest) in enumerate(forests.items(), 1):
+                if (models or best is not None) and control.is_over:
+                    break
+                populated = best_improved(rows, forest, score, structures[key], control)
+                structures[key].append(structure_of(populated.graph))
+                model = learnt_graph(populated, score)
+                best = model if best is None or model.score > best.score else best
+                if on_progress is not None:
+                    on_progress(DirectProgress(done, len(forests), best))
+            if best is not None:
+                models.append(best)
+        finished = not control.is_over
+        smoothed = (
+            replace(
+                m, graph=tuned_smoothing(m.graph, dataset, smoothing=smoothing, seed=seed).graph
+            )
+            for m in models
+        )
+        return LearntGraphs(tuple(smoothed), finished)
+
+
+def _network_starts(
+    dataset: Dataset,
+    scores: Sequence[StructureScore],
+    max_parents: int,
+    seed: int,
+    control: SearchControl,
+) -> list[DecisionGraph]:
+    """Return the graphs of networks learnt with the smallest and the largest lambda."""
+    graphs = []
+    for size_weight in sorted({scores[0].size_weight, scores[-1].size_weight}):
+        if max_parents > 0 and not control.is_over:
+            start = network_start(dataset, size_weight, max_parents=max_parents, seed=seed)
+            graphs.append(start)
+    return graphs
+
+
+def _forests(rows: CompleteRows, score: StructureScore) -> list[NDArray[np.int32]]:
+    """Return the forest of largest mutual information, and a chain."""
+    codes = np.ascontiguousarray(rows.columns.T.astype(np.int16))
+    cardinalities = np.array([len(s) for s in rows.states], np.int64)
+    rate = score.rate if score.rate < inf else None
+    chain = np.arange(-1, len(rows.names) - 1, dtype=np.int32)
+    return [chow_liu_forest(codes, rows.weights, cardinalities, rate), chain]
