@@ -29,7 +29,6 @@ from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import Compilation, compile_and_check, fits, max_error
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.hybrid import data_merges
-from exactlearn.pdg.learn.methods import Request, keep_first, learn_by
 from exactlearn.queries.evidence import as_graph
 from exactlearn.reporting.description import number
 from exactlearn.reporting.drawing import structure_drawing
@@ -55,11 +54,14 @@ def run_compile(options: Compile, output: Output) -> Answer:
     ):
         until_first.enter_context(ended_by_signal())
 
+        def on_event(size: int) -> None:
+            until_first.close()
+            display.show(f"effective size {size:,}")
+
         compiled = compile_and_check(
             network,
             **options.chosen("root max_size time_limit seed"),
-            on_event=lambda size: display.show(f"effective size {size:,}"),
-            on_first=until_first.close,
+            on_event=on_event,
             on_graph=lambda size, found: display.keep(-size, partial(_write, found)),
             after=write_time,
         )
@@ -114,12 +116,6 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
     path, begun = output.path, monotonic()
     require_suffix(path, (*GRAPHS, ".json", *FIGURES))
     data = load(options.source, options)
-    request = Request(
-        dataset=data,
-        network=None if options.network is None else el.read_network(options.network),
-        size_weights=None if options.size_weight is None else [options.size_weight],
-        **options.chosen("method smoothing seed"),
-    )
 
     def record(size_weight: float, graph: el.DecisionGraph, finished: bool) -> dict[str, Any]:
         sizes = ("effective_size", "representational_size")
@@ -143,9 +139,14 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
 
     control = SearchControl(options.time_limit)
     with control.running(), output.progress_display(f"learning ({options.method})") as display:
-        if path is not None and options.method in ("direct", "hybrid"):
-            keep_first(request, keep)
-        found = learn_by(request, display.show, keep)
+        found = el.learn_pdg(
+            data,
+            network=None if options.network is None else el.read_network(options.network),
+            size_weights=None if options.size_weight is None else [options.size_weight],
+            on_progress=display.show,
+            on_model=None if path is None else keep,
+            **options.chosen("method smoothing seed"),
+        )
     size_weight, graph = found.models[-1]
     answer = record(size_weight, graph, found.finished)
     status = "done" if found.finished else control.status

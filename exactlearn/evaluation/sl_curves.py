@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import log, nan
 from time import process_time
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ from exactlearn.errors import DataError, OptionError, TooLargeError, did_you_mea
 from exactlearn.evaluation.metrics import effective_size
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
 from exactlearn.pdg.learn.hybrid import learn_hybrid
-from exactlearn.pdg.learn.methods import Request, learn_by
+from exactlearn.pdg.learn.methods import learn_pdg
 from exactlearn.pdg.learn.network_starts import learnt_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Model
@@ -77,9 +77,8 @@ def naive_bayes(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterat
 
 def decision_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[Weighted]:
     """Yield decision graphs by direct search; of missing cells by structural EM."""
-    method = "direct" if dataset.is_complete else "em"
-    request = Request(dataset=dataset, method=method, size_weights=weights, seed=seed)
-    found = learn_by(request, lambda text: None, lambda *model: None).models
+    method: Literal["direct", "em"] = "direct" if dataset.is_complete else "em"
+    found = learn_pdg(dataset, method=method, size_weights=weights, seed=seed).models
     for size_weight, graph in sorted(found, key=lambda model: -model[0]):
         yield graph, size_weight
 

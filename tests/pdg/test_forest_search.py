@@ -9,12 +9,11 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import CheckError, OptionError, TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.graphs.dag import moral_graph
-from exactlearn.pdg.compile import forest_starts
-from exactlearn.pdg.compile.annealing import Annealing, AnnealingParameters, SetTables
+from exactlearn.pdg.compile import forest_search
+from exactlearn.pdg.compile.annealing import Annealing, SetTables, Tree
 from exactlearn.pdg.compile.compile import compile_and_check, compile_network, max_error
-from exactlearn.pdg.compile.expansion import Descent, Expansion
-from exactlearn.pdg.compile.forest_moves import Tree
-from exactlearn.pdg.compile.forest_starts import Builder, StartParameters, least_cells, starts
+from exactlearn.pdg.compile.expansion import Descent, Expansion, least_cells
+from exactlearn.pdg.compile.forest_search import first_forests
 from exactlearn.pdg.compile.residuals import Residuals, mask_of
 from exactlearn.pdg.compile.variable_forest import components, forest_over, variable_forest
 from tests.interrupts import press_ctrl_c
@@ -32,7 +31,7 @@ def chain(network, rng, steps):
     adjacency = moral_graph(network.parents)
     part = max(components(adjacency), key=len)
     forest = variable_forest(adjacency, rng.permutation(part).tolist())
-    found = Annealing(SetTables(Residuals(network), AnnealingParameters()), adjacency, forest)
+    found = Annealing(SetTables(Residuals(network)), adjacency, forest)
     found.run(rng, steps, (0.5, 0.01), lambda made: False)
     return found, adjacency
 
@@ -175,18 +174,17 @@ def test_joined_arrangements_are_a_forest_no_larger_than_any_chain_met(seed, n):
             assert forest.parents[root] == -1
 
 
-@pytest.mark.parametrize("at", [1, 2])
-def test_an_interrupt_of_the_first_builds_keeps_what_there_is(monkeypatch, at):
+def test_an_interrupt_of_the_first_build_keeps_what_there_is(monkeypatch):
     calls = []
 
     def interrupted(*given, **options):
         calls.append(given)
-        if len(calls) == at:
+        if len(calls) == 1:
             press_ctrl_c()
         return Expansion(*given, **options)
 
     network = random_network(np.random.default_rng(4), 5)
-    monkeypatch.setattr(forest_starts, "Expansion", interrupted)
+    monkeypatch.setattr(forest_search, "Expansion", interrupted)
     compiled = compile_and_check(network)
     assert not compiled.finished
     assert compiled.message.startswith("interrupted, this is one of the first forests")
@@ -201,26 +199,12 @@ def test_an_interrupt_of_the_first_builds_keeps_what_there_is(monkeypatch, at):
     assert max_error(network, graph, np.random.default_rng(0)) < 1e-12
 
 
-def test_what_would_not_be_built_in_time_is_left_out():
-    network = random_network(np.random.default_rng(4), 6)
-    forest = starts(network, clique_tree(network), -1)[0].forests[0][1]
-    builder = Builder(Residuals(network), np.inf, SearchControl(0.0), StartParameters())
-    assert builder.build(forest, in_time=True) is None
-    assert builder.build(forest) is not None
-    assert builder.seconds(10) > 0
-    assert builder.build(forest, in_time=True) is None
-    builder.control = SearchControl()
-    assert builder.build(forest, in_time=True) is not None
-
-
 @given(st.integers(0, 10_000), st.integers(2, 7))
 @settings(max_examples=30)
 def test_samples_never_claim_of_more_cells_than_there_are(seed, n):
     network = coarse_network(np.random.default_rng(seed), n)
-    start = starts(network, clique_tree(network), -1)[0]
-    residuals, forest = Residuals(network), start.forests[0][1]
-    few = StartParameters(samples=200)
-    told = list(least_cells(Descent(residuals, forest), np.random.default_rng(seed), few))
+    forest, residuals = first_forests(network, clique_tree(network), -1)[0], Residuals(network)
+    told = list(least_cells(Descent(residuals, forest), np.random.default_rng(seed), 200))
     assert len(told) == len(forest.order)
     assert told[-1] <= Expansion(residuals, forest).cells
 
@@ -231,6 +215,6 @@ def test_a_graph_that_is_far_too_large_is_refused_before_it_is_built(monkeypatch
     parents = tuple(tuple(range(max(0, i - 12), i)) for i in range(n))
     tables = tuple(rng.dirichlet((1, 1), (2,) * len(p)) for p in parents)
     network = BayesianNetwork(names, states, parents, tables)
-    monkeypatch.setattr(forest_starts, "Expansion", lambda *_: pytest.fail("written out"))
+    monkeypatch.setattr(forest_search, "Expansion", lambda *_: pytest.fail("written out"))
     with pytest.raises(TooLargeError, match=r"more than 10,000 cells .* up to 1\d\d,\d\d\d if"):
         compile_network(network, max_size=10_000)

@@ -197,8 +197,7 @@ def test_networks_are_learnt_with_the_least_weight_of_the_size(
         return network
 
     monkeypatch.setattr(methods, "learnt_network", learnt_network)
-    request = methods.Request(dataset=data, method="hybrid", size_weights=size_weights)
-    methods.learn_by(request, lambda told: None, lambda *kept: None)
+    methods.learn_pdg(data, size_weights=size_weights)
     assert set(asked) == {(score, methods.MAX_PARENTS)}
 
 
@@ -213,14 +212,12 @@ def test_a_network_whose_graph_is_too_large_gives_way_to_one_of_fewer_parents(le
         return learn_hybrid(network, dataset, **options)
 
     monkeypatch.setattr(methods, "learn_hybrid", merged)
-    request = methods.Request(dataset=data, method="hybrid", smoothing=1.0)
-    (model,) = methods.learn_by(request, lambda told: None, lambda *kept: None).models
+    (model,) = methods.learn_pdg(data, smoothing=1.0).models
     assert asked == sorted(asked, reverse=True)
     assert asked[-1] == 1
     model[1].check()
-    given = methods.Request(dataset=data, method="hybrid", network=network)
     with pytest.raises(TooLargeError):
-        methods.learn_by(given, lambda told: None, lambda *kept: None)
+        methods.learn_pdg(data, network=network)
 
 
 def test_validation_weighs_the_size_where_none_is_given():

@@ -26,8 +26,7 @@ def drawn():
 
 
 def learn(data, **options):
-    request = methods.Request(dataset=data, method="direct", **options)
-    return methods.learn_by(request, lambda told: None, lambda *kept: None)
+    return methods.learn_pdg(data, method="direct", **options)
 
 
 def test_parameters_are_shrunk_to_those_of_the_graph(drawn):
@@ -118,11 +117,7 @@ def test_a_relation_that_no_network_of_few_parents_holds_is_learnt_from_the_rows
 def test_an_interrupt_keeps_a_graph(drawn):
     _, data, _ = drawn
 
-    def report(told):
-        press_ctrl_c()
-
-    request = methods.Request(dataset=data, method="direct")
-    found = methods.learn_by(request, report, lambda *kept: None)
+    found = learn(data, on_progress=lambda text: press_ctrl_c())
     assert not found.finished
     found.models[0][1].check()
     assert (found.models[0][1].parameters > 0).all()

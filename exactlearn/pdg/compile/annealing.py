@@ -1,58 +1,180 @@
 """Simulated annealing over forests, towards the smallest effective size of the merged graph.
 
-Every move changes one set of variables (`exactlearn.pdg.compile.forest_moves`), whose number of
-nodes is kept or computed on its own (`exactlearn.pdg.compile.conditioning`): the search minimises
-exactly the size of the graph that is built in the end. Some steps are several moves in a row,
-accepted or undone together, to leave local optima of single moves.
+A forest is described by the sets that its variables form with all below them. Three moves lead from
+any forest to any other, each by a single new set, so that the size of the decision graph changes
+by a difference of a few products (THESIS, 3.52):
 
-Each arrangement of a set that some chain met, a top variable and the smaller sets below it, can be
+* a variable takes the place of its parent, which goes below it (the rotation of elimination
+  trees) with those of the variable's children that depend on it,
+* a variable goes, with all below it, under one of its siblings,
+* a variable that does not depend on its parent goes up beside it.
+
+The number of nodes of the new set is kept or computed on its own
+(`exactlearn.pdg.compile.conditioning`): the search minimises exactly the size of the graph that is
+built in the end. Some steps are several moves in a row, accepted or undone together, to leave local
+optima of single moves.
+
+Each arrangement of a set that a chain met, a top variable and the smaller sets below it, can be
 used in any forest that holds the set; a dynamic program over all arrangements met finds the
 smallest forest they make (theorem *Nodes of a set*, docs/theory/decision_graphs.md).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import exp
+from typing import NamedTuple
 
 import numpy as np
 
 from exactlearn.pdg.compile.conditioning import SetTable, set_table
 from exactlearn.pdg.compile.expansion import Expansion
-from exactlearn.pdg.compile.forest_moves import Move, State, Tree
-from exactlearn.pdg.compile.residuals import Residuals
+from exactlearn.pdg.compile.residuals import Residuals, mask_of
 from exactlearn.pdg.compile.variable_forest import VariableForest
 
 Arrangement = tuple[int, tuple[int, ...]]
 """A top variable, and the sets directly below it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnnealingParameters:
-    """Tuning constants of annealing chains.
+REPETITION = 0.5
+"""Probability that a step makes another move of the same kind: without, HAILFINDER has 7,904 cells,
+not 7,486."""
+
+MOST_KEPT = 20_000_000
+"""Cells of the tables kept, above which those are dropped that no forest in use needs."""
+
+MOST_GROWTH, LEAST_SIGNATURES = 4, 10_000
+"""Sets with so many times the signatures of the chain's first forest, and so many at least, are not
+tabulated."""
+
+TEMPERATURES = ((0.01, 0.0005), (0.02, 0.001), (0.005, 0.0005), (0.1, 0.001))
+"""First and last temperatures of the chains, in turn: with the first one alone ALARM 1,092, not
+1,026."""
+
+
+State = tuple[int, int, set[int], int, int]
+"""A variable, its parent, children and set, and the border of the set."""
+
+
+class Move(NamedTuple):
+    """A change of a tree.
+
+    Attributes
+    ----------
+    above
+        Variable directly above the changed set, after the move.
+    top
+        Top variable of the changed set.
+    inside
+        The changed set.
+    below
+        What stands directly below ``top`` after the move.
+    beside
+        What else stands directly below ``above``.
+    rotates
+        Whether ``above`` stood below ``top`` before.
+    """
+
+    above: int
+    top: int
+    inside: int
+    below: tuple[int, ...]
+    beside: tuple[int, ...]
+    rotates: bool
+
+
+class Tree:
+    """A forest that moves change in place.
 
     Parameters
     ----------
-    repetition
-        Probability that a step makes another move of the same kind.
-    most_kept
-        Cells of the tables kept, above which those are dropped that no forest in use needs.
-    most_growth, least_signatures
-        Sets with so many times the signatures of the chain's first forest, and so many at least,
-        are not tabulated.
-    temperatures
-        First and last temperatures of the chains, in turn.
+    adjacency
+        Neighbours of each variable in the moral graph.
+    order, parents
+        Variables, ancestors first, and the parent of each (-1 for a root).
     """
 
-    repetition: float = 0.5
-    most_kept: int = 20_000_000
-    most_growth: int = 4
-    least_signatures: int = 10_000
-    temperatures: tuple[tuple[float, float], ...] = (
-        (0.01, 0.0005),
-        (0.02, 0.001),
-        (0.005, 0.0005),
-        (0.1, 0.001),
-    )
+    def __init__(
+        self, adjacency: Sequence[frozenset[int]], order: Sequence[int], parents: Sequence[int]
+    ) -> None:
+        self._near = [mask_of(sorted(a)) for a in adjacency]
+        self.parents = list(parents)
+        self.children: list[set[int]] = [set() for _ in parents]
+        self.inside = [1 << v for v in range(len(parents))]
+        self._border = list(self._near)
+        for v in reversed(order):
+            if parents[v] >= 0:
+                self.children[parents[v]].add(v)
+                self.inside[parents[v]] |= self.inside[v]
+                self._border[parents[v]] |= self._border[v]
+        for v in order:
+            self._border[v] &= ~self.inside[v]
+
+    def rotation(self, v: int) -> Move | None:
+        """Return the move of a variable to its parent's place."""
+        p = self.parents[v]
+        if p < 0:
+            return None
+        bit = 1 << p
+        with_parent = {e for e in self.children[v] if self._border[e] & bit}
+        beside = self.children[v] - with_parent
+        inside = self.inside[p] ^ (1 << v)
+        for e in beside:
+            inside ^= self.inside[e]
+        below = (self.children[p] | with_parent) - {v}
+        return Move(v, p, inside, tuple(sorted(below)), tuple(sorted(beside)), True)
+
+    def sinking(self, v: int, sibling: int) -> Move | None:
+        """Return the move of a variable under one of its siblings."""
+        p = self.parents[v]
+        if p < 0 or self.parents[sibling] != p or v == sibling:
+            return None
+        below = self.children[sibling] | {v}
+        beside = self.children[p] - {v, sibling}
+        inside = self.inside[sibling] | self.inside[v]
+        return Move(p, sibling, inside, tuple(sorted(below)), tuple(sorted(beside)), False)
+
+    def rising(self, v: int) -> Move | None:
+        """Return the move of a variable up beside its parent, if it does not depend on it."""
+        q = self.parents[v]
+        p = self.parents[q] if q >= 0 else -1
+        if p < 0 or self._border[v] >> q & 1:
+            return None
+        below = self.children[q] - {v}
+        beside = self.children[p] - {q} | {v}
+        inside = self.inside[q] ^ self.inside[v]
+        return Move(p, q, inside, tuple(sorted(below)), tuple(sorted(beside)), False)
+
+    def apply(self, move: Move) -> list[State]:
+        """Change the forest; return what `restore` takes to undo it."""
+        above, top = move.above, move.top
+        over = self.parents[top] if move.rotates else -1
+        involved = {above, top, *move.below, *move.beside} | ({over} if over >= 0 else set())
+        before = [
+            (v, self.parents[v], self.children[v], self.inside[v], self._border[v])
+            for v in involved
+        ]
+        if move.rotates:
+            self.parents[above] = over
+            if over >= 0:
+                self.children[over] = self.children[over] ^ {above, top}
+            self.inside[above], self._border[above] = self.inside[top], self._border[top]
+        for child in move.below:
+            self.parents[child] = top
+        for child in (*move.beside, top):
+            self.parents[child] = above
+        self.children[top] = set(move.below)
+        self.children[above] = {*move.beside, top}
+        self.inside[top] = move.inside
+        border = self._near[top]
+        for child in move.below:
+            border |= self._border[child]
+        self._border[top] = border & ~move.inside
+        return before
+
+    def restore(self, states: list[State]) -> None:
+        """Undo one change: the last one that is not undone yet."""
+        for v, parent, children, inside, border in states:
+            self.parents[v], self.children[v] = parent, children
+            self.inside[v], self._border[v] = inside, border
 
 
 class Arrangements:
@@ -140,8 +262,8 @@ class SetTables:
         Cells of all tables made.
     """
 
-    def __init__(self, residuals: Residuals, parameters: AnnealingParameters) -> None:
-        self.residuals, self.parameters = residuals, parameters
+    def __init__(self, residuals: Residuals) -> None:
+        self.residuals = residuals
         self.nodes: dict[int, int] = {}
         self.arrangements = Arrangements(residuals.cardinalities)
         self.work = 0
@@ -181,10 +303,10 @@ class SetTables:
             self.add(made)
         return self._tables[move.inside]
 
-    def drop_unused(self, trees: Sequence[Tree]) -> None:
+    def drop_unused(self, tree: Tree) -> None:
         """Forget tables, but not their numbers of nodes, when there are too many."""
-        if self._kept > self.parameters.most_kept:
-            used = {inside for tree in trees for inside in tree.inside}
+        if self._kept > MOST_KEPT:
+            used = set(tree.inside)
             self._tables = {s: t for s, t in self._tables.items() if s in used}
             self._kept = sum(t.cells for t in self._tables.values())
 
@@ -227,10 +349,7 @@ class Annealing:
         self._cardinalities = tables.residuals.cardinalities
         tables.arrangements.add_tree(self.tree, self._variables)
         signatures = sum(len(tables[self.tree.inside[v]].signatures) for v in self._variables)
-        parameters = tables.parameters
-        self._most_signatures = max(
-            parameters.least_signatures, parameters.most_growth * signatures
-        )
+        self._most_signatures = max(LEAST_SIGNATURES, MOST_GROWTH * signatures)
         self.size = sum(
             self._cost(v, len(self.tree.children[v]), tables.nodes[self.tree.inside[v]])
             for v in self._variables
@@ -258,6 +377,7 @@ class Annealing:
         """
         made = last = 0
         while made < steps and not stopped(last):
+            self.tables.drop_unused(self.tree)
             last = self._step(
                 rng, temperatures[0] * (temperatures[1] / temperatures[0]) ** (made / steps)
             )
@@ -298,7 +418,7 @@ class Annealing:
                 yield self._rotation(_any(self.tree.children[variable], rng))
             else:
                 yield self._sinking(variable, rng)
-            if rng.random() > self.tables.parameters.repetition:
+            if rng.random() > REPETITION:
                 return
 
     def _rotation(self, variable: int) -> Move | None:

@@ -1,7 +1,8 @@
 """Compilation of a Bayesian network to the smallest decision graph over a searched forest.
 
 A clique tree of the network gives forests of variables, one for each clique as its root (THESIS,
-Algorithms 4.13 and 4.14), from which a search goes on to the forest with the smallest graph
+Algorithms 4.13 and 4.14), from the
+best of which a search goes on to the forest with the smallest graph
 (`exactlearn.pdg.compile.forest_search`). Sizes are effective sizes: states times nodes times max(1,
 children), over all variables (THESIS, 3.52). Over a forest the graph is the smallest there is,
 and no clique's table is written out to find it (`exactlearn.pdg.compile.expansion`).
@@ -30,12 +31,11 @@ from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.expansion import Expansion
 from exactlearn.pdg.compile.forest_search import (
     ForestSearch,
-    ForestSearchParameters,
     Found,
     IterationBudget,
+    first_forests,
 )
-from exactlearn.pdg.compile.forest_starts import Start, starts
-from exactlearn.pdg.compile.variable_forest import components, forest_over
+from exactlearn.pdg.compile.variable_forest import VariableForest, components, forest_over
 from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 
@@ -45,6 +45,9 @@ MAX_SIZE = 100_000_000
 CHECK_TIME, LATE = 1.5e-7, 1.0
 """Seconds that the comparison takes for each cell of the graph, about (14 million of munin1 took
 1.9 s), and how long it may take once the search has used up its time, or was interrupted."""
+
+TRIANGULATION = 0.2
+"""Share of the time limit after which the clique tree is taken as it is."""
 
 CHECK_ROWS = 1000
 """Rows of each kind on which a compilation is compared with its network."""
@@ -97,7 +100,6 @@ def compile_network(
     time_limit: float | None = None,
     seed: int = 0,
     on_event: Callable[[int], None] | None = None,
-    parameters: ForestSearchParameters | None = None,
 ) -> DecisionGraph:
     """Return a decision graph of the network's joint distribution.
 
@@ -119,9 +121,7 @@ def compile_network(
     seed
         Seed of the search; the same seed and steps give the same graph.
     on_event
-        Called with the effective size whenever the search finds a smaller one.
-    parameters
-        Tuning constants of the search.
+        Called with the effective size of the first graph and of each smaller one.
 
     Raises
     ------
@@ -145,8 +145,6 @@ def compile_network(
     # Ctrl-C raises here unless a search around this one takes it: a graph alone does not show
     # that its search was interrupted.
     budget = _budget(SearchControl.within(time_limit), steps, time_limit, seed, on_event)
-    if parameters is not None:
-        budget = replace(budget, parameters=parameters)
     if tree is not None:
         tree.check(network)
     return _compile(network, root, tree, forest, max_size, budget)[0]
@@ -162,7 +160,6 @@ def compile_and_check(
     time_limit: float | None = None,
     seed: int = 0,
     on_event: Callable[[int], None] | None = None,
-    on_first: Callable[[], None] | None = None,
     on_graph: Callable[[int, Callable[[], Compilation]], None] | None = None,
     after: float = 0.0,
 ) -> Compilation:
@@ -173,11 +170,9 @@ def compile_and_check(
     Parameters
     ----------
     network, root, tree, max_size, steps, time_limit, on_event
-        As in `compile_network`.
+        As in `compile_network`; once ``on_event`` was called an interrupt returns a graph.
     seed
         Seed of the search, and of the rows that are drawn for the comparison.
-    on_first
-        Called once there is a graph: from then on an interrupt returns one.
     on_graph
         Called with the effective size of the first graph and of each smaller one, and what compiles
         the network to it; not where the time limit leaves no time for that.
@@ -187,11 +182,11 @@ def compile_and_check(
     """
     control = SearchControl.within(time_limit)
     budget = _budget(control, steps, time_limit, seed, on_event)
-    budget = replace(budget, on_first=on_first, after=CHECK_TIME + after)
+    budget = replace(budget, after=CHECK_TIME + after)
     with control.running():
         if tree is None:
             reduced = without_irrelevant_parents(network)
-            tree = clique_tree(reduced, control=control.part(budget.parameters.triangulation))
+            tree = clique_tree(reduced, control=control.part(TRIANGULATION))
         else:
             tree.check(network)
         clique_size = tree.size(network.cardinalities)
@@ -284,16 +279,16 @@ def _compile(
     first = -1 if root is None else network.index(root)
     reduced = without_irrelevant_parents(network)
     if forest is None:
-        triangulation = budget.control.part(budget.parameters.triangulation)
-        tree = tree or clique_tree(reduced, control=triangulation)
-        parts = starts(reduced, tree, first)
+        tree = tree or clique_tree(reduced, control=budget.control.part(TRIANGULATION))
+        forests = first_forests(reduced, tree, first)
     else:
-        parts, budget = _given(reduced, forest), replace(budget, steps=0)
+        forests, budget = _given(reduced, forest), replace(budget, steps=0)
     try:
-        found = ForestSearch(reduced, parts, first, budget, max_size).run()
+        found = ForestSearch(reduced, forests, first, budget, max_size).run()
     except TooLargeError as error:
         clique_size = (tree or clique_tree(reduced)).size(network.cardinalities)
-        raise TooLargeError(_refusal(parts, max_size, clique_size)) from error
+        expanded = sum(f.expanded_size(network.cardinalities.tolist()) for f in forests)
+        raise TooLargeError(_refusal(expanded, max_size, clique_size)) from error
     return _assembled(network, found), found
 
 
@@ -310,7 +305,9 @@ def _assembled(network: BayesianNetwork, found: Found) -> DecisionGraph:
     return assemble(network.names, network.states, parent, parameters, successors)
 
 
-def _given(network: BayesianNetwork, forest: Sequence[int] | NDArray[np.int32]) -> list[Start]:
+def _given(
+    network: BayesianNetwork, forest: Sequence[int] | NDArray[np.int32]
+) -> list[VariableForest]:
     """Return the trees of a given forest, one part of the network or several together in each."""
     parents = np.asarray(forest, np.int32)
     if parents.shape != (network.n_variables,):
@@ -319,12 +316,10 @@ def _given(network: BayesianNetwork, forest: Sequence[int] | NDArray[np.int32]) 
         )
     adjacency = moral_graph(network.parents)
     joined = moral_graph([() if p < 0 else (int(p),) for p in parents])
-    trees = [forest_over(adjacency, parents.tolist(), part) for part in components(joined)]
-    return [Start(tuple(tree.order), ((0, tree),)) for tree in trees]
+    return [forest_over(adjacency, parents.tolist(), part) for part in components(joined)]
 
 
-def _refusal(parts: Sequence[Start], max_size: int, clique_size: int) -> str:
-    smallest = sum(part.forests[0][0] for part in parts)
+def _refusal(smallest: int, max_size: int, clique_size: int) -> str:
     fallback = "query the network itself, which is answered along a clique tree"
     if clique_size > MAX_SIZE:
         fallback = (

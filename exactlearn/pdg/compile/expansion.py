@@ -5,7 +5,12 @@ residuals of the families that reach across (`exactlearn.pdg.compile.conditionin
 each gets its distribution, and those with the same distribution and successors become one node
 (`exactlearn.pdg.compile.merge`). Only sums and products of numbers >= 0 and one division occur, so
 zeros stay exact and every parameter keeps full relative precision.
+
+Before a graph is built, samples bound its cells from below: few equal pairs of sampled signatures
+show that there are many signatures (theorem *Few equal samples*, docs/theory/decision_graphs.md).
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +24,10 @@ from exactlearn.pdg.compile.variable_forest import VariableForest
 
 SIGNATURE_NUMBERS = 10
 """How many numbers of signatures take as much memory as a cell."""
+
+SAMPLES, EXPECTED_PAIRS = 30_000, 30.0
+"""More samples bound larger graphs: by about half of their square, over the equal pairs to expect
+at least where there is none: with 30 that has a probability of 1e-13."""
 
 
 class Descent:
@@ -180,3 +189,45 @@ class Expansion:
             self.tables[v] = SetTable.of(
                 inside, families, signatures, values[v], labels[v], possible[v]
             )
+
+
+def least_cells(
+    descent: Descent, rng: np.random.Generator, samples: int = SAMPLES
+) -> Iterator[float]:
+    """Yield how many cells the variables so far have at least, almost surely.
+
+    Parameters
+    ----------
+    descent
+        The network's residuals over a forest.
+    rng
+        Draws the states.
+    samples
+        How many.
+
+    Yields
+    ------
+    A rising bound after each variable, in the forest's order.
+    """
+    forest, cells = descent.forest, 0.0
+    none = np.empty((samples, 0), np.int32)
+    signatures = {v: none for v in forest.order if forest.parents[v] < 0}
+    for v in forest.order:
+        mine = signatures.pop(v)
+        children = forest.children[v]
+        width = descent.residuals.cardinalities[v] * max(1, len(children))
+        cells += least_signatures(mine) * width
+        yield cells
+        conditioned = descent.condition(v, mine)
+        live = rng.random(conditioned.weights.shape) * (conditioned.weights > 0)
+        drawn = (live == live.max(axis=1, keepdims=True)) * live
+        for child in children:
+            signatures[child] = conditioned.below(descent.families[child], drawn)[0]
+
+
+def least_signatures(met: NDArray[np.int32]) -> float:
+    """Return how many different signatures there are at least, almost surely, by samples."""
+    labels, first, _ = index_rows(met)
+    visits = np.bincount(labels).astype(np.float64)
+    n, meetings = len(met), float((visits * (visits - 1)).sum()) / 2
+    return max(float(len(first)), n * (n - 1) / (2 * (2 * meetings + EXPECTED_PAIRS)))
