@@ -160,10 +160,10 @@ class ForestSearch:
         self._seconds = clock() - started
         self._forests = list(forests)
         self._smallest = [built.effective_size for built in self._first]
+        self._report()
 
     def run(self) -> Found:
         """Search, part by part, and build the smallest forests."""
-        self._report()
         for i, built in enumerate(self._first):
             if len(built.forest.order) > 2 and built.cells <= MOST_ANNEALED:
                 self._anneal(i)
