@@ -71,7 +71,7 @@ def expect(
     """
     w = np.ones(len(rows)) if weights is None else weights
     largest = np.zeros(len(layout.order), np.bool_) if maximised is None else maximised
-    if len(rows) * len(layout.variable) < FEW_VISITS:
+    if len(rows) * len(layout.variable) <= FEW_VISITS:
         turns, size = np.arange(len(rows)), min(len(rows), FEW)
     else:
         turns = row_order(layout, rows)
