@@ -426,15 +426,19 @@ def without_irrelevant_parents(network: BayesianNetwork) -> BayesianNetwork:
     >>> without_irrelevant_parents(network).parents
     ((), ())
     """
-    families = [
-        _reduced(parents, table)
-        for parents, table in zip(network.parents, network.tables, strict=True)
-    ]
-    if sum(len(f[0]) for f in families) == len(network.arcs):
+    families, tables = [], []
+    for parents, table in zip(network.parents, network.tables, strict=True):
+        rows = table / table.sum(axis=-1, keepdims=True) if parents else table
+        for axis in reversed(range(len(parents))):
+            highest, lowest = rows.max(axis=axis), rows.min(axis=axis)
+            if (highest - lowest <= TOLERANCE * highest).all():
+                parents = (*parents[:axis], *parents[axis + 1 :])
+                table, rows = np.ascontiguousarray(table.take(0, axis)), rows.take(0, axis)
+        families.append(parents)
+        tables.append(table)
+    if tuple(families) == network.parents:
         return network
-    return replace(
-        network, parents=tuple(f[0] for f in families), tables=tuple(f[1] for f in families)
-    )
+    return replace(network, parents=tuple(families), tables=tuple(tables))
 
 
 def subnetwork(network: BayesianNetwork, variables: Sequence[int]) -> BayesianNetwork:
@@ -450,20 +454,6 @@ def subnetwork(network: BayesianNetwork, variables: Sequence[int]) -> BayesianNe
         parents=tuple(tuple(number[p] for p in network.parents[v]) for v in variables),
         tables=tuple(network.tables[v] for v in variables),
     )
-
-
-def _reduced(
-    parents: tuple[int, ...], table: NDArray[np.float64]
-) -> tuple[tuple[int, ...], NDArray[np.float64]]:
-    """Return the parents that the variable depends on, and the table over them."""
-    rows = table / table.sum(axis=-1, keepdims=True) if parents else table
-    for axis in reversed(range(len(parents))):
-        highest, lowest = rows.max(axis=axis), rows.min(axis=axis)
-        if (highest - lowest <= TOLERANCE * highest).all():
-            parents = (*parents[:axis], *parents[axis + 1 :])
-            table = np.ascontiguousarray(table.take(0, axis))
-            rows = rows.take(0, axis)
-    return parents, table
 
 
 as_network = instance_of(

@@ -279,13 +279,14 @@ class _IncompleteRows:
     def __init__(self, network: BayesianNetwork, dataset: Dataset) -> None:
         codes = network.aligned_codes(dataset)
         self.dataset = dataset
-        self.rows, variables = dataset.missing_cells[:, 0], dataset.missing_cells[:, 1]
-        self.columns = _columns(network, dataset)[variables]
-        self.states = _states(network, dataset, self.columns)
+        rows, variables = dataset.missing_cells.T
+        columns, states = _variables_and_states(network, dataset)
+        self.columns: NDArray[np.int64] = columns[variables]
+        self.states: NDArray[np.int64] = states[self.columns]
         self.layout = buckets(network.parents, network.cardinalities, set(self.columns.tolist()))
         self.tables = flat_tables(network.tables)
-        self.incomplete, self.source = np.unique(self.rows, return_inverse=True)
-        self.codes = codes[self.incomplete]
+        incomplete, self.source = np.unique(rows, return_inverse=True)
+        self.codes = codes[incomplete]
 
     @property
     def parts(self) -> MissingParts:
@@ -325,32 +326,29 @@ class _IncompleteRows:
             )
 
 
-def _columns(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.int64]:
-    """Return the network's variable of each column of the table; -1 where none is missing."""
+def _variables_and_states(
+    network: BayesianNetwork, dataset: Dataset
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the network's variable of each column of the table, and the codes of its states.
+
+    Of columns without missing cells, -1 and nothing.
+    """
     columns = np.full(dataset.n_variables, -1)
+    codes = np.zeros((network.n_variables, int(network.cardinalities.max(initial=1))), np.int64)
     for j in np.unique(dataset.missing_cells[:, 1]).tolist():
-        if dataset.names[j] not in network.names:
+        name = dataset.names[j]
+        if name not in network.names:
             raise DataError(
-                f"column {dataset.names[j]!r} has missing cells, but the network has no such "
-                f"variable{did_you_mean(dataset.names[j], network.names)}: leave the column "
+                f"column {name!r} has missing cells, but the network has no such "
+                f"variable{did_you_mean(name, network.names)}: leave the column "
                 "out, or use a network that has it"
             )
-        columns[j] = network.names.index(dataset.names[j])
-    return columns
-
-
-def _states(
-    network: BayesianNetwork, dataset: Dataset, columns: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return the table's code of each state that the network knows, for each missing cell."""
-    known = np.zeros((network.n_variables, int(network.cardinalities.max(initial=1))), np.int64)
-    pairs = np.unique(np.column_stack((dataset.missing_cells[:, 1], columns)), axis=0)
-    for j, v in pairs.tolist():
+        columns[j] = v = network.names.index(name)
         for k, state in enumerate(network.states[v]):
             if state not in dataset.states[j]:
                 raise DataError(
-                    f"column {dataset.names[j]!r} has missing cells that may have the network's "
+                    f"column {name!r} has missing cells that may have the network's "
                     f"state {state!r}, which the table does not declare: add it to the states"
                 )
-            known[v, k] = dataset.states[j].index(state)
-    return known[columns]
+            codes[v, k] = dataset.states[j].index(state)
+    return columns, codes
