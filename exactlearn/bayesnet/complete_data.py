@@ -1,4 +1,4 @@
-r"""Parameters of a Bayesian network by counting: complete data, or the rows that observe a family.
+r"""Parameters of a Bayesian network by counting the rows that observe each family.
 
 With :math:`N_{u,x}` the weight of the rows in which the parents take the configuration :math:`u`
 and the variable the state :math:`x`, and :math:`r` the number of states of the variable, the
@@ -9,9 +9,8 @@ smoothed maximum-likelihood parameters are (Nielsen, thesis, eq. 4.15)
 A parent configuration that no row has gets the uniform distribution: with smoothing above zero that
 is what the formula says, with smoothing zero, where it says 0/0, it is the convention here.
 
-In available-case analysis the counts of a family are those of the rows in which no cell of the
-family is missing: other families may count other rows. The estimates are consistent where cells
-are missing completely at random.
+With missing cells the counts of a family are those of the rows in which no cell of the family is
+missing (available cases, :mod:`exactlearn.bayesnet.deletion`).
 """
 
 from collections.abc import Sequence
@@ -73,45 +72,13 @@ def fit_complete(
     >>> fit_complete(data, [()], smoothing=1.0).tables
     (array([0.6, 0.4]),)
     """
-    checked_families(dataset, parents, smoothing)
+    families = checked_families(dataset, parents, smoothing)
     check_complete(
         dataset.codes,
         dataset.names,
         "but these parameters need complete data: complete the table first ('augment'), or "
         "estimate from incomplete rows by EM",
     )
-    return fit_available_cases(dataset, parents, smoothing=smoothing)
-
-
-def fit_available_cases(
-    dataset: Dataset, parents: Sequence[Sequence[int]], *, smoothing: float = SMOOTHING
-) -> BayesianNetwork:
-    """Estimate the tables of a network from the rows that observe each family.
-
-    Parameters
-    ----------
-    dataset
-        Table with or without missing cells; rows count by their weights.
-    parents, smoothing
-        As for :func:`fit_complete`. A family that no row observes gets uniform distributions.
-
-    Returns
-    -------
-    network
-        Network over the variables and states of the table.
-
-    Raises
-    ------
-    DataError, OptionError, TooLargeError
-        As :func:`fit_complete`, but for missing cells.
-
-    Examples
-    --------
-    >>> data = Dataset(np.array([[0], [0], [1], [-1]], np.int8), ("a",), (("no", "yes"),))
-    >>> fit_available_cases(data, [()], smoothing=1.0).tables
-    (array([0.6, 0.4]),)
-    """
-    families = checked_families(dataset, parents, smoothing)
     tables = tuple(
         smoothed(full_counts(dataset, child, family), smoothing)
         for child, family in enumerate(families)

@@ -27,7 +27,7 @@ from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation import augment
 from exactlearn.augmentation.result import Augmentation
-from exactlearn.bayesnet.complete_data import fit_available_cases
+from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions, posterior_cells
@@ -286,4 +286,5 @@ def independent(dataset: Dataset) -> BayesianNetwork:
     >>> independent(table).tables[0].round(2).tolist()
     [0.33, 0.67]
     """
-    return fit_available_cases(dataset, ((),) * dataset.n_variables, smoothing=0.0)
+    parents = ((),) * dataset.n_variables
+    return fit_deletion(dataset, parents, method="aca", smoothing=0.0).model

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn.bayesnet.complete_data import fit_available_cases, full_counts
+from exactlearn.bayesnet.complete_data import full_counts
+from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.smoothing_choice import (
     SmoothingParameters,
     choose_smoothing,
@@ -30,7 +31,7 @@ def refitted(data, parents, smoothing, folds):
         held_out = np.zeros(data.n_rows)
         held_out[folds.rows[folds.fold == k]] = folds.weights[folds.fold == k]
         train = replace(data, weights=data.row_weights - held_out)
-        network = fit_available_cases(train, parents, smoothing=smoothing)
+        network = fit_deletion(train, parents, method="aca", smoothing=smoothing).model
         for child, family in enumerate(parents):
             counts = full_counts(replace(data, weights=held_out), child, family)
             total += (counts * np.log(network.tables[child])).sum()

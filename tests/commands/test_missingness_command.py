@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from exactlearn.bayesnet.complete_data import fit_available_cases
+from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.formats.graph_file import read_missingness
@@ -112,6 +112,6 @@ def test_causes_together_beat_each_alone_in_the_learned_graph():
     codes = rng.integers(0, 2, (2000, 3))
     codes[rng.random(2000) < np.array([[0.1, 0.3], [0.5, 0.9]])[codes[:, 1], codes[:, 2]], 0] = -1
     data = Dataset(codes, ("a", "b", "c"), (("no", "yes"),) * 3)
-    networks = [fit_available_cases(data, [()] * 3, smoothing=1.0)]
+    networks = [fit_deletion(data, [()] * 3, method="aca", smoothing=1.0).model]
     assert learned_missingness_graph(data, networks).causes == {"a": ("b",)}
     assert learned_missingness_graph(data, networks, several=True).causes == {"a": ("b", "c")}
