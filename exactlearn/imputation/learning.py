@@ -286,5 +286,4 @@ def independent(dataset: Dataset) -> BayesianNetwork:
     >>> independent(table).tables[0].round(2).tolist()
     [0.33, 0.67]
     """
-    parents = ((),) * dataset.n_variables
-    return fit_deletion(dataset, parents, method="aca", smoothing=0.0).model
+    return fit_deletion(dataset, [()] * dataset.n_variables, method="aca", smoothing=0.0).model
