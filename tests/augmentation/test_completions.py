@@ -119,6 +119,13 @@ def test_too_many_completions_are_refused_with_the_size_and_a_way_out():
         enumerable_families(data, FamilyRules(2))
 
 
+def test_too_many_candidates_are_refused(monkeypatch):
+    monkeypatch.setattr("exactlearn.augmentation.gadget.MAX_CANDIDATES", 5)
+    data = random_table(np.random.default_rng(0), 4, 12, 5)
+    with pytest.raises(TooLargeError, match=r"more than 5 candidates; use the method 'branching'"):
+        reduced(Task(data, BDeu(1.0), FamilyRules(2)))
+
+
 def test_parent_sets_are_all_subsets():
     sets = [tuple(int(v) for v in row if v >= 0) for row in parent_sets(6, 2, 3)]
     assert len(set(sets)) == len(sets) == 1 + 5 + 10 + 10

@@ -190,30 +190,16 @@ def list_incomplete_rows(
         sorted_first[k + 1] = to + size
         sorted_cells[to : to + size] = cells[at : at + size]
         sorted_multipliers[to : to + size] = multipliers[at : at + size]
-    alike = _last_alike(table.weights[ordered], sorted_first, sorted_cells, len(family.counts))
-    return IncompleteRows(ordered, sorted_first, sorted_cells, sorted_multipliers, alike)
-
-
-@kernel
-def _last_alike(
-    weights: NDArray[np.float64],
-    first: NDArray[np.int64],
-    cells: NDArray[np.int64],
-    size: int,
-) -> NDArray[np.int64]:
-    """Return for each row the last one before it that has the same cells and weight, or -1.
-
-    First and last cell, numbers below ``size``, tell the others.
-    """
-    n = len(weights)
-    ends = np.empty(n)  # whole numbers, in floating point as the weights: one sort is compiled
-    for k in range(n):
-        ends[k] = cells[first[k]] * size + cells[first[k + 1] - 1]
+    # the last row before each that has the same cells and weight: first and last cell tell others
+    weights, ends = table.weights[ordered], np.empty(len(rows))
+    for k in range(len(rows)):  # whole numbers, in floating point as the weights: one sort compiles
+        ends[k] = sorted_cells[sorted_first[k]] * len(family.counts)
+        ends[k] += sorted_cells[sorted_first[k + 1] - 1]
     order = np.argsort(weights, kind="mergesort")
     order = order[np.argsort(ends[order], kind="mergesort")]
-    alike = np.full(n, -1)
-    for at in range(1, n):
-        k, t = order[at], order[at - 1]
-        if ends[k] == ends[t] and weights[k] == weights[t]:
-            alike[k] = t
-    return alike
+    alike = np.full(len(rows), -1)
+    for at in range(1, len(rows)):
+        k, before = order[at], order[at - 1]
+        if ends[k] == ends[before] and weights[k] == weights[before]:
+            alike[k] = before
+    return IncompleteRows(ordered, sorted_first, sorted_cells, sorted_multipliers, alike)
