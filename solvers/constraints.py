@@ -13,7 +13,7 @@ tests are needed when few of many constraints matter.
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from exactlearn._runtime.arguments import Names, variable_index
 from exactlearn.errors import OptionError
@@ -76,23 +76,48 @@ Clause = tuple[Condition, ...]
 
 
 @dataclass(frozen=True)
-class RequiredAdjacency:
-    """Two variables with an arc between them, in either direction."""
+class Constraint:
+    """What every network must satisfy; here it names two variables, and rules out single arcs.
 
-    a: int
-    b: int
+    Attributes
+    ----------
+    is_local
+        Whether candidates can be judged one by one.
+    removable
+        Whether the constraint still holds when arcs are taken away, so that dominated parent sets
+        are not needed.
+    """
+
     is_local = False
-    removable = False
+    removable: ClassVar[Any] = True
 
     @property
     def variables(self) -> tuple[int, ...]:
         """All variables that the constraint names."""
-        return self.a, self.b
+        return tuple(vars(self).values())
 
     @property
     def forbidden_arcs(self) -> frozenset[Arc]:
         """Arcs that no network satisfying the constraint has."""
         return frozenset()
+
+    def clause(self, parents: Parents) -> Clause | None:
+        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
+        present = sorted(a for a in self.forbidden_arcs if a[0] in parents[a[1]])
+        return (Condition(present[0][1], "none", frozenset(present[0][:1])),) if present else None
+
+    def describe(self, names: Sequence[str]) -> str:
+        """Return the constraint in words."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class RequiredAdjacency(Constraint):
+    """Two variables with an arc between them, in either direction."""
+
+    a: int
+    b: int
+    removable = False
 
     def clause(self, parents: Parents) -> Clause | None:
         """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
@@ -109,27 +134,17 @@ class RequiredAdjacency:
 
 
 @dataclass(frozen=True)
-class ForbiddenAdjacency:
+class ForbiddenAdjacency(Constraint):
     """Two variables without an arc between them."""
 
     a: int
     b: int
     is_local = True
-    removable = True
-
-    @property
-    def variables(self) -> tuple[int, ...]:
-        """All variables that the constraint names."""
-        return self.a, self.b
 
     @property
     def forbidden_arcs(self) -> frozenset[Arc]:
         """Arcs that no network satisfying the constraint has."""
         return frozenset({(self.a, self.b), (self.b, self.a)})
-
-    def clause(self, parents: Parents) -> Clause | None:
-        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
-        return _without(self.forbidden_arcs, parents)
 
     def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
@@ -137,7 +152,7 @@ class ForbiddenAdjacency:
 
 
 @dataclass(frozen=True)
-class Tiers:
+class Tiers(Constraint):
     """Groups of variables in order: none has a parent in a later group.
 
     Variables in no group are free.
@@ -145,7 +160,6 @@ class Tiers:
 
     groups: tuple[tuple[int, ...], ...]
     is_local = True
-    removable = True
 
     def __post_init__(self) -> None:
         """Refuse a variable in two groups."""
@@ -169,23 +183,18 @@ class Tiers:
             for late in later
         )
 
-    def clause(self, parents: Parents) -> Clause | None:
-        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
-        return _without(self.forbidden_arcs, parents)
-
     def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
         return "tiers " + "; ".join(_listed(group, names) for group in self.groups)
 
 
 @dataclass(frozen=True)
-class MaxParents:
+class MaxParents(Constraint):
     """A variable with at most so many parents."""
 
     variable: int
     most: int
     is_local = True
-    removable = True
 
     def __post_init__(self) -> None:
         """Refuse a negative number."""
@@ -196,11 +205,6 @@ class MaxParents:
     def variables(self) -> tuple[int, ...]:
         """All variables that the constraint names."""
         return (self.variable,)
-
-    @property
-    def forbidden_arcs(self) -> frozenset[Arc]:
-        """Arcs that no network satisfying the constraint has."""
-        return frozenset()
 
     def clause(self, parents: Parents) -> Clause | None:
         """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
@@ -214,18 +218,12 @@ class MaxParents:
 
 
 @dataclass(frozen=True)
-class RequiredAncestor:
+class RequiredAncestor(Constraint):
     """A variable from which a directed path leads to another."""
 
     ancestor: int
     descendant: int
-    is_local = False
     removable = False
-
-    @property
-    def variables(self) -> tuple[int, ...]:
-        """All variables that the constraint names."""
-        return self.ancestor, self.descendant
 
     @property
     def forbidden_arcs(self) -> frozenset[Arc]:
@@ -249,18 +247,11 @@ class RequiredAncestor:
 
 
 @dataclass(frozen=True)
-class ForbiddenAncestor:
+class ForbiddenAncestor(Constraint):
     """A variable from which no directed path leads to another."""
 
     ancestor: int
     descendant: int
-    is_local = False
-    removable = True
-
-    @property
-    def variables(self) -> tuple[int, ...]:
-        """All variables that the constraint names."""
-        return self.ancestor, self.descendant
 
     @property
     def forbidden_arcs(self) -> frozenset[Arc]:
@@ -278,12 +269,11 @@ class ForbiddenAncestor:
 
 
 @dataclass(frozen=True)
-class ArcTotal:
+class ArcTotal(Constraint):
     """Bounds on the number of arcs of the whole network."""
 
     least: int = 0
     most: int | None = None
-    is_local = False
 
     def __post_init__(self) -> None:
         """Refuse bounds that are none."""
@@ -299,11 +289,6 @@ class ArcTotal:
     def variables(self) -> tuple[int, ...]:
         """All variables that the constraint names."""
         return ()
-
-    @property
-    def forbidden_arcs(self) -> frozenset[Arc]:
-        """Arcs that no network satisfying the constraint has."""
-        return frozenset()
 
     def clause(self, parents: Parents) -> Clause | None:
         """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
@@ -325,14 +310,12 @@ class ArcTotal:
 
 
 @dataclass(frozen=True)
-class Independence:
+class Independence(Constraint):
     """Two sets of variables that a third one separates in the graph (d-separation)."""
 
     left: frozenset[int]
     right: frozenset[int]
     given: frozenset[int] = frozenset()
-    is_local = False
-    removable = True
 
     def __post_init__(self) -> None:
         """Refuse sets that overlap, or nothing to separate."""
@@ -363,20 +346,6 @@ class Independence:
         return f"{sides} given {_listed(self.given, names)}" if self.given else sides
 
 
-Constraint = (
-    RequiredAdjacency
-    | ForbiddenAdjacency
-    | Tiers
-    | MaxParents
-    | RequiredAncestor
-    | ForbiddenAncestor
-    | ArcTotal
-    | Independence
-)
-"""``is_local``: candidates can be judged one by one; ``removable``, that the constraint
-still holds when arcs are taken away, so that dominated parent sets are not needed."""
-
-
 def validate(constraint: Constraint, n_variables: int) -> None:
     """Refuse a constraint that does not fit a problem.
 
@@ -398,15 +367,6 @@ def _not_all(arcs: Iterable[Arc]) -> Clause:
     for parent, child in arcs:
         wanted.setdefault(child, set()).add(parent)
     return tuple(Condition(v, "not all", frozenset(wanted[v])) for v in sorted(wanted))
-
-
-def _without(arcs: Iterable[Arc], parents: Parents) -> Clause | None:
-    """Return the clause that the first of these arcs that is there is missing."""
-    present = sorted((parent, child) for parent, child in arcs if parent in parents[child])
-    if not present:
-        return None
-    parent, child = present[0]
-    return (Condition(child, "none", frozenset({parent})),)
 
 
 def _listed(variables: Iterable[int], names: Sequence[str]) -> str:
