@@ -22,7 +22,7 @@ from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.pdg.compile.compile import compile_and_check, compile_network
 from exactlearn.pdg.inference.flows import expected_counts, log_likelihood_rows, posteriors
-from exactlearn.pdg.learn.edge_counts import expected_edge_counts
+from exactlearn.pdg.learn.populated_graph import expected_edge_counts
 from exactlearn.pdg.learn.structural_em import structural_em_graph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 

@@ -23,7 +23,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.labels import label_of
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.compile.compile import compile_network
-from exactlearn.pdg.inference.condition import condition
+from exactlearn.pdg.inference.flows import condition
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 
 Model = BayesianNetwork | DecisionGraph | NaiveBayes

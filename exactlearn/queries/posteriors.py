@@ -25,8 +25,8 @@ from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, unknown_columns
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.graphs.d_separation import ancestors
-from exactlearn.pdg.inference.condition import condition
 from exactlearn.pdg.inference.flows import (
+    condition,
     log_likelihood_rows,
     posteriors,
     posteriors_and_log_likelihoods,

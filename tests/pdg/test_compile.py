@@ -18,7 +18,6 @@ from exactlearn.pdg.compile.compile import (
     max_error,
 )
 from exactlearn.pdg.compile.merge import equal_values
-from exactlearn.pdg.compile.variable_forest import components, variable_forest
 from exactlearn.pdg.inference.flows import (
     log_likelihood_rows,
     node_probabilities,
@@ -26,6 +25,7 @@ from exactlearn.pdg.inference.flows import (
 )
 from exactlearn.pdg.learn import hybrid
 from exactlearn.pdg.learn.hybrid import collapse_unreached, reached_nodes
+from exactlearn.pdg.model.forest import components, variable_forest
 from tests.network_oracle import joint, random_network
 from tests.pdg_oracle import (
     coarse_network,

@@ -15,7 +15,7 @@ from exactlearn.pdg.inference.flows import (
     node_probabilities,
     posteriors,
 )
-from exactlearn.pdg.inference.passes import row_order
+from exactlearn.pdg.inference.passes import NO_COUNTS, NO_POSTERIOR, row_order
 from exactlearn.pdg.model.decision_graph import assemble
 from tests.pdg_oracle import (
     completions,
@@ -39,9 +39,6 @@ def use(way, patch):
     if way == "logarithms":
         patch.setattr(flows, "log_likelihood_rows", by_logarithms)
         patch.setattr(flows, "expect", expect_by_logarithms)
-
-
-NO_COUNTS, NO_POSTERIOR = np.empty(0), np.empty((1, 0))
 
 
 def expect_by_logarithms(

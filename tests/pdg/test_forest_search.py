@@ -15,7 +15,7 @@ from exactlearn.pdg.compile.compile import compile_and_check, compile_network, m
 from exactlearn.pdg.compile.expansion import Descent, Expansion, least_cells
 from exactlearn.pdg.compile.forest_search import first_forests
 from exactlearn.pdg.compile.residuals import Residuals, mask_of
-from exactlearn.pdg.compile.variable_forest import components, forest_over, variable_forest
+from exactlearn.pdg.model.forest import components, forest_over, variable_forest
 from tests.interrupts import press_ctrl_c
 from tests.network_oracle import joint, random_network
 from tests.pdg_oracle import coarse_network, fewest_nodes, graph_joint

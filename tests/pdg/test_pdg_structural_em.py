@@ -7,9 +7,13 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference.flows import log_likelihood, posteriors
 from exactlearn.pdg.learn.chow_liu import markov_forest
-from exactlearn.pdg.learn.edge_counts import available_counts, copied_by_edges, expected_edge_counts
 from exactlearn.pdg.learn.network_starts import drawn_completion, structural_em_rounds
-from exactlearn.pdg.learn.populated_graph import structure_of
+from exactlearn.pdg.learn.populated_graph import (
+    available_counts,
+    copied_by_edges,
+    expected_edge_counts,
+    structure_of,
+)
 from exactlearn.pdg.learn.splits_and_merges import improved_by_counts
 from exactlearn.pdg.learn.structural_em import structural_em_graph
 from exactlearn.pdg.model.structure_score import SIZES, StructureScore

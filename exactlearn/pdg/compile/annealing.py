@@ -28,7 +28,7 @@ import numpy as np
 from exactlearn.pdg.compile.conditioning import SetTable, set_table
 from exactlearn.pdg.compile.expansion import Expansion
 from exactlearn.pdg.compile.residuals import Residuals, mask_of
-from exactlearn.pdg.compile.variable_forest import VariableForest
+from exactlearn.pdg.model.forest import VariableForest
 
 Arrangement = tuple[int, tuple[int, ...]]
 """A top variable, and the sets directly below it."""

@@ -35,9 +35,9 @@ from exactlearn.pdg.compile.forest_search import (
     IterationBudget,
     first_forests,
 )
-from exactlearn.pdg.compile.variable_forest import VariableForest, components, forest_over
 from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.model.forest import VariableForest, components, forest_over
 
 MAX_SIZE = 100_000_000
 """Most cells of a graph before merging, about 40 bytes each."""

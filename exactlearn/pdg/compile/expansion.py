@@ -20,7 +20,7 @@ from exactlearn.errors import TooLargeError
 from exactlearn.pdg.compile.conditioning import Conditioned, SetTable, signature_families
 from exactlearn.pdg.compile.merge import merge_signatures, prune_unreached
 from exactlearn.pdg.compile.residuals import Residuals, mask_of
-from exactlearn.pdg.compile.variable_forest import VariableForest
+from exactlearn.pdg.model.forest import VariableForest
 
 SIGNATURE_NUMBERS = 10
 """How many numbers of signatures take as much memory as a cell."""

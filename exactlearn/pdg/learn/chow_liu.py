@@ -10,7 +10,7 @@ parameters are the conditional distributions of the pairs (PDG-SEM, section 4).
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import breadth_first_order
+from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn.bayesnet.complete_data import smoothed
@@ -54,8 +54,13 @@ def mutual_information(
                 # The code -1 is the last row or column.
                 table[codes[d, i], codes[d, j]] += weights[d]
             joint = pair_joint(table, iterations, tolerance)
-            found[i, j] = _information(joint)
-            found[j, i] = found[i, j]
+            value = 0.0
+            for h in range(joint.shape[0]):
+                for k in range(joint.shape[1]):
+                    if joint[h, k] > 0.0:
+                        independent = joint[h].sum() * joint[:, k].sum()
+                        value += joint[h, k] * np.log(joint[h, k] / independent)
+            found[i, j] = found[j, i] = max(value, 0.0)
     return found
 
 
@@ -113,17 +118,6 @@ def pair_joint(
     return joint
 
 
-@kernel
-def _information(joint: NDArray[np.float64]) -> float:
-    value = 0.0
-    for h in range(joint.shape[0]):
-        for k in range(joint.shape[1]):
-            if joint[h, k] > 0.0:
-                independent = joint[h].sum() * joint[:, k].sum()
-                value += joint[h, k] * np.log(joint[h, k] / independent)
-    return max(value, 0.0)
-
-
 def chow_liu_forest(
     codes: NDArray[np.int16],
     weights: NDArray[np.float64],
@@ -153,37 +147,16 @@ def chow_liu_forest(
     if rate is not None:
         gain = weights.sum() * gain - rate * np.multiply.outer(r - 1, r - 1)
         least = 0.0
-    edges = _largest_edges(gain, least)
-    total = np.zeros(len(r))
-    for i, j in edges:
-        total[[i, j]] += gain[i, j]
-    return _rooted(edges, total)
-
-
-def _largest_edges(gain: NDArray[np.float64], least: float) -> list[tuple[int, int]]:
-    """Return the edges of a maximum spanning forest (Kruskal), all above a least gain."""
-    n = len(gain)
-    tree = np.arange(n)
-    edges = []
-    pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if gain[i, j] > least]
-    for i, j in sorted(pairs, key=lambda pair: -gain[pair]):
-        if tree[i] != tree[j]:
-            tree[tree == tree[j]] = tree[i]
-            edges.append((i, j))
-    return edges
-
-
-def _rooted(edges: list[tuple[int, int]], total: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Direct the edges of trees away from the variable of each with the largest total."""
-    n = len(total)
-    joined = np.zeros((n, n), np.bool_)
-    for i, j in edges:
-        joined[i, j] = True
-    forest = np.full(n, -1, np.int32)
-    seen = np.zeros(n, np.bool_)
+    # The largest edges of all: of a positive cost each, which is no missing edge for scipy.
+    cost = np.where(gain > least, gain.max() + 1.0 - gain, 0.0)
+    np.fill_diagonal(cost, 0.0)
+    edges = minimum_spanning_tree(np.triu(cost)).toarray() > 0
+    edges |= edges.T
+    total = np.where(edges, gain, 0.0).sum(axis=1)
+    forest, seen = np.full(len(r), -1, np.int32), np.zeros(len(r), np.bool_)
     for root in np.argsort(-total, kind="stable").tolist():
         if not seen[root]:
-            tree, parents = breadth_first_order(joined, root, directed=False)
+            tree, parents = breadth_first_order(edges, root, directed=False)
             seen[tree] = True
             forest[tree[1:]] = parents[tree[1:]]
     return forest
@@ -209,25 +182,14 @@ def markov_forest(
     parameters, successors = {}, {}
     for v, parent in enumerate(forest.tolist()):
         r, k = len(states[v]), len(children[v])
-        table = _pair_table(codes, weights, states, max(parent, -1), v)
+        # A missing cell is a last state; a root has one row.
+        above = len(states[parent]) if parent >= 0 else 1
+        table = np.zeros((above + 1, r + 1))
+        first = codes[:, parent] if parent >= 0 else np.zeros(len(codes), np.int16)
+        np.add.at(table, (first, codes[:, v]), weights)
         joint = pair_joint(table, ITERATIONS, TOLERANCE)
         parameters[v] = (1 - SHARE) * smoothed(joint, 0.0) + SHARE / r
         nodes = len(joint)
         heads = np.repeat(np.arange(r)[:, None], k, axis=1)
         successors[v] = np.repeat(heads[None], nodes, axis=0).astype(np.int32)
     return assemble(names, states, forest, parameters, successors)
-
-
-def _pair_table(
-    codes: NDArray[np.int16],
-    weights: NDArray[np.float64],
-    states: tuple[tuple[str, ...], ...],
-    parent: int,
-    child: int,
-) -> NDArray[np.float64]:
-    """Return the counts of two variables, a missing cell as a last state; a root has one row."""
-    above = len(states[parent]) if parent >= 0 else 1
-    table = np.zeros((above + 1, len(states[child]) + 1))
-    first = codes[:, parent] if parent >= 0 else np.zeros(len(codes), np.int16)
-    np.add.at(table, (first, codes[:, child]), weights)
-    return table

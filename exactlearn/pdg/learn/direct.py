@@ -187,8 +187,7 @@ def _network_starts(
 
 def _forests(rows: CompleteRows, score: StructureScore) -> list[NDArray[np.int32]]:
     """Return the forest of largest mutual information, and a chain."""
-    codes = np.ascontiguousarray(rows.columns.T.astype(np.int16))
     cardinalities = np.array([len(s) for s in rows.states], np.int64)
     rate = score.rate if score.rate < inf else None
     chain = np.arange(-1, len(rows.names) - 1, dtype=np.int32)
-    return [chow_liu_forest(codes, rows.weights, cardinalities, rate), chain]
+    return [chow_liu_forest(rows.codes, rows.weights, cardinalities, rate), chain]

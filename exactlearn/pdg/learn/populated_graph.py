@@ -4,18 +4,30 @@ A structure is a set of successors for each variable over a given forest. Popula
 complete rows gives every node its counts and maximum-likelihood parameters (THESIS, 4.38). Nodes
 that no row reaches are left out: an edge without rows leads to where most rows with the same state
 of the variable go.
+
+PDG-SEM, equation 23, needs for each edge into a node the expected weight of the rows that take
+the edge and have a state at the node. These are the expected counts (equation 22) of a graph with
+one copy of each node for each of its incoming edges (theorem *Counts along edges*,
+docs/theory/decision_graphs.md). Summed over the edges they are those of the nodes.
+
+A row is an available case at a node when its variable is observed and the row reaches this node of
+the variable whatever its missing cells are (PDG-SEM, section 3).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.kernel import kernel
 from exactlearn.data.counts import distinct_rows, require_complete
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
+from exactlearn.pdg.inference.block_flows import Layout, block_space, enter_evidence, reach
+from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.forest import forest_children, forest_order
 from exactlearn.pdg.model.structure_score import information
@@ -68,15 +80,10 @@ class CompleteRows:
         """The weight of all rows."""
         return float(self.weights.sum())
 
-    def over(self, variables: tuple[int, ...]) -> "CompleteRows":
-        """Return the same rows over some of the variables; they may be equal now."""
-        chosen = list(variables)
-        return CompleteRows(
-            tuple(self.names[v] for v in chosen),
-            tuple(self.states[v] for v in chosen),
-            self.columns[chosen],
-            self.weights,
-        )
+    @cached_property
+    def codes(self) -> NDArray[np.int16]:
+        """State numbers, shape (rows, variables)."""
+        return np.ascontiguousarray(self.columns.T, np.int16)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,15 +219,132 @@ def edges_into(reached: NDArray[np.int64], rows: CompleteRows, parent: int) -> N
     return edges
 
 
-def edge_tables(populated: PopulatedGraph, rows: CompleteRows) -> dict[int, NDArray[np.float64]]:
-    """Return for each variable the weight of its states along each edge into it."""
-    graph, reached = populated.graph, populated.reached.astype(np.int64)
-    tables = {}
-    for v, parent in enumerate(graph.forest.tolist()):
-        r, n_edges, cells = int(graph.cardinalities[v]), 1, rows.columns[v]
-        if parent >= 0:
-            n_edges = int(graph.node_counts[parent] * graph.cardinalities[parent])
-            cells = edges_into(reached, rows, parent) * r + cells
-        counts = np.bincount(cells, rows.weights, n_edges * r).astype(np.float64)
-        tables[v] = counts.reshape(n_edges, r)
-    return tables
+EdgeTables = dict[int, NDArray[np.float64]]
+"""For each variable, the weight of its states along each edge into it, shape (edges, states).
+
+The edges of a variable go by the node, then by the state of the parent that they leave; a root
+has one edge, of all rows.
+"""
+
+
+class EdgeCounts(NamedTuple):
+    """Counts along all edges.
+
+    Attributes
+    ----------
+    tables
+        Counts along the edges.
+    log_likelihood
+        Of the observed cells, or of the available cases, total, natural logarithm.
+    """
+
+    tables: EdgeTables
+    log_likelihood: float
+
+
+def copied_by_edges(graph: DecisionGraph) -> DecisionGraph:
+    """Return a graph of the same distribution in which one edge leads to each node."""
+    structure = structure_of(graph)
+    parameters, successors = {}, {}
+    for v in range(graph.n_variables):
+        origin = heads_into(graph, structure, v)
+        r, n_children = int(graph.cardinalities[v]), len(graph.children[v])
+        edges = origin[:, None].astype(np.int64) * r + np.arange(r)
+        parameters[v] = graph.parameters_of(v)[origin]
+        successors[v] = np.repeat(edges[:, :, None], n_children, axis=2).astype(np.int32)
+    return assemble(graph.names, graph.states, graph.forest, parameters, successors)
+
+
+def heads_into(
+    graph: DecisionGraph, structure: dict[int, NDArray[np.int32]], variable: int
+) -> NDArray[np.int32]:
+    """Return the node that each edge into a variable leads to, shape (edges,)."""
+    parent = int(graph.forest[variable])
+    if parent < 0:
+        return np.zeros(1, np.int32)
+    place = graph.children[parent].index(variable)
+    return np.ascontiguousarray(structure[parent][:, :, place].ravel())
+
+
+def expected_edge_counts(
+    graph: DecisionGraph,
+    codes: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    threads: int | None = None,
+) -> EdgeCounts:
+    """Return the expected counts of all edges (PDG-SEM, equations 20 to 23).
+
+    Parameters
+    ----------
+    codes
+        State numbers, shape (rows, variables); -1 for a missing cell.
+    weights
+        Of the rows, shape (rows,).
+    threads
+        How many share the rows where there are many; all cores when left out.
+
+    Raises
+    ------
+    DataError
+        If a row is impossible under the graph.
+    """
+    copied = copied_by_edges(graph)
+    counts, rows = expect_counts(copied.layout, copied.parameters, codes, weights, threads)
+    refuse_impossible(rows)
+    return EdgeCounts(_by_variable(copied, counts), float(weights @ rows))
+
+
+def available_edge_counts(
+    graph: DecisionGraph, codes: NDArray[np.int16], weights: NDArray[np.float64]
+) -> EdgeCounts:
+    """Return the counts of available cases along all edges, and their log-likelihood."""
+    copied = copied_by_edges(graph)
+    counts = available_counts(copied.layout, codes, weights)
+    own = available_counts(graph.layout, codes, weights)
+    some = own > 0
+    likelihood = float(own[some] @ np.log(graph.parameters[some]))
+    return EdgeCounts(_by_variable(copied, counts), likelihood)
+
+
+def _by_variable(graph: DecisionGraph, flat: NDArray[np.float64]) -> EdgeTables:
+    """Return numbers laid out as a graph's parameters, variable by variable."""
+    laid = graph.with_parameters(flat)
+    return {v: laid.parameters_of(v) for v in range(graph.n_variables)}
+
+
+@kernel
+def available_counts(
+    layout: Layout, codes: NDArray[np.int16], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the weight of the rows that are certain to reach a node and have a state there.
+
+    Parameters
+    ----------
+    layout
+        The structure; parameters play no role.
+    codes
+        State numbers, shape (rows, variables); -1 for a missing cell.
+    weights
+        Of the rows, shape (rows,).
+
+    Returns
+    -------
+    Counts laid out as the parameters.
+    """
+    counts = np.zeros(layout.parameter[-1])
+    possible, block = np.ones(len(counts)), block_space(layout, 1)
+    node_of, n_nodes = np.empty(len(layout.order), np.int64), np.empty(len(layout.order), np.int64)
+    none = np.zeros(len(layout.order), np.bool_)
+    for d in range(len(codes)):
+        # The nodes that the row may reach, whatever its missing cells are.
+        n_nodes[:] = 0
+        enter_evidence(layout, codes, d, 1, None, none, block)
+        for i in range(reach(layout, possible, d, True, block)):
+            variable = np.int64(layout.variable[block.queue[i]])
+            n_nodes[variable] += 1
+            node_of[variable] = block.queue[i]
+        # A row counts where it reaches one node for certain.
+        for v in range(len(n_nodes)):
+            if n_nodes[v] == 1 and codes[d, v] >= 0:
+                counts[layout.parameter[node_of[v]] + codes[d, v]] += weights[d]
+    return counts

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.pdg.learn.populated_graph import (
     CompleteRows,
     PopulatedGraph,
@@ -121,7 +120,6 @@ def _edge_flows(
     return np.ascontiguousarray(mass @ flows)
 
 
-@kernel
 def choose_heads(
     flows: NDArray[np.float64], heads: NDArray[np.int32], cost: float
 ) -> NDArray[np.int32]:
@@ -136,45 +134,23 @@ def choose_heads(
     cost
         What a node costs, in nats.
     """
-    n_edges, n_nodes = flows.shape
-    # The best head of each edge.
-    used = np.zeros(n_nodes, np.bool_)
-    best = heads.copy()
-    for e in range(n_edges):
-        for a in range(n_nodes):
-            if flows[e, a] > flows[e, best[e]] + 1e-9:
-                best[e] = a
-        used[best[e]] = True
-    # The second best, among the nodes that are used.
-    second = np.empty(n_edges, np.int32)
-    for e in range(n_edges):
-        second[e] = _best_but(flows[e], used, best[e])
+    edges, n = np.arange(len(flows)), flows.shape[1]
+    best = flows.argmax(axis=1)
+    best = np.where(flows[edges, best] > flows[edges, heads] + 1e-9, best, heads)
+    used = np.bincount(best, minlength=n) > 0
+    second, gap, stale = np.empty(len(flows), np.int64), np.empty(len(flows)), edges
     # Remove the node that loses least, while it loses less than it costs.
     while used.sum() > 1:
-        loss = np.zeros(n_nodes)
-        for e in range(n_edges):
-            loss[best[e]] += flows[e, best[e]] - flows[e, second[e]]
-        gone = -1
-        for a in range(n_nodes):
-            if used[a] and loss[a] < cost and (gone < 0 or loss[a] < loss[gone]):
-                gone = a
-        if gone < 0:
+        others = np.where(used, flows[stale], -np.inf)
+        others[np.arange(len(stale)), best[stale]] = -np.inf
+        second[stale] = others.argmax(axis=1)
+        gap[stale] = flows[stale, best[stale]] - others.max(axis=1)
+        loss = np.bincount(best, gap, n)
+        loss[~used] = np.inf
+        gone = int(loss.argmin())
+        if loss[gone] >= cost:
             break
         used[gone] = False
-        for e in range(n_edges):
-            if best[e] == gone:
-                best[e] = second[e]
-                second[e] = -1
-            if second[e] < 0 or second[e] == gone:
-                second[e] = _best_but(flows[e], used, best[e])
-    return best
-
-
-@in_place_kernel
-def _best_but(flows: NDArray[np.float64], used: NDArray[np.bool_], but: int) -> int:
-    """Return the used node with the largest flow, other than one; -1 if there is none."""
-    found = -1
-    for a in range(len(flows)):
-        if used[a] and a != but and (found < 0 or flows[a] > flows[found]):
-            found = a
-    return found
+        stale = np.flatnonzero((best == gone) | (second == gone))
+        best = np.where(best == gone, second, best)
+    return best.astype(np.int32)

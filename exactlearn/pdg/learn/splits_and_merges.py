@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.bayesnet.complete_data import smoothed
 from exactlearn.pdg.compile.approximation import MergeSequence
-from exactlearn.pdg.learn.edge_counts import EdgeTables, heads_into
-from exactlearn.pdg.learn.populated_graph import occupied, structure_of
+from exactlearn.pdg.learn.populated_graph import EdgeTables, heads_into, occupied, structure_of
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.forest import forest_order
 from exactlearn.pdg.model.structure_score import StructureScore, information
@@ -63,11 +62,11 @@ def improved_by_counts(
     old_counts = {v: _summed(tables[v], heads[v], len(old[v])) for v in heads}
     moved, origin, counts = {}, {}, {}
     for v, into in heads.items():
-        allowed = np.full(len(old[v]), graph.forest[v] >= 0)
-        cost = score.node_cost(graph, v)
-        moved[v], origin[v], _ = regroup(
-            np.ascontiguousarray(tables[v]), into, len(old[v]), allowed, cost
-        )
+        moved[v], origin[v] = into, np.arange(len(old[v]), dtype=np.int32)
+        if graph.forest[v] >= 0:
+            moved[v], origin[v], _ = regroup(
+                tables[v], into, len(old[v]), score.node_cost(graph, v)
+            )
         counts[v] = _summed(tables[v], moved[v], len(origin[v]))
     structure = {}
     for v in heads:
@@ -209,13 +208,8 @@ def merge_alike(table: NDArray[np.float64], cost: float) -> NDArray[np.int64]:
     return label
 
 
-@kernel
 def regroup(
-    table: NDArray[np.float64],
-    heads: NDArray[np.int32],
-    nodes: int,
-    allowed: NDArray[np.bool_],
-    cost: float,
+    table: NDArray[np.float64], heads: NDArray[np.int32], nodes: int, cost: float
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], float]:
     """Split each node for groups of its incoming edges where that gains.
 
@@ -227,8 +221,6 @@ def regroup(
         The node that each edge leads to now, shape (edges,).
     nodes
         How many nodes there are.
-    allowed
-        Whether each node may be split, shape (nodes,).
     cost
         What a node costs, in nats.
 
@@ -241,55 +233,27 @@ def regroup(
     gain
         Log-likelihood gained less what the new nodes cost, in nats.
     """
-    n, r = table.shape
-    new = heads.copy()
-    origin = np.empty(nodes + n, np.int32)
-    for node in range(nodes):
-        origin[node] = node
-    count, total_gain = nodes, 0.0
-    # Node after node, with the edges that lead to it.
-    order = np.argsort(heads, kind="mergesort")
-    end = 0
-    while end < n:
-        start, node = end, heads[order[end]]
-        while end < n and heads[order[end]] == node:
-            end += 1
-        size = 0
-        member = np.empty(end - start, np.int64)
-        part = np.zeros((end - start, r))
-        whole = np.zeros(r)
-        for e in order[start:end]:
-            for h in range(r):
-                part[size, h] = table[e, h]
-                whole[h] += table[e, h]
-            member[size] = e
-            if part[size].sum() > 0.0:
-                size += 1
-        if size < 2 or not allowed[node]:
+    new, origin, gain = heads.copy(), list(range(nodes)), 0.0
+    taken = np.flatnonzero(table.sum(axis=1) > 0)
+    taken = taken[np.argsort(heads[taken], kind="stable")]
+    borders = np.flatnonzero(np.diff(heads[taken])) + 1
+    for edges in np.split(taken, borders):
+        if len(edges) < 2:
             continue
-        # Group its edges, and compute what the groups gain over one node.
-        label = merge_alike(part[:size], cost)
-        weight = np.zeros(size)
-        sums = np.zeros((size, r))
-        for k in range(size):
-            for h in range(r):
-                sums[label[k], h] += part[k, h]
-                weight[label[k]] += part[k, h]
-        gain, groups = -_information(whole) + cost, 0
-        for k in range(size):
-            if weight[k] > 0.0:
-                gain += _information(sums[k]) - cost
-                groups += 1
-        if groups < 2 or not gain > 1e-9:
+        labels = merge_alike(table[edges], cost)
+        groups, group = np.unique(labels, return_inverse=True)
+        sums = np.zeros((len(groups), table.shape[1]))
+        np.add.at(sums, group, table[edges])
+        gained = float(information(sums).sum() - information(sums.sum(axis=0)))
+        gained -= cost * (len(groups) - 1)
+        if not gained > 1e-9:
             continue
-        total_gain += gain
+        gain += gained
         # The heaviest group keeps the node; each other one gets a copy.
-        number = np.full(size, -1, np.int32)
-        number[weight.argmax()] = node
-        for k in range(size):
-            if number[label[k]] < 0:
-                number[label[k]] = count
-                origin[count] = node
-                count += 1
-            new[member[k]] = number[label[k]]
-    return new, origin[:count].copy(), total_gain
+        node, heaviest = int(heads[edges[0]]), int(sums.sum(axis=1).argmax())
+        copies = [k for k in range(len(groups)) if k != heaviest]
+        numbers = np.full(len(groups), node, np.int32)
+        numbers[copies] = np.arange(len(origin), len(origin) + len(copies))
+        new[edges] = numbers[group]
+        origin += [node] * len(copies)
+    return new, np.array(origin, np.int32), gain

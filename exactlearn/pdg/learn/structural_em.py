@@ -32,7 +32,7 @@ from exactlearn.data.trade_off import bic_size_weight
 from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.pdg.inference.flows import log_likelihood_rows, refuse_impossible
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest, markov_forest
-from exactlearn.pdg.learn.edge_counts import (
+from exactlearn.pdg.learn.populated_graph import (
     EdgeCounts,
     EdgeTables,
     available_counts,

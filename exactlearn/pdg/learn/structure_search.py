@@ -23,8 +23,8 @@ from exactlearn.pdg.learn.populated_graph import (
     CompleteRows,
     PopulatedGraph,
     Successors,
-    edge_tables,
     expanded_structure,
+    expected_edge_counts,
     populate,
     structure_of,
 )
@@ -215,5 +215,6 @@ def split_and_merge(
     populated: PopulatedGraph, rows: CompleteRows, score: StructureScore
 ) -> PopulatedGraph:
     """Split and merge nodes while the score does not fall (THESIS, Algorithms 4.8 and 4.9)."""
-    found = improved_by_counts(populated.graph, edge_tables(populated, rows), score)
+    counts = expected_edge_counts(populated.graph, rows.codes, rows.weights)
+    found = improved_by_counts(populated.graph, counts.tables, score)
     return populate(rows, populated.graph.forest, structure_of(found.graph))

@@ -1,8 +1,22 @@
-"""Forests of variables as arrays of parent numbers."""
+"""Forests of variables as arrays of parent numbers, made from orders, and orders from clique trees.
+
+Eliminating the variables of a moral graph in the reverse of an order leaves each variable with a
+context: the variables before it that separate its subtree from all others. Its forest parent is
+the last of them, at first. A decision graph over that forest needs at most one node of a variable
+for each configuration of its context (THESIS, section 4.6: new(C) of a clique makes a chain below
+the variables it shares with the clique above).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exactlearn.bayesnet.cliques import CliqueTree
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError
 
@@ -58,3 +72,146 @@ def checked_forest(forest: ArrayLike, dataset: Dataset) -> NDArray[np.int32]:
         )
     forest_order(parents)
     return parents
+
+
+@dataclass(frozen=True)
+class VariableForest:
+    """A forest of variables with what each depends on.
+
+    Parameters
+    ----------
+    order
+        The variables, ancestors first; perhaps only those of one connected part.
+    contexts
+        For each variable (by number, not place), its context in that order. Variables outside
+        the order have none.
+    parents
+        Forest parent of each variable, -1 for a root; its context and itself hold the contexts
+        of its children.
+    """
+
+    order: tuple[int, ...]
+    contexts: tuple[tuple[int, ...], ...]
+    parents: tuple[int, ...]
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Forest children of each variable, in variable order."""
+        return forest_children(np.array(self.parents, np.int32))
+
+    def expanded_size(self, cardinalities: Sequence[int]) -> int:
+        """Return the effective size with a node per context configuration (THESIS, 3.52).
+
+        Parameters
+        ----------
+        cardinalities
+            Number of states of each variable.
+        """
+        return sum(
+            prod(cardinalities[u] for u in (*self.contexts[v], v)) * max(1, len(self.children[v]))
+            for v in self.order
+        )
+
+
+def variable_forest(
+    adjacency: Sequence[frozenset[int]] | Sequence[set[int]], order: Sequence[int]
+) -> VariableForest:
+    """Return the elimination forest of a graph, eliminating ``order`` from its end.
+
+    Parameters
+    ----------
+    adjacency
+        Neighbours of each variable in the moral graph.
+    order
+        All variables, or those of one connected part, roots first.
+    """
+    return _eliminated(adjacency, order, None)
+
+
+def forest_over(
+    adjacency: Sequence[frozenset[int]], parents: Sequence[int], part: Sequence[int]
+) -> VariableForest:
+    """Return a tree given by its parents, with the context of each variable.
+
+    Raises
+    ------
+    CheckError
+        If the parents are no forest, or a variable of the part and one next to it in the moral
+        graph do not stand one above the other.
+    """
+    inside = set(part)
+    order = [v for v in forest_order(np.array(parents, np.int32)) if v in inside]
+    return _eliminated(adjacency, order, parents)
+
+
+def _eliminated(
+    adjacency: Sequence[frozenset[int]] | Sequence[set[int]],
+    order: Sequence[int],
+    parents: Sequence[int] | None,
+) -> VariableForest:
+    """Eliminate variables from the end of an order; the parents are given, or the nearest ones."""
+    # A neighbour that is no part of the order counts as above all: no given root may have any.
+    place = dict.fromkeys(range(len(adjacency)), -1) | {v: i for i, v in enumerate(order)}
+    above = {v: {u for u in adjacency[v] if place[u] < place[v]} for v in order}
+    contexts: list[tuple[int, ...]] = [()] * len(adjacency)
+    found = [-1] * len(adjacency) if parents is None else list(parents)
+    for variable in reversed(order):
+        contexts[variable] = context = tuple(sorted(above[variable], key=place.__getitem__))
+        if parents is None and context:
+            found[variable] = context[-1]
+        parent = found[variable]
+        # What stands beside the parent, and not above it, is never met on the way to the root.
+        if context and (parent < 0 or place[parent] < place[context[-1]]):
+            raise CheckError(
+                f"variables {context[-1]} and {variable}, or one below it, belong to one family,"
+                " but neither stands above the other in the forest"
+            )
+        if parent >= 0:
+            above[parent].update(u for u in context if u != parent)
+    return VariableForest(tuple(order), tuple(contexts), tuple(found))
+
+
+def components(adjacency: Sequence[frozenset[int]]) -> list[tuple[int, ...]]:
+    """Return the connected components of a graph, each in increasing order."""
+    found, seen = [], set[int]()
+    for start in range(len(adjacency)):
+        if start not in seen:
+            reached, stack = {start}, [start]
+            while stack:
+                fresh = adjacency[stack.pop()] - reached
+                reached |= fresh
+                stack.extend(fresh)
+            seen |= reached
+            found.append(tuple(sorted(reached)))
+    return found
+
+
+def clique_orders(
+    tree: CliqueTree, cardinalities: Sequence[int], component: Sequence[int], root: int = -1
+) -> list[tuple[int, ...]]:
+    """Return orders of a component's variables, each with another clique of the tree as its root.
+
+    Within a clique the new variables stand so that those which more other cliques hold come
+    first, then those with fewer states: separators near the top have few configurations. If a
+    ``root`` is given it comes first of all, and only cliques that hold it are made roots.
+    """
+    members = set(component)
+    cliques = [clique for clique in tree.cliques if members.issuperset(clique)]
+    share = Counter(v for clique in cliques for v in clique)
+    rank = {v: (v != root, -share[v], cardinalities[v], v) for v in component}
+    return [
+        _top_down(tree.rooted_at(i), members, rank)
+        for i, clique in enumerate(tree.cliques)
+        if members.issuperset(clique) and (root < 0 or root in clique)
+    ]
+
+
+def _top_down(
+    tree: CliqueTree, members: set[int], rank: dict[int, tuple[bool, int, int, int]]
+) -> tuple[int, ...]:
+    """List the new variables of each clique (THESIS, 4.55), from the root down."""
+    order: dict[int, None] = {}
+    for clique in tree.top_down:
+        new = [v for v in tree.cliques[clique] if v in members and v not in order]
+        order.update(dict.fromkeys(sorted(new, key=rank.__getitem__)))
+    return tuple(order)
