@@ -67,7 +67,7 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
     >>> graph.n_nodes, graph.node_counts.tolist(), graph.representational_size, graph.effective_size
     (20, [1, 2, 3, 2, 4, 2, 2, 4], 20, 40)
     >>> graph.forest.tolist(), graph.children[0], graph.child_counts.tolist(), graph.n_states
-    ([-1, 0, 3, 1, 2, 6, 7, 4], (1,), [1, 1, 1, 1, 1, 0, 1, 1], 16)
+    ([-1, 0, 3, 1, 2, 7, 5, 4], (1,), [1, 1, 1, 1, 1, 1, 0, 1], 16)
     >>> graph.check()
     """
 
@@ -113,7 +113,7 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         >>> import exactlearn as el
         >>> graph = el.compile_network(el.read_network("asia"))
         >>> [graph.names[v] for v in graph.order.tolist()]
-        ['asia', 'tub', 'lung', 'smoke', 'bronc', 'dysp', 'xray', 'either']
+        ['asia', 'tub', 'lung', 'smoke', 'bronc', 'dysp', 'either', 'xray']
         """
         starts = np.flatnonzero(np.diff(self.variable, prepend=-1))
         return self.variable[starts].astype(np.int64)
