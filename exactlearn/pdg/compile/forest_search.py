@@ -37,9 +37,9 @@ from exactlearn.pdg.model.forest import (
 ROUND = 2000
 """Moves of each round."""
 
-STEPS, WORK = 30_000, 24_000_000
-"""Moves in each part of a network, and cells of tables, after which the search ends when neither
-steps nor seconds are given."""
+STEPS, STEPS_EACH, WORK = 30_000, 1_000, 24_000_000
+"""Moves in each part of a network and for each of its variables, and cells of tables, after which
+the search ends when neither steps nor seconds are given."""
 
 MOST_ANNEALED = 4_000_000
 """Cells before merging of the largest graph whose forest is annealed."""
@@ -209,7 +209,8 @@ class ForestSearch:
         """Return a function that counts moves and returns whether a part's budget is used up."""
         steps, timed = self._budget.steps, self._budget.timed
         short = steps is None and not timed
-        left = STEPS if short else np.inf if steps is None else steps
+        each = min(STEPS, STEPS_EACH * len(self._forests[part].order))
+        left = each if short else np.inf if steps is None else steps
         share = self._smallest[part] / max(1, sum(self._smallest[part:]))
         ending = self._seconds + self._budget.after * sum(self._smallest)
         until = clock() + max(0.0, self._control.left - ending) * share
