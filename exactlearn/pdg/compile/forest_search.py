@@ -207,10 +207,9 @@ class ForestSearch:
 
     def _stop(self, part: int, tables: SetTables) -> Callable[[int], bool]:
         """Return a function that counts moves and returns whether a part's budget is used up."""
-        steps, timed = self._budget.steps, self._budget.timed
-        short = steps is None and not timed
-        each = min(STEPS, STEPS_EACH * len(self._forests[part].order))
-        left = each if short else np.inf if steps is None else steps
+        steps, order = self._budget.steps, self._forests[part].order
+        short = steps is None and not self._budget.timed
+        left = min(STEPS, STEPS_EACH * len(order)) if short else np.inf if steps is None else steps
         share = self._smallest[part] / max(1, sum(self._smallest[part:]))
         ending = self._seconds + self._budget.after * sum(self._smallest)
         until = clock() + max(0.0, self._control.left - ending) * share
