@@ -500,19 +500,19 @@ class LearnPdg(sections.Reading, sections.Random):
     Parameters
     ----------
     method
-        hybrid: learn a network, compile it and merge; direct: forests by tests, then splits,
-        merges and redirections, of a complete table; em: structural EM, with missing cells,
-        from a tree and from networks; available, complete: the same by available or complete
-        cases, from a tree.
+        hybrid: learn a network, compile it and merge, which predicts best; direct: splits, merges
+        and redirections over a few forests, of a complete table; em: structural EM, with missing
+        cells, from a tree and from networks; available, complete: the same by available or
+        complete cases, from a tree.
     network
         Network whose graph the search starts from: direct beside its own starts, em and others
         in place of them.
     size_weight
-        Weight of the size in (1-lambda) log-likelihood - lambda size.  [default: for direct and
-        hybrid with a complete table and without --smoothing by cross-validation, else that of BIC]
+        Weight of the size in (1-lambda) log-likelihood - lambda size.  [default: for hybrid with a
+        complete table and without --smoothing by cross-validation, else that of BIC]
     smoothing
-        Pseudo-count of every parameter.  [default: parameters are shrunk to those of a learnt
-        network as far as cross-validation chooses; 1 with missing cells]
+        Pseudo-count of every parameter.  [default: by cross-validation, for hybrid among
+        parameters shrunk to those of the network as well; 1 with missing cells]
     time_limit
         Seconds for the search.
 
