@@ -223,7 +223,7 @@ def test_ctrl_c_keeps_the_samples_that_are_done_and_a_later_call_goes_on(tmp_pat
     assert 1 <= record["bootstrap"]["replicates"] < 5000
     stored = json.loads((tmp_path / "result.json").read_text())
     assert stored["bootstrap"] == record["bootstrap"]
-    before = json.loads(kept.read_text())
+    before = {k: v for k, v in json.loads(kept.read_text()).items() if not v.get("unfinished")}
     run(*words, 2)
     done = json.loads(kept.read_text())
     assert all(done[k] == before[k] for k in done.keys() & before.keys())

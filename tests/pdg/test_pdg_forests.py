@@ -123,7 +123,7 @@ def test_an_interrupt_keeps_the_best_so_far():
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize("limit", [0, 0.3])
+@pytest.mark.parametrize("limit", [0, 0.02])
 def test_a_time_limit_keeps_the_best_so_far(limit):
     data = drawn(logic3(6), 400, np.random.default_rng(0))
     found = learn_direct(data, time_limit=limit)
