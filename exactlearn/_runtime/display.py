@@ -11,9 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-VIEWS = "exactlearn.reporting.notebook"
-"""The module whose functions ``html`` and ``svg`` show an object of any public class."""
-
 
 class Displayed:
     """A class with a short ``repr`` and a view in notebooks.
@@ -51,11 +48,11 @@ class Displayed:
 
     def _repr_html_(self) -> Any:
         """Return what a notebook shows, if there is more than ``repr``."""
-        return import_module(VIEWS).html(self)
+        return import_module("exactlearn.reporting.notebook").html(self)
 
     def _repr_svg_(self) -> Any:
         """Return the picture of a graph, for programs that show no HTML."""
-        return import_module(VIEWS).svg(self)
+        return import_module("exactlearn.reporting.notebook").svg(self)
 
 
 class ByValue(Displayed):

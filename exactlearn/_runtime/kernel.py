@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from time import time
+from time import monotonic, sleep, time
 from typing import Any, Self, TypeVar, cast, get_args
 
 import numba
@@ -50,6 +50,9 @@ _IN_PLACE = _OPTIONS | {"_nrt": False}
 """How numba compiles a kernel that owns no arrays: without counting references to them."""
 
 _NUMBERS = {None, bool, int, float, np.int64, np.uint64, np.float64}
+
+PATIENCE = 60.0
+"""For how many seconds a process waits for another one that compiles the same kernel."""
 
 _settings: Any = numba.config
 
@@ -160,13 +163,19 @@ def _widest(of: Any) -> Any:
 def _only_process(path: Path | None) -> Iterator[None]:
     """Wait for other processes that hold the lock of a file, then hold it.
 
-    Nothing hangs on it but time: who cannot write or lock there compiles as well.
+    Nothing hangs on it but time: who waits in vain, as for a process that was halted, or cannot
+    write or lock there compiles as well; under Windows everybody does.
     """
     with ExitStack() as held:
         with suppress(OSError):
             if path is not None and sys.platform != "win32":
                 path.parent.mkdir(parents=True, exist_ok=True)
-                fcntl.flock(held.enter_context(path.open("ab")), fcntl.LOCK_EX)
+                file, deadline = held.enter_context(path.open("ab")), monotonic() + PATIENCE
+                while monotonic() < deadline:
+                    with suppress(BlockingIOError):
+                        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        break
+                    sleep(0.05)
         yield
 
 
@@ -196,7 +205,7 @@ def _fields(annotation: Any) -> str:
 
 @cache
 def cache_folder() -> Path:
-    """Return the folder of the kernels: the user's, for this version; long unused ones leave.
+    """Return the folder of the kernels: the user's, for this version; old ones leave in 90 days.
 
     ``NUMBA_CACHE_DIR`` names another one. Where none can be written, it is a temporary one.
     """
@@ -209,16 +218,12 @@ def cache_folder() -> Path:
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
             for old in caches.iterdir():
-                if old.stat().st_mtime < time() - UNUSED:
+                if old.stat().st_mtime < time() - 90 * 24 * 3600:  # its last kernel's
                     shutil.rmtree(old, ignore_errors=True)
         with tempfile.TemporaryFile(dir=folder):
             return folder
     except OSError:
         return Path(tempfile.mkdtemp(prefix="exactlearn-"))
-
-
-UNUSED = 90 * 24 * 3600
-"""Seconds since the last kernel was added after which those of another version are removed."""
 
 
 class _Folder(_CacheLocator):

@@ -205,7 +205,9 @@ def run_query(options: Query, output: Output) -> Answer:
         stated = el.independences(model, evidence, targets or None)
         record["statements"] = [one.describe(10 if targets else 3) for one in stated]
         record["independences"] = [one.to_dict() for one in stated]
-    return output.save(record)
+    is_hidden = len(record) > 3 and not targets
+    shown = {key: v for key, v in record.items() if not (is_hidden and key == "posterior")}
+    return output.save(record, shown=shown)
 
 
 @ended_by_signal()

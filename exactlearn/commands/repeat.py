@@ -68,7 +68,9 @@ def made_with(made_by: Any, path: Path) -> tuple[str, Declared]:
     """Return the command that made a record, and its options."""
     found = made_by if isinstance(made_by, dict) else {}
     match [found.get(key) for key in ("command", "options", "inputs")]:
-        case [[_, str(word), *_], dict(options), list(inputs)] if all(map(_is_named, inputs)):
+        case [[_, str(word), *rest], dict(options), list(inputs)] if all(
+            isinstance(one, str) for one in rest
+        ) and all(map(_is_named, inputs)):
             name = str(found.get("step") or word)
         case _:
             raise FormatError(
@@ -87,7 +89,7 @@ def made_with(made_by: Any, path: Path) -> tuple[str, Declared]:
 
 
 def _is_named(one: Any) -> bool:
-    return isinstance(one, dict) and "name" in one
+    return isinstance(one, dict) and isinstance(one.get("name"), str)
 
 
 def _changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

@@ -78,9 +78,10 @@ def write_page(folder: Path, output: Output) -> None:
 def _write(result: Any, path: Path) -> PageContent:
     require_suffix(path, (".html",))
     found = page_content(result)
+    by_hand = (AttributeError, KeyError, TypeError, ValueError) if isinstance(result, Path) else ()
     try:
         text = page(found)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except by_hand as error:  # of a record that was changed by hand
         raise FormatError(f"{result}: expected a record as a command's -o writes it") from error
     atomic_write(path, text)
     return found

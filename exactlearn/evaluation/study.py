@@ -28,7 +28,6 @@ import numpy as np
 import exactlearn
 from exactlearn._runtime import executors
 from exactlearn._runtime.control import UNLIMITED, SearchControl, interrupts_ignored
-from exactlearn._runtime.executors import POLL_INTERVAL
 from exactlearn._runtime.files import atomic_write, read_json, strict
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import ExactlearnError, FormatError
@@ -189,7 +188,7 @@ def _finished_by_processes(
             futures = {pool.submit(_result, *task): k for k, task in enumerate(tasks)}
         pending = set(futures)
         while pending:
-            done, pending = wait(pending, POLL_INTERVAL, FIRST_COMPLETED)
+            done, pending = wait(pending, executors.POLL_INTERVAL, FIRST_COMPLETED)
             if control.is_over:
                 stop.set()
                 pending = {future for future in pending if not future.cancel()}
@@ -223,10 +222,10 @@ def _watch(stop: Event) -> None:
     def watch() -> None:
         above = parent_process()
         while above is not None and above.is_alive():
-            if stop.wait(POLL_INTERVAL):
+            if stop.wait(executors.POLL_INTERVAL):
                 for control in _RUNNING:
                     control.stop()
-                time.sleep(POLL_INTERVAL)
+                time.sleep(executors.POLL_INTERVAL)
         os._exit(1)
 
     Thread(target=watch, daemon=True).start()

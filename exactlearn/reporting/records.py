@@ -107,16 +107,16 @@ def completion_record(
 
 def ranking_record(dataset: "Dataset", ranking: "Ranking") -> list[dict[str, Any]]:
     """Return the solutions, and where their completions differ from that of the first."""
-    best = ranking.solutions[0]
     return [
         {
-            "score": pair.score,
-            "loss": best.score - pair.score,
-            "parents": named_parents(dataset.names, pair.parents),
-            "differs": [*compress(completion_record(dataset, pair.values), differ)],
+            "score": one.score,
+            "loss": best.score - one.score,
+            "parents": named_parents(dataset.names, one.parents),
+            "differs": [*compress(cells, one.values != best.values)],
         }
-        for pair in ranking.solutions
-        for differ in (pair.values != best.values,)
+        for best in ranking.solutions[:1]
+        for one in ranking.solutions
+        for cells in (completion_record(dataset, one.values),)
     ]
 
 

@@ -91,6 +91,7 @@ def test_a_table_that_differs_or_is_gone_is_named(folder):
      '{"made_by": {"command": ["exactlearn", "solves"], "options": {}, "inputs": []}}',
      '{"made_by": {"command": ["exactlearn", "solve"], "options": 3, "inputs": []}}',
      '{"made_by": {"command": ["exactlearn", "solve"], "options": {}, "inputs": [3]}}',
+     '{"made_by": {"command": ["exactlearn", "solve", 3], "options": {}, "inputs": []}}',
      '{"made_by": {"command": ["exactlearn", "solve"], "options": {"sauce": 1}, "inputs": []}}'],
 )  # fmt: skip
 def test_a_file_that_is_no_record_is_refused(folder, text):
