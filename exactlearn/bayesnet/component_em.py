@@ -8,7 +8,6 @@ parameters, which never falls; this is monitored. Equal rows are merged first.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,27 +15,25 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.bayesnet.complete_data import check_smoothing
-from exactlearn.bayesnet.components import expect_components
 from exactlearn.bayesnet.em_result import EMResult, EMState, fitted, is_over
-from exactlearn.bayesnet.naive_bayes import NaiveBayes, as_naive_bayes
-from exactlearn.bayesnet.smoothing_choice import (
-    SmoothingChoice,
-    SmoothingParameters,
-    divided,
-    maximised,
+from exactlearn.bayesnet.naive_bayes import (
+    NaiveBayes,
+    as_naive_bayes,
+    count_rows,
+    in_pieces,
+    shares_of,
 )
-from exactlearn.data.counts import distinct_weighted, weight_by
+from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import DataError
+
+Floats = NDArray[np.float64]
 
 SMOOTHING = 0.1
 """Pseudo-count of every parameter."""
 
 ITERATIONS, TOLERANCE = 50, 1e-4
 """Most iterations of EM for each number of components, and the gain per row that ends it."""
-
-COMPONENT_SMOOTHING = SmoothingParameters(largest=10.0, grid=1, tolerance=0.1)
-"""A coarse search: each pseudo-count takes EM in each fold."""
 
 
 class ComponentEM:
@@ -67,21 +64,21 @@ class ComponentEM:
         self.n_states = int(self._sizes.sum())
         self._control = control
 
-    def model(self, parameters: NDArray[np.float64]) -> NaiveBayes:
+    def model(self, parameters: Floats) -> NaiveBayes:
         """Return the model with these parameters."""
         table = self.table(parameters)
         return NaiveBayes(self.names, self.states, table[0], table[1:])
 
-    def table(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
+    def table(self, parameters: Floats) -> Floats:
         """Return parameters with a column for each component, shape (1 + states, components)."""
         return parameters.reshape(1 + self.n_states, -1)
 
-    def start(self, model: NaiveBayes) -> NDArray[np.float64]:
+    def start(self, model: NaiveBayes) -> Floats:
         """Return the parameters of a model to begin with; with smoothing none is zero."""
         least = np.finfo(np.float64).tiny if self.smoothing else 0.0
         return self.normalised(np.maximum(model.table, least).ravel())
 
-    def e_step(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
+    def e_step(self, iteration: int, parameters: Floats) -> EMState:
         """Return the state at some parameters, after so many iterations.
 
         Raises
@@ -89,16 +86,26 @@ class ComponentEM:
         DataError
             If a row is impossible under them.
         """
-        found = expect_components(
-            self.table(parameters),
-            self.starts,
-            self.codes,
-            self.weights,
-            is_over=(lambda: is_over(self._control)) if iteration else None,
-        )
-        log_likelihood = float(self.weights @ found.log_likelihoods)
+        table = self.table(parameters)
+
+        def expect(rows: slice) -> tuple[Floats, Floats]:
+            shares, logs = shares_of(table, self.starts, self.codes[rows])
+            shares *= self.weights[rows, np.newaxis]
+            counts = np.zeros(table.shape)
+            counts[0] = shares.sum(axis=0)
+            count_rows(shares, self.starts, self.codes[rows], counts)
+            return counts, logs
+
+        counts, logs = np.zeros(table.shape), list[Floats]()
+        for piece, own in in_pieces(expect, self.codes):
+            counts += piece
+            logs.append(own)
+            if iteration and is_over(self._control):
+                return EMState(iteration, parameters, counts.ravel(), np.nan, np.nan)
+        of_rows = np.concatenate(logs)
+        log_likelihood = float(self.weights @ of_rows)
         if log_likelihood == -np.inf:
-            row = self.codes[np.isneginf(found.log_likelihoods)][0]
+            row = self.codes[np.isneginf(of_rows)][0]
             shown = ", ".join(
                 f"{name}={own[code]}"
                 for name, own, code in zip(self.names, self.states, row, strict=True)
@@ -109,14 +116,14 @@ class ComponentEM:
                 " from it; correct the row or use a model with smoothed parameters"
             )
         penalty = self.smoothing * float(np.log(parameters).sum()) if self.smoothing else 0.0
-        counts = found.counts.ravel()
-        return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + penalty)
+        objective = log_likelihood + penalty
+        return EMState(iteration, parameters, counts.ravel(), log_likelihood, objective)
 
-    def m_step(self, state: EMState) -> NDArray[np.float64]:
+    def m_step(self, state: EMState) -> Floats:
         """Return relative counts, raised by the pseudo-count."""
         return self.normalised(state.counts + self.smoothing)
 
-    def normalised(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
+    def normalised(self, parameters: Floats) -> Floats:
         """Return parameters in proportion to some; those of a variable without any are equal."""
         table = self.table(parameters).copy()
         table[0] /= table[0].sum()
@@ -186,65 +193,9 @@ def fit_naive_bayes(
 
 
 def by_em(
-    problem: ComponentEM, parameters: NDArray[np.float64], control: SearchControl = UNLIMITED
+    problem: ComponentEM, parameters: Floats, control: SearchControl = UNLIMITED
 ) -> EMResult[NaiveBayes]:
     """Return the model after EM from some parameters, as long as the growth of a model takes it."""
     return fitted(
         problem, [parameters], iterations=ITERATIONS, tolerance=TOLERANCE, control=control
-    )
-
-
-@checked_arguments(model=as_naive_bayes)
-def choose_component_smoothing(
-    model: NaiveBayes,
-    dataset: DatasetLike,
-    *,
-    seed: int = 0,
-    parameters: SmoothingParameters = COMPONENT_SMOOTHING,
-    control: SearchControl = UNLIMITED,
-) -> SmoothingChoice:
-    """Return the pseudo-count under which a number of components predicts held-out rows best.
-
-    The component is never observed, so that EM runs in each fold for each pseudo-count, from the
-    parameters of the model.
-
-    Parameters
-    ----------
-    model
-        Its number of components, and where EM begins.
-    dataset
-        Rows, possibly weighted and with missing cells; matched by names.
-    seed
-        Of the division into folds.
-    parameters
-        Folds and tuning constants.
-    control
-        Ends EM; the choice is then of no use.
-
-    Raises
-    ------
-    DataError
-        If there are fewer than two rows, or the table does not fit the model.
-    OptionError
-        If there are fewer than two folds.
-    """
-    codes, total = aligned_codes(dataset, model.names, model.states), dataset.row_weights
-    folds = divided(total, parameters.folds, seed)
-    held_out = [
-        weight_by(folds.rows[own], folds.weights[own], len(codes))
-        for own in (folds.fold == k for k in range(folds.n))
-    ]
-
-    def validated(smoothing: float) -> float:
-        value = 0.0
-        for weights in held_out:
-            rows = Dataset(codes, model.names, model.states, total - weights)
-            problem = ComponentEM(rows, smoothing, control)
-            fold = by_em(problem, problem.start(model), control).model
-            rows = replace(rows, weights=weights)
-            value += rows.total(fold.log_likelihood_rows(rows))
-        return value
-
-    return maximised(
-        lambda smoothings: np.array([*map(validated, smoothings.tolist())]), folds.n, parameters
     )

@@ -27,17 +27,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from exactlearn._runtime.arguments import checked_arguments, number_or
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.component_em import (
     SMOOTHING,
     TOLERANCE,
     ComponentEM,
     by_em,
-    choose_component_smoothing,
 )
-from exactlearn.bayesnet.components import shares_of
-from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.bayesnet.naive_bayes import NaiveBayes, shares_of
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.trade_off import bic_size_weight, check_size_weight, rate_of
 from exactlearn.errors import OptionError
@@ -76,8 +74,8 @@ class ComponentRow:
     ----------
     components, effective_size, representational_size
         Of the model.
-    log_likelihood, validation_log_likelihood
-        Of the rows learnt from, and of others, if given: totals, natural logarithms.
+    log_likelihood
+        Of the rows learnt from: a total, natural logarithm.
     score
         What the model was chosen by.
     seconds
@@ -88,7 +86,6 @@ class ComponentRow:
     effective_size: int
     representational_size: int
     log_likelihood: float
-    validation_log_likelihood: float | None
     score: float
     seconds: float
 
@@ -102,8 +99,7 @@ class GrownNaiveBayes:
     model
         The model.
     rows
-        The models of the sequence in numbers, in their order; where the smoothing was chosen, the
-        model with it comes last.
+        The models of the sequence in numbers, in their order.
     best
         The place of the model among them.
     smoothing
@@ -122,14 +118,13 @@ class GrownNaiveBayes:
     is_complete: bool
 
 
-@checked_arguments(smoothing=number_or(None))
+@checked_arguments()
 def learn_naive_bayes(
     dataset: DatasetLike,
     *,
     components: int | None = None,
     size_weight: float | None = None,
-    validation: DatasetLike | None = None,
-    smoothing: float | None = SMOOTHING,
+    smoothing: float = SMOOTHING,
     seed: int = 0,
     time_limit: float | None = None,
     on_model: Callable[[NaiveBayes, ComponentRow, bool], None] | None = None,
@@ -147,13 +142,10 @@ def learn_naive_bayes(
         Number of components; chosen by the score when left out.
     size_weight
         Weight of the size, from 0 to 1; left out, that of BIC.
-    validation
-        Other rows: the number of components is that under which they are most probable.
     smoothing
-        Pseudo-count of every parameter; ``None``: chosen by cross-validation for the number of
-        components found with the default.
+        Pseudo-count of every parameter.
     seed
-        Of the rows that are drawn, and of the folds.
+        Of the rows that are drawn.
     time_limit
         Seconds after which the best model so far is returned.
     on_model
@@ -180,11 +172,11 @@ def learn_naive_bayes(
     check_size_weight(weight)
     rows: list[ComponentRow] = []
     best: tuple[int, NaiveBayes] | None = None
-    begun, first = monotonic(), SMOOTHING if smoothing is None else smoothing
+    begun = monotonic()
 
     def keep(model: NaiveBayes, is_best: bool = False) -> bool:
         nonlocal best
-        row = _row(model, dataset, validation, weight, monotonic() - begun)
+        row = _row(model, dataset, weight, monotonic() - begun)
         is_best = is_best or best is None or row.score > rows[best[0]].score
         if is_best:
             best = len(rows), model
@@ -195,27 +187,20 @@ def learn_naive_bayes(
 
     with SearchControl.within(time_limit).running() as control:
         for model in naive_bayes_models(
-            dataset, smoothing=first, seed=seed, components=components, control=control
+            dataset, smoothing=smoothing, seed=seed, components=components, control=control
         ):
             keep(model, components is not None)
             assert best is not None
             if components is None and len(rows) - 1 - best[0] >= STALL_LIMIT:
                 break
         assert best is not None
-        if components is None and validation is None:
-            problem = ComponentEM(dataset, first, control)
+        if components is None:
+            problem = ComponentEM(dataset, smoothing, control)
             for model in _shrunk(best[1], problem, rate_of(weight), control):
                 if not keep(model):
                     break
-        if smoothing is None and not control.is_over:
-            chosen = choose_component_smoothing(
-                best[1], dataset, seed=seed, control=control
-            ).smoothing
-            if not control.is_over:
-                first, problem = chosen, ComponentEM(dataset, chosen, control)
-                keep(by_em(problem, problem.start(best[1]), control).model, True)
         is_complete = not control.is_over
-    return GrownNaiveBayes(best[1], tuple(rows), best[0], first, weight, is_complete)
+    return GrownNaiveBayes(best[1], tuple(rows), best[0], smoothing, weight, is_complete)
 
 
 def _shrunk(
@@ -237,27 +222,11 @@ def _shrunk(
         yield model
 
 
-def _row(
-    model: NaiveBayes,
-    dataset: Dataset,
-    validation: Dataset | None,
-    size_weight: float,
-    seconds: float,
-) -> ComponentRow:
-    likelihood = dataset.total(model.log_likelihood_rows(dataset))
-    held_out = None
-    if validation is not None:
-        held_out = validation.total(model.log_likelihood_rows(validation))
-    score = (1 - size_weight) * likelihood - size_weight * model.representational_size
-    return ComponentRow(
-        model.n_components,
-        model.effective_size,
-        model.representational_size,
-        likelihood,
-        held_out,
-        score if held_out is None else held_out,
-        seconds,
-    )
+def _row(model: NaiveBayes, dataset: Dataset, size_weight: float, seconds: float) -> ComponentRow:
+    likelihood, size = dataset.total(model.log_likelihood_rows(dataset)), model.effective_size
+    parameters = model.representational_size
+    score = (1 - size_weight) * likelihood - size_weight * parameters
+    return ComponentRow(model.n_components, size, parameters, likelihood, score, seconds)
 
 
 def naive_bayes_models(
@@ -292,9 +261,8 @@ def naive_bayes_models(
         raise OptionError(f"{most} components: give 1 or more")
     control = control or SearchControl.within()
     problem = ComponentEM(dataset, smoothing, control)
-    growth = Growth(problem, np.random.default_rng(seed))
-    table = growth.one_component()
-    wanted = 1
+    rng, wanted = np.random.default_rng(seed), 1
+    table = _one_component(problem)
     while True:
         model = by_em(problem, table.ravel(), control).model
         is_last = wanted == most or control.is_over
@@ -306,8 +274,10 @@ def naive_bayes_models(
         if is_last:
             return
         wanted = min(most, wanted + max(1, int(GROWTH * wanted)))
-        table = model.table if components is not None else growth.pruned(model.table)
-        table = growth.split(table, wanted - table.shape[1])
+        least = min(MIN_ROWS / problem.total_weight, float(model.prior.max()) / 2)
+        kept = model.prior > (least if components is None else -1.0)
+        table = model.table[:, kept]
+        table = split(problem, table, wanted - table.shape[1], rng)
 
 
 def merged(table: Floats, total_weight: float, limit: float, most: int | None = None) -> Floats:
@@ -358,46 +328,37 @@ def _merge_losses(table: Floats, total_weight: float) -> Floats:
     return losses
 
 
-class Growth:
-    """Tables of parameters, shape (1 + states, components), and their next ones."""
+def _one_component(problem: ComponentEM) -> Floats:
+    """Return the relative frequencies."""
+    table = problem.normalised(np.ones(1 + problem.n_states))
+    counts = problem.e_step(0, table).counts + max(problem.smoothing, 1e-9)
+    return problem.table(problem.normalised(counts))
 
-    def __init__(self, problem: ComponentEM, rng: np.random.Generator) -> None:
-        self._problem, self._rng = problem, rng
 
-    def one_component(self) -> Floats:
-        """Return the relative frequencies."""
-        problem = self._problem
-        table = problem.table(problem.normalised(np.ones(1 + problem.n_states)))
-        counts = problem.e_step(0, table.ravel()).counts + max(problem.smoothing, 1e-9)
-        return problem.table(problem.normalised(counts))
+def split(problem: ComponentEM, table: Floats, number: int, rng: np.random.Generator) -> Floats:
+    """Return the components with the most spread ones split (THESIS, Algorithm 4.5, line 7).
 
-    def pruned(self, table: Floats) -> Floats:
-        """Return the components that have some weight."""
-        least = MIN_ROWS / self._problem.total_weight
-        return table[:, table[0] > min(least, float(table[0].max()) / 2)]
-
-    def split(self, table: Floats, number: int) -> Floats:
-        """Return the components with the most spread ones split (THESIS, Algorithm 4.5, line 7).
-
-        Parameters
-        ----------
-        number
-            Of the new components; at least one, and at most as many as there are.
-        """
-        problem, weights = self._problem, self._problem.weights
-        spread = -table[0] * xlogy(table[1:], table[1:]).sum(axis=0)
-        chosen = np.argsort(-spread, kind="stable")[: max(1, number)]
-        rows = self._rng.choice(len(weights), SAMPLE, p=weights / weights.sum())
-        shares, _ = shares_of(table, problem.starts, problem.codes[rows])
-        cumulated = shares[:, chosen].cumsum(axis=0)
-        passed = cumulated >= self._rng.random(len(chosen)) * cumulated[-1]
-        centres = problem.codes[rows[passed.argmax(axis=0)]]
-        table = table.copy()
-        table[0, chosen] /= 2
-        halves = table[:, chosen]
-        for v, first in enumerate(problem.starts.tolist()):
-            seen = np.flatnonzero(centres[:, v] >= 0)
-            own = halves[1 + first : 1 + first + len(problem.states[v])]
-            own[:, seen] *= 1 - CENTRE
-            own[centres[seen, v], seen] += CENTRE
-        return problem.table(problem.normalised(np.hstack((table, halves)).ravel()))
+    Parameters
+    ----------
+    table
+        Shape (1 + states, components).
+    number
+        Of the new components; at least one, and at most as many as there are.
+    """
+    weights = problem.weights
+    spread = -table[0] * xlogy(table[1:], table[1:]).sum(axis=0)
+    chosen = np.argsort(-spread, kind="stable")[: max(1, number)]
+    rows = rng.choice(len(weights), SAMPLE, p=weights / weights.sum())
+    shares, _ = shares_of(table, problem.starts, problem.codes[rows])
+    cumulated = shares[:, chosen].cumsum(axis=0)
+    passed = cumulated >= rng.random(len(chosen)) * cumulated[-1]
+    centres = problem.codes[rows[passed.argmax(axis=0)]]
+    table = table.copy()
+    table[0, chosen] /= 2
+    halves = table[:, chosen]
+    for v, first in enumerate(problem.starts.tolist()):
+        seen = np.flatnonzero(centres[:, v] >= 0)
+        own = halves[1 + first : 1 + first + len(problem.states[v])]
+        own[:, seen] *= 1 - CENTRE
+        own[centres[seen, v], seen] += CENTRE
+    return problem.table(problem.normalised(np.hstack((table, halves)).ravel()))

@@ -5,19 +5,26 @@ r"""Naive Bayes with a latent component: all variables independent given a varia
 Missing cells are left out of the product. The parameters are fitted by
 :mod:`~exactlearn.bayesnet.component_em`, the number of components is learnt by
 :mod:`~exactlearn.bayesnet.component_growth`.
+
+Rows multiply probabilities, looked up by their codes, and need a logarithm only for each row.
+Factors are at most 1, so that a product that underflows does not matter where the sum of all is
+much larger than the smallest float (docs/theory/naive_bayes.md); other rows are taken in
+logarithms. Rows are cut into pieces of one size, so that sums do not depend on the number of
+threads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from exactlearn._runtime.arguments import checked_arguments, instance_of
 from exactlearn._runtime.display import ByValue
-from exactlearn.bayesnet.components import expect_components, shares_of
+from exactlearn._runtime.executors import in_order, n_threads
+from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.bayesnet.network import BayesianNetwork, draw
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.data.labels import NamedVariables
@@ -26,8 +33,15 @@ from exactlearn.errors import CheckError
 SUM_TOLERANCE = 1e-9
 """Rounding of the sum of a distribution."""
 
-BLOCK = 1024
-"""Rows whose shares of the components are in memory together."""
+PIECE = 1024
+"""Rows that a thread takes at a time."""
+
+LEAST = 1e-250
+"""A row of less probability is taken in logarithms."""
+
+Floats = NDArray[np.float64]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,11 +75,11 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
 
     names: tuple[str, ...]
     states: tuple[tuple[str, ...], ...]
-    prior: NDArray[np.float64]
-    parameters: NDArray[np.float64]
+    prior: Floats
+    parameters: Floats
 
     @cached_property
-    def table(self) -> NDArray[np.float64]:
+    def table(self) -> Floats:
         """The prior, and below it the parameters, shape (1 + states, components)."""
         return np.vstack((self.prior, self.parameters))
 
@@ -89,7 +103,7 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
         """Row of ``parameters`` with the first state of each variable, shape (variables,)."""
         return np.cumsum(self.cardinalities) - self.cardinalities
 
-    def parameters_of(self, variable: int) -> NDArray[np.float64]:
+    def parameters_of(self, variable: int) -> Floats:
         """Return the distributions of a variable, shape (states, components)."""
         first = int(self.starts[variable])
         return self.parameters[first : first + len(self.states[variable])]
@@ -168,7 +182,7 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
         return Dataset(codes.T, self.names, self.states)
 
     @checked_arguments()
-    def log_likelihood_rows(self, dataset: DatasetLike) -> NDArray[np.float64]:
+    def log_likelihood_rows(self, dataset: DatasetLike) -> Floats:
         """Return the natural logarithm of the probability of each row's observed cells.
 
         Parameters
@@ -195,32 +209,10 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
         (100,)
         """
         codes = aligned_codes(dataset, self.names, self.states)
-        found = expect_components(
-            self.table, self.starts, codes, np.ones(len(codes)), counted=False
-        )
-        return found.log_likelihoods
+        pieces = in_pieces(lambda rows: shares_of(self.table, self.starts, codes[rows])[1], codes)
+        return np.concatenate([np.empty(0), *pieces])
 
-    def posterior(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """Return posterior marginals, and the logarithm of the expected product of the weights.
-
-        THESIS, equation (3.58).
-
-        Parameters
-        ----------
-        weights
-            What the evidence weighs each state of each variable with, shape (states,); 1 without.
-
-        Returns
-        -------
-        posterior, log_probability
-            Shape (states,), all zero where the evidence is impossible; and ``-inf`` then.
-        """
-        components, shares, log_probability = self.conditional(weights)
-        return shares @ components, log_probability
-
-    def row_posteriors(
-        self, codes: NDArray[np.int16]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def row_posteriors(self, codes: NDArray[np.int16]) -> tuple[Floats, Floats]:
         """Return posterior marginals and the log-likelihood of the observed cells of each row.
 
         Parameters
@@ -234,61 +226,97 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
             Shape (rows, states), an observed cell with 1 at its state; and shape (rows,), ``-inf``
             for an impossible row.
         """
-        posteriors = np.empty((len(codes), len(self.parameters)))
-        logs = np.empty(len(codes))
-        for first in range(0, len(codes), BLOCK):
-            rows = slice(first, first + BLOCK)
-            shares, logs[rows] = shares_of(self.table, self.starts, codes[rows])
-            posteriors[rows] = shares @ self.parameters.T
+        shares, logs = shares_of(self.table, self.starts, codes)
+        posteriors = shares @ self.parameters.T
         for v, first in enumerate(self.starts.tolist()):
             seen, r = codes[:, v] >= 0, len(self.states[v])
             posteriors[seen, first : first + r] = np.eye(r)[codes[seen, v]]
         return posteriors, logs
 
-    def joint(
-        self, variables: Sequence[int], weights: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], float]:
-        """Return the joint posterior of some variables, and the same logarithm as `posterior`.
-
-        THESIS, equation (3.57): a product of two matrices, of the configurations of each half of
-        the variables.
-
-        Parameters
-        ----------
-        variables
-            Indices, each once; one axis each.
-        weights
-            As for `posterior`.
-        """
-        components, shares, log_probability = self.conditional(weights)
-        halves = [np.ones((1, self.n_components)), components[None]]
-        for place, v in enumerate(variables):
-            half, first = 2 * place // len(variables), int(self.starts[v])
-            own = shares[first : first + len(self.states[v])]
-            halves[half] = (halves[half][:, None] * own).reshape(-1, self.n_components)
-        return (halves[0] @ halves[1].T).reshape(self.cardinalities[variables]), log_probability
-
-    def conditional(
-        self, weights: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        """Return the model given evidence: the prior, the parameters, and the logarithm.
-
-        Parameters
-        ----------
-        weights
-            As for `posterior`, which the logarithm is that of as well; the prior is all zero where
-            the evidence is impossible.
-        """
-        weighted = weights[:, None] * self.parameters
-        masses = np.add.reduceat(weighted, self.starts)
-        with np.errstate(divide="ignore"):
-            logs = np.log(self.prior) + np.log(masses).sum(axis=0)
-        log_probability = float(logsumexp(logs))
-        totals = np.repeat(masses, self.cardinalities, axis=0)
-        shares = np.divide(weighted, totals, out=np.zeros_like(weighted), where=totals > 0)
-        if log_probability == -np.inf:
-            return np.zeros(self.n_components), shares, log_probability
-        return np.exp(logs - log_probability), shares, log_probability
-
 
 as_naive_bayes = instance_of(NaiveBayes, "a NaiveBayes", "learn one with learn_naive_bayes")
+
+
+def in_pieces(work: Callable[[slice], T], codes: NDArray[np.int16]) -> Iterator[T]:
+    """Yield what some work returns for each piece of the rows, in their order; on all threads."""
+    return in_order(
+        lambda piece, _: work(slice(piece * PIECE, (piece + 1) * PIECE)),
+        -(-len(codes) // PIECE),
+        lambda: None,
+        n_threads(None),
+    )
+
+
+def shares_of(
+    table: Floats, starts: NDArray[np.int64], codes: NDArray[np.int16]
+) -> tuple[Floats, Floats]:
+    """Return P(component | row), and the log-likelihood of the observed cells of each row.
+
+    Parameters
+    ----------
+    table
+        The probability of each component, and below it those of the states of all variables given
+        it, shape (1 + states, components).
+    starts
+        Row below the first with the first state of each variable.
+    codes
+        Shape (rows, variables), -1 for a missing cell.
+
+    Returns
+    -------
+    shares, log_likelihoods
+        Shape (rows, components), zeros for an impossible row; and (rows,), ``-inf`` there.
+    """
+    shares = np.empty((len(codes), table.shape[1]))
+    multiply_rows(table, starts, codes, shares)
+    totals = shares.sum(axis=1)
+    small = np.flatnonzero(totals < LEAST)
+    with np.errstate(divide="ignore"):
+        if len(small):
+            logarithms = np.log(np.vstack((table, np.ones(table.shape[1]))))
+            places = np.where(codes[small] < 0, len(table), 1 + starts + codes[small])
+            joint = logarithms[0] + sum(logarithms[column] for column in places.T)
+            largest = np.maximum(joint.max(axis=1, keepdims=True), np.finfo(float).min)
+            shares[small] = np.exp(joint - largest)
+            totals[small] = shares[small].sum(axis=1)
+        logs = np.log(totals)
+        if len(small):
+            logs[small] += largest[:, 0]
+    shares /= np.where(totals > 0, totals, 1.0)[:, np.newaxis]
+    return shares, logs
+
+
+@in_place_kernel
+def multiply_rows(
+    table: Floats,
+    starts: NDArray[np.int64],
+    codes: NDArray[np.int16],
+    products: Floats,
+) -> None:
+    """Write the probability of each row and component, shape (rows, components)."""
+    k = table.shape[1]
+    for i in range(len(codes)):
+        for c in range(k):
+            products[i, c] = table[0, c]
+        for v in range(len(starts)):
+            if codes[i, v] >= 0:
+                row = 1 + starts[v] + codes[i, v]
+                for c in range(k):
+                    products[i, c] *= table[row, c]
+
+
+@in_place_kernel
+def count_rows(
+    shares: Floats,
+    starts: NDArray[np.int64],
+    codes: NDArray[np.int16],
+    counts: Floats,
+) -> None:
+    """Add the share of each row in each component to the counts of the row's states."""
+    k = shares.shape[1]
+    for i in range(len(codes)):
+        for v in range(len(starts)):
+            if codes[i, v] >= 0:
+                row = 1 + starts[v] + codes[i, v]
+                for c in range(k):
+                    counts[row, c] += shares[i, c]

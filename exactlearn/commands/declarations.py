@@ -549,8 +549,7 @@ class LearnNb(sections.Reading, sections.Random):
     size_weight
         Weight of the size in (1-lambda) log-likelihood - lambda size.  [default: that of BIC]
     smoothing
-        Pseudo-count of every parameter. cv: the number of components found with 0.1, then the
-        pseudo-count under which held-out rows are most probable, by cross-validation.
+        Pseudo-count of every parameter.
     time_limit
         Seconds for the search.
 
@@ -564,9 +563,7 @@ class LearnNb(sections.Reading, sections.Random):
     source: str = argument("DATA.csv", reads=True, in_run="file")
     components: int | None = option(None, least=1)
     size_weight: float | None = option(None, least=0, most=1)
-    smoothing: float | Literal["cv"] = option(
-        0.1, metavar="NUMBER|cv", least=0, most=sections.MOST_SMOOTHING
-    )
+    smoothing: float = option(0.1, least=0, most=sections.MOST_SMOOTHING)
     time_limit: float | None = option(None, least=0)
 
 

@@ -176,9 +176,8 @@ def run_learn_nb(options: LearnNb, output: Output) -> Answer:
 
         found = el.learn_naive_bayes(
             data,
-            smoothing=None if options.smoothing == "cv" else options.smoothing,
             on_model=on_model,
-            **options.chosen("components size_weight seed"),
+            **options.chosen("components size_weight smoothing seed"),
         )
     answer = record(found.best, finished=found.is_complete)
     answer["log_likelihood_per_row"] = answer["log_likelihood"] / data.row_weights.sum()

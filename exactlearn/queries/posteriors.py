@@ -37,6 +37,7 @@ from exactlearn.queries.evidence import (
     Evidence,
     Model,
     ModelLike,
+    as_graph,
     coded_evidence,
     compiled_once,
     conditional,
@@ -227,11 +228,6 @@ def joint_posterior(
             f" {MAX_JOINT:,}: ask for fewer variables, for the most probable configurations, or"
             " draw samples"
         )
-    if isinstance(model, NaiveBayes):
-        table, log_probability = model.joint(wanted, coded_evidence(model, evidence).weights(model))
-        if log_probability == -inf:
-            refuse_evidence(evidence or {})
-        return table
     graph, _ = conditional(model, evidence)
     rows = np.full((prod(shape), graph.n_variables), -1, np.int16)
     rows[:, wanted] = np.indices(shape).reshape(len(shape), prod(shape)).T
@@ -245,8 +241,13 @@ def _posterior(
 
     The marginals of variables that are not wanted may be missing.
     """
+    if isinstance(model, NaiveBayes) and found.soft:
+        with_component = CodedEvidence(np.append(found.codes, np.int16(-1)), found.soft)
+        posterior, log_probability = _of_graph(as_graph(model), with_component)
+        return posterior[: int(model.cardinalities.sum())], log_probability
     if isinstance(model, NaiveBayes):
-        return model.posterior(found.weights(model))
+        posterior, logs = model.row_posteriors(found.codes[None])
+        return posterior[0], float(logs[0])
     graph = model if isinstance(model, DecisionGraph) else graph_if_faster(model)
     if graph is not None:
         return _of_graph(graph, found)

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.bayesnet.component_em import ComponentEM, fit_naive_bayes
-from exactlearn.bayesnet.components import add_rows, expect_components, shares_of
-from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.bayesnet.naive_bayes import NaiveBayes, count_rows, multiply_rows, shares_of
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from tests.interrupts import Looks
@@ -94,19 +93,19 @@ def test_equal_rows_are_merged_and_rows_of_no_weight_left_out():
     assert problem.weights.tolist() == [3.0, 1.0]
 
 
-def test_the_kernel_agrees_with_its_plain_twin():
+def test_the_kernels_agree_with_their_plain_twins():
     rng = np.random.default_rng(1)
     model = random_naive_bayes(rng, 20, 7)
-    data = rows_of(model, rng, 12)
-    codes = data.codes.astype(np.int16)
+    codes = rows_of(model, rng, 12).codes.astype(np.int16)
     outcomes = []
-    for function in (add_rows, add_rows.py_func):
-        shares, logs = np.empty((12, 7)), np.empty(12)
-        counts = np.zeros(model.table.shape)
-        logarithms = np.log(np.maximum(model.table, 1e-300))
-        weights = data.row_weights
-        function(model.table, logarithms, model.starts, codes, weights, shares, logs, counts)
-        outcomes.append((shares, logs, counts))
+    for multiply, count in (
+        (multiply_rows, count_rows),
+        (multiply_rows.py_func, count_rows.py_func),
+    ):
+        products, counts = np.empty((12, 7)), np.zeros(model.table.shape)
+        multiply(model.table, model.starts, codes, products)
+        count(products, model.starts, codes, counts)
+        outcomes.append((products, counts))
     for one, other in zip(*outcomes, strict=True):
         assert one == pytest.approx(other)
 
@@ -115,15 +114,10 @@ def test_many_rows_are_counted_in_pieces():
     rng = np.random.default_rng(2)
     model = random_naive_bayes(rng, 3, 2)
     data = rows_of(model, rng, 3000)
-    codes = data.codes.astype(np.int16)
-    found = expect_components(model.table, model.starts, codes, data.row_weights)
+    state = ComponentEM(data, 0.1).e_step(0, model.table.ravel())
     counts, logs = expected_counts(model, data)
-    assert found.counts == pytest.approx(counts)
-    assert found.log_likelihoods == pytest.approx(logs)
-    ended = expect_components(
-        model.table, model.starts, codes, data.row_weights, is_over=lambda: True
-    )
-    assert np.isnan(ended.log_likelihoods).all()
+    assert state.counts == pytest.approx(counts.ravel())
+    assert state.log_likelihood == pytest.approx(data.row_weights @ logs)
 
 
 def test_rows_less_probable_than_any_float_are_taken_in_logarithms():

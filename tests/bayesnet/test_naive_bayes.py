@@ -5,19 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn.bayesnet.component_em import (
-    COMPONENT_SMOOTHING,
-    ComponentEM,
-    choose_component_smoothing,
-)
+from exactlearn.bayesnet.component_em import ComponentEM
 from exactlearn.bayesnet.component_growth import (
-    Growth,
     learn_naive_bayes,
     merged,
     naive_bayes_models,
+    split,
 )
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.bayesnet.smoothing_choice import choose_smoothing
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from tests.naive_bayes_oracle import full_joint, random_naive_bayes
@@ -77,33 +72,6 @@ def test_one_component_has_the_relative_counts():
     assert model.log_likelihood_rows(data).sum() == pytest.approx(2 * np.log(2 / 3) + np.log(1 / 3))
 
 
-def test_smoothing_of_one_component_is_that_of_a_network_without_arcs():
-    """Where EM is closed form, cross-validation with refits agrees with that of counts."""
-    data = table(np.random.default_rng(5))
-    model = next(naive_bayes_models(data))
-    found = choose_component_smoothing(model, data, seed=3)
-    expected = choose_smoothing(data, [()] * 5, seed=3, parameters=COMPONENT_SMOOTHING)
-    assert found.smoothing == pytest.approx(expected.smoothing, rel=0.05)  # the maximum is flat
-    assert found.log_likelihood == pytest.approx(expected.log_likelihood)
-
-
-def test_components_are_smoothed_by_the_number_that_cross_validation_chooses():
-    data = table(np.random.default_rng(3), rows=150)
-    usual, tuned = (
-        learn_naive_bayes(data, smoothing=smoothing, seed=0).model for smoothing in (0.1, None)
-    )
-    choice = choose_component_smoothing(usual, data)
-    assert tuned.n_components == usual.n_components
-    assert tuned.parameters.min() > 0
-    assert 0.01 <= choice.smoothing <= 10
-    again = learn_naive_bayes(data, smoothing=None, seed=0).model
-    assert (again.parameters == tuned.parameters).all()
-    assert (tuned.parameters != usual.parameters).any()
-    one_row = Dataset(data.codes[:1], data.names, data.states)
-    with pytest.raises(DataError, match="two rows"):
-        choose_component_smoothing(usual, one_row)
-
-
 def test_mistakes_are_reported():
     data = table(np.random.default_rng(0))
     with pytest.raises(OptionError, match="smoothing"):
@@ -121,18 +89,6 @@ def test_a_number_of_components_is_met():
         assert learn_naive_bayes(data, components=components).model.n_components == components
     with pytest.raises(OptionError, match="0 components"):
         learn_naive_bayes(data, components=0)
-
-
-def test_validation_rows_choose_the_number_of_components():
-    rng = np.random.default_rng(4)
-    data, others = table(rng, rows=300), table(rng, rows=300)
-    found = learn_naive_bayes(data, size_weight=0.0, validation=others)
-    held_out = [row.validation_log_likelihood for row in found.rows]
-    assert found.best == int(np.argmax(held_out))
-    assert found.model.n_components == found.rows[found.best].components
-    assert held_out[found.best] == pytest.approx(
-        others.total(found.model.log_likelihood_rows(others))
-    )
 
 
 @given(st.integers(0, 10_000))
@@ -180,7 +136,7 @@ def test_the_most_spread_component_is_split():
     narrow, wide = clusters[:60].mean(axis=0), clusters[60:].mean(axis=0)
     columns = [np.stack([1 - p, p], axis=1).ravel() for p in (narrow, wide)]
     before = np.vstack(([0.6, 0.4], np.array(columns).T))
-    after = Growth(problem, rng).split(before, 1)
+    after = split(problem, before, 1, rng)
     assert after[0].tolist() == pytest.approx([0.6, 0.2, 0.2])
     assert after[1:, 1].tolist() == pytest.approx(before[1:, 1].tolist())
     assert (after[1:, 2] != before[1:, 1]).any()
@@ -201,6 +157,6 @@ def test_the_best_model_shrinks_as_long_as_its_score_rises():
 
 def test_a_time_limit_keeps_the_best_so_far():
     data = table(np.random.default_rng(4), rows=300)
-    found = learn_naive_bayes(data, size_weight=0.0, time_limit=0.0, smoothing=None)
+    found = learn_naive_bayes(data, size_weight=0.0, time_limit=0.0)
     assert found.model.n_components == 1
     assert not found.is_complete

@@ -49,12 +49,6 @@ def test_the_best_number_of_components_is_learnt(folder, tmp_path):
     assert again.read_bytes() == file.read_bytes()
 
 
-def test_cross_validation_chooses_the_pseudo_count(folder):
-    smoothed = run_json("learn-nb", folder / "rows.csv", "--smoothing", "cv")
-    assert smoothed["smoothing"] != 0.1
-    assert smoothed["models"][-1]["log_likelihood"] == smoothed["log_likelihood"]
-
-
 def test_an_interrupt_or_a_limit_keeps_the_best_so_far(folder, tmp_path, monkeypatch):
     file = tmp_path / "model.nb.json"
     words = (folder / "rows.csv", "--size-weight", 0, "-o", file)
@@ -81,7 +75,7 @@ def test_an_interrupt_or_a_limit_keeps_the_best_so_far(folder, tmp_path, monkeyp
 def test_a_better_model_is_written_at_once(folder, tmp_path, monkeypatch):
     def die(*arguments, on_model, **options):
         model = el.read_model(folder / "model.nb.json")
-        on_model(model, models.ComponentRow(3, 1, 1, -1.0, None, -1.0, 0.0), True)
+        on_model(model, models.ComponentRow(3, 1, 1, -1.0, -1.0, 0.0), True)
         raise RuntimeError("killed")
 
     monkeypatch.setattr(el, "learn_naive_bayes", die)
