@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
-from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork
+from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork, check_parents
 from exactlearn.data.counts import configurations
 from exactlearn.data.dataset import Dataset, DatasetLike, check_complete
 from exactlearn.errors import OptionError, TooLargeError
@@ -94,8 +94,10 @@ def checked_families(
     Raises
     ------
     OptionError
-        When ``smoothing`` is negative or not finite, or there is not one set of column indices for
-        each variable.
+        When ``smoothing`` is negative or not finite, or there is not one parent set for each
+        variable.
+    DataError
+        When a variable stands among its own parents, a parent twice, or an index is no column.
     """
     check_smoothing(smoothing)
     if len(parents) != dataset.n_variables:
@@ -103,12 +105,8 @@ def checked_families(
             f"{len(parents)} parent sets for {dataset.n_variables} variables: give one each"
         )
     families = tuple(tuple(int(p) for p in family) for family in parents)
-    for name, family in zip(dataset.names, families, strict=True):
-        if not all(0 <= p < dataset.n_variables for p in family):
-            raise OptionError(
-                f"variable {name!r} has the parents {family}: give column indices from 0 to "
-                f"{dataset.n_variables - 1}"
-            )
+    for child, family in enumerate(families):
+        check_parents(dataset.names, child, family)
     return families
 
 

@@ -29,20 +29,39 @@ separators, without a row that observes :math:`Y_m` has the distribution of :mat
 complete row ``cca`` takes the available cases. What is still unsupported is left to the prior. The
 weight of the rows that each of these stands for is part of the result.
 
+Factored deletion: each order of the variables :math:`Y_1, \dots, Y_k` factorises :math:`P(Y)` into
+conditional probabilities, and each factor can be estimated in the rows that observe its own
+variables. The :math:`k!` factorisations share the :math:`2^k` nodes of a lattice: node S has an
+estimate of :math:`P(Y_S)` from each of its variables i,
+
+.. math:: P(Y_{S \setminus i}) \, \frac{N_S(y_S)}{\sum_{y_i} N_S(y_S)} ,
+
+with :math:`N_S` the weight of the rows that observe S, and aggregates them (Figure 2). The paper
+leaves open the variances of its inverse-variance weights. Here that of an edge is the mean relative
+variance of its estimates, :math:`\sum_y \operatorname{Var}(y) / P(y)`: by the delta method
+:math:`(K_S - K_{S \setminus i}) / N_S + v(S \setminus i)`, with K the number of configurations and
+:math:`N_S` the weight of all rows that observe S; and v of a node is the weighted mean of those of
+its edges, an upper bound whatever their correlation. These weights do not depend on the estimates,
+so that they bias none, and edges that sum to one remain so.
+
 Pseudo-counts are added to :math:`n P(Y)`, with n the weight of the rows that observe the family,
 of all rows for ``f-mar`` and ``if-mar``: without missing cells that is eq. 4.15 of Nielsen's
-thesis. ``f-mcar``, also where it replaces these two, adds them to the counts of each factor of a
-family with missing cells (:mod:`~exactlearn.bayesnet.row_mixtures`), so that what the
-whole family has no rows for is estimated from its parts. The default of 1/4 is near the best for
-unseen rows over many networks and numbers of rows; 1 is up to twice as far from networks with
+thesis. ``f-mcar``, also where it replaces these two, estimates each factor of a family with missing
+cells as a distribution of its own,
+
+.. math:: \frac{N_S(y_S) + \alpha}{\sum_{y_i} N_S(y_S) + \alpha r_i} ,
+
+and :math:`N_S + \alpha K_S` stands for :math:`N_S` in the variances: a configuration that no row
+has then gets what the factors over fewer variables say of it. The default of 1/4 is near the best
+for unseen rows over many networks and numbers of rows; 1 is up to twice as far from networks with
 near-deterministic tables.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +69,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.hash_tables import index_rows
+from exactlearn.bayesnet.buckets import blocks
 from exactlearn.bayesnet.complete_data import (
     SMOOTHING,
     checked_families,
@@ -57,37 +77,25 @@ from exactlearn.bayesnet.complete_data import (
     smoothed,
     table_shape,
 )
-from exactlearn.bayesnet.network import BayesianNetwork, check_parents
+from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork
 from exactlearn.bayesnet.recoverability import Recovery
-from exactlearn.bayesnet.row_mixtures import (
-    Aggregation,
-    Groups,
-    counted_variances,
-    direct_variances,
-    mixture,
-    second_moments,
-    smoothed_variances,
-)
 from exactlearn.bayesnet.separators import Separators, separators_of_indicators
 from exactlearn.data.counts import configurations, weight_by
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.errors import OptionError, did_you_mean
-
-if TYPE_CHECKING:
-    import pandas as pd
+from exactlearn.errors import OptionError, TooLargeError, did_you_mean
 
 Floats = NDArray[np.float64]
+
+Aggregation = Literal["mean", "inverse-variance"]
 
 DeletionMethod = Literal["cca", "aca", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"]
 DELETION_METHODS: tuple[DeletionMethod, ...] = get_args(DeletionMethod)
 
-_WEAKER = {
-    "d-mar": ("d-mcar",),
-    "f-mar": ("f-mcar",),
-    "id-mar": ("d-mcar",),
-    "if-mar": ("f-mcar",),
-}
-"""The estimator that follows where no row supports one."""
+_LEAST_VARIANCE = 1e-30
+"""Variance of a certain estimate: its weight stays finite."""
+
+_BLOCK = 2.0**21
+"""Counts of groups of rows that are factorised together."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +121,6 @@ class FamilyEstimate:
         depend on.
     recovery
         Of the estimates by a missingness graph: the family's formula, or why there is none.
-    variances
-        Variance of each parameter of the family's table, of the same shape, where asked for.
     """
 
     rows: float
@@ -123,7 +129,6 @@ class FamilyEstimate:
     defect: float = 0.0
     separators: tuple[str, ...] | None = None
     recovery: Recovery | None = None
-    variances: Floats | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, repr=False)
@@ -161,32 +166,6 @@ class DeletionFit(Displayed, shown="method model unsupported"):
             if set(family.weights) != {self.method}
         )
 
-    def standard_errors(self, name: str) -> "pd.DataFrame":
-        """Return the standard errors of a variable's table, in the form of ``model.table(name)``.
-
-        Raises
-        ------
-        OptionError
-            When there is no such variable, or the network was fitted without ``variances=True``.
-
-        Examples
-        --------
-        >>> import exactlearn as el
-        >>> table, network = el.read_dataset("asia-mnar"), el.read_network("asia")
-        >>> fit = el.fit_deletion(table, network.parents, method="d-mcar", variances=True)
-        >>> fit.standard_errors("bronc").round(3)
-        bronc     no    yes
-        smoke
-        no     0.078  0.078
-        yes    0.061  0.061
-        """
-        frame = self.model.table(name)
-        variances = self.families[self.model.index(name)].variances
-        if variances is None:
-            raise OptionError("no standard errors were estimated: fit with variances=True")
-        frame[:] = np.sqrt(variances).reshape(frame.shape)
-        return frame
-
 
 @checked_arguments()
 def fit_deletion(
@@ -197,7 +176,6 @@ def fit_deletion(
     smoothing: float = SMOOTHING,
     aggregation: Aggregation = "inverse-variance",
     separators: Separators = None,
-    variances: bool = False,
 ) -> DeletionFit:
     """Estimate the tables of a network with given parents from incomplete rows by deletion.
 
@@ -222,9 +200,6 @@ def fit_deletion(
         Of ``id-mar`` and ``if-mar``: names or indices of variables that every row observes, for all
         families; or a missingness graph, of which each family takes the causes of its indicators;
         or ``None`` to learn them for each indicator by BIC.
-    variances
-        Whether to estimate the variance of each parameter, see
-        :mod:`~exactlearn.bayesnet.row_mixtures`; for the factored estimators an upper bound.
 
     Returns
     -------
@@ -261,43 +236,24 @@ def fit_deletion(
     families = checked_families(dataset, parents, smoothing)
     if separators is not None and not method.startswith("i"):
         raise OptionError(f"separators: method {method!r} takes none; use 'id-mar' or 'if-mar'")
-    estimator = FamilyEstimator(
-        dataset, method, aggregation, separators, smoothing, variances=variances
-    )
-    return fit_families(dataset, families, method, smoothing, estimator.estimate, estimator.smooths)
+    estimator = FamilyEstimator(dataset, method, aggregation, separators, smoothing)
+    found = [estimator.estimate(child, family) for child, family in enumerate(families)]
+    return network_of_counts(dataset, families, method, found, estimator.smoothings(families))
 
 
-def fit_families(
+def network_of_counts(
     dataset: Dataset,
     families: tuple[tuple[int, ...], ...],
     method: DeletionMethod | Literal["graph"],
-    smoothing: float,
-    estimate: Callable[[int, Sequence[int]], tuple[Floats, FamilyEstimate]],
-    smooths: Callable[[int, Sequence[int]], bool] = lambda child, parents: False,
+    found: Iterable[tuple[Floats, FamilyEstimate]],
+    smoothings: Iterable[float],
 ) -> DeletionFit:
-    """Return the network of estimated families.
-
-    Parameters
-    ----------
-    dataset, families, method, smoothing
-        Of the result.
-    estimate
-        Returns the counts of a family, and how they were estimated.
-    smooths
-        Returns whether these counts have pseudo-counts already.
-    """
-    tables, estimates = [], []
-    for child, family in enumerate(families):
-        check_parents(dataset.names, child, family)
-        counts, found = estimate(child, family)
-        added = 0.0 if smooths(child, family) else smoothing
-        tables.append(smoothed(counts, added))
-        if found.variances is not None:
-            variances = smoothed_variances(found.variances, counts, tables[-1], added)
-            found = replace(found, variances=variances)
-        estimates.append(found)
-    model = BayesianNetwork(dataset.names, dataset.states, families, tuple(tables))
-    return DeletionFit(model, method, tuple(estimates))
+    """Return the network of families' counts with pseudo-counts, and how they were estimated."""
+    counts, estimates = zip(*found, strict=True)
+    tables = tuple(map(smoothed, counts, smoothings))
+    return DeletionFit(
+        BayesianNetwork(dataset.names, dataset.states, families, tables), method, estimates
+    )
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
@@ -308,12 +264,30 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
         )
 
 
+class _Groups(NamedTuple):
+    """Groups of rows whose distributions are mixed.
+
+    Attributes
+    ----------
+    labels
+        The group of each row.
+    rest
+        The configuration of the fully observed members of a family in each group.
+    weights
+        The weight of each group in the mixture.
+    """
+
+    labels: NDArray[np.integer]
+    rest: NDArray[np.int64]
+    weights: Floats
+
+
 class FamilyEstimator:
     """Estimates the families of a network from the rows of positive weight.
 
     Parameters
     ----------
-    dataset, method, aggregation, separators, smoothing, variances
+    dataset, method, aggregation, separators, smoothing
         As for :func:`fit_deletion`.
 
     Examples
@@ -332,20 +306,15 @@ class FamilyEstimator:
         aggregation: Aggregation = "inverse-variance",
         separators: Separators = None,
         smoothing: float = 0.0,
-        *,
-        variances: bool = False,
     ) -> None:
         counting = dataset.row_weights > 0
         self.dataset = dataset if counting.all() else dataset.part(counting)
-        self.method = method
-        self.smoothing, self.variances = smoothing, variances
-        self.aggregation = aggregation if "f-" in method else None
+        self.method, self.smoothing, self.aggregation = method, smoothing, aggregation
         self.weights = self.dataset.row_weights
-        self.separators = (
-            separators_of_indicators(self.dataset, self.is_full, separators)
-            if method.startswith("i")
-            else None
-        )
+        self.is_factored = "f-" in method
+        self.informed: dict[int, frozenset[int]] | None = None
+        if method.startswith("i"):
+            self.informed = separators_of_indicators(self.dataset, self.is_full, separators)
         self.contexts = lru_cache(maxsize=1)(self._contexts)
 
     @cached_property
@@ -377,20 +346,19 @@ class FamilyEstimator:
             return self.counted(self.dataset, child, parents, "aca")
         if self.method in ("aca", "d-mcar") or self.is_full[[*parents, child]].all():
             return self.counted(self.dataset, child, parents, self.method)
-        informed, separators = self.separators, None
-        if informed is not None:
-            separators = sorted(
-                frozenset().union(*(informed.get(v, ()) for v in (*parents, child)))
-            )
+        separators = None
+        if self.informed is not None:
+            separators = sorted({s for v in (*parents, child) for s in self.informed.get(v, ())})
         return self.mixed(child, parents, separators)
 
-    def smooths(self, child: int, parents: Sequence[int]) -> bool:
-        """Return whether the counts of a family have pseudo-counts already."""
-        return (
-            self.method == "f-mcar"
-            and self.smoothing > 0
-            and not self.is_full[[*parents, child]].all()
-        )
+    def smoothings(self, families: Sequence[Sequence[int]]) -> list[float]:
+        """Return the pseudo-count that the counts of each family lack: factors may have had it."""
+        return [
+            0.0
+            if self.method == "f-mcar" and not self.is_full[[*family, v]].all()
+            else self.smoothing
+            for v, family in enumerate(families)
+        ]
 
     def counted(
         self, dataset: Dataset, child: int, parents: Sequence[int], name: str
@@ -401,86 +369,176 @@ class FamilyEstimator:
         if dataset is not self.dataset:
             observed = self.observing([*parents, child])
         weights = {name: used} if used else {"prior": float(self.weights.sum())}
-        variances = counted_variances(counts) if self.variances else None
-        return counts, FamilyEstimate(used, observed, weights, variances=variances)
+        return counts, FamilyEstimate(used, observed, weights)
 
     def mixed(
         self, child: int, parents: Sequence[int], separators: Sequence[int] | None
     ) -> tuple[Floats, FamilyEstimate]:
-        """Mix the distributions of a family's partially observed members over groups of rows."""
+        """Mix the distributions of a family's partially observed members over groups of rows.
+
+        The groups are the rows' contexts, the configurations of all fully observed variables or of
+        separators and the family's own; for F-MCAR the rows that it uses are one group.
+        """
         shape, family = table_shape(self.dataset, child, parents), [*parents, child]
+        weaker = self.method.removeprefix("i").replace("-mar", "-mcar")
         rest = [] if self.method == "f-mcar" else [v for v in family if self.is_full[v]]
         members = [v for v in family if v not in rest]
-        groups = self._groups(family, rest, separators)
+        of_rest, n_rest = self._configurations(rest), prod(shape[family.index(v)] for v in rest)
+        if self.method == "f-mcar":
+            useful = self.weights @ (self.dataset.codes.T[family] >= 0).any(axis=0)
+            groups = _Groups(of_rest, np.zeros(1, np.int64), np.array([useful]))
+        else:
+            every = np.flatnonzero(self.is_full).tolist()
+            context = every if separators is None else {*separators, *rest}
+            labels, first = self.contexts(tuple(sorted(context)))
+            weights_of = weight_by(labels, self.weights, len(first))
+            groups = _Groups(labels, of_rest[first], weights_of)
         used, observed = float(groups.weights.sum()), self.observing(family)
-        table = np.zeros((groups.n_rest, prod(shape) // groups.n_rest))
-        defect, weights, sums = 0.0, {}, np.zeros((3, *table.shape))
-        for name in (self.method, *_WEAKER.get(self.method, ())):
-            if not groups.weights.any():
-                break
-            of_factors = self.smoothing if name == "f-mcar" else 0.0
-            found = mixture(self.dataset, members, groups, self.aggregation, of_factors)
-            table, defect = table + found.table, defect + found.defect
-            weights[name] = float(groups.weights[found.supported].sum())
-            if self.variances and self.method != "f-mcar":
-                sums += second_moments(self.dataset, members, groups, child)
-            groups = groups.by_rest(~found.supported, self._configurations(rest))
+        table, defect, weights = np.zeros(prod(shape)), 0.0, dict[str, float]()
+        for name in dict.fromkeys((self.method, weaker)):
+            found = self._mixture(members, groups, len(table), self.smoothing * (name == "f-mcar"))
+            table, defect, left = table + found[0], defect + found[1], ~found[2]
+            weights[name] = float(groups.weights[found[2]].sum())
+            unsupported = weight_by(groups.rest[left], groups.weights[left], n_rest)
+            groups = _Groups(of_rest, np.arange(n_rest), unsupported)
         weights["prior"] = float(groups.weights.sum())
         if not observed:
             weights = {"prior": used}  # of the factors that no row supports, in f-mcar
-        n = used if self.aggregation else observed or used
+        n = used if self.is_factored else observed or used
         counts = table * (n / max(float(table.sum()), 1e-300))
         order = [*rest, *members]
-        sizes, places = self.dataset.cardinalities[order], [order.index(v) for v in family]
-
-        def in_order(numbers: Floats) -> Floats:
-            return numbers.reshape(sizes).transpose(places).reshape(shape)
-
-        variances = None
-        if self.variances and self.method == "f-mcar":
-            rows = full_counts(self.dataset, child, parents).sum(axis=-1, keepdims=True)
-            variances = np.where(rows > 0, counted_variances(in_order(table), rows), 1.0)
-        elif self.variances:
-            variances = direct_variances(np.stack([*map(in_order, sums)]), in_order(table))
-        weights = {name: weight for name, weight in weights.items() if weight}
-        names = None
-        if separators is not None:
-            names = tuple(self.dataset.names[v] for v in separators)
-        defect /= max(used, 1e-300)
-        return in_order(counts), FamilyEstimate(
-            used, observed, weights, defect, names, variances=variances
+        counts = counts.reshape(self.dataset.cardinalities[order])
+        return counts.transpose([order.index(v) for v in family]), FamilyEstimate(
+            used,
+            observed,
+            {name: weight for name, weight in weights.items() if weight},
+            defect / max(used, 1e-300),
+            separators if separators is None else tuple(self.dataset.names[v] for v in separators),
         )
+
+    def _mixture(
+        self, members: Sequence[int], groups: _Groups, size: int, smoothing: float
+    ) -> tuple[Floats, float, NDArray[np.bool_]]:
+        """Sum the weighted distributions of some variables in groups of rows.
+
+        Returns
+        -------
+        Weights, shape (configurations of the other variables and of these,); the weighted sum of
+        how far factored distributions summed from one; and which groups have a weight and a row
+        that observes the variables: the others add nothing.
+        """
+        columns, sizes = self.dataset.codes.T[members], self.dataset.cardinalities[members]
+        observing = (columns >= 0).all(axis=0)
+        labels, weights = groups.labels[observing], self.weights[observing]
+        totals = weight_by(labels, weights, len(groups.weights))
+        if self.is_factored:
+            supported = (totals > 0) | (smoothing > 0)
+            return self._factored(
+                members, groups, size, smoothing, supported & (groups.weights > 0)
+            )
+        weights = weights * (groups.weights * reciprocal(totals))[labels]
+        cells = configurations(columns[:, observing].T, sizes, groups.rest[labels])
+        return weight_by(cells, weights, size), 0.0, totals > 0
+
+    def _factored(
+        self,
+        members: Sequence[int],
+        groups: _Groups,
+        size: int,
+        smoothing: float,
+        supported: NDArray[np.bool_],
+    ) -> tuple[Floats, float, NDArray[np.bool_]]:
+        """Sum the weighted aggregates of all factorisations, as `_mixture` does."""
+        sizes = self.dataset.cardinalities[members]
+        lattice = prod((sizes + 1).tolist())
+        if lattice > LARGEST_TABLE:
+            names = ", ".join(self.dataset.names[v] for v in members)
+            raise TooLargeError(
+                f"the factorisations of {names} would take {lattice} counts, more than "
+                f"{LARGEST_TABLE}: use fewer parents, or a method of direct deletion"
+            )
+        chosen, used = np.flatnonzero(supported), supported[groups.labels]
+        labels = (np.cumsum(supported) - 1)[groups.labels[used]]
+        numbers = configurations(self.dataset.codes[:, members][used], sizes + 1, labels)
+        weights, table, defect = self.weights[used], np.zeros(size), 0.0
+        for block in blocks(np.full(len(chosen), float(lattice)), _BLOCK):
+            first, n = block.start * lattice, block.stop - block.start
+            own = (labels >= block.start) & (labels < block.stop)
+            counts = weight_by(numbers[own] - first, weights[own], n * lattice)
+            shares, defects = factored_distributions(
+                counts.reshape(n, *(sizes + 1)), self.aggregation, smoothing
+            )
+            rest, of_groups = groups.rest[chosen[block]], groups.weights[chosen[block]]
+            cells = rest[:, np.newaxis] * shares.shape[1] + np.arange(shares.shape[1])
+            table += weight_by(cells.ravel(), (shares * of_groups[:, np.newaxis]).ravel(), size)
+            defect += float(defects @ of_groups)
+        return table, defect, supported
 
     def observing(self, variables: Sequence[int]) -> float:
         """Return the weight of the rows that observe some variables."""
-        return float(self.weights @ self._observes(variables).all(axis=0))
+        return float(self.weights @ (self.dataset.codes.T[list(variables)] >= 0).all(axis=0))
 
-    def _observes(self, variables: Sequence[int]) -> NDArray[np.bool_]:
-        """Return whether each row observes each of some variables, shape (variables, rows)."""
-        return self.dataset.codes.T[list(variables)] >= 0
-
-    def _groups(
-        self, family: Sequence[int], rest: Sequence[int], separators: Sequence[int] | None
-    ) -> Groups:
-        """Group rows by their context, the fully observed variables or separators of a family.
-
-        For F-MCAR the rows that it uses are one group.
-        """
-        n_rest = prod(self.dataset.cardinalities[rest].tolist())
-        if self.method == "f-mcar":
-            useful = np.array([self.weights @ self._observes(family).any(axis=0)])
-            return Groups(self._configurations(rest), np.zeros(1, np.int64), useful, 1)
-        context = (
-            np.flatnonzero(self.is_full).tolist() if separators is None else {*separators, *rest}
+    def _configurations(self, variables: Sequence[int]) -> NDArray[np.int64]:
+        """Return the number of the configuration of some fully observed variables in each row."""
+        return configurations(
+            self.dataset.codes[:, variables], self.dataset.cardinalities[variables]
         )
-        labels, first = self.contexts(tuple(sorted(context)))
-        weights = weight_by(labels, self.weights, len(first))
-        return Groups(labels, self._configurations(rest, first), weights, n_rest)
 
-    def _configurations(
-        self, variables: Sequence[int], rows: NDArray[np.int64] | None = None
-    ) -> NDArray[np.int64]:
-        """Return the number of the configuration of some fully observed variables in rows."""
-        columns = self.dataset.codes.T[list(variables)]
-        columns = columns if rows is None else columns[:, rows]
-        return configurations(columns.T, self.dataset.cardinalities[list(variables)])
+
+def factored_distributions(
+    counts: Floats, aggregation: Aggregation, smoothing: float
+) -> tuple[Floats, Floats]:
+    """Estimate the joint distribution of some variables in each of several groups of rows.
+
+    Parameters
+    ----------
+    counts
+        Weight of the rows of each group with each state of each variable, of those that lack it
+        last; shape (groups, states + 1 of each variable).
+    aggregation
+        How the estimates of a node are combined.
+    smoothing
+        Pseudo-count of each cell of a factor.
+
+    Returns
+    -------
+    shares, defects
+        The probability of each configuration, shape (groups, configurations), and how far those of
+        each group summed from one before they were normalised.
+
+    Examples
+    --------
+    >>> counts = np.array([[[2.0, 0.0, 4.0], [0.0, 2.0, 0.0], [0.0, 0.0, 0.0]]])
+    >>> factored_distributions(counts, "inverse-variance", 0.0)[0].round(3)
+    array([[0.636, 0.   , 0.   , 0.364]])
+    """
+    k, sizes = counts.ndim - 1, [n - 1 for n in counts.shape[1:]]
+    axes = tuple(range(1, k + 1))
+    estimates, variances = [np.ones((len(counts), *[1] * k))], [np.zeros(len(counts))]
+    for node in range(1, 2**k):
+        inside = [i for i in range(k) if node >> i & 1]
+        seen = counts[:, *(slice(-1) if i in inside else slice(None) for i in range(k))]
+        outside = tuple(i + 1 for i in range(k) if i not in inside)
+        seen = seen.sum(axis=outside, keepdims=True) + smoothing
+        size, inverse = prod(sizes[i] for i in inside), reciprocal(seen.sum(axis=axes))
+        edges, spreads = [], []
+        for i in inside:
+            below = node ^ 1 << i
+            edges.append(estimates[below] * seen * reciprocal(seen.sum(i + 1, keepdims=True)))
+            spreads.append((size - size // sizes[i]) * inverse + variances[below])
+        spread = np.stack(spreads)
+        shares = np.ones_like(spread)
+        if aggregation == "inverse-variance":
+            shares /= np.maximum(spread, _LEAST_VARIANCE)
+        shares /= shares.sum(axis=0)
+        estimates.append(np.einsum("eg,eg...->g...", shares, np.stack(edges)))
+        variances.append((shares * spread).sum(axis=0))
+    joint = estimates[-1].reshape(len(counts), -1)
+    totals = joint.sum(axis=1, keepdims=True)
+    defects = np.where(totals > 0, np.abs(totals - 1.0), 0.0)
+    return joint * reciprocal(totals), defects[:, 0]
+
+
+def reciprocal(counts: Floats) -> Floats:
+    """Return one divided by counts, zero for zero."""
+    return np.divide(1.0, counts, out=np.zeros_like(counts), where=counts > 0)

@@ -20,10 +20,10 @@ from exactlearn.bayesnet.deletion import (
     DeletionFit,
     FamilyEstimate,
     FamilyEstimator,
-    fit_families,
+    network_of_counts,
+    reciprocal,
 )
 from exactlearn.bayesnet.recoverability import Names, Recovery, Stratified, Weighted, recoverability
-from exactlearn.bayesnet.row_mixtures import reciprocal
 from exactlearn.data.counts import weight_by
 from exactlearn.data.dataset import DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
@@ -38,7 +38,6 @@ def fit_by_missingness_graph(
     missingness: MissingnessGraph,
     *,
     smoothing: float = SMOOTHING,
-    variances: bool = False,
 ) -> DeletionFit:
     """Estimate the tables of a network from incomplete rows by a missingness graph.
 
@@ -58,9 +57,6 @@ def fit_by_missingness_graph(
         What the missing cells of each variable depend on; its text will do.
     smoothing
         Smoothing added to every count, finite, at least zero.
-    variances
-        Whether each family's result has the variances of its parameters: with inverse probability
-        by linearisation, as if the weights were known, which is seldom too little.
 
     Returns
     -------
@@ -94,12 +90,12 @@ def fit_by_missingness_graph(
     families = checked_families(dataset, parents, smoothing)
     missingness.check_table(dataset)
     recoveries = recoverability(families, dataset.names, missingness)
-    estimator = FamilyEstimator(dataset, "id-mar", separators=(), variances=variances)
-
-    def estimate(child: int, parents: Sequence[int]) -> tuple[Floats, FamilyEstimate]:
-        return _estimate(estimator, child, parents, recoveries[child])
-
-    return fit_families(dataset, families, "graph", smoothing, estimate)
+    estimator = FamilyEstimator(dataset, "id-mar", separators=())
+    found = (
+        _estimate(estimator, child, family, recoveries[child])
+        for child, family in enumerate(families)
+    )
+    return network_of_counts(dataset, families, "graph", found, [smoothing] * len(families))
 
 
 def _estimate(
@@ -150,12 +146,9 @@ def _weighted(
         for power in (1, 2)
     )
     of_rows, of_squares = (table.sum(axis=-1, keepdims=True) for table in (weighted, squares))
-    theta = weighted * reciprocal(of_rows)
-    variances = ((1 - 2 * theta) * squares + theta**2 * of_squares) * reciprocal(of_rows**2)
     return weighted * of_rows * reciprocal(of_squares), FamilyEstimate(
         float(weights @ used),
         estimator.observing([*parents, child]),
         {"graph" if weighted.any() else "prior": total},
         abs(float(weights @ factors) / total - 1) if estimand.is_joint and total else 0.0,
-        variances=variances if estimator.variances else None,
     )

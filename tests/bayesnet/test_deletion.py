@@ -4,7 +4,6 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -481,104 +480,6 @@ def test_factored_deletion_uses_what_direct_deletion_drops():
             for a, b in zip(fit.model.tables, chain().tables, strict=True):
                 errors[method] += float(((a - b) ** 2).sum())
     assert errors["f-mcar"] < errors["d-mcar"]
-
-
-def test_standard_errors_stand_as_the_probabilities_do():
-    data, parents = chain().sample(200, np.random.default_rng(3)), chain().parents
-    fit = fit_deletion(data, parents, method="d-mcar", variances=True, smoothing=0)
-    name = data.names[0]
-    table, errors = fit.model.table(name), fit.standard_errors(name)
-    counts = np.array([(data.codes[:, parents[0][0]] == k).sum() for k in range(len(table))])
-    by_hand = np.sqrt(table * (1 - table)).div(np.sqrt(counts), axis=0)
-    pd.testing.assert_frame_equal(errors, by_hand)
-    with pytest.raises(OptionError, match="fit with variances=True"):
-        fit_deletion(data, parents).standard_errors(name)
-
-
-def resampled(method: str, n: int, repetitions: int, **options):
-    """Return the variance of each parameter over tables, and the mean of what fits say of it."""
-    tables, variances = [], []
-    for seed in range(repetitions):
-        rng = np.random.default_rng(seed)
-        data = chain().sample(n, rng)
-        codes = data.codes.copy()
-        rate = np.where(codes[:, 0] == 0, 0.6, 0.3) if method.endswith("-mar") else 0.5
-        for v in (1, 2):
-            codes[rng.random(n) < rate, v] = -1
-        data = replace(data, codes=codes)
-        fit = fit_deletion(data, chain().parents, method=method, variances=True, **options)
-        tables.append(np.concatenate([t.ravel() for t in fit.model.tables]))
-        variances.append(np.concatenate([f.variances.ravel() for f in fit.families]))
-    return np.var(tables, axis=0), np.mean(variances, axis=0)
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 2.0])
-@pytest.mark.parametrize("method", DELETION_METHODS)
-def test_variances_are_those_over_tables(method, smoothing):
-    """Within the error of 300 repetitions; of factored deletion they are bounds."""
-    found, said = resampled(method, 800, 300, smoothing=smoothing)
-    above = 1.9 if "f-" in method else 1.3
-    assert (said > 0.75 * found).all()
-    assert (said < above * found).all()
-
-
-@given(SEEDS, METHODS, st.sampled_from([0.0, 0.25]))
-@settings(max_examples=60)
-def test_variances_are_those_of_frequencies_where_nothing_is_missing(seed, method, smoothing):
-    rng = np.random.default_rng(seed)
-    network = random_network(rng, 4)
-    data = network.sample(30, rng)
-    fit = fit_deletion(data, network.parents, method=method, smoothing=smoothing, variances=True)
-    for v, parents in enumerate(network.parents):
-        counts = full_counts(data, v, parents)
-        rows, r = counts.sum(axis=-1, keepdims=True), counts.shape[-1]
-        p = counts / np.maximum(rows, 1)
-        expected = p * (1 - p) * rows / np.maximum(rows + smoothing * r, 1e-9) ** 2
-        expected = np.where(rows > 0, expected, (1 - 1 / r) / r)
-        np.testing.assert_allclose(fit.families[v].variances, expected, rtol=1e-9, atol=1e-12)
-
-
-@given(SEEDS, METHODS, st.integers(0, 30), st.sampled_from([0.0, 0.25]))
-@settings(max_examples=100)
-def test_variances_are_finite_and_do_not_change_the_estimates(seed, method, rows, smoothing):
-    network, data = incomplete(seed, rows, share=0.6)
-    fit = fit_deletion(data, network.parents, method=method, smoothing=smoothing, variances=True)
-    again = fit_deletion(data, network.parents, method=method, smoothing=smoothing)
-    for table, other, family in zip(
-        fit.model.tables, again.model.tables, fit.families, strict=True
-    ):
-        assert table.tolist() == other.tolist()
-        assert family.variances.shape == table.shape
-        assert (family.variances >= 0).all()
-        assert (family.variances <= table * (1 - table) + 1e-15).all()
-    assert again.families[0].variances is None
-
-
-@pytest.mark.parametrize("method", ["d-mar", "id-mar"])
-def test_variances_of_direct_deletion_are_those_of_influence_functions(method):
-    """With at least two rows in each context, row by row, by finite differences of weights."""
-    rng = np.random.default_rng(1)
-    data = chain().sample(3000, rng)
-    codes = data.codes.copy()
-    codes[rng.random(3000) < np.where(codes[:, 0] == 0, 0.6, 0.3), 1] = -1
-    data = Dataset(codes, data.names, data.states)
-    parents = [(), (0,), (1,)]
-    options = {"separators": ["a"]} if method == "id-mar" else {}
-    said = fit_deletion(data, parents, method=method, smoothing=0.0, variances=True, **options)
-    unit = replace(data, weights=np.ones(3000))
-    base = fit_deletion(unit, parents, method=method, smoothing=0.0, **options).model.tables[2]
-    found = np.zeros_like(base)
-    kinds, first, times = np.unique(codes, axis=0, return_index=True, return_counts=True)
-    assert len(kinds) < 20
-    for row, count in zip(first, times, strict=True):
-        weights = np.ones(3000)
-        weights[row] += 1e-4
-        moved = replace(data, weights=weights)
-        table = fit_deletion(moved, parents, method=method, smoothing=0.0, **options).model.tables[
-            2
-        ]
-        found += count * ((table - base) / 1e-4) ** 2
-    np.testing.assert_allclose(said.families[2].variances, found, rtol=0.02)
 
 
 def table(codes) -> Dataset:

@@ -297,30 +297,3 @@ def test_graphs_that_do_not_fit_the_table(graph, error, message):
     data = Dataset(np.array([[0, 0, 0], [-1, 1, 1]]), ("a", "b", "c"), (("0", "1"),) * 3)
     with pytest.raises(error, match=message):
         fit_by_missingness_graph(data, [(), (), ()], graph)
-
-
-@pytest.mark.parametrize(
-    ("text", "least"),
-    [
-        ("x0 <- x1", 0.8),
-        ("x0 <- x1; x1 <- x0", 0.8),
-        ("x0 <- x1; x1 <-", 0.5),
-    ],
-)
-def test_variances_are_near_those_over_tables(text, least):
-    """Within the error of 200 repetitions; those of weights are too large, as these are learned."""
-    network = BayesianNetwork(
-        ("x0", "x1"), (("0", "1"),) * 2, ((), (0,)),
-        (np.array([0.4, 0.6]), np.array([[0.8, 0.2], [0.3, 0.7]])),
-    )  # fmt: skip
-    graph = MissingnessGraph.parse(text)
-    extended = with_indicators(network, graph, np.random.default_rng(5))
-    tables, said = [], []
-    for seed in range(200):
-        data = observed_rows(extended.sample(1500, np.random.default_rng(seed)), network, graph)
-        fit = fit_by_missingness_graph(data, network.parents, graph, smoothing=0.0, variances=True)
-        tables.append(np.concatenate([table.ravel() for table in fit.model.tables]))
-        said.append(np.concatenate([family.variances.ravel() for family in fit.families]))
-    ratio = np.mean(said, axis=0) / np.var(tables, axis=0)
-    assert least < ratio.min()
-    assert ratio.max() < 2.5
