@@ -69,8 +69,8 @@ class CodedEvidence(NamedTuple):
         """Return the weight of each state, variable after variable."""
         parts = []
         for v, r in enumerate(model.cardinalities.tolist()):
-            own = self.soft.get(v, np.ones(r))
-            parts.append(own if self.codes[v] < 0 else np.eye(r)[self.codes[v]])
+            state = self.codes[v] if v < len(self.codes) else -1  # a component is not observed
+            parts.append(self.soft.get(v, np.ones(r)) if state < 0 else np.eye(r)[state])
         return np.concatenate(parts)
 
     def named(self, model: Model) -> dict[str, dict[str, float]]:
@@ -124,9 +124,7 @@ def conditional(model: Model, evidence: Evidence | None) -> tuple[DecisionGraph,
     """
     found = coded_evidence(model, evidence)
     graph = as_graph(model)
-    weights = np.ones(int(graph.cardinalities.sum()))  # a component's is 1
-    weights[: int(model.cardinalities.sum())] = found.weights(model)
-    given, log_probability = condition(graph, weights)
+    given, log_probability = condition(graph, found.weights(graph))
     if log_probability == -np.inf:
         refuse_evidence(evidence or {})
     return given, log_probability

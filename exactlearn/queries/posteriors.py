@@ -241,14 +241,10 @@ def _posterior(
 
     The marginals of variables that are not wanted may be missing.
     """
-    if isinstance(model, NaiveBayes) and found.soft:
-        with_component = CodedEvidence(np.append(found.codes, np.int16(-1)), found.soft)
-        posterior, log_probability = _of_graph(as_graph(model), with_component)
-        return posterior[: int(model.cardinalities.sum())], log_probability
-    if isinstance(model, NaiveBayes):
+    if isinstance(model, NaiveBayes) and not found.soft:
         posterior, logs = model.row_posteriors(found.codes[None])
         return posterior[0], float(logs[0])
-    graph = model if isinstance(model, DecisionGraph) else graph_if_faster(model)
+    graph = graph_if_faster(model) if isinstance(model, BayesianNetwork) else as_graph(model)
     if graph is not None:
         return _of_graph(graph, found)
     assert isinstance(model, BayesianNetwork)
@@ -284,7 +280,8 @@ def _of_graph(graph: DecisionGraph, found: CodedEvidence) -> tuple[NDArray[np.fl
         return posterior[0], float(logs[0])
     given, log_probability = condition(graph, found.weights(graph))
     nothing = np.full((1, graph.n_variables), -1, np.int16)
-    return posteriors(given, nothing)[0], log_probability
+    states = int(graph.cardinalities[: len(found.codes)].sum())  # without those of a component
+    return posteriors(given, nothing)[0, :states], log_probability
 
 
 @dataclass(frozen=True, eq=False, repr=False)
