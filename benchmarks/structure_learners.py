@@ -39,22 +39,22 @@ Learner = Callable[[Dataset, Score, int], Parents]
 
 def ges(data: Dataset, score: Score, most: int) -> Parents:
     """Search equivalence classes greedily, in two phases."""
-    found = equivalence_search(data, score, threads=1).parents
+    found = equivalence_search(data, score).parents
     assert found is not None
     return found
 
 
 def kes(data: Dataset, score: Score, most: int) -> Parents:
     """Take the best of twenty starts of KES."""
-    found = equivalence_search(data, score, method="kes", restarts=20, threads=1).parents
+    found = equivalence_search(data, score, method="kes", restarts=20).parents
     assert found is not None
     return found
 
 
 def exact(data: Dataset, score: Score, most: int, **how: Any) -> Parents:
     """Score all parent sets, and prove the best network."""
-    problem = candidate_parent_sets(data, score, max_parents=most, threads=1)
-    found = solve(problem, threads=1, **how).parents
+    problem = candidate_parent_sets(data, score, max_parents=most)
+    found = solve(problem, **how).parents
     assert found is not None
     return found
 

@@ -44,13 +44,16 @@ class Operator(NamedTuple):
     ----------
     tail, head
         The two variables, x and y of the module's table.
-    others
-        T of an insertion, H of a deletion.
+    clique
+        ``NA(y, x)`` and T of an insertion, ``NA(y, x)`` without H of a deletion: a bit mask.
+    inserts
+        Which of the two it is.
     """
 
     tail: int
     head: int
-    others: frozenset[int]
+    clique: int
+    inserts: bool
 
 
 class BoundarySize(NamedTuple):
@@ -96,11 +99,9 @@ def inclusion_boundary(
     >>> list(inclusion_boundary([(), ()]))
     [((), (0,))]
     """
-    own = _cpdag_of(parents)
-    for operator in insertions(own):
-        yield consistent_extension(inserted(own, operator))
-    for operator in deletions(own):
-        yield consistent_extension(deleted(own, operator))
+    links = ClassLinks(_cpdag_of(parents))
+    for operator in operators(links):
+        yield consistent_extension(links.after(operator))
 
 
 @checked_arguments(parents=named(as_structure))
@@ -119,52 +120,21 @@ def inclusion_boundary_size(
     >>> inclusion_boundary_size([(), (0,), ()])
     BoundarySize(upper=4, lower=1)
     """
-    links = _Links(_cpdag_of(parents))
-    upper = 0
-    for pair in _joinable(links):
-        own_way = (1 for t in _cliques(pair.joint, links.adjacent) if links.blocks(pair, t))
-        upper += _n_cliques(pair.joint, links.adjacent) if pair.is_free else sum(own_way)
-        upper -= _is_mirror_image(pair, links)
-    lower = sum(_n_cliques(common, links.adjacent) for _, _, common in _removable(links))
+    links = ClassLinks(_cpdag_of(parents))
+    upper = sum(links.n_insertions(x, y) for x, y in links.separate)
+    lower = sum(links.n_cliques(links.common(x, y)) for x, y in links.joined)
     return BoundarySize(upper, lower)
 
 
-def insertions(own: PartiallyDirectedGraph) -> Iterator[Operator]:
-    """Yield the valid insertions of a CPDAG, one for each class in the upper boundary."""
-    links = _Links(own)
-    for pair in _joinable(links):
-        is_image = _is_mirror_image(pair, links)
-        for chosen in _cliques(pair.joint, links.adjacent):
-            if links.blocks(pair, chosen) and (chosen or not is_image):
-                yield Operator(pair.x, pair.y, chosen)
-
-
-def deletions(own: PartiallyDirectedGraph) -> Iterator[Operator]:
-    """Yield the valid deletions of a CPDAG, one for each class in the lower boundary."""
-    links = _Links(own)
-    for x, y, common in _removable(links):
-        for kept in _cliques(common, links.adjacent):
-            yield Operator(x, y, common - kept)
-
-
-def inserted(own: PartiallyDirectedGraph, operator: Operator) -> PartiallyDirectedGraph:
-    """Return the graph after a valid insertion; its consistent extensions are the new class."""
-    x, y, others = operator
-    arcs = {(t, y) for t in others}
-    return PartiallyDirectedGraph(
-        own.n_variables, own.directed | arcs | {(x, y)}, own.undirected - unordered(arcs)
-    )
-
-
-def deleted(own: PartiallyDirectedGraph, operator: Operator) -> PartiallyDirectedGraph:
-    """Return the graph after a valid deletion; its consistent extensions are the new class."""
-    x, y, others = operator
-    arcs = {(v, h) for v in (x, y) for h in others}
-    return PartiallyDirectedGraph(
-        own.n_variables,
-        (own.directed | arcs) - {(x, y)},
-        own.undirected - unordered({*arcs, (x, y)}),
-    )
+def operators(links: "ClassLinks") -> Iterator[Operator]:
+    """Yield a valid operator for each class in the boundary, the insertions first."""
+    for x, y in links.separate:
+        for clique in links.insertions(x, y):
+            if links.is_valid(x, y, clique) and not links.is_mirror_image(x, y, clique):
+                yield Operator(x, y, clique, inserts=True)
+    for x, y in links.joined:
+        for clique in links.deletions(x, y):
+            yield Operator(x, y, clique, inserts=False)
 
 
 def _cpdag_of(
@@ -176,100 +146,146 @@ def _cpdag_of(
     return cpdag(given)
 
 
-class _Pair(NamedTuple):
-    """Two variables to join: ``NA(y, x)``, the candidates for T, and whether any T is valid."""
+class ClassLinks:
+    """What each variable of a CPDAG is linked with: sets of variables are bit masks.
 
-    x: int
-    y: int
-    common: frozenset[int]
-    joint: frozenset[int]
-    is_free: bool
+    Parameters
+    ----------
+    graph
+        The CPDAG.
 
+    Attributes
+    ----------
+    parents, neighbours, adjacent
+        Of each variable: parents, variables that an undirected edge joins to it, and all that are
+        joined to it.
+    onward
+        Where a semi-directed path may go on from each variable.
+    """
 
-class _Links:
-    """What each variable of a CPDAG is linked with."""
+    def __init__(self, graph: PartiallyDirectedGraph) -> None:
+        self.graph = graph
+        self.parents, self.neighbours, self.onward = ([0] * graph.n_variables for _ in range(3))
+        for a, b in graph.directed:
+            self.parents[b] |= 1 << a
+            self.onward[a] |= 1 << b
+        for a, b in graph.undirected:
+            self.neighbours[a] |= 1 << b
+            self.neighbours[b] |= 1 << a
+        self.onward = [a | b for a, b in zip(self.onward, self.neighbours, strict=True)]
+        self.adjacent = [a | b for a, b in zip(self.onward, self.parents, strict=True)]
 
-    def __init__(self, own: PartiallyDirectedGraph) -> None:
-        self.own = own
-        self.adjacent, self.neighbours, self.parents = own.adjacencies, own.neighbours, own.parents
-        self.onward = [a - b for a, b in zip(self.adjacent, self.parents, strict=True)]
+    @property
+    def separate(self) -> Iterator[tuple[int, int]]:
+        """Each ordered pair of variables that no edge joins."""
+        n = len(self.adjacent)
+        pairs = ((x, y) for y in range(n) for x in range(n) if x != y)
+        return ((x, y) for x, y in pairs if not self.adjacent[x] >> y & 1)
 
-    def common(self, x: int, y: int) -> frozenset[int]:
+    @property
+    def joined(self) -> list[tuple[int, int]]:
+        """Each arc, and each undirected edge once."""
+        return sorted(self.graph.directed | self.graph.undirected)
+
+    def common(self, x: int, y: int) -> int:
         """Return ``NA(y, x)``."""
         return self.neighbours[y] & self.adjacent[x]
 
-    def reached(self, start: int, avoided: Collection[int] = ()) -> set[int]:
+    def insertions(self, x: int, y: int) -> Iterator[int]:
+        """Yield ``NA(y, x)`` with each T that makes it a clique."""
+        common = self.common(x, y)
+        if self._is_clique(common):
+            yield from self._cliques(common, self._addable(x, y))
+
+    def deletions(self, x: int, y: int) -> Iterator[int]:
+        """Yield each clique in ``NA(y, x)``: what remains of it without H."""
+        yield from self._cliques(0, self.common(x, y))
+
+    def is_valid(self, x: int, y: int, clique: int) -> bool:
+        """Tell whether a set meets every semi-directed path from y to x."""
+        return not self.reached(y, clique) >> x & 1
+
+    def reached(self, start: int, avoided: int) -> int:
         """Return the variables on semi-directed paths from one that avoid others."""
-        found, waiting = {start}, [start]
+        found = waiting = 1 << start
         while waiting:
-            new = self.onward[waiting.pop()] - found
-            new = new.difference(avoided)
+            v = waiting.bit_length() - 1
+            waiting ^= 1 << v
+            new = self.onward[v] & ~found & ~avoided
             found |= new
-            waiting += new
+            waiting |= new
         return found
 
-    def blocks(self, pair: _Pair, chosen: frozenset[int]) -> bool:
-        """Tell whether ``NA(y, x)`` and T meet every semi-directed path from y to x."""
-        if pair.is_free or not chosen:
-            return pair.is_free
-        return pair.x not in self.reached(pair.y, pair.common | chosen)
+    def is_plain(self, x: int, y: int, clique: int) -> bool:
+        """Tell whether an insertion adds no v-structure: x is joined to all other parents of y."""
+        return not (self.parents[y] | clique) & ~self.adjacent[x]
+
+    def is_mirror_image(self, x: int, y: int, clique: int) -> bool:
+        """Tell whether the insertion of y -> x is listed before and leads to the same class."""
+        other = self.common(y, x)
+        return (
+            y < x
+            and self.is_plain(x, y, clique)
+            and self.is_plain(y, x, other)
+            and self._is_clique(other)
+            and self.is_valid(y, x, other)
+        )
+
+    def n_insertions(self, x: int, y: int) -> int:
+        """Return how many classes the insertions of x -> y lead to that are not listed before."""
+        common = self.common(x, y)
+        if not self._is_clique(common):
+            return 0
+        if not self.is_valid(x, y, common):
+            return sum(self.is_valid(x, y, clique) for clique in self.insertions(x, y))
+        return self.n_cliques(self._addable(x, y)) - self.is_mirror_image(x, y, common)
+
+    def n_cliques(self, variables: int) -> int:
+        """Count the cliques among variables that undirected edges of a CPDAG join to another one.
+
+        These edges are chordal, so that some variable's neighbours are a clique.
+        """
+        count = 1
+        while variables:
+            v = next(v for v in members(variables) if self._is_clique(variables & self.adjacent[v]))
+            variables ^= 1 << v
+            count += 2 ** (variables & self.adjacent[v]).bit_count()
+        return count
+
+    def after(self, operator: Operator) -> PartiallyDirectedGraph:
+        """Return the graph after a valid operator; its consistent extensions are the new class."""
+        x, y, clique, inserts = operator
+        graph, common = self.graph, self.common(x, y)
+        if inserts:
+            arcs = {(t, y) for t in members(clique & ~common)} | {(x, y)}
+            directed = graph.directed | arcs
+        else:
+            arcs = {(v, h) for h in members(common & ~clique) for v in (x, y)}
+            directed = (graph.directed | arcs) - {(x, y)}
+        rest = graph.undirected - unordered({*arcs, (x, y)})
+        return PartiallyDirectedGraph(graph.n_variables, directed, rest)
+
+    def _addable(self, x: int, y: int) -> int:
+        """Return the neighbours of y that T may hold."""
+        found, adjacent = self.neighbours[y] & ~self.adjacent[x], self.adjacent
+        for v in members(self.common(x, y)):
+            found &= adjacent[v]
+        return found
+
+    def _is_clique(self, variables: int) -> bool:
+        return all(not variables & ~(1 << v) & ~self.adjacent[v] for v in members(variables))
+
+    def _cliques(self, clique: int, others: int) -> Iterator[int]:
+        """Yield a clique with each clique among others that are adjacent to all of it."""
+        yield clique
+        for v in members(others):
+            others ^= 1 << v
+            yield from self._cliques(clique | 1 << v, others & self.adjacent[v])
 
 
-def _joinable(links: _Links) -> Iterator[_Pair]:
-    """Yield each ordered pair that is not adjacent and whose ``NA(y, x)`` is a clique."""
-    adjacent = links.adjacent
-    for y, near in enumerate(adjacent):
-        reached = links.reached(y)
-        for x in sorted(set(range(len(adjacent))) - near - {y}):
-            common = links.common(x, y)
-            if not _is_clique(common, adjacent):
-                continue
-            joint = {t for t in links.neighbours[y] - common if common <= adjacent[t]}
-            is_free = x not in reached or bool(common and x not in links.reached(y, common))
-            yield _Pair(x, y, common, frozenset(joint), is_free)
-
-
-def _is_mirror_image(pair: _Pair, links: _Links) -> bool:
-    """Tell whether ``Insert(y, x, {})`` is listed already and leads to the class of this one."""
-    x, y = pair.x, pair.y
-    if not (pair.is_free and y < x):
-        return False
-    if not (links.parents[y] <= links.adjacent[x] and links.parents[x] <= links.adjacent[y]):
-        return False
-    common = links.common(y, x)
-    return _is_clique(common, links.adjacent) and y not in links.reached(x, common)
-
-
-def _removable(links: _Links) -> Iterator[tuple[int, int, frozenset[int]]]:
-    """Yield each arc and each edge ``x, y`` with ``NA(y, x)``."""
-    for x, y in sorted(links.own.directed | links.own.undirected):
-        yield x, y, links.common(x, y)
-
-
-def _is_clique(variables: frozenset[int], adjacent: Sequence[frozenset[int]]) -> bool:
-    return all(variables - {v} <= adjacent[v] for v in variables)
-
-
-def _cliques(
-    variables: Collection[int], adjacent: Sequence[frozenset[int]]
-) -> Iterator[frozenset[int]]:
-    """Yield the cliques among some variables, the empty one included."""
-    yield frozenset()
-    left = set(variables)
-    for v in sorted(variables):
-        left.remove(v)
-        for rest in _cliques(left & adjacent[v], adjacent):
-            yield rest | {v}
-
-
-def _n_cliques(variables: Collection[int], adjacent: Sequence[frozenset[int]]) -> int:
-    """Count the cliques among variables that undirected edges of a CPDAG join to another one.
-
-    These edges are chordal, so that some variable's neighbours are a clique.
-    """
-    left, count = frozenset(variables), 1
-    while left:
-        v = next(v for v in left if _is_clique(left & adjacent[v], adjacent))
-        left -= {v}
-        count += 2 ** len(left & adjacent[v])
-    return count
+def members(variables: int) -> Iterator[int]:
+    """Yield the variables of a bit mask in increasing order."""
+    while variables:
+        lowest = variables & -variables
+        yield lowest.bit_length() - 1
+        variables ^= lowest

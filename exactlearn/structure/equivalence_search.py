@@ -11,66 +11,37 @@ greedy search"; Nielsen, Kočka and Peña 2003, "On local optima in learning Bay
   boundary that score more (4.18), without replacement, and goes to the best of them; so ``k = 1``
   is GES in one phase, and ``k = 0`` a random walk uphill. It is started anew as often as wanted.
 
-``B`` is enumerated exactly, each class once (:mod:`exactlearn.structure.class_moves`), instead of
+``B`` is enumerated exactly, each class once (:mod:`exactlearn.structure.class_climb`), instead of
 drawn by reversals of covered arcs until enough of it has probably been met (Alg. 4.4, 4.30); so a
 search ends exactly where no class of the boundary scores more.
 """
 
-from collections.abc import Generator, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf, isclose
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.control import UNLIMITED, Event, OnEvent, SearchControl
+from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
-from exactlearn._runtime.executors import Workers, in_order, n_threads, workers_of
+from exactlearn._runtime.executors import Workers, running
 from exactlearn.augmentation.incumbent import total_score
 from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Structured, cpdag
-from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
+from exactlearn.graphs.partially_directed import Parents, PartiallyDirectedGraph
 from exactlearn.scoring.properties import Domain, is_equivalent
 from exactlearn.scoring.scores import Score, ScoreLike
-from exactlearn.scoring.set_tables import Stack
 from exactlearn.scoring.set_values import SetValues
-from exactlearn.structure.class_moves import (
-    ASKED,
-    DELETE,
-    EITHER,
-    ENDED,
-    FULL,
-    INSERT,
-    MISSING,
-    MOVES,
-    STEPS,
-    Rules,
-    State,
-    advance,
-    begin,
-    new_state,
-    with_room,
-)
-
-Parents = tuple[tuple[int, ...], ...]
-"""Parents of each variable."""
+from exactlearn.structure.class_climb import LEAST_GAIN, ClassClimb, Rules
 
 EquivalenceMethod = Literal["ges", "kes"]
 EquivalenceStatus = Literal["heuristic", "feasible", "interrupted"]
-
-
-LEAST_GAIN = 1e-6
-"""What a move has to gain, in nats, so that rounding makes no moves."""
-
-STEPS_TO_LOOK, ROWS_TO_LOOK = 32, 2**26
-"""Steps, and about how many rows counted, between two looks at the clock."""
 
 
 class LocalOptimum(NamedTuple):
@@ -184,7 +155,6 @@ def equivalence_search(
     max_parents: int | None = None,
     time_limit: float | None = None,
     seed: int = 0,
-    threads: int | None = None,
     cluster: Any = None,
     on_event: OnEvent | None = None,
 ) -> EquivalenceSearch:
@@ -210,8 +180,6 @@ def equivalence_search(
         Seconds; starts that have not ended then are left out, but for the first.
     seed
         Of the draws.
-    threads
-        Number of threads; the result does not depend on it.
     cluster
         A Dask cluster whose workers do the starts, as for
         :func:`~exactlearn.candidate_parent_sets`.
@@ -258,44 +226,29 @@ def equivalence_search(
             f"score {score.name!r} tells Markov equivalent networks apart, so that a class has no "
             "score; use 'bdeu', 'bic', 'aic' or 'penalised', or search networks with solve()"
         )
-    rules = Rules(
-        EITHER,
-        1.0 if method == "ges" else float(greediness),
-        dataset.n_variables if max_parents is None else int(max_parents),
-        LEAST_GAIN,
-        STEPS_TO_LOOK,
-    )
-    phased = method == "ges" and phases == 2
+    kinds = ((True, False), (False, True)) if method == "ges" and phases == 2 else ((True, True),)
+    share = 1.0 if method == "ges" else float(greediness)
+    most = dataset.n_variables if max_parents is None else int(max_parents)
     search = _Search(
         SetValues(dataset, score),
-        [rules._replace(kinds=kinds) for kinds in ((INSERT, DELETE) if phased else (EITHER,))],
+        dataset.n_rows,
+        [Rules(*kind, share, most) for kind in kinds],
         total_score(dataset, ((),) * dataset.n_variables, score),
         seed,
-        max(64, ROWS_TO_LOOK // max(1, dataset.n_rows)),
-        SearchControl(time_limit, on_event),
     )
-    starts = 1 if method == "ges" else restarts
-    with workers_of(cluster, search.control) as workers:
-        found = replace(
-            search.run(method, starts, n_threads(threads), workers), names=dataset.names
-        )
+    control = SearchControl(time_limit, on_event)
+    with running(cluster) as client, control.running():
+        found = search.run(method, 1 if method == "ges" else restarts, Workers(client, control))
+    found = replace(found, names=dataset.names)
     found.check(dataset, score)
     return found
 
 
-@dataclass
-class _Space:
-    """What one thread searches in."""
-
-    state: State
-    stack: Stack
-
-
 class _End(NamedTuple):
-    """Where a start ended: the class's key and a member, the score, the moves."""
+    """Where a start ended: the class and a member, its score, the number of moves."""
 
-    pattern: bytes
-    dag: NDArray[np.bool_]
+    graph: PartiallyDirectedGraph
+    parents: Parents
     score: float
     steps: int
     converged: bool
@@ -307,147 +260,79 @@ class _Search:
 
     Parameters
     ----------
-    values
-        The values of sets.
+    values, n_rows
+        The values of sets, and the rows of the table.
     phases
         How each phase of a start moves.
     empty_score
         Score of the empty network.
     seed
         Of the draws.
-    asked
-        Sets counted between two looks at the clock, about.
-    control
-        The clock.
-    looks, alone
-        Whether starts run in the caller's thread, one after the other, and where the current one
-        is then.
+    climb
+        Where the current start is.
     """
 
     values: SetValues
+    n_rows: int
     phases: Sequence[Rules]
     empty_score: float
     seed: int
-    asked: int
-    control: SearchControl
-    looks: bool = False
-    alone: State | None = None
+    climb: ClassClimb | None = None
 
-    def run(
-        self,
-        method: EquivalenceMethod,
-        starts: int,
-        threads: int,
-        workers: Workers | None = None,
-    ) -> EquivalenceSearch:
+    def run(self, method: EquivalenceMethod, starts: int, workers: Workers) -> EquivalenceSearch:
         """Run all starts within the limits."""
-        control, ends = self.control, list[_End]()
+        control, ends = workers.control, list[_End]()
         best: _End | None = None
 
         def state() -> Event:
             steps = sum(end.steps for end in ends)
-            if best is not None:
-                return Event(control.seconds, best.score, inf, steps, _parents(best.dag))
-            if self.alone is None:
+            shown = best if best is not None or self.climb is None else self._end(False)
+            if shown is None:
                 return Event(control.seconds, -inf, inf, steps, None)
-            parents = _parents(self.alone.dag)
-            return Event(control.seconds, self._score(self.alone), inf, steps, parents)
+            return Event(control.seconds, shown.score, inf, steps, shown.parents)
 
         control.state = state
-        self.looks = min(starts, threads) == 1 and workers is None
-        searches = (
-            in_order(self._start, starts, self._space, threads)
-            if workers is None
-            else self._elsewhere(workers, starts)
-        )
-        with control.running(), closing(searches):
-            for end in searches:
-                if end.converged or best is None:
-                    ends.append(end)
-                    if best is None or end.score > best.score + self.phases[0].least_gain:
-                        best = end
-                        control.record()
-                control.look()
-                if control.is_over:
-                    break
+        for end in workers.pieces(_Search.start, (self,), starts):
+            if end.converged or best is None:
+                ends.append(end)
+                if best is None or end.score > best.score + LEAST_GAIN:
+                    best = end
+                    control.record()
+            control.look()
+        if best is None:  # over already: the empty network
+            ends.append(best := self.start(0))
         done = sum(end.converged for end in ends)
         return EquivalenceSearch(
-            parents=None if best is None else _parents(best.dag),
-            score=-inf if best is None else best.score,
+            parents=best.parents,
+            score=best.score,
             status="heuristic" if done == starts else control.status,
             method=method,
             optima=_optima(ends),
             scores=tuple(end.score for end in ends),
             steps=tuple(end.steps for end in ends),
-            sets=len(self.values),
+            sets=len(self.values.known),
             seconds=control.seconds,
             trace=tuple(control.trace),
             message="" if done == starts else f"{done} of {starts} starts were done",
         )
 
-    def _elsewhere(self, workers: Workers, starts: int) -> Generator[_End, None, None]:
-        """Yield the starts, done by the workers of a cluster; the first one in any case."""
-        bare, done = replace(self, control=UNLIMITED), 0
-        for end in workers.pieces(_Search.alone_from, (bare,), starts):
-            done += 1
-            yield end
-        if not done:  # the search is over: the empty network
-            yield self._start(0, self._space())
-
-    def alone_from(self, number: int) -> _End:
-        """Search once, on a worker of a cluster."""
-        return replace(self, control=SearchControl.within())._start(number, self._space())
-
-    def _space(self) -> _Space:
-        words = self.values.known.sets.shape[1]
-        return _Space(new_state(self.values.n, words, self.asked), self.values.new_stack())
-
-    def _start(self, number: int, space: _Space) -> _End:
+    def start(self, number: int) -> _End:
         """Search once from the empty class."""
-        rng = np.random.default_rng((self.seed, number))
-        begin(space.state)
-        converged = not self.control.is_over
-        for phase, rules in enumerate(self.phases):
-            if phase > 0:  # what the phase before has listed is of no use
-                space.state.dirty[:], space.state.numbers[MOVES] = True, 0
-            converged = converged and self._climb(space, rules, rng)
-        state = space.state
-        return _End(
-            state.graph.tobytes(),
-            state.dag.copy(),
-            self._score(state),
-            int(state.numbers[STEPS]),
-            converged,
-        )
+        rng, control = np.random.default_rng((self.seed, number)), SearchControl.within()
+        self.climb = ClassClimb(self.values, self.n_rows)
+        return self._end(all(self.climb.run(rules, rng, control) for rules in self.phases))
 
-    def _score(self, state: State) -> float:
-        return self.empty_score + float(state.total[0])
-
-    def _climb(self, space: _Space, rules: Rules, rng: np.random.Generator) -> bool:
-        """Move until no move improves; return whether that was reached."""
-        reason = -1
-        while reason != ENDED and not self.control.is_over:
-            state = space.state
-            reason = advance(state, self.values.known, rules, rng)
-            if reason == MISSING:
-                asked = state.asked[: state.numbers[ASKED]]
-                space.stack = self.values.add(asked, space.stack)
-            elif reason == FULL:
-                space.state = with_room(state)
-            if self.looks:
-                self.alone = space.state
-                self.control.look()
-        return reason == ENDED
-
-
-def _parents(dag: NDArray[np.bool_]) -> Parents:
-    return tuple(tuple(np.flatnonzero(dag[:, v]).tolist()) for v in range(len(dag)))
+    def _end(self, converged: bool) -> _End:
+        climb = self.climb
+        assert climb is not None
+        score = self.empty_score + climb.gain
+        return _End(climb.graph, climb.parents, score, climb.steps, converged)
 
 
 def _optima(ends: Sequence[_End]) -> tuple[LocalOptimum, ...]:
     """Return the classes by falling score; of equal ones, the one met first."""
-    classes: dict[bytes, list[_End]] = {}
+    classes: dict[PartiallyDirectedGraph, list[_End]] = {}
     for end in ends:
-        classes.setdefault(end.pattern, []).append(end)
-    found = [LocalOptimum(_parents(c[0].dag), c[0].score, len(c)) for c in classes.values()]
+        classes.setdefault(end.graph, []).append(end)
+    found = [LocalOptimum(own[0].parents, own[0].score, len(own)) for own in classes.values()]
     return tuple(sorted(found, key=lambda optimum: -optimum.score))

@@ -1,5 +1,6 @@
 """Search over equivalence classes, against all members of the classes and all single arcs."""
 
+import copy
 import functools
 import itertools
 from dataclasses import replace
@@ -7,27 +8,23 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import exactlearn as el
 from exactlearn._runtime import control
-from exactlearn.graphs.boundary import inclusion_boundary, inclusion_boundary_size
+from exactlearn.graphs.boundary import (
+    ClassLinks,
+    inclusion_boundary,
+    inclusion_boundary_size,
+    operators,
+)
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.scoring.properties import Domain, is_equivalent
 from exactlearn.scoring.scores import score_family
 from exactlearn.scoring.set_values import SetValues
-from exactlearn.structure import equivalence_search as equivalence
-from exactlearn.structure.class_moves import (
-    ASKED,
-    EITHER,
-    MISSING,
-    Rules,
-    find_moves,
-    keep_valid,
-    new_state,
-    take,
-)
+from exactlearn.structure import class_climb
+from exactlearn.structure.class_climb import ClassClimb, Rules
 from exactlearn.structure.equivalence_search import equivalence_search
 from tests.brute_force import is_acyclic
 from tests.interrupts import press_ctrl_c
@@ -56,67 +53,57 @@ def neighbours(parents):
     return found
 
 
-def boundary(state, values, stack):
-    """Let the kernels list all moves; return those of different classes."""
-    rules = Rules(EITHER, 1.0, values.n, -inf, 1)
-    while find_moves(state, values.known, rules) == MISSING:
-        stack = values.add(state.asked[: state.numbers[ASKED]].copy(), stack)
-    return state.valid[: keep_valid(state)].copy(), stack
+@pytest.fixture
+def any_gain(monkeypatch):
+    """Let moves gain anything."""
+    monkeypatch.setattr(class_climb, "LEAST_GAIN", -inf)
 
 
-def parents_of(state):
-    return [tuple(np.flatnonzero(column).tolist()) for column in state.dag.T]
+def boundary(climb):
+    """Return a move to each class of the boundary."""
+    assert climb.find_moves(Rules(True, True, 1.0, len(climb.parents)), control.UNLIMITED)
+    return list(climb.classes())
 
 
-@settings(max_examples=25)
+@pytest.mark.usefixtures("any_gain")
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=datasets(variables=(1, 5), rows=(3, 30)), seed=st.integers(0, 99), which=st.data())
 def test_moves_lead_to_the_inclusion_boundary_and_gain_what_the_scores_say(data, seed, which):
     score, rng = which.draw(st.sampled_from(SCORES)), np.random.default_rng(seed)
-    values = SetValues(data, score)
-    state, stack = new_state(data.n_variables, 1, 64), values.new_stack(2)
+    climb = ClassClimb(SetValues(data, score), data.n_rows)
     for _ in range(6):
-        moves, stack = boundary(state, values, stack)
-        parents = parents_of(state)
+        moves, parents = boundary(climb), climb.parents
         before, expected = network_score(data, parents, score), neighbours(parents)
         found = {}
-        for m in moves:
-            there = type(state)(*(array.copy() for array in state))
-            take(there, m)
-            assert is_acyclic(tuple(parents_of(there)))
-            reached = cpdag(parents_of(there))
-            assert reached not in found
-            found[reached] = state.gains[m]
-            marked = {(int(a), int(b)) for a, b in np.argwhere(there.graph)}
-            assert {arc for arc in marked if arc[::-1] not in marked} == reached.directed
-            assert {(a, b) for a, b in marked if a < b and (b, a) in marked} == reached.undirected
+        for move in moves:
+            there = copy.copy(climb)
+            there.apply(move)
+            assert is_acyclic(there.parents)
+            assert there.graph == cpdag(there.parents)
+            assert there.graph not in found
+            found[there.graph] = move.gain
         assert found.keys() == expected.keys()
         for reached, member in expected.items():
             gain = network_score(data, member, score) - before
             assert found[reached] == pytest.approx(gain, abs=1e-7)
-        if len(moves) == 0:
+        if not moves:
             return
-        take(state, rng.choice(moves))
+        climb.apply(moves[rng.integers(len(moves))])
 
 
-def test_moves_are_those_of_the_readable_operators_on_larger_graphs():
+@pytest.mark.usefixtures("any_gain")
+def test_moves_are_those_of_the_inclusion_boundary_on_larger_graphs():
     rng = np.random.default_rng(4)
     codes = rng.integers(0, 2, (20, 9))
     data = el.Dataset(codes, tuple(f"v{v}" for v in range(9)), (("n", "y"),) * 9)
-    values = SetValues(data, el.BIC())
-    state, stack = new_state(9, 1, 4096), values.new_stack()
+    climb = ClassClimb(SetValues(data, el.BIC()), 20)
     for _ in range(30):
-        moves, stack = boundary(state, values, stack)
-        parents, added = parents_of(state), 0
-        found = {cpdag(member) for member in inclusion_boundary(parents)}
-        for m in moves:
-            there = type(state)(*(array.copy() for array in state))
-            take(there, m)
-            found.discard(cpdag(parents_of(there)))
-            added += there.dag.sum() > state.dag.sum()
-        assert not found
-        assert (added, len(moves) - added) == inclusion_boundary_size(parents)
-        inserts = [m for m in moves if not state.graph[tuple(sorted(state.ends[m]))]]
-        take(state, rng.choice(inserts if len(inserts) and rng.random() < 0.6 else moves))
+        moves = boundary(climb)
+        inserts = [move for move in moves if move.operator.inserts]
+        assert {move.operator for move in moves} == {*operators(ClassLinks(climb.graph))}
+        assert (len(inserts), len(moves) - len(inserts)) == inclusion_boundary_size(climb.parents)
+        chosen = inserts if len(inserts) and rng.random() < 0.6 else moves
+        climb.apply(chosen[rng.integers(len(chosen))])
 
 
 def best_of_boundary(data, score, wanted, parents):
@@ -190,8 +177,8 @@ def test_kes_ends_in_local_optima_that_no_exact_optimum_falls_below(greediness):
 def test_results_depend_on_the_seed_only():
     data = el.read_network(el_bif("asia")).sample(300, np.random.default_rng(0))
     keywords = {"method": "kes", "greediness": 0.3, "restarts": 24}
-    one = equivalence_search(data, el.BDeu(), threads=1, seed=5, **keywords)
-    two = equivalence_search(data, el.BDeu(), threads=2, seed=5, **keywords)
+    one = equivalence_search(data, el.BDeu(), seed=5, **keywords)
+    two = equivalence_search(data, el.BDeu(), seed=5, **keywords)
     other = equivalence_search(data, el.BDeu(), seed=6, **keywords)
     assert one.scores == two.scores != other.scores
     assert [o.parents for o in one.optima] == [o.parents for o in two.optima]
@@ -261,7 +248,6 @@ def test_an_interrupt_keeps_the_best_so_far():
 def test_a_long_start_reports_the_network_it_has_reached(monkeypatch):
     monkeypatch.setattr(control, "STEADY", 0.0)
     data, events = dependent_data(2, n=6), []
-    monkeypatch.setattr(equivalence, "STEPS_TO_LOOK", 1)
     found = equivalence_search(data, el.BIC(), on_event=events.append)
     assert [event.score for event in events] == sorted(event.score for event in events)
     assert len({event.score for event in events}) == found.steps[0] + 1
