@@ -19,7 +19,7 @@ read, of augmentations what makes one of a search, of naive Bayes models what qu
 
 PUBLIC = {name.rpartition(".")[2]: own for name, own in public_names().items()}
 IN_FUNCTIONS = {
-    *("BoundarySize", "Classification", "Enumeration", "Imputed", "LearnedCounts", "LearntGraph"),
+    *("Classification", "Enumeration", "Imputed", "LearnedCounts", "LearntGraph"),
     *("LearntModels", "Recovery", "Sensitivity", "StructuralEMGraph", "TableAnswer"),
     "VariableIndependences",
 }

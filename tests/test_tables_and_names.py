@@ -131,7 +131,6 @@ VARIABLES = {
         HOLED, "bdeu", forbidden=[(v(0), v(1))], **FEW
     ),
     "inclusion_boundary": lambda v: list(el.graphs.inclusion_boundary(NETWORK)),
-    "inclusion_boundary_size": lambda v: el.graphs.inclusion_boundary_size(NETWORK),
     "independences": lambda v: el.independences(GRAPH, None, [v(2)]),
     "joint_posterior": lambda v: el.queries.joint_posterior(NETWORK, None, [v(2), v(0)]),
     "learn": lambda v: (

@@ -1,7 +1,6 @@
 """The public names, each with the module that it lives in; they are loaded on first use."""
 
 from exactlearn.graphs.boundary import inclusion_boundary as inclusion_boundary
-from exactlearn.graphs.boundary import inclusion_boundary_size as inclusion_boundary_size
 from exactlearn.graphs.comparison import compare_structures as compare_structures
 from exactlearn.graphs.comparison import structural_hamming_distance as structural_hamming_distance
 from exactlearn.graphs.d_separation import d_separated as d_separated

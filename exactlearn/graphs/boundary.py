@@ -56,24 +56,6 @@ class Operator(NamedTuple):
     inserts: bool
 
 
-class BoundarySize(NamedTuple):
-    """Number of classes in the inclusion boundary.
-
-    Parameters
-    ----------
-    upper, lower
-        Classes with one edge more, and with one edge less.
-    """
-
-    upper: int
-    lower: int
-
-    @property
-    def total(self) -> int:
-        """Number of all classes in the boundary."""
-        return self.upper + self.lower
-
-
 @named_results(lambda found, names: (NamedGraph.of(names, parents) for parents in found))
 @checked_arguments(parents=named(as_structure))
 def inclusion_boundary(
@@ -102,28 +84,6 @@ def inclusion_boundary(
     links = ClassLinks(_cpdag_of(parents))
     for operator in operators(links):
         yield consistent_extension(links.after(operator))
-
-
-@checked_arguments(parents=named(as_structure))
-def inclusion_boundary_size(
-    parents: ParentsLike | PartiallyDirectedGraph,
-) -> BoundarySize:
-    """Return the number of classes in the inclusion boundary, without building their graphs.
-
-    Raises
-    ------
-    OptionError
-        As :func:`inclusion_boundary`.
-
-    Examples
-    --------
-    >>> inclusion_boundary_size([(), (0,), ()])
-    BoundarySize(upper=4, lower=1)
-    """
-    links = ClassLinks(_cpdag_of(parents))
-    upper = sum(links.n_insertions(x, y) for x, y in links.separate)
-    lower = sum(links.n_cliques(links.common(x, y)) for x, y in links.joined)
-    return BoundarySize(upper, lower)
 
 
 def operators(links: "ClassLinks") -> Iterator[Operator]:
@@ -230,27 +190,6 @@ class ClassLinks:
             and self._is_clique(other)
             and self.is_valid(y, x, other)
         )
-
-    def n_insertions(self, x: int, y: int) -> int:
-        """Return how many classes the insertions of x -> y lead to that are not listed before."""
-        common = self.common(x, y)
-        if not self._is_clique(common):
-            return 0
-        if not self.is_valid(x, y, common):
-            return sum(self.is_valid(x, y, clique) for clique in self.insertions(x, y))
-        return self.n_cliques(self._addable(x, y)) - self.is_mirror_image(x, y, common)
-
-    def n_cliques(self, variables: int) -> int:
-        """Count the cliques among variables that undirected edges of a CPDAG join to another one.
-
-        These edges are chordal, so that some variable's neighbours are a clique.
-        """
-        count = 1
-        while variables:
-            v = next(v for v in members(variables) if self._is_clique(variables & self.adjacent[v]))
-            variables ^= 1 << v
-            count += 2 ** (variables & self.adjacent[v]).bit_count()
-        return count
 
     def after(self, operator: Operator) -> PartiallyDirectedGraph:
         """Return the graph after a valid operator; its consistent extensions are the new class."""

@@ -254,21 +254,6 @@ def total_clique_size(
     return total
 
 
-def triangulated(adjacency: Adjacency, order: Sequence[int]) -> tuple[frozenset[int], ...]:
-    """Return the graph with all arcs that elimination in this order adds: a chordal graph.
-
-    Raises
-    ------
-    OptionError
-        When ``order`` does not list every variable once.
-    """
-    filled = [set(neighbours) for neighbours in adjacency]
-    for cluster in elimination_clusters(adjacency, order):
-        for v in cluster:
-            filled[v] |= cluster - {v}
-    return tuple(map(frozenset, filled))
-
-
 def maximal_cliques(adjacency: Adjacency, order: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     """Return the maximal cliques of the graph triangulated in this order, sorted.
 
