@@ -15,7 +15,7 @@ the score of the counts that :func:`~exactlearn.structure.learning.learn` uses: 
 a network that structural EM learns without the rows of the fold, or those of a deletion estimator.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Literal
@@ -28,7 +28,6 @@ from exactlearn._runtime.control import LOG, SearchControl, is_interrupted
 from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation.starts import heuristic_network
 from exactlearn.bayesnet.complete_data import SMOOTHING
-from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.smoothing_choice import as_good_as_best, divided
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, TooLargeError, as_written
@@ -43,51 +42,24 @@ ESS_SHARE = 0.3
 """Share of a time limit in which the equivalent sample size is chosen."""
 
 
-@dataclass(frozen=True)
-class ESSParameters:
-    """Constants of the choice of the equivalent sample size.
+VALUES = (0.25, 1.0, 4.0, 16.0, 64.0)
+"""Equivalent sample sizes to try."""
 
-    Parameters
-    ----------
-    values
-        Equivalent sample sizes to try.
-    folds, incomplete_folds
-        Parts that the rows are divided into, and of a table with missing cells, as structural EM
-        learns without each.
-    work, least_folds
-        Families to score for each value, in all folds together: with more, there are fewer folds,
-        but at least so many.
-    most_families
-        Families that each search for a network may score; with more, it takes fewer parents.
-    most_rows
-        Rows that the choice takes; of more, so many are drawn.
-    budget, perturbations
-        Length of the search over orders: candidates looked at, and continuations from a perturbed
-        order for each variable.
-    """
+FOLDS, INCOMPLETE_FOLDS, MIN_FOLDS = 10, 5, 3
+"""Parts that the rows are divided into; with missing cells, as structural EM learns without each;
+and at least where there is much to score."""
 
-    values: tuple[float, ...] = (0.25, 1.0, 4.0, 16.0, 64.0)
-    folds: int = 10
-    incomplete_folds: int = 5
-    work: int = 3_000_000
-    least_folds: int = 3
-    most_families: int = 5_000_000
-    most_rows: int = 20_000
-    budget: int = 2_000_000
-    perturbations: int = 20
+WORK = 3_000_000
+"""Families to score for each value, in all folds together: with more, there are fewer folds."""
 
-    def __post_init__(self) -> None:
-        """Refuse to choose from nothing."""
-        if not self.values:
-            raise OptionError("values: expected at least one equivalent sample size, found none")
+MAX_FAMILIES = 5_000_000
+"""Families that each search for a network may score; with more, it takes fewer parents."""
 
-    @property
-    def in_order(self) -> list[float]:
-        """The values as they are tried: 1, larger ones, which win more often, then smaller ones."""
-        return sorted(self.values, key=lambda value: (value < 1, value))
+MAX_ROWS = 20_000
+"""Rows that the choice takes; of more, so many are drawn."""
 
-
-DEFAULTS = ESSParameters()
+SEARCH_LENGTH = {"budget": 2_000_000, "perturbations": 20}
+"""Of the search over orders: candidates looked at, and perturbed orders for each variable."""
 
 TIES = 9
 """Decimals of a row's log-likelihood beyond which values are equal."""
@@ -175,7 +147,8 @@ def choose_ess(
     counts: Counts = "expected",
     seed: int = 0,
     time_limit: float | None = None,
-    parameters: ESSParameters = DEFAULTS,
+    values: Sequence[float] = VALUES,
+    folds: int | None = None,
 ) -> ESSChoice:
     """Return the smallest equivalent sample size whose networks predict held-out rows well.
 
@@ -186,8 +159,8 @@ def choose_ess(
     dataset
         Table with or without missing cells; rows count by their weights.
     max_parents
-        Largest number of parents, or ``None`` for no limit; the choice may take fewer
-        (``parameters.most_families``), and 3 without a limit.
+        Largest number of parents, or ``None`` for no limit; the choice may take fewer where there
+        are many variables, and 3 without a limit.
     counts
         Where cells are missing, what networks are learned from: ``expected``, or the name of a
         deletion estimator, as ``missing`` of :func:`~exactlearn.structure.learning.learn`.
@@ -195,8 +168,11 @@ def choose_ess(
         Of the division into folds, the searches, and the expected counts.
     time_limit
         Seconds; when they are over, the folds done so far count, of the first one the values.
-    parameters
-        Values to try and tuning constants.
+    values
+        Equivalent sample sizes to try.
+    folds
+        Parts that the rows are divided into: 10 when left out, 5 where cells are missing; fewer
+        where there are many variables.
 
     Raises
     ------
@@ -211,24 +187,29 @@ def choose_ess(
     --------
     >>> copies = np.repeat(np.random.default_rng(1).integers(0, 2, (200, 1)), 3, axis=1)
     >>> data = Dataset(copies, ("a", "b", "c"), (("no", "yes"),) * 3)
-    >>> choice = choose_ess(data, parameters=ESSParameters(values=(1.0, 4.0)))
+    >>> choice = choose_ess(data, values=(1.0, 4.0))
     >>> choice.ess, choice.folds
     (1.0, 10)
     """
-    dataset = dataset.drawn(parameters.most_rows, np.random.default_rng(seed))
+    if not values:
+        raise OptionError("values: expected at least one equivalent sample size, found none")
+    dataset = dataset.drawn(MAX_ROWS, np.random.default_rng(seed))
     n, most = dataset.n_variables, 3 if max_parents is None else max_parents
     sizes = range(max(0, min(most, n - 1)) + 1)
-    k = max(m for m in sizes if m <= 1 or n_families(n, m) <= parameters.most_families)
-    most_folds = max(parameters.least_folds, parameters.work // n_families(n, k))
-    wanted = parameters.folds if dataset.is_complete else parameters.incomplete_folds
-    folds = divided(dataset.row_weights, min(wanted, most_folds), seed)
+    k = max(m for m in sizes if m <= 1 or n_families(n, m) <= MAX_FAMILIES)
+    wanted = folds or (FOLDS if dataset.is_complete else INCOMPLETE_FOLDS)
+    division = divided(
+        dataset.row_weights, min(wanted, max(MIN_FOLDS, WORK // n_families(n, k))), seed
+    )
     rows: dict[float, list[NDArray[np.float64]]] = {}
     weights: list[NDArray[np.float64]] = []
     with SearchControl(time_limit).running() as control:
-        search = _Search(k, counts, seed, parameters, control)
-        for fold in range(folds.n):
-            rest = folds.part(dataset, folds.fold != fold)
-            held_out = folds.part(dataset, folds.fold == fold)
+        search = _Search(in_order(values), k, counts, seed, control)
+        for fold in range(division.n):
+            rest, held_out = (
+                division.part(dataset, own)
+                for own in (division.fold != fold, division.fold == fold)
+            )
             found = dict(search.log_likelihoods(rest, held_out))
             if weights and control.is_over:
                 break  # of the first fold, the values that were tried can be compared
@@ -236,10 +217,10 @@ def choose_ess(
             weights.append(held_out.row_weights)
             if control.is_over:
                 break
-    if len(rows) < min(2, len(parameters.values)):
+    if len(rows) < min(2, len(values)):
         return ESSChoice(BDeu.ess, {}, 0, k)
-    values, weight = sorted(rows), np.concatenate(weights)
-    logs = np.array([np.concatenate(rows[value]) for value in values]).round(TIES)
+    tried, weight = sorted(rows), np.concatenate(weights)
+    logs = np.array([np.concatenate(rows[value]) for value in tried]).round(TIES)
     per_row = logs @ weight / weight.sum()
     judged = np.isfinite(per_row)
     if not judged.any():
@@ -248,8 +229,13 @@ def choose_ess(
             "where cells are missing: give it as a number"
         )
     smallest = np.flatnonzero(judged)[as_good_as_best(logs[judged], weight).argmax()]
-    means = dict(zip(values, per_row.round(TIES).tolist(), strict=True))
-    return ESSChoice(values[smallest], means, len(weights), k)
+    means = dict(zip(tried, per_row.round(TIES).tolist(), strict=True))
+    return ESSChoice(tried[smallest], means, len(weights), k)
+
+
+def in_order(values: Sequence[float]) -> list[float]:
+    """Return values as they are tried: 1, larger ones, which win more often, then smaller ones."""
+    return sorted(values, key=lambda value: (value < 1, value))
 
 
 def chosen_ess(
@@ -310,62 +296,46 @@ def chosen_ess(
     return choice.ess, choice
 
 
-def _log_likelihood_rows(network: BayesianNetwork, rows: Dataset) -> NDArray[np.float64]:
-    try:
-        return network.log_likelihood_rows(rows)
-    except TooLargeError:
-        return np.full(rows.n_rows, -inf)
-
-
 @dataclass(frozen=True)
 class _Search:
     """Finds networks until its control's search is over, then any."""
 
+    values: Sequence[float]
     max_parents: int
     counts: Counts
     seed: int
-    parameters: ESSParameters
     control: SearchControl
 
     def log_likelihoods(
         self, rest: Dataset, held_out: Dataset
     ) -> Iterator[tuple[float, NDArray[np.float64]]]:
         """Yield each value that is tried in time, with the log-likelihood of each row held out."""
-        counts = self.estimated(rest)
-        for value in self.parameters.in_order:
-            if isinstance(counts, ExpectedCounts) and not counts.finished:
+        counts: DeletionCounts | ExpectedCounts | None = None
+        if not rest.is_complete and self.counts != "expected":
+            counts = DeletionCounts(self.counts)
+        elif not rest.is_complete:
+            how = {"max_parents": self.max_parents, "seed": self.seed}
+            counts = learned_counts(rest, time_limit=self.control.remaining, **how).counts
+            if not counts.finished:
                 return
-            network = self.network(rest, value, counts)
-            log_likelihoods = _log_likelihood_rows(network, held_out)
+        for value in self.values:
+            problem = candidate_parent_sets(
+                rest, BDeu(value), max_parents=self.max_parents, counts=counts, control=self.control
+            )
+            parents, _ = heuristic_network(
+                problem, None, seed=self.seed, control=self.control, **SEARCH_LENGTH
+            )
+            network, _ = fitted_network(
+                rest,
+                parents,
+                smoothing=SMOOTHING,
+                counts=self.counts,
+                time_limit=self.control.remaining,
+            )
+            try:
+                log_likelihoods = network.log_likelihood_rows(held_out)
+            except TooLargeError:
+                log_likelihoods = np.full(held_out.n_rows, -inf)
             if self.control.is_over:
                 return
             yield value, log_likelihoods
-
-    def estimated(self, rest: Dataset) -> DeletionCounts | ExpectedCounts | None:
-        """Return the counts of families with missing cells."""
-        if rest.is_complete:
-            return None
-        if self.counts != "expected":
-            return DeletionCounts(self.counts)
-        limit = self.control.remaining
-        found = learned_counts(rest, max_parents=self.max_parents, seed=self.seed, time_limit=limit)
-        return found.counts
-
-    def network(
-        self, rest: Dataset, ess: float, counts: DeletionCounts | ExpectedCounts | None
-    ) -> BayesianNetwork:
-        """Return the best network that a short search over orders finds, fitted."""
-        problem = candidate_parent_sets(
-            rest, BDeu(ess), max_parents=self.max_parents, counts=counts, control=self.control
-        )
-        parents, _ = heuristic_network(
-            problem,
-            None,
-            budget=self.parameters.budget,
-            perturbations=self.parameters.perturbations,
-            seed=self.seed,
-            control=self.control,
-        )
-        limit = self.control.remaining
-        how: dict[str, Any] = {"smoothing": SMOOTHING, "counts": self.counts}
-        return fitted_network(rest, parents, time_limit=limit, **how)[0]

@@ -13,13 +13,14 @@ from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.scoring.deletion_enumeration import DeletionCounts
 from exactlearn.scoring.scores import BDeu, score_family
 from exactlearn.structure import ess_choice
-from exactlearn.structure.ess_choice import ESSChoice, ESSParameters, choose_ess
+from exactlearn.structure.ess_choice import ESSChoice, choose_ess, in_order
 from tests.augmentation_oracle import all_dags, random_table
 from tests.interrupts import press_ctrl_c
 from tests.network_oracle import joint
 from tests.scoring_oracle import dependent_data, make
 
-FEW = ESSParameters(values=(0.5, 1.0, 4.0, 32.0), folds=3, incomplete_folds=3)
+VALUES = (0.5, 1.0, 4.0, 32.0)
+FEW = {"values": VALUES, "folds": 3}
 
 
 def complete_table(seed: int) -> Dataset:
@@ -65,8 +66,8 @@ def test_log_likelihoods_are_those_of_the_best_of_all_dags_on_each_fold(seed, ma
     table = complete_table(seed)
     if np.count_nonzero(table.row_weights) < 2:
         return
-    choice = choose_ess(table, max_parents=max_parents, seed=seed, parameters=FEW)
-    assert tuple(choice.log_likelihood) == FEW.values
+    choice = choose_ess(table, max_parents=max_parents, seed=seed, **FEW)
+    assert tuple(choice.log_likelihood) == VALUES
     for value, found in choice.log_likelihood.items():
         low, high = held_out_range(table, table, value, max_parents, choice.folds, seed)
         assert low - 1e-8 <= found <= high + 1e-8
@@ -78,16 +79,16 @@ def test_the_smallest_value_within_one_standard_error_of_the_best_is_chosen(seed
     rng = np.random.default_rng(seed)
     weights = rng.integers(1, 4, 30) if seed % 2 else np.ones(30)
     table = make(rng.integers(0, 2, (30, 3)), [2] * 3, weights)
-    judged = {value: [] for value in FEW.values}
+    judged = {value: [] for value in VALUES}
 
     def drawn(self, rest, held_out):
-        for value in FEW.values:
+        for value in VALUES:
             logs = rng.normal(0.02 * np.log(value), 0.2, held_out.n_rows)
             judged[value] += np.repeat(logs, held_out.row_weights.astype(int)).tolist()
             yield value, logs
 
     monkeypatch.setattr(ess_choice._Search, "log_likelihoods", drawn)
-    choice = choose_ess(table, seed=seed, parameters=FEW)
+    choice = choose_ess(table, seed=seed, **FEW)
     means = {value: sum(rows) / len(rows) for value, rows in judged.items()}
     best = max(means, key=means.get)
     as_good = []
@@ -102,10 +103,10 @@ def test_the_smallest_value_within_one_standard_error_of_the_best_is_chosen(seed
 
 
 def test_of_equal_values_the_smallest_is_chosen():
-    choice = choose_ess(complete_table(0), max_parents=0, parameters=FEW)
+    choice = choose_ess(complete_table(0), max_parents=0, **FEW)
     assert len(set(choice.log_likelihood.values())) == 1
     assert choice.ess == 0.5
-    tied = choose_ess(complete_table(0), max_parents=0, parameters=ESSParameters((8.0, 0.25)))
+    tied = choose_ess(complete_table(0), max_parents=0, values=(8.0, 0.25))
     assert tied.ess == 0.25
 
 
@@ -123,9 +124,9 @@ def test_rows_that_follow_no_arcs_get_a_smaller_ess_than_rows_that_follow_weak_o
 @pytest.mark.parametrize("seed", range(3))
 def test_where_cells_are_missing_networks_are_the_best_for_the_counts_of_the_search(seed, method):
     table = random_table(np.random.default_rng(seed), 3, 30, 12)
-    choice = choose_ess(table, seed=seed, counts=method, parameters=FEW)
-    division = divided(table.row_weights, FEW.folds, seed)
-    low, high = (dict.fromkeys(FEW.values, 0.0) for _ in range(2))
+    choice = choose_ess(table, seed=seed, counts=method, **FEW)
+    division = divided(table.row_weights, 3, seed)
+    low, high = (dict.fromkeys(VALUES, 0.0) for _ in range(2))
     for fold in range(division.n):
         rest = division.part(table, division.fold != fold)
         out = division.part(table, division.fold == fold)
@@ -135,7 +136,7 @@ def test_where_cells_are_missing_networks_are_the_best_for_the_counts_of_the_sea
         else:
             counts, how = DeletionCounts(method), {"method": method, "smoothing": 0.25}
             fitted = {dag: el.fit_deletion(rest, dag, **how).model for dag in all_dags(3)}
-        for value in FEW.values:
+        for value in VALUES:
             problem = el.candidate_parent_sets(rest, BDeu(value), prune=False, counts=counts)
             families = [dict(problem.candidates(v)) for v in range(3)]
             scores = {dag: sum(map(dict.get, families, dag)) for dag in fitted}
@@ -152,25 +153,25 @@ def test_networks_too_large_to_judge_are_left_out(monkeypatch):
 
     def refuse(network, rows):
         looks.append(network)
-        if len(looks) % len(FEW.values) == 1 or all_of_them:
+        if len(looks) % len(VALUES) == 1 or all_of_them:
             raise TooLargeError("cliques of 1e9 configurations")
         return judged(network, rows)
 
     monkeypatch.setattr(el.BayesianNetwork, "log_likelihood_rows", refuse)
     all_of_them = False
-    choice = choose_ess(table, parameters=FEW)
+    choice = choose_ess(table, **FEW)
     assert [v for v, found in choice.log_likelihood.items() if found == -np.inf] == [1.0]
     assert choice.ess != 1.0
     assert choice.to_dict()["held_out_log_likelihood_per_row"]["1"] is None
     all_of_them = True
     with pytest.raises(TooLargeError, match="as a number"):
-        choose_ess(table, parameters=FEW)
+        choose_ess(table, **FEW)
 
 
 def test_the_choice_does_not_depend_on_the_clock():
     table = random_table(np.random.default_rng(2), 4, 40, 15)
-    choice = choose_ess(table, seed=3, parameters=FEW)
-    assert choice == choose_ess(table, seed=3, parameters=FEW)
+    choice = choose_ess(table, seed=3, **FEW)
+    assert choice == choose_ess(table, seed=3, **FEW)
     assert choice.folds == 3
     assert all(np.isfinite(list(choice.log_likelihood.values())))
 
@@ -184,17 +185,17 @@ def test_a_limit_leaves_the_folds_done_or_the_default(monkeypatch):
 
     def interrupted(*args, **how):
         searched.append(args)
-        if len(searched) == len(FEW.values) + 2:
+        if len(searched) == len(VALUES) + 2:
             press_ctrl_c()
         return search(*args, **how)
 
     monkeypatch.setattr(ess_choice, "heuristic_network", interrupted)
-    stopped = choose_ess(complete_table(0), parameters=FEW)
+    stopped = choose_ess(complete_table(0), **FEW)
     assert stopped.folds == 1
-    assert set(stopped.log_likelihood) == set(FEW.values)
+    assert set(stopped.log_likelihood) == set(VALUES)
 
 
-@pytest.mark.parametrize("done", range(len(FEW.values) + 1))
+@pytest.mark.parametrize("done", range(len(VALUES) + 1))
 def test_of_the_first_fold_the_values_tried_in_time_are_compared(done, monkeypatch):
     tried, search = [], ess_choice.heuristic_network
 
@@ -205,14 +206,14 @@ def test_of_the_first_fold_the_values_tried_in_time_are_compared(done, monkeypat
         return search(problem, *args, control=control, **how)
 
     monkeypatch.setattr(ess_choice, "heuristic_network", limited)
-    found = choose_ess(complete_table(0), parameters=FEW)
-    in_time = FEW.in_order[:done]
+    found = choose_ess(complete_table(0), **FEW)
+    in_time = in_order(VALUES)[:done]
     if done < 2:
         assert found == ESSChoice(1.0, {}, 0, 2)
         return
     assert (found.folds, {*found.log_likelihood}) == (1, {*in_time})
-    if done == len(FEW.values):
-        fold = divided(complete_table(0).row_weights, FEW.folds, 0)
+    if done == len(VALUES):
+        fold = divided(complete_table(0).row_weights, 3, 0)
         rest, out = (fold.part(complete_table(0), own) for own in (fold.fold > 0, fold.fold == 0))
         for value, own in found.log_likelihood.items():
             each = [
@@ -222,38 +223,42 @@ def test_of_the_first_fold_the_values_tried_in_time_are_compared(done, monkeypat
             assert min(each) - 1e-8 <= own <= max(each) + 1e-8
 
 
-def test_many_families_and_rows_are_cut():
+def test_many_families_and_rows_are_cut(monkeypatch):
     rng = np.random.default_rng(0)
     table = make(rng.integers(0, 2, (300, 8)), [2] * 8)
-    few = choose_ess(table, parameters=replace(FEW, most_families=8 * (1 + 7)))
-    assert few.max_parents == 1
-    assert choose_ess(table, max_parents=None, parameters=FEW).max_parents == 3
-    assert choose_ess(table, parameters=replace(FEW, most_families=0)).max_parents == 1
-    work = replace(FEW, folds=9, work=5 * 8 * (1 + 7), least_folds=2)
-    assert choose_ess(table, max_parents=1, parameters=work).folds == 5
-    assert choose_ess(table, max_parents=2, parameters=work).folds == 2
-    some = choose_ess(table, parameters=replace(FEW, most_rows=50))
+    assert choose_ess(table, max_parents=None, **FEW).max_parents == 3
+    for most in (8 * (1 + 7), 0):
+        monkeypatch.setattr(ess_choice, "MAX_FAMILIES", most)
+        assert choose_ess(table, **FEW).max_parents == 1
+    monkeypatch.undo()
+    monkeypatch.setattr(ess_choice, "WORK", 5 * 8 * (1 + 7))
+    monkeypatch.setattr(ess_choice, "MIN_FOLDS", 2)
+    assert choose_ess(table, max_parents=1, values=VALUES, folds=9).folds == 5
+    assert choose_ess(table, max_parents=2, values=VALUES, folds=9).folds == 2
+    monkeypatch.undo()
+    monkeypatch.setattr(ess_choice, "MAX_ROWS", 50)
     chosen = np.sort(np.random.default_rng(0).choice(300, 50, replace=False))
-    assert some == choose_ess(replace(table, codes=table.codes[chosen]), parameters=FEW)
+    some = replace(table, codes=table.codes[chosen])
+    assert choose_ess(table, **FEW) == choose_ess(some, **FEW)
 
 
 def test_the_reason_is_one_sentence_that_names_all_values():
-    choice = choose_ess(complete_table(4), parameters=FEW)
+    choice = choose_ess(complete_table(4), **FEW)
     assert (
         "smallest of 0.5, 1, 4, 32 "
-        in ESSChoice(1.0, dict.fromkeys(FEW.values, -2.0) | {4.0: -1.9}, 3, 2).reason
+        in ESSChoice(1.0, dict.fromkeys(VALUES, -2.0) | {4.0: -1.9}, 3, 2).reason
     )
-    assert "of 0.5, 1, 4, 32 its" in ESSChoice(0.5, dict.fromkeys(FEW.values, -2.0), 3, 2).reason
+    assert "of 0.5, 1, 4, 32 its" in ESSChoice(0.5, dict.fromkeys(VALUES, -2.0), 3, 2).reason
     assert choice.reason.startswith(f"equivalent sample size {choice.ess:g}: ")
     assert choice.reason in repr(choice)
 
 
 def test_nothing_to_choose_from_is_refused():
     with pytest.raises(OptionError, match="values"):
-        ESSParameters(values=())
+        choose_ess(complete_table(0), values=())
     with pytest.raises(DataError, match="two rows"):
         choose_ess(make(np.zeros((1, 2), int), [2, 2]))
     with pytest.raises(OptionError, match="folds"):
-        choose_ess(complete_table(0), parameters=replace(FEW, folds=1))
+        choose_ess(complete_table(0), folds=1)
     with pytest.raises(OptionError, match="must be positive"):
-        choose_ess(complete_table(0), parameters=ESSParameters(values=(0.0,)))
+        choose_ess(complete_table(0), values=(0.0,))
