@@ -13,15 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, overwrite
-from exactlearn.bayesnet.buckets import (
-    PRUNED,
-    Buckets,
-    Space,
-    add_up,
-    index_family,
-    index_message,
-    multiply,
-)
+from exactlearn.bayesnet.buckets import PRUNED, Buckets, Space
 
 NO_COUNTS = np.empty(0)
 NO_POSTERIOR = np.empty((1, 0))
@@ -64,7 +56,7 @@ def expect_families(
         m, logs[i] = collect(layout, tables, row, False, space)
         if logs[i] == -np.inf or (counts.size == 0 and posterior.size == 0):
             continue
-        distribute(layout, m, space)
+        distribute(layout, row, m, space)
         # Marginals and family counts from the posterior of each bucket.
         for b in range(m):
             v = space.missing[b]
@@ -76,8 +68,9 @@ def expect_families(
             for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
                 family = layout.holder[t]
                 if counts.size > 0 and is_assigned(layout, row, family, v):
-                    outer, inner = index_family(layout, row, family, b, space)
-                    add_up(space.cells, start, outer, inner, space.places, weights[i], counts)
+                    find_family(layout, row, family, b, space)
+                    for c in range(stop - start):
+                        counts[space.places[c]] += weights[i] * space.cells[start + c]
 
 
 @in_place_kernel
@@ -203,8 +196,9 @@ def collect(
         v, start, parent = space.missing[i], space.cell_first[i], space.parent[i]
         for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
             if is_assigned(layout, row, layout.holder[t], v):
-                outer, inner = index_family(layout, row, layout.holder[t], i, space)
-                multiply(space.cells, start, outer, inner, space.places, tables)
+                find_family(layout, row, layout.holder[t], i, space)
+                for c in range(space.cell_first[i + 1] - start):
+                    space.cells[start + c] *= tables[space.places[c]]
         r, largest = layout.cardinality[v], 0.0
         for t in range(space.message_first[i], space.message_first[i + 1]):
             sent = 0.0
@@ -221,14 +215,15 @@ def collect(
         space.scale[i] = largest
         total += np.log(largest)
         if parent >= 0:
-            outer, inner = index_message(layout, i, space)
             above = space.cell_first[parent]
-            multiply(space.cells, above, outer, inner, space.places, space.messages)
+            find_message(layout, row, i, space)
+            for c in range(space.cell_first[parent + 1] - above):
+                space.cells[above + c] *= space.messages[space.places[c]]
     return m, total
 
 
 @in_place_kernel
-def distribute(layout: Buckets, m: int, space: Space) -> None:
+def distribute(layout: Buckets, row: NDArray[np.int16], m: int, space: Space) -> None:
     """Turn the tables of all buckets, after summing messages, into posterior distributions."""
     for i in range(m - 1, -1, -1):
         start, parent = space.cell_first[i], space.parent[i]
@@ -237,9 +232,10 @@ def distribute(layout: Buckets, m: int, space: Space) -> None:
         for t in range(first, last):
             space.passed[t] = 1.0 if parent < 0 else 0.0
         if parent >= 0:
-            outer, inner = index_message(layout, i, space)
             above = space.cell_first[parent]
-            add_up(space.cells, above, outer, inner, space.places, 1.0, space.passed)
+            find_message(layout, row, i, space)
+            for c in range(space.cell_first[parent + 1] - above):
+                space.passed[space.places[c]] += space.cells[above + c]
         for t in range(last - first):
             sent = space.messages[first + t] * space.scale[i]
             ratio = space.passed[first + t] / sent if sent > 0.0 else 0.0
@@ -260,3 +256,49 @@ def is_assigned(layout: Buckets, row: NDArray[np.int16], family: int, variable: 
         if row[u] < 0 and layout.position[u] < layout.position[variable]:
             return False
     return True
+
+
+@in_place_kernel
+def find_family(
+    layout: Buckets, row: NDArray[np.int16], family: int, bucket: int, space: Space
+) -> None:
+    """Write the places of a bucket's cells in a family's table."""
+    variables = layout.family[layout.family_first[family] : layout.family_first[family + 1]]
+    find_places(layout, row, variables, layout.table_first[family], bucket, space)
+
+
+@in_place_kernel
+def find_message(layout: Buckets, row: NDArray[np.int16], bucket: int, space: Space) -> None:
+    """Write the places of the cells of a bucket's parent in its message."""
+    variables = space.members[space.member_first[bucket] : space.member_first[bucket + 1] - 1]
+    first, parent = space.message_first[bucket], space.parent[bucket]
+    find_places(layout, row, variables, first, parent, space)
+
+
+@in_place_kernel
+def find_places(
+    layout: Buckets,
+    row: NDArray[np.int16],
+    variables: NDArray[np.int64],
+    first: int,
+    bucket: int,
+    space: Space,
+) -> None:
+    """Write the places of a bucket's cells in a table of some variables that begins somewhere."""
+    stride = 1
+    for t in range(len(variables) - 1, -1, -1):
+        u = variables[t]
+        if row[u] < 0:
+            space.stride[u] = stride
+        else:
+            first += row[u] * stride
+        stride *= layout.cardinality[u]
+    space.places[0], size = first, 1
+    for t in range(space.member_first[bucket + 1] - 1, space.member_first[bucket] - 1, -1):
+        u = space.members[t]
+        more = size * layout.cardinality[u]
+        for c in range(size, more):
+            space.places[c] = space.places[c - size] + space.stride[u]
+        size = more
+    for u in variables:
+        space.stride[u] = 0

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn._runtime.kernel import kernel
 from exactlearn.errors import TooLargeError
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.graphs.triangulation import (
@@ -135,9 +135,6 @@ of other barren variables, it is never looked up."""
 LARGEST_ROW = 2**26
 """Most table cells (half a GiB) that the buckets of one row may have."""
 
-INNER = 64
-"""Least configurations of the last members of a bucket whose places are written out."""
-
 
 class Space(NamedTuple):
     """The buckets of the row at hand, in their order of elimination.
@@ -155,8 +152,7 @@ class Space(NamedTuple):
     scale
         By how much the numbers of each bucket's message were divided.
     places, stride
-        Where the cells of the bucket at hand are in another table, in two parts: what the states
-        of its last members add, then where those of the others begin; and the stride that each
+        Where the cells of the bucket at hand are in another table, and the stride that each
         variable has there. Strides are zero between uses.
     """
 
@@ -193,7 +189,6 @@ def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
             f"{LARGEST_ROW:,}: use a network with fewer parents, or rows with fewer missing cells"
         )
     n, most = len(layout.order), int(sent)
-    most_states = int(layout.cardinality.max(initial=1))
     return Space(
         missing=np.zeros(n, np.int64),
         rank=np.zeros(n, np.int64),
@@ -206,7 +201,7 @@ def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
         messages=np.zeros(most),
         passed=np.zeros(most),
         scale=np.zeros(n),
-        places=np.zeros(int(largest) // INNER + INNER * most_states + 2, np.int64),
+        places=np.zeros(int(largest) + 1, np.int64),
         stride=np.zeros(n, np.int64),
     )
 
@@ -239,95 +234,3 @@ def blocks(work: NDArray[np.float64], most: float) -> Iterator[slice]:
     for first, end in zip([0, *ends], ends, strict=False):
         if end > first:
             yield slice(first, end)
-
-
-@in_place_kernel
-def index_family(
-    layout: Buckets, row: NDArray[np.int16], family: int, bucket: int, space: Space
-) -> tuple[int, int]:
-    """Write where the cells of a bucket are in a family's table; return what `fill_places` does."""
-    offset, stride = layout.table_first[family], 1
-    first, last = layout.family_first[family], layout.family_first[family + 1]
-    for t in range(last - 1, first - 1, -1):
-        u = layout.family[t]
-        if row[u] < 0:
-            space.stride[u] = stride
-        else:
-            offset += row[u] * stride
-        stride *= layout.cardinality[u]
-    parts = fill_places(layout, bucket, offset, space)
-    for t in range(first, last):
-        space.stride[layout.family[t]] = 0
-    return parts
-
-
-@in_place_kernel
-def index_message(layout: Buckets, bucket: int, space: Space) -> tuple[int, int]:
-    """Write where the cells of a bucket's parent are in its message; return as `fill_places`."""
-    stride = 1
-    first, last = space.member_first[bucket], space.member_first[bucket + 1] - 1
-    for t in range(last - 1, first - 1, -1):
-        space.stride[space.members[t]] = stride
-        stride *= layout.cardinality[space.members[t]]
-    parts = fill_places(layout, space.parent[bucket], space.message_first[bucket], space)
-    for t in range(first, last):
-        space.stride[space.members[t]] = 0
-    return parts
-
-
-@in_place_kernel
-def fill_places(layout: Buckets, bucket: int, offset: int, space: Space) -> tuple[int, int]:
-    """Write the places of a bucket's cells by the strides of its members.
-
-    Returns
-    -------
-    How many configurations the first members have, and how many the last ones: a cell's place is
-    the sum of one of each, ``places[inner + o] + places[i]`` for cell ``o * inner + i``.
-    """
-    space.places[0], start, size, inner = 0, 0, 1, 0
-    for t in range(space.member_first[bucket + 1] - 1, space.member_first[bucket] - 1, -1):
-        if inner == 0 and size >= INNER:
-            space.places[size], start, size, inner = offset, size, 1, size
-        u = space.members[t]
-        more = size * layout.cardinality[u]
-        for c in range(start + size, start + more):
-            space.places[c] = space.places[c - size] + space.stride[u]
-        size = more
-    if inner == 0:
-        space.places[size], size, inner = offset, 1, size
-    return size, inner
-
-
-@in_place_kernel
-def multiply(
-    cells: NDArray[np.float64],
-    start: int,
-    outer: int,
-    inner: int,
-    places: NDArray[np.int64],
-    table: NDArray[np.float64],
-) -> None:
-    """Multiply the cells of a bucket, from a start, by a table's numbers at their places."""
-    c = start
-    for o in range(inner, inner + outer):
-        for i in range(inner):
-            cells[c] *= table[places[o] + places[i]]
-            c += 1
-
-
-@in_place_kernel
-def add_up(
-    cells: NDArray[np.float64],
-    start: int,
-    outer: int,
-    inner: int,
-    places: NDArray[np.int64],
-    weight: float,
-    table: NDArray[np.float64],
-) -> None:
-    """Add the weighted cells of a bucket, from a start, to a table's numbers at their places."""
-    c = start
-    for o in range(inner, inner + outer):
-        for i in range(inner):
-            table[places[o] + places[i]] += weight * cells[c]
-            c += 1

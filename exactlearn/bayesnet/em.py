@@ -20,7 +20,7 @@ that the estimate is consistent whenever the graph is right and the whole model 
 where cells are missing not at random.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,14 +29,12 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.hash_tables import WeightedRows
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
 from exactlearn.bayesnet.buckets import blocks, buckets, row_sizes, space_for
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts, smoothed
-from exactlearn.bayesnet.deletion import DELETION_METHODS, DeletionMethod, fit_deletion
 from exactlearn.bayesnet.em_result import STARTS, EMResult, EMState, fitted, is_over
-from exactlearn.bayesnet.missing_parts import row_parts
-from exactlearn.bayesnet.network import BayesianNetwork, as_network
+from exactlearn.bayesnet.missing_parts import MissingParts, missing_parts
+from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike, as_network
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import DataError, OptionError
@@ -95,12 +93,11 @@ class NetworkEM:
         self._missing = np.flatnonzero(counting.codes.min(axis=0, initial=0) < 0).tolist()
         self._layout = buckets(self.families, dataset.cardinalities, set(self._missing))
         self._last = order[::-1] if leaves_out_barren else ()
-        self._parts = WeightedRows(dataset.n_variables, np.int16)
-        for part, _, rows in self._row_parts():
-            self._parts.add(part, weights[rows])
-        work = row_sizes(self._layout, self._parts.codes)[:, 0] + SMALL_WORK
+        _, parts = self._parts()
+        self._codes, self._weights = parts.codes, parts.weights
+        work = row_sizes(self._layout, self._codes)[:, 0] + SMALL_WORK
         self._blocks = list(blocks(work, BLOCK_WORK))
-        self._space = space_for(self._layout, self._parts.codes)
+        self._space = space_for(self._layout, self._codes)
 
     def model(self, parameters: NDArray[np.float64]) -> BayesianNetwork:
         """Return the network with these flat parameters."""
@@ -124,22 +121,13 @@ class NetworkEM:
         DataError
             If a row is impossible under them.
         """
-        counts, logs = self.available.copy(), np.zeros(len(self._parts.codes))
+        counts, logs = self.available.copy(), np.zeros(len(self._codes))
         for k, block in enumerate(self._blocks):
             if k > 0 and is_over(self.control):
                 return EMState(iteration, parameters, counts, np.nan, np.nan)
-            codes, weights = self._parts.codes[block], self._parts.weights[block]
-            expect_families(
-                self._layout,
-                parameters,
-                codes,
-                weights,
-                self._space,
-                logs[block],
-                counts,
-                NO_POSTERIOR,
-            )
-        of_parts = float(self._parts.weights @ logs)
+            rows = self._codes[block], self._weights[block], self._space
+            expect_families(self._layout, parameters, *rows, logs[block], counts, NO_POSTERIOR)
+        of_parts = float(self._weights @ logs)
         log_likelihood = float(xlogy(self.available, parameters).sum()) + of_parts
         if log_likelihood == -np.inf:
             self._refuse(parameters, logs)
@@ -147,15 +135,12 @@ class NetworkEM:
             prior = self.smoothing * float(np.log(parameters).sum()) if self.smoothing else 0.0
         return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + prior)
 
-    def _row_parts(
-        self,
-    ) -> Iterator[tuple[NDArray[np.int16], NDArray[np.int64], NDArray[np.int64]]]:
-        """Yield the parts of the rows of positive weight and these rows, some at a time."""
-        dataset = self.dataset
-        rows = np.flatnonzero((dataset.codes.min(axis=1) < 0) & (dataset.row_weights > 0))
-        codes = dataset.codes[rows].astype(np.int16)
-        for parts, of_cell, row in row_parts(self._layout, codes, self._last):
-            yield parts, of_cell, rows[row]
+    def _parts(self) -> tuple[NDArray[np.int64], MissingParts]:
+        """Return the incomplete rows of positive weight, and their distinct parts."""
+        weights = self.dataset.row_weights
+        rows = np.flatnonzero((self.dataset.codes.min(axis=1) < 0) & (weights > 0))
+        codes = self.dataset.codes[rows].astype(np.int16)
+        return rows, missing_parts(self._layout, codes, weights[rows], self._last)
 
     def m_step(self, state: EMState) -> NDArray[np.float64]:
         """Return the parameters that maximise the objective given the counts of a state.
@@ -205,15 +190,11 @@ class NetworkEM:
     def _refuse(self, parameters: NDArray[np.float64], logs: NDArray[np.float64]) -> None:
         """Raise an error that names an impossible row."""
         names = self.dataset.names
-        refused = {part.tobytes() for part in self._parts.codes[np.isneginf(logs)]}
-        if refused:
-            row, variable = next(
-                (int(row), int(np.argmax(part < 0)))
-                for parts, _, rows in self._row_parts()
-                for part, row in zip(parts, rows, strict=True)
-                if part.tobytes() in refused
-            )
-            place = self.dataset.row_place(row)
+        if np.isneginf(logs).any():
+            rows, parts = self._parts()
+            first = int(np.isneginf(logs)[parts.of_row].argmax())
+            variable = int(np.argmax(parts.codes[parts.of_row[first]] < 0))
+            place = self.dataset.row_place(int(rows[parts.rows[first]]))
             where = f"{place}, around the missing cell of {names[variable]!r}"
         else:
             impossible = np.flatnonzero((self.available > 0) & (parameters == 0))
@@ -238,11 +219,7 @@ MOST_ITERATIONS = 1000
 """Most iterations from each start."""
 
 
-def _as_start(value: Any, name: str) -> Any:
-    return value if value in DELETION_METHODS else as_network(value, name)
-
-
-@checked_arguments(start=_as_start)
+@checked_arguments(start=as_network)
 def fit_em(
     dataset: DatasetLike,
     parents: ParentsLike,
@@ -253,7 +230,7 @@ def fit_em(
     iterations: int = MOST_ITERATIONS,
     seed: int = 0,
     on_iteration: Callable[[EMState], None] | None = None,
-    start: BayesianNetwork | DeletionMethod | None = None,
+    start: NetworkLike | None = None,
     time_limit: float | None = None,
 ) -> EMResult[BayesianNetwork]:
     """Estimate the tables of a network with given parents from data with missing cells.
@@ -282,10 +259,9 @@ def fit_em(
     on_iteration
         Called with the first state of each start and after each iteration.
     start
-        What EM starts from: a network with the same variables, states and parents, or the name of a
-        deletion estimator (:func:`~exactlearn.bayesnet.deletion.fit_deletion`), such as ``f-mar``,
-        with the same smoothing, or one where a row is impossible without. Parameters that are zero
-        stay so unless ``smoothing`` > 0.
+        What EM starts from: a network with the same variables, states and parents, or a result that
+        has one, such as that of :func:`~exactlearn.bayesnet.deletion.fit_deletion`. Parameters that
+        are zero stay so unless ``smoothing`` > 0.
     time_limit
         Seconds after which no other iteration and no other start begins, and an E-step ends before
         it has seen all rows. If that is the first one, the parameters are those to start from, and
@@ -323,8 +299,6 @@ def fit_em(
         )
     control = SearchControl(time_limit)
     problem = NetworkEM(dataset, parents, smoothing, control=control)
-    if isinstance(start, str):
-        start = _estimate(problem, start)
     first = _first(problem, start)
     symmetric = problem.symmetric(first)
     starts = starts or (STARTS if symmetric else 1)
@@ -348,18 +322,6 @@ def network_of(
     parts = np.split(parameters, np.cumsum([shape.prod() for shape in shapes])[:-1])
     tables = tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
     return BayesianNetwork(dataset.names, dataset.states, families, tables)
-
-
-def _estimate(problem: NetworkEM, method: DeletionMethod) -> BayesianNetwork:
-    """Return a deletion estimate; it is smoothed where a row is impossible under it."""
-    data, parents, smoothing = problem.dataset, problem.families, problem.smoothing
-    found = fit_deletion(data, parents, method=method, smoothing=smoothing).model
-    if smoothing == 0:
-        try:
-            problem.e_step(0, _first(problem, found))
-        except DataError:
-            return fit_deletion(data, parents, method=method, smoothing=1.0).model
-    return found
 
 
 def _first(problem: NetworkEM, start: BayesianNetwork | None) -> NDArray[np.float64]:

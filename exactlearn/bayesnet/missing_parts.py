@@ -15,7 +15,7 @@ The sets of a part form a trie: each is entered from its last variable in a give
 first, so that a walk along the trie takes one addition for each variable.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -82,40 +82,16 @@ def missing_parts(
         without an observed descendant, are left out. They do not change the probability of the
         observed cells. Without it, all missing variables are in some part.
     """
-    parts = WeightedRows(codes.shape[1], np.int16)
-    of_cell, rows, of_row = ([np.empty(0, np.int64)] for _ in range(3))
-    for part, cells, row in row_parts(layout, codes, parents_last):
-        labels = parts.add(part, weights[row])
-        of_cell.append(np.append(labels, -1)[cells])
-        rows.append(row)
-        of_row.append(labels.astype(np.int64))
-    return MissingParts(parts.codes, parts.weights, *map(np.concatenate, (of_cell, rows, of_row)))
-
-
-def row_parts(
-    layout: Buckets, codes: NDArray[np.int16], parents_last: Sequence[int] = ()
-) -> Iterator[tuple[NDArray[np.int16], NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield all parts of rows, some rows at a time.
-
-    Parameters
-    ----------
-    layout, codes, parents_last
-        As for :func:`missing_parts`.
-
-    Yields
-    ------
-    parts
-        Their codes, shape (parts, variables).
-    of_cell
-        The number of the part that each missing cell of these rows is in, or -1.
-    rows
-        The row of each part.
-    """
-    order = np.array(parents_last, np.int64)
+    parts, last = WeightedRows(codes.shape[1], np.int16), np.array(parents_last, np.int64)
     n_cells = (codes < 0).sum(axis=1)
+    of_cell, rows, of_row = ([np.empty(0, np.int64)] for _ in range(3))
     for some in blocks(n_cells * float(codes.shape[1]), MOST_CODES):
-        parts, of_cell, rows = _split(layout, codes[some], order, int(n_cells[some].sum()))
-        yield parts, of_cell, rows + some.start
+        part, cells, row = _split(layout, codes[some], last, int(n_cells[some].sum()))
+        labels = parts.add(part, weights[some][row]).astype(np.int64)
+        of_cell.append(np.append(labels, -1)[cells])
+        rows.append(row + some.start)
+        of_row.append(labels)
+    return MissingParts(parts.codes, parts.weights, *map(np.concatenate, (of_cell, rows, of_row)))
 
 
 def log_likelihood_of_parts(
@@ -346,7 +322,7 @@ def _fill(
                     if s < 0:
                         return i
                     continue
-                distribute(layout, left, space)
+                distribute(layout, row, left, space)
                 for b in range(left):
                     v = space.missing[b]
                     r = layout.cardinality[v]
