@@ -18,8 +18,8 @@ from exactlearn.commands.declarations import Convert, Instances, Simulate, Verif
 from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.pipeline import constraints, score_of, scoring, with_chosen_ess
 from exactlearn.commands.tables import blocks, is_large, load, load_merged
+from exactlearn.data.missingness import SimulatedMissingness, simulate_graph
 from exactlearn.data.missingness_graph import IGNORABLE
-from exactlearn.data.missingness_simulation import SimulatedMissingness, simulate_graph
 from exactlearn.errors import CheckError, FormatError, OptionError, did_you_mean
 from exactlearn.formats.graph_file import read_missingness
 from exactlearn.formats.models import FORMATS as MODELS

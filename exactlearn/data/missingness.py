@@ -1,13 +1,15 @@
 """Missingness mechanisms, written in a line such as ``mcar:0.1``, ``mar:0.1`` or ``mnar:2``.
 
 Each has a missingness graph (:mod:`exactlearn.data.missingness_graph`), which
-:func:`simulate_missingness` returns. Mechanisms with probabilities are a graph and its tables, by
-which :mod:`exactlearn.data.missingness_simulation` hides cells; the others hide a number of cells.
+:func:`simulate_missingness` returns. Mechanisms with probabilities are a graph and its tables: the
+probability that a cell is missing, for each configuration of the causes of its indicator.
+Indicators are drawn in topological order, each row by itself (:func:`hide_by_graph`). The other
+mechanisms hide a number of cells.
 ``mcar:P:M`` and ``random-mar`` are the generators of Van den Broeck, Mohan, Choi and Pearl 2015,
 "Efficient algorithms for Bayesian network parameter learning from incomplete data" (appendix C;
 section 4 and appendix B), ``self-masking`` is that of the lecture of Freiburg on EM (figure 6).
 
-A cell's amount P is a share with a decimal point or exponent (``0.1``, ``1e-2``), strictly between
+An amount P is a share with a decimal point or exponent (``0.1``, ``1e-2``), strictly between
 0 and 1; an amount K is a whole number of cells. Cells missing before stay so, and a share counts
 observed cells only. States of hidden cells stay declared.
 
@@ -50,7 +52,7 @@ that had one: of a state with K cells or fewer in a variable, ``mnar:K:S`` hides
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -59,75 +61,43 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments, instance_of
 from exactlearn.data.codes import MISSING
-from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.data.missingness_graph import MissingnessGraph
-from exactlearn.data.missingness_simulation import (
-    SimulatedMissingness,
-    Tables,
-    draw_tables,
-    hide_by_graph,
-)
+from exactlearn.data.dataset import Dataset, DatasetLike, check_complete
+from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.graphs.dag import topological_order
 
 _STEEPNESS = 3.0
 """How many times likelier MAR hides a cell at the driver's last state than at its first."""
 
+_FORMS = (
+    *("mcar:P", "mcar:P:M", "mcar:K", "mar:P", "mar:P:NAME"),
+    *("mnar:K", "mnar:K:S", "mnar:P", "mnar:P:S", "mnar-states:P"),
+    *("random-mar:M:K:A:B", "random-mar:M:K:A:B:S", "self-masking:NAME:P,P,..."),
+)
+"""The specifications: a mechanism, and the names of its parts."""
+
 _SHARE, _COUNT = r"(?:\d*\.\d+(?:e-?\d+)?|\d+e-\d+)", r"\d+"
 _NUMBER = f"(?:{_SHARE}|{_COUNT})"
-
-_FORMS = {
-    "mcar": (
-        f"(?P<share>{_SHARE})(:(?P<variables>{_SHARE}))?|(?P<count>{_COUNT})",
-        "mcar:P, mcar:P:M or mcar:K",
-    ),
-    "mar": (f"(?P<share>{_SHARE})(:(?P<driver>.+))?", "mar:P or mar:P:NAME"),
-    "mnar": (
-        f"((?P<share>{_SHARE})|(?P<count>{_COUNT}))(:(?P<state>{_COUNT}))?",
-        "mnar:K, mnar:K:S, mnar:P or mnar:P:S",
-    ),
-    "mnar-states": (f"(?P<share>{_SHARE})", "mnar-states:P"),
-    "random-mar": (
-        f"(?P<variables>{_NUMBER}):(?P<causes>{_COUNT}):(?P<a>{_NUMBER}):(?P<b>{_NUMBER})"
-        f"(:(?P<separators>{_COUNT}))?",
-        "random-mar:M:K:A:B or random-mar:M:K:A:B:S with K causes of each cell from S variables, "
-        "and shape parameters A and B of a Beta distribution",
-    ),
-    "self-masking": (
-        f"(?P<driver>.+):(?P<probabilities>{_NUMBER}(,{_NUMBER})*)",
-        "self-masking:NAME:P,P,... with a probability for each state",
-    ),
+_PARTS = {
+    "P": _SHARE,
+    "M": _SHARE,
+    "K": _COUNT,
+    "S": _COUNT,
+    "A": _NUMBER,
+    "B": _NUMBER,
+    "NAME": ".+",
+    "P,P,...": f"{_NUMBER}(?:,{_NUMBER})*",
 }
-"""What follows each mechanism's name and colon, and the forms in words."""
 
 _LEGEND = (
-    "P is a share of cells as in 0.1, M one of variables, K a number of cells of each variable as "
-    "in 2, S a state index as in 0"
+    "P is a share of cells as in 0.1, M one of variables, K a number of cells of each variable (or "
+    "of causes) as in 2, S a state index as in 0 (or a number of variables that causes come from), "
+    "A and B the shape of a Beta distribution"
 )
 
 
-class Spec(NamedTuple):
-    """What to hide.
-
-    Attributes
-    ----------
-    mechanism
-        ``"mcar"``, ``"mar"``, ``"mnar"``, ``"mnar-states"``, ``"random-mar"`` or
-        ``"self-masking"``.
-    parts
-        What the specification names, by the names in :data:`_FORMS`.
-    """
-
-    mechanism: str
-    parts: dict[str, str]
-
-    @property
-    def share(self) -> float:
-        """The share of the cells."""
-        return float(self.parts["share"])
-
-
-def parse_spec(text: str) -> Spec:
-    """Return the specification that a text writes, in the grammar of this module.
+def parse_spec(text: str) -> tuple[str, dict[str, str]]:
+    """Return the mechanism that a text names, and its parts by the letters of their form.
 
     Raises
     ------
@@ -137,33 +107,62 @@ def parse_spec(text: str) -> Spec:
     Examples
     --------
     >>> parse_spec("mnar:2:1")
-    Spec(mechanism='mnar', parts={'count': '2', 'state': '1'})
+    ('mnar', {'K': '2', 'S': '1'})
     """
     mechanism, _, rest = text.partition(":")
-    if mechanism not in _FORMS:
+    forms = [form for form in _FORMS if form.startswith(f"{mechanism}:")]
+    if not forms:
+        known = dict.fromkeys(form.partition(":")[0] for form in _FORMS)
         raise OptionError(
-            f"missingness {text!r}: unknown mechanism {mechanism!r}"
-            f"{did_you_mean(mechanism, _FORMS)}"
+            f"missingness {text!r}: unknown mechanism {mechanism!r}{did_you_mean(mechanism, known)}"
         )
-    form, in_words = _FORMS[mechanism]
-    found = re.fullmatch(form, rest)
-    if found is None:
-        raise OptionError(f"missingness {text!r}: expected {in_words}; {_LEGEND}")
-    parts = {name: part for name, part in found.groupdict().items() if part is not None}
-    if parts.get("count", "1").strip("0") == "":
+    for form in forms:
+        names = form.split(":")[1:]
+        if found := re.fullmatch(":".join(f"({_PARTS[name]})" for name in names), rest):
+            parts = dict(zip(names, found.groups(), strict=True))
+            break
+    else:
+        *others, last = forms
+        expected = f"{', '.join(others)} or {last}" if others else last
+        raise OptionError(f"missingness {text!r}: expected {expected}; {_LEGEND}")
+    if not 0 < float(parts.get("P", 0.5)) < 1:
+        share = f"the share {parts['P']} is not between 0 and 1"
+        raise OptionError(f"missingness {text!r}: {share}; {_LEGEND}")
+    if parts.get("K", "1").strip("0") == "" and mechanism != "random-mar":
         raise OptionError(f"missingness {text!r}: nothing to hide; {_LEGEND}")
-    if not 0 < float(parts.get("share", 0.5)) < 1:
-        raise OptionError(
-            f"missingness {text!r}: the share {parts['share']} is not between 0 and 1; {_LEGEND}"
-        )
-    return Spec(mechanism, parts)
+    return mechanism, parts
 
 
-_as_spec = instance_of((str, Spec), "a specification of missingness", "pass 'mcar:0.1', say")
+Parts = Mapping[str, str]
+
+_as_spec = instance_of(str, "a specification of missingness", "pass 'mcar:0.1', say")
+
+
+Tables = Mapping[str, NDArray[np.float64]]
+"""For each variable with missing cells the probability that its cell is missing: one axis for each
+variable among the causes, then one of two entries (observed, missing) for each indicator."""
+
+
+class SimulatedMissingness(NamedTuple):
+    """A table with missing cells, and what they were drawn by.
+
+    Parameters
+    ----------
+    dataset
+        The table with its hidden cells missing.
+    graph
+        What each indicator depends on.
+    tables
+        The probability that a cell is missing, for each variable of the graph.
+    """
+
+    dataset: Dataset
+    graph: MissingnessGraph
+    tables: Tables
 
 
 @checked_arguments(spec=_as_spec)
-def hide(dataset: DatasetLike, spec: str | Spec, rng: np.random.Generator) -> Dataset:
+def hide(dataset: DatasetLike, spec: str, rng: np.random.Generator) -> Dataset:
     """Hide cells of a table; the module explains the mechanisms.
 
     Parameters
@@ -194,7 +193,7 @@ def hide(dataset: DatasetLike, spec: str | Spec, rng: np.random.Generator) -> Da
 @checked_arguments(spec=_as_spec)
 def simulate_missingness(
     dataset: DatasetLike,
-    spec: str | Spec,
+    spec: str,
     rng: np.random.Generator,
     parents: ParentsLike | None = None,
 ) -> SimulatedMissingness:
@@ -225,18 +224,164 @@ def simulate_missingness(
     >>> str(simulate_missingness(table, "mnar:2:1", np.random.default_rng(0)).graph)
     'smoke <- smoke'
     """
-    parsed = parse_spec(spec) if isinstance(spec, str) else spec
-    if parsed.mechanism == "mnar" or "count" in parsed.parts:
-        causes = {name: (name,) * (parsed.mechanism == "mnar") for name in dataset.names}
+    name, parts = parse_spec(spec)
+    if name == "mnar" or (name == "mcar" and "K" in parts):
+        causes = {own: (own,) * (name == "mnar") for own in dataset.names}
         codes = dataset.codes.copy()
-        codes[_chosen_cells(dataset, parsed, rng)] = MISSING
+        codes[_chosen_cells(dataset, name, parts, rng)] = MISSING
         return SimulatedMissingness(replace(dataset, codes=codes), MissingnessGraph(causes), {})
-    if parsed.mechanism == "random-mar":
-        mechanism = _random_mar(dataset, parsed, rng, parents or [()] * dataset.n_variables)
+    if name == "random-mar":
+        mechanism = _random_mar(dataset, parts, rng, parents or [()] * dataset.n_variables)
     else:
-        mechanism = _MECHANISMS[parsed.mechanism](dataset, parsed, rng)
+        mechanism = _MECHANISMS[name](dataset, parts, rng)
     hidden = hide_by_graph(dataset, mechanism.graph, mechanism.tables, rng, mechanism.uniform)
     return SimulatedMissingness(hidden, mechanism.graph, mechanism.tables)
+
+
+@checked_arguments(graph=as_missingness_graph)
+def simulate_graph(
+    dataset: DatasetLike, graph: MissingnessGraph, rng: np.random.Generator
+) -> SimulatedMissingness:
+    """Hide cells by any missingness graph, the tables of its mechanisms drawn at random.
+
+    Parameters
+    ----------
+    dataset, graph, rng
+        As for :func:`hide_by_graph`.
+
+    Raises
+    ------
+    OptionError, DataError
+        As these functions do.
+    """
+    tables = draw_tables(dataset, graph, rng)
+    return SimulatedMissingness(hide_by_graph(dataset, graph, tables, rng), graph, tables)
+
+
+def hide_by_graph(
+    dataset: Dataset,
+    graph: MissingnessGraph,
+    tables: Tables,
+    rng: np.random.Generator,
+    uniform: NDArray[np.float64] | None = None,
+) -> Dataset:
+    """Hide cells of a table by a missingness graph with the tables of its mechanisms.
+
+    Parameters
+    ----------
+    dataset
+        Table whose columns of causes have no missing cells, for mechanisms depend on true values;
+        a column that is a cause of its own missing cells only may have some. Cells missing before
+        stay so.
+    graph
+        What each indicator depends on.
+    tables
+        For each variable of the graph the probability that its cell is missing, in [0, 1]: one axis
+        for each variable among its causes, in their order, then one axis of two entries (observed,
+        missing) for each indicator among them.
+    rng
+        Source of randomness; the same state hides the same cells.
+    uniform
+        A number from 0 to 1 for each cell, below whose probability it is hidden; drawn for each
+        variable of the graph when left out.
+
+    Raises
+    ------
+    OptionError
+        When the graph has a variable that the table lacks, or a table does not fit the graph.
+    DataError
+        When the column of a cause has missing cells.
+
+    Examples
+    --------
+    >>> full = Dataset(np.array([[0], [1], [1], [0]]), ("income",), (("low", "high"),))
+    >>> graph = MissingnessGraph.parse("income <- income")
+    >>> tables = {"income": np.array([0.0, 0.6])}
+    >>> hide_by_graph(full, graph, tables, np.random.default_rng(1)).codes.ravel().tolist()
+    [0, 1, -1, 0]
+    """
+    names, n = dataset.names, dataset.n_variables
+    parents, shapes = graph.parents(names), _shapes(dataset, graph)
+    columns = [names.index(name) for name in graph.variables]
+    # A cell that is missing itself is not hidden again, whatever its value.
+    needed = sorted(
+        {u for v, own in zip(columns, parents, strict=True) for u in own if u < n and u != v}
+    )
+    check_complete(
+        dataset.codes[:, needed],
+        [names[u] for u in needed],
+        "but a mechanism depends on its value: simulate missing cells of a complete table",
+    )
+    values, codes = dataset.codes.clip(min=0), dataset.codes.copy()
+    for k in (v - n for v in topological_order([*((),) * n, *parents]) if v >= n):
+        column, table = columns[k], _checked(tables, graph.variables[k], shapes[k])
+        of_row = tuple(
+            values[:, u] if u < n else (codes[:, columns[u - n]] == MISSING).astype(np.int64)
+            for u in parents[k]
+        )
+        drawn = rng.random(dataset.n_rows) if uniform is None else uniform[:, column]
+        observed = np.flatnonzero(codes[:, column] != MISSING)
+        hidden = observed[(drawn < table[of_row])[observed]]
+        if len(observed) and len(hidden) == len(observed):
+            hidden = np.setdiff1d(hidden, rng.choice(observed))
+        codes[hidden, column] = MISSING
+    return replace(dataset, codes=codes)
+
+
+def _shapes(dataset: Dataset, graph: MissingnessGraph) -> list[tuple[int, ...]]:
+    """Return the shape of the table of each indicator."""
+    sizes = [*dataset.cardinalities.tolist(), *[2] * len(graph.variables)]
+    return [tuple(sizes[u] for u in family) for family in graph.parents(dataset.names)]
+
+
+def _checked(tables: Tables, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return a mechanism's table, if it has the right shape and holds probabilities."""
+    if name not in tables:
+        raise OptionError(f"missingness of {name!r}: no table of its mechanism is given")
+    table = np.asarray(tables[name], np.float64)
+    if table.shape != shape:
+        raise OptionError(
+            f"missingness of {name!r}: expected a table of shape {shape}, one axis for each cause, "
+            f"found {table.shape}"
+        )
+    if not ((table >= 0) & (table <= 1)).all():
+        raise OptionError(f"missingness of {name!r}: a number of its table is no probability")
+    return table
+
+
+def draw_tables(
+    dataset: Dataset,
+    graph: MissingnessGraph,
+    rng: np.random.Generator,
+    *,
+    beta: tuple[float, float] = (1.0, 1.0),
+) -> dict[str, NDArray[np.float64]]:
+    """Draw the probability that a cell is missing for each configuration of its causes.
+
+    Parameters
+    ----------
+    dataset
+        Table with the variables of the graph, for their states.
+    graph
+        What each indicator depends on.
+    rng
+        Source of randomness.
+    beta
+        Shape parameters a and b of the Beta distribution that each probability is drawn from; its
+        mean is a / (a + b).
+
+    Raises
+    ------
+    OptionError
+        When the graph has a variable that the table lacks, or a shape parameter is not positive.
+    """
+    if not all(np.isfinite(beta)) or min(beta) <= 0:
+        raise OptionError(
+            f"Beta distribution of missingness: expected shape parameters above 0, found "
+            f"{beta[0]:g} and {beta[1]:g}"
+        )
+    shapes = zip(graph.variables, _shapes(dataset, graph), strict=True)
+    return {name: rng.beta(*beta, size=shape) for name, shape in shapes}
 
 
 class _Mechanism(NamedTuple):
@@ -247,41 +392,28 @@ class _Mechanism(NamedTuple):
     uniform: NDArray[np.float64] | None = None
 
 
-def _mcar(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> _Mechanism:
+def _mcar(dataset: Dataset, parts: Parts, rng: np.random.Generator) -> _Mechanism:
     names, uniform = dataset.names, None
-    if "variables" in spec.parts:
-        names = _partially_observed(names, float(spec.parts["variables"]), rng)
+    if "M" in parts:
+        names = _partially_observed(names, float(parts["M"]), rng)
     else:
         uniform = rng.random(dataset.codes.shape)
-    tables = dict.fromkeys(names, np.array(spec.share))
+    tables = dict.fromkeys(names, np.array(float(parts["P"])))
     return _Mechanism(MissingnessGraph(dict.fromkeys(names, ())), tables, uniform)
 
 
-def _mar(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> _Mechanism:
-    driver = _driver(dataset, spec)
-    others = [name for v, name in enumerate(dataset.names) if v != driver]
-    graph = MissingnessGraph(dict.fromkeys(others, (dataset.names[driver],)))
-    tables = dict.fromkeys(others, _state_probabilities(dataset, driver, spec.share))
-    return _Mechanism(graph, tables, rng.random(dataset.codes.shape))
-
-
-def _driver(dataset: Dataset, spec: Spec) -> int:
-    name = spec.parts.get("driver")
-    if dataset.n_variables < 2:
-        raise DataError("mar needs two variables, one to depend on and one to hide")
-    complete = np.flatnonzero((dataset.codes != MISSING).all(axis=0))
-    if name is None:
-        if not len(complete):
-            raise DataError("mar needs a variable without missing cells, and there is none")
-        return int(complete[0])
-    if name not in dataset.names:
-        raise OptionError(
-            f"mar depends on {name!r}, which is no variable{did_you_mean(name, dataset.names)}"
-        )
-    driver = dataset.names.index(name)
-    if driver not in complete:
+def _mar(dataset: Dataset, parts: Parts, rng: np.random.Generator) -> _Mechanism:
+    complete = (dataset.codes != MISSING).all(axis=0)
+    if "NAME" not in parts and not complete.any():
+        raise DataError("mar needs a variable without missing cells, and there is none")
+    driver = dataset.index(parts.get("NAME", dataset.names[int(complete.argmax())]))
+    name = dataset.names[driver]
+    if not complete[driver]:
         raise DataError(f"mar depends on {name!r}, which has missing cells; name a complete one")
-    return driver
+    others = [own for own in dataset.names if own != name]
+    tables = dict.fromkeys(others, _state_probabilities(dataset, driver, float(parts["P"])))
+    graph = MissingnessGraph(dict.fromkeys(others, (name,)))
+    return _Mechanism(graph, tables, rng.random(dataset.codes.shape))
 
 
 def _state_probabilities(dataset: Dataset, driver: int, share: float) -> NDArray[np.float64]:
@@ -300,18 +432,18 @@ def _state_probabilities(dataset: Dataset, driver: int, share: float) -> NDArray
 
 
 def _random_mar(
-    dataset: Dataset, spec: Spec, rng: np.random.Generator, parents: Sequence[Sequence[int]]
+    dataset: Dataset, parts: Parts, rng: np.random.Generator, parents: Sequence[Sequence[int]]
 ) -> _Mechanism:
     names, n, among = dataset.names, dataset.n_variables, list(dataset.names)
-    n_causes, n_separators = int(spec.parts["causes"]), int(spec.parts.get("separators", n))
+    n_causes, n_separators = int(parts["K"]), int(parts.get("S", n))
     if n_separators > n:
         raise OptionError(
             f"random-mar: {n_separators} variables that causes are drawn from; the table has {n}"
         )
     kept: Sequence[str] = ()
-    if "separators" in spec.parts:
+    if "S" in parts:
         kept = among = [names[v] for v in sorted(rng.choice(n, n_separators, replace=False))]
-    chosen = _partially_observed(names, float(spec.parts["variables"]), rng, kept)
+    chosen = _partially_observed(names, float(parts["M"]), rng, kept)
     observed = [name for name in among if name not in chosen]
     if n_causes > len(observed):
         raise OptionError(
@@ -324,7 +456,7 @@ def _random_mar(
         shuffled = [observed[k] for k in rng.permutation(len(observed))]
         shuffled.sort(key=lambda other: not arcs & {(other, name), (name, other)})
         causes[name] = tuple(sorted(shuffled[:n_causes], key=names.index))
-    graph, beta = MissingnessGraph(causes), (float(spec.parts["a"]), float(spec.parts["b"]))
+    graph, beta = MissingnessGraph(causes), (float(parts["A"]), float(parts["B"]))
     return _Mechanism(graph, draw_tables(dataset, graph, rng, beta=beta))
 
 
@@ -344,16 +476,16 @@ def _partially_observed(
     return tuple(free[k] for k in sorted(rng.choice(len(free), size, replace=False)))
 
 
-def _self_masking(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> _Mechanism:
-    name, probabilities = spec.parts["driver"], spec.parts["probabilities"].split(",")
+def _self_masking(dataset: Dataset, parts: Parts, rng: np.random.Generator) -> _Mechanism:
+    name, probabilities = parts["NAME"], parts["P,P,..."].split(",")
     return _Mechanism(MissingnessGraph({name: (name,)}), {name: np.array(probabilities, float)})
 
 
-def _mnar_by_states(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> _Mechanism:
+def _mnar_by_states(dataset: Dataset, parts: Parts, rng: np.random.Generator) -> _Mechanism:
     """Hide every cell with the probability of its state, drawn for each variable."""
     columns = zip(dataset.names, dataset.cardinalities, dataset.codes.T, strict=True)
     tables = {
-        name: _shifted(rng.standard_normal(size), column[column != MISSING], spec.share)
+        name: _shifted(rng.standard_normal(size), column[column != MISSING], float(parts["P"]))
         for name, size, column in columns
     }
     return _Mechanism(MissingnessGraph({name: (name,) for name in dataset.names}), tables)
@@ -376,7 +508,7 @@ def _shifted(
     return probabilities
 
 
-_MECHANISMS: dict[str, Callable[[Dataset, Spec, np.random.Generator], _Mechanism]] = {
+_MECHANISMS: dict[str, Callable[[Dataset, Parts, np.random.Generator], _Mechanism]] = {
     "mcar": _mcar,
     "mar": _mar,
     "mnar-states": _mnar_by_states,
@@ -384,26 +516,32 @@ _MECHANISMS: dict[str, Callable[[Dataset, Spec, np.random.Generator], _Mechanism
 }
 
 
-def _chosen_cells(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _chosen_cells(
+    dataset: Dataset, mechanism: str, parts: Parts, rng: np.random.Generator
+) -> NDArray[np.bool_]:
     """Return which cells a mechanism with a number of cells hides, shape of the codes."""
-    state = int(spec.parts["state"]) if "state" in spec.parts else None
+    codes, hidden = dataset.codes, np.zeros(dataset.codes.shape, np.bool_)
+    states = np.arange(int(dataset.cardinalities.max()))[:, None, None]
+    room = np.maximum((codes == states).sum(axis=1) - 1, 0)  # one cell of each state stays
+    state = int(parts["S"]) if "S" in parts else None
     if state is not None and (dataset.cardinalities <= state).any():
         variable = int(np.flatnonzero(dataset.cardinalities <= state)[0])
         raise OptionError(
             f"mnar of state index {state}: variable {dataset.names[variable]!r} has only the "
             f"indices 0 to {dataset.cardinalities[variable] - 1}"
         )
-    if "count" not in spec.parts:
-        return _of_one_state(dataset, spec.share, state, rng)
-    count, hidden = int(spec.parts["count"]), np.zeros(dataset.codes.shape, np.bool_)
-    for variable, column in enumerate(dataset.codes.T):
-        if spec.mechanism == "mcar":
+    if "K" not in parts:
+        size = round(float(parts["P"]) * int((codes != MISSING).sum()))
+        hidden.flat[_cells_of_one_state(codes, room.sum(axis=1), size, state, rng)] = True
+        return hidden
+    count = int(parts["K"])
+    for variable, column in enumerate(codes.T):
+        if mechanism == "mcar":
             rows, size = np.flatnonzero(column != MISSING), count
         else:
-            own = _drawn_state(column, count, rng) if state is None else state
-            rows = np.flatnonzero(column == own)
-            size = min(count, max(0, len(rows) - 1))
-        if spec.mechanism == "mcar" and len(rows) <= count:
+            own = _drawn_state(room[:, variable], count, rng) if state is None else state
+            rows, size = np.flatnonzero(column == own), min(count, int(room[own, variable]))
+        if mechanism == "mcar" and len(rows) <= count:
             raise OptionError(
                 f"mcar:{count} of variable {dataset.names[variable]!r}: it has {len(rows)} "
                 "observed cells, and one must stay; hide fewer"
@@ -412,31 +550,27 @@ def _chosen_cells(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> NDA
     return hidden
 
 
-def _drawn_state(column: NDArray[np.integer], count: int, rng: np.random.Generator) -> int:
-    """Return a state with more than ``count`` cells, or the commonest when there is none."""
-    cells = np.bincount(column[column != MISSING], minlength=1)
-    enough = np.flatnonzero(cells > count)
-    return int(rng.choice(enough)) if len(enough) else int(np.argmax(cells))
+def _drawn_state(room: NDArray[np.integer], size: int, rng: np.random.Generator) -> int:
+    """Return a state of which so many cells can be hidden, or the commonest if there is none."""
+    enough = np.flatnonzero(room >= size)
+    return int(rng.choice(enough)) if len(enough) else int(np.argmax(room))
 
 
-def _of_one_state(
-    dataset: Dataset, share: float, state: int | None, rng: np.random.Generator
-) -> NDArray[np.bool_]:
-    """Choose a share of all cells, of one state; one of that state stays in each variable."""
-    size = round(share * int((dataset.codes != MISSING).sum()))
-    states = np.arange(int(dataset.cardinalities.max()))[:, None, None]
-    room = np.maximum((dataset.codes == states).sum(axis=1) - 1, 0).sum(axis=1)
-    if state is None:
-        enough = np.flatnonzero(room >= size)
-        state = int(rng.choice(enough)) if len(enough) else int(np.argmax(room))
+def _cells_of_one_state(
+    codes: NDArray[np.integer],
+    room: NDArray[np.integer],
+    size: int,
+    state: int | None,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Choose so many cells of all variables, of one state; one of it stays in each variable."""
+    state = _drawn_state(room, size, rng) if state is None else state
     if room[state] < size:
         raise OptionError(
-            f"mnar:{share:g} asks for {size} cells of state index {state}, but only "
-            f"{room[state]} can be hidden, one staying in each variable; hide a smaller share"
+            f"mnar: {size} cells are asked for of state index {state}, but only {room[state]} "
+            "can be hidden, one staying in each variable; hide a smaller share"
         )
-    free = dataset.codes == state
+    free = codes == state
     for variable in np.flatnonzero(free.any(axis=0)):
         free[rng.choice(np.flatnonzero(free[:, variable])), variable] = False
-    hidden = np.zeros(free.size, np.bool_)
-    hidden[rng.choice(np.flatnonzero(free), size, replace=False)] = True
-    return hidden.reshape(free.shape)
+    return rng.choice(np.flatnonzero(free), size, replace=False)

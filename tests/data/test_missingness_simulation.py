@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.missingness import simulate_missingness
-from exactlearn.data.missingness_graph import MissingnessGraph
-from exactlearn.data.missingness_simulation import (
+from exactlearn.data.missingness import (
     draw_tables,
     hide_by_graph,
     simulate_graph,
+    simulate_missingness,
 )
+from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import ArgumentError, DataError, OptionError
 
 NAMES = ("a", "b", "c", "d")

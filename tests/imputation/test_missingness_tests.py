@@ -9,9 +9,8 @@ from scipy.stats import chi2, chi2_contingency, false_discovery_control, kstest
 
 from exactlearn.data.counts import missingness_patterns
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.missingness import simulate_missingness
+from exactlearn.data.missingness import simulate_graph, simulate_missingness
 from exactlearn.data.missingness_graph import MissingnessGraph
-from exactlearn.data.missingness_simulation import simulate_graph
 from exactlearn.imputation import missingness_diagnosis
 from exactlearn.imputation.missingness_diagnosis import indicator_tests
 from tests.strategies import datasets
