@@ -204,11 +204,7 @@ class CheckError(ExactlearnError, RuntimeError):
 
 
 class ColumnWarning(UserWarning):
-    """Warned once for all columns that ``tidy`` leaves out or cuts, and for bins that may mislead.
-
-    The latter keep little where one number fills more than half of the cells, so that fewer bins
-    than asked are left; and may be of weights or numbers of rows where more than half of many
-    whole numbers are different.
+    """Warned once for all columns that ``tidy`` leaves out or cuts.
 
     Examples
     --------

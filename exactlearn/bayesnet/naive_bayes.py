@@ -26,8 +26,8 @@ from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.bayesnet.network import BayesianNetwork, draw
+from exactlearn.data.codes import NamedVariables
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
-from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import CheckError
 
 SUM_TOLERANCE = 1e-9

@@ -18,9 +18,8 @@ from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.bayesnet.buckets import buckets, flat_tables
 from exactlearn.bayesnet.missing_parts import log_likelihood_of_parts
-from exactlearn.data.codes import repeated
+from exactlearn.data.codes import NamedVariables, repeated
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
-from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import DataError, OptionError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Structured

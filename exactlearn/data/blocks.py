@@ -7,7 +7,7 @@ memory is that of the distinct rows. Every function of this package takes such a
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any, Protocol, Self, TypeVar
@@ -18,10 +18,10 @@ from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.hash_tables import WeightedRows
-from exactlearn.data.codes import LARGEST, code_type
-from exactlearn.data.coding import TableCoding, check_known, code_columns, read_missing
-from exactlearn.data.dataset import Dataset, InBlocks, as_dataset
-from exactlearn.data.labels import Column, LabelledRows, Values, drop_hint
+from exactlearn.data.codes import LARGEST, LabelledRows, Values, code_type
+from exactlearn.data.coding import TableCoding, check_known, coded_rows
+from exactlearn.data.dataset import Dataset, as_dataset
+from exactlearn.data.discretisation import drop_hint
 from exactlearn.errors import DataError, OptionError, SolverError, as_written, did_you_mean
 
 
@@ -39,14 +39,12 @@ class Sum(Protocol):
 
 S = TypeVar("S", bound=Sum)
 
-_BINS = "'<=2.5' and '>2.5'"
-
 BLOCK_BYTES = 2**24
 """Bytes of a file that are in memory at once."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Blocks(InBlocks, Displayed, shown="sources variables states"):
+class Blocks(Displayed, shown="sources variables states"):
     """A table of any length, read block by block: iterating gives each block as a `Dataset`.
 
     Parameters
@@ -117,7 +115,7 @@ class Blocks(InBlocks, Displayed, shown="sources variables states"):
         """
         if self.variables is not None and {*self.variables} <= {*self.states}:
             return self
-        found = _FoundStates(self.states, self.missing, self.variables)
+        found = _FoundStates(self)
         for part in _results(self, _found, client):
             found.merge(part)
         if SearchControl.within().is_over:
@@ -125,7 +123,7 @@ class Blocks(InBlocks, Displayed, shown="sources variables states"):
                 "the time was over before the states of all variables were found: declare them "
                 f"({as_written('states')}), or give it more time"
             )
-        states = {**self.states, **found.states(self.tidy)}
+        states = {**self.states, **found.coding(self.tidy).states}
         kept = tuple(name for name in found.names or () if name in states)
         return replace(self, variables=kept, states=states)
 
@@ -138,107 +136,70 @@ class Blocks(InBlocks, Displayed, shown="sources variables states"):
 
     def _coded(self, rows: LabelledRows) -> Dataset:
         known = {column.name: column for column in rows.columns}
-        for name in self.variables or ():
+        names = self.variables or tuple(known)
+        for name in names:
             if name not in known:
                 raise DataError(
                     f"{rows.place(name, None)}: there is no such column, which the model or "
                     f"another part of the table has{did_you_mean(name, known)}"
                 )
-        names = self.variables or tuple(known)
-        coded = code_columns(
-            [known[name] for name in names],
-            states={name: self.states[name] for name in names},
-            missing=self.missing,
-            discretise={},
-            place=rows.place,
-            weights=rows.weights,
-        )
-        return Dataset(*coded)
-
-
-@dataclass
-class _ColumnValues:
-    """The labels of a column, how many cells have each, and where each stands first."""
-
-    where: str
-    counts: Counter[str] = field(default_factory=Counter)
-    places: dict[str, str] = field(default_factory=dict)
-    is_complete: bool = True
-    is_listed: bool = False
-
-    def add(self, other: "_ColumnValues", name: str) -> None:
-        """Add what other rows have."""
-        self.counts.update(other.counts)
-        for label, place in other.places.items():
-            self.places.setdefault(label, place)
-        self.is_complete &= other.is_complete
-        self.is_listed |= other.is_listed
-        if len(self.counts) > LARGEST:
-            raise DataError(
-                f"{self.where}: more than {LARGEST} different values; {drop_hint(name)}, or declare"
-                f" its states, which may be bins of numbers such as {_BINS}"
-            )
-
-    def values(self, name: str) -> Values:
-        """Return what states are found from."""
-        counts = np.array([*self.counts.values()], np.int64)
-
-        def place(label: str | None) -> str:
-            return self.where if label is None else self.places[label]
-
-        return Values(name, tuple(self.counts), counts, self.is_complete, place)
+        rows = replace(rows, columns=[known[name] for name in names])
+        states = {name: self.states[name] for name in names}
+        return Dataset(**coded_rows(rows, states=states, missing=self.missing))
 
 
 class _FoundStates:
-    """What the undeclared columns of a table hold, summed over blocks."""
+    """What the undeclared columns of a table hold, summed over blocks.
 
-    def __init__(
-        self,
-        declared: Mapping[str, Sequence[str]],
-        missing: Sequence[str],
-        variables: tuple[str, ...] | None,
-    ) -> None:
-        self.declared, self.missing, self.names = declared, missing, variables
-        self.rows = 0
-        self.columns: dict[str, _ColumnValues] = {}
+    Of each column these are how many cells have each label, and ``None`` where one is missing; and
+    where each label, and for ``None`` the column, stands first.
+    """
+
+    def __init__(self, blocks: Blocks) -> None:
+        self.declared, self.missing = blocks.states, tuple(blocks.missing)
+        self.names, self.rows = blocks.variables, 0
+        self.counts: dict[str, Counter[str | None]] = {}
+        self.places: dict[str, dict[str | None, str]] = {}
+        self.listed: set[str] = set()
 
     def add(self, rows: LabelledRows) -> None:
         """Add the labels of a block."""
-        self.rows += len(rows.lines)
         names = [column.name for column in rows.columns]
-        self.names = self.names or tuple(names)
-        check_known(
-            f"states are declared (by a model, or {as_written('states')}) for", self.declared, names
-        )
-        for column in rows.columns:
+        self.rows, self.names = self.rows + len(rows.lines), self.names or tuple(names)
+        what = f"states are declared (by a model, or {as_written('states')}) for"
+        check_known(what, self.declared, names)
+        listed = rows.declared(self.missing)
+        for column in rows.read(self.missing).columns:
             if column.name in self.names and column.name not in self.declared:
-                self._add(column.name, self._of_block(column, rows))
+                values = column.values(rows.place)
+                counts = Counter[str | None](dict.fromkeys(listed.get(column.name, ()), 0))
+                counts.update(dict(zip(values.labels, values.counts.tolist(), strict=True)))
+                counts[None] = len(rows.lines) - int(values.counts.sum())
+                known = self.places.get(column.name, {})
+                places = {k: values.place(k) for k in (None, *values.labels) if k not in known}
+                self._add(column.name, counts, places)
+        self.listed |= {*listed}
 
-    def _of_block(self, column: Column, rows: LabelledRows) -> _ColumnValues:
-        name, listed = column.name, rows.listed.get(column.name, ())
-        column = read_missing(column, self.missing)
-        values = column.values(rows.place)
-        known = self.columns[name].places if name in self.columns else {}
-        counts = Counter(dict.fromkeys(listed, 0))
-        counts.update(dict(zip(values.labels, values.counts.tolist(), strict=True)))
-        first = np.zeros(len(column.labels) + 1, np.int64)  # the last one of missing cells
-        first[column.codes[::-1]] = np.arange(len(column.codes))[::-1]
-        rows_of = zip(column.labels, first.tolist(), strict=False)
-        places = {label: rows.place(name, row) for label, row in rows_of if label not in known}
-        where = rows.place(name, None)
-        return _ColumnValues(where, counts, places, values.is_complete, len(listed) > 1)
-
-    def _add(self, name: str, values: _ColumnValues) -> None:
-        self.columns.setdefault(name, _ColumnValues(values.where)).add(values, name)
+    def _add(self, name: str, counts: Counter[str | None], places: dict[str | None, str]) -> None:
+        """Add what other rows of a column have."""
+        own = self.counts.setdefault(name, Counter())
+        own.update(counts)
+        self.places[name] = {**places, **self.places.get(name, {})}
+        if len(own) > LARGEST + 1:
+            raise DataError(
+                f"{self.places[name][None]}: more than {LARGEST} different values; "
+                f"{drop_hint(name)}, or declare its states, which may be bins of numbers such as "
+                "'<=2.5' and '>2.5'"
+            )
 
     def merge(self, other: "_FoundStates") -> None:
         """Add what another part of the table has."""
-        self.rows += other.rows
-        self.names = self.names or other.names
-        for name, values in other.columns.items():
-            self._add(name, values)
+        self.rows, self.names = self.rows + other.rows, self.names or other.names
+        self.listed |= other.listed
+        for name, counts in other.counts.items():
+            self._add(name, counts, other.places[name])
 
-    def states(self, tidy: bool) -> dict[str, tuple[str, ...]]:
+    def coding(self, tidy: bool) -> TableCoding:
         """Return the states of the undeclared columns, but those that are left out.
 
         Raises
@@ -247,63 +208,43 @@ class _FoundStates:
             When columns are constant, entirely missing, or their values do not repeat, and are not
             tidied; when a text may stand for a missing cell.
         """
-        names = [name for name in self.names or () if name not in self.declared]
-        for name in names:
-            if name not in self.columns:
-                raise OptionError(
-                    f"no column is named {name!r}{did_you_mean(name, self.columns)}: name another"
-                )
-        first = next(iter(names), "")
-        where = self.columns[first].where.removesuffix(f"column {first!r}") if names else ""
-        listed = {n: tuple(self.columns[n].counts) for n in names if self.columns[n].is_listed}
-        coding = TableCoding.fit(
-            [self.columns[name].values(name) for name in names],
-            states=listed,
+        columns = [self._values(name) for name in self.names or () if name not in self.declared]
+        where = columns[0].place(None) if columns else ""
+        return TableCoding.fit(
+            columns,
+            states={x.name: x.labels for x in columns if x.name in self.listed},
             missing=self.missing,
             discretise={},
-            where=where,
+            where=where.removesuffix(f"column {columns[0].name!r}") if columns else "",
             tidy=tidy,
             may_be_empty=bool(self.declared),
         )
-        return coding.states
+
+    def _values(self, name: str) -> Values:
+        if name not in self.counts:
+            raise OptionError(
+                f"no column is named {name!r}{did_you_mean(name, self.counts)}: name another"
+            )
+        counts = {label: n for label, n in self.counts[name].items() if label is not None}
+        is_complete, place = not self.counts[name][None], self.places[name].__getitem__
+        return Values(name, tuple(counts), np.array([*counts.values()], int), is_complete, place)
 
 
 def _found(blocks: Blocks, *source: Any) -> _FoundStates:
-    found = _FoundStates(blocks.states, blocks.missing, blocks.variables)
+    found = _FoundStates(blocks)
     for rows in blocks.read(*source):
         found.add(rows)
     return found
 
 
 def _results(blocks: Blocks, function: Callable[..., S], client: Any) -> Iterator[S]:
-    """Yield what a function of the blocks returns for each source.
-
-    Parameters
-    ----------
-    blocks
-        What is read.
-    function
-        Takes the blocks and the arguments of a source; a cluster imports it by its name.
-    client
-        The client of a cluster, if any.
-    """
-    if client is None:
-        yield from executors.results(partial(function, blocks), blocks.sources)
-        return
-    bare = replace(blocks, on_rows=None, sources=())
+    """Yield what a function of the blocks and of a source's arguments returns for each source."""
+    on_rows = blocks.on_rows if client else None  # a worker cannot call it
+    bare = replace(blocks, sources=(), on_rows=None if client else blocks.on_rows)
     for result in executors.results(partial(function, bare), blocks.sources, client):
-        if blocks.on_rows is not None:
-            blocks.on_rows(result.rows)
+        if on_rows is not None:
+            on_rows(result.rows)
         yield result
-
-
-def _merged(parts: Iterable[S]) -> S:
-    """Return the sum over all parts, made of the first one."""
-    rest = iter(parts)
-    total = next(rest)
-    for part in rest:
-        total.merge(part)
-    return total
 
 
 def summed(blocks: Iterable[Dataset], empty: Callable[[], S], client: Any = None) -> S:
@@ -326,7 +267,9 @@ def summed(blocks: Iterable[Dataset], empty: Callable[[], S], client: Any = None
     """
     total = empty()
     if client is not None and isinstance(blocks, Blocks):
-        return _merged(chain([total], _results(blocks, partial(_sum_of_part, empty), client)))
+        for part in _results(blocks, partial(_sum_of_part, empty), client):
+            total.merge(part)
+        return total
     for block in blocks:
         total.add(block)
     return total

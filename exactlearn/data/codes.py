@@ -1,16 +1,21 @@
-"""The parts of a coded table: their ranges and types, and what is wrong when they do not fit.
+"""Codes, the states they stand for, and the labels they are read from; names of variables.
 
-All checks raise a :class:`DataError` that names the variable or row.
+Labels are the texts of cells. A number that is no state stands for the bin that holds it.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.errors import DataError
+from exactlearn._runtime import arguments
+from exactlearn.errors import DataError, OptionError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +32,11 @@ LARGEST = 32767
 LARGEST_WEIGHT = 1e300
 """The most that all rows may weigh, so that no score of their counts overflows."""
 
+Place = Callable[[str, int | None], str]
+"""Returns the location of a column, or of one of its cells, for messages."""
+
+_BIN = re.compile(r"([(\[\]])([^,;]+)[,;]([^,;]+)([)\]\[])|([<>]=?)([^,;=]+)")
+
 
 def code_type(states: int) -> type[Any]:
     """Return the smallest type of the codes of so many states."""
@@ -42,63 +52,6 @@ def repeated(items: Iterable[str]) -> list[str]:
     ['a']
     """
     return [item for item, count in Counter(items).items() if count > 1]
-
-
-def check_names(names: tuple[str, ...]) -> None:
-    """Refuse variables without a name, or with the same."""
-    for position, name in enumerate(names):
-        if not isinstance(name, str) or not name:
-            raise DataError(f"variable {position}: its name is {name!r}, expected a text")
-    if twice := repeated(names):
-        raise DataError(f"two variables have the name {twice[0]!r}; rename one")
-
-
-def check_states(names: tuple[str, ...], states: tuple[tuple[str, ...], ...]) -> None:
-    """Refuse states that are no text, stand twice, are none or too many."""
-    if len(states) != len(names):
-        raise DataError(f"states of {len(states)} variables for {len(names)} names: give one each")
-    for name, own in zip(names, states, strict=True):
-        if not 1 <= len(own) <= LARGEST:
-            raise DataError(f"variable {name!r} has {len(own)} states, expected 1 to {LARGEST}")
-        if not all(isinstance(state, str) for state in own):
-            raise DataError(f"variable {name!r}: state names must be text, found {own}")
-        if twice := repeated(own):
-            raise DataError(f"variable {name!r} has the state {twice[0]!r} twice; rename one")
-
-
-def checked_codes(
-    codes: NDArray[Any], names: tuple[str, ...], states: tuple[tuple[str, ...], ...]
-) -> NDArray[np.int8] | NDArray[np.int16]:
-    """Return the codes in their smallest type, shape (rows, variables), once all are in range."""
-    if codes.ndim != 2 or codes.shape[1] != len(names):
-        raise DataError(
-            f"codes have the shape {codes.shape}, expected (rows, {len(names)}) for the variables"
-        )
-    if not np.issubdtype(codes.dtype, np.integer):
-        raise DataError(
-            f"codes have the type {codes.dtype}, expected integers; values become codes by "
-            "Dataset.from_array or Dataset.from_frame"
-        )
-    cardinalities = np.array([len(s) for s in states], np.int64)
-    _check_range(codes, names, cardinalities)
-    return np.ascontiguousarray(codes, code_type(int(cardinalities.max(initial=0))))
-
-
-def _check_range(
-    codes: NDArray[Any], names: tuple[str, ...], cardinalities: NDArray[np.int64]
-) -> None:
-    if not len(codes):
-        return
-    # Extremes first: a table that is right needs no array of truth values for all its cells.
-    wrong = (codes.min(axis=0) < MISSING) | (codes.max(axis=0).astype(np.int64) >= cardinalities)
-    if wrong.any():
-        variable = int(np.flatnonzero(wrong)[0])
-        column = codes[:, variable].astype(np.int64)
-        row = int(np.flatnonzero((column < MISSING) | (column >= cardinalities[variable]))[0])
-        raise DataError(
-            f"variable {names[variable]!r}, {row_place(row)}: code {column[row]}, expected 0 to "
-            f"{cardinalities[variable] - 1}, or {MISSING} for a missing cell"
-        )
 
 
 def as_array(values: Any, kind: Any, what: str) -> NDArray[Any]:
@@ -138,17 +91,14 @@ def row_place(
     return f"row {row + 1} ({f'index {label}' if lines is None else f'line {lines[row]}'})"
 
 
-def checked_weights(weights: NDArray[Any], rows: int) -> NDArray[np.float64]:
+def checked_weights(weights: Any, rows: int) -> NDArray[np.float64]:
     """Return the weight of each row as float64, shape (rows,)."""
     checked = np.ascontiguousarray(as_array(weights, np.float64, "weights"))
     if checked.shape != (rows,):
         raise DataError(f"weights have the shape {checked.shape}, expected one per row: ({rows},)")
-    bad = np.flatnonzero(~(np.isfinite(checked) & (checked >= 0)))
-    if len(bad):
-        raise DataError(
-            f"{row_place(int(bad[0]))}: weight {checked[bad[0]]}, expected a finite number, 0 or "
-            "more"
-        )
+    for row in np.flatnonzero(~(np.isfinite(checked) & (checked >= 0)))[:1].tolist():
+        expected = "expected a finite number, 0 or more"
+        raise DataError(f"{row_place(row)}: weight {checked[row]}, {expected}")
     if rows and checked.max() > LARGEST_WEIGHT / rows:
         raise DataError(
             f"{row_place(int(checked.argmax()))}: weight {checked.max():g}, but {rows} rows may "
@@ -157,23 +107,347 @@ def checked_weights(weights: NDArray[Any], rows: int) -> NDArray[np.float64]:
     return checked
 
 
-def checked_edges(
-    edges: Mapping[str, Sequence[float]],
-    names: tuple[str, ...],
-    states: tuple[tuple[str, ...], ...],
-) -> dict[str, tuple[float, ...]]:
-    """Return the inner bin edges of each discretised variable."""
-    number_of_states = {name: len(own) for name, own in zip(names, states, strict=True)}
+def number(label: str) -> float:
+    """Return the finite number that a label writes, else NaN.
+
+    Examples
+    --------
+    >>> number("1e3"), number("1_000"), number("inf")
+    (1000.0, nan, nan)
+    """
+    value = _end(label)
+    return value if np.isfinite(value) and "_" not in label else np.nan
+
+
+def interval(name: str) -> tuple[float, float]:
+    """Return the ends of a bin from its name; NaN when it does not name a bin.
+
+    Besides the names of :func:`~exactlearn.data.discretisation.interval_names` these are ``<2``,
+    ``>=2`` and the intervals of pandas, R and pyAgrum, such as ``[1, 2)``, ``(1,2]`` and ``[1;2[``.
+
+    Returns
+    -------
+    low, high
+        A number x lies in the bin when ``low < x <= high``. The outer bins may have no end; an end
+        with the other inequality is moved to the next number below.
+
+    Examples
+    --------
+    >>> interval("<=2.5"), interval("(2.5, 4.1]"), interval(">4.1"), interval("no")
+    ((-inf, 2.5), (2.5, 4.1), (4.1, inf), (nan, nan))
+    >>> low, high = interval("[1, 2)")
+    >>> low < 1 <= high, low < 2 <= high
+    (True, False)
+    """
+    found = _BIN.fullmatch(name)
+    if found is None:
+        return np.nan, np.nan
+    left, low, high, right, sign, end = found.groups()
+    if sign:
+        outer = _end(end, below=sign in ("<", ">="))
+        low, high = (-np.inf, outer) if sign[0] == "<" else (outer, np.inf)
+    else:
+        low, high = _end(low, below=left == "["), _end(high, below=right != "]")
+    return (low, high) if low < high else (np.nan, np.nan)
+
+
+def _end(text: str, below: bool = False) -> float:
+    """Return the number that a text writes, or the next one below it; NaN for other texts."""
     try:
-        checked = {name: tuple(float(e) for e in own) for name, own in edges.items()}
-    except (AttributeError, TypeError, ValueError) as error:
-        raise DataError(f"edges: expected numbers by the name of a variable; {error}") from None
-    for name, own in checked.items():
-        if name not in number_of_states:
-            raise DataError(f"bin edges of {name!r}, which is no variable")
-        if len(own) != number_of_states[name] - 1 or not all(np.diff(own) > 0):
-            raise DataError(
-                f"variable {name!r}: edges {own}, expected {number_of_states[name] - 1} "
-                "increasing numbers, one less than its states"
+        value = float(text)
+    except ValueError:
+        return np.nan
+    return float(np.nextafter(value, -np.inf)) if below else value
+
+
+def ordered(labels: Sequence[str]) -> list[str]:
+    """Return labels in the order of states: as numbers or bins if all are such, else as text.
+
+    Examples
+    --------
+    >>> ordered(["10", "9"]), ordered(["yes", "no", "10"]), ordered([">4", "<=2", "(2, 4]"])
+    (['9', '10'], ['10', 'no', 'yes'], ['<=2', '(2, 4]', '>4'])
+    """
+    for keys in ([*map(number, labels)], [interval(label)[0] for label in labels]):
+        if not np.isnan(keys).any():
+            return [label for _, label in sorted(zip(keys, labels, strict=True))]
+    return sorted(labels)
+
+
+def find_states(labels: Sequence[str], states: Sequence[str]) -> list[int | None]:
+    """Return the code of each label: of the state of this name, else of the bin of this number.
+
+    Examples
+    --------
+    >>> find_states([">2.5", "2.5", "9", "yes"], ("<=2.5", ">2.5"))
+    [1, 0, 1, None]
+    """
+    position = {state: k for k, state in enumerate(states)}
+    bins = [(k, *interval(state)) for k, state in enumerate(states)]
+    bins = [(k, low, high) for k, low, high in bins if low < high]
+
+    def found(label: str) -> int | None:
+        if label in position or not bins:
+            return position.get(label)
+        value = number(label)
+        return next((k for k, low, high in bins if low < value <= high), None)
+
+    return [found(label) for label in labels]
+
+
+class Values(NamedTuple):
+    """The distinct labels of a column, or of many blocks of it: what states are found from.
+
+    Parameters
+    ----------
+    name
+        Name of the variable.
+    labels
+        Distinct texts.
+    counts
+        How many cells have each label, shape (labels,).
+    is_complete
+        Whether no cell is missing.
+    place
+        Returns where the first cell with a label stands, and where the column does for ``None``.
+    weights
+        The weight of these cells where rows have weights or classes, shape (labels, classes).
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    counts: NDArray[np.integer]
+    is_complete: bool
+    place: Callable[[str | None], str]
+    weights: NDArray[np.float64] | None = None
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """The number that each label writes, NaN where it writes none."""
+        return np.array([number(label) for label in self.labels], np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column of labels.
+
+    Parameters
+    ----------
+    name
+        Name of the variable.
+    labels
+        Distinct texts.
+    codes
+        Index into ``labels`` of each row, shape (rows,), signed; -1 for a missing cell.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    codes: NDArray[np.signedinteger[Any]]
+
+    def read(self, missing: Sequence[str]) -> "Column":
+        """Return the column without white space around labels, missing symbols, unused labels."""
+        used = {self.labels[k].strip() for k in np.unique(self.codes).tolist() if k >= 0}
+        used -= {symbol.strip() for symbol in missing}
+        kept = [label for label in dict.fromkeys(map(str.strip, self.labels)) if label in used]
+        position = {label: k for k, label in enumerate(kept)}
+        places = [position.get(label.strip(), MISSING) for label in self.labels]
+        # The code -1 reads the extra last entry: missing stays missing.
+        table = np.array([*places, MISSING], np.int8 if len(kept) <= SMALL else np.int32)
+        return replace(self, labels=tuple(kept), codes=table[self.codes])
+
+    def numbers(self) -> NDArray[np.float64]:
+        """Return the number in each cell, NaN where it has none, shape (rows,)."""
+        found: NDArray[np.float64] = np.array([*map(number, self.labels), np.nan])[self.codes]
+        return found
+
+    @cached_property
+    def first(self) -> NDArray[np.int64]:
+        """The first row with each label, shape (labels,)."""
+        first = np.zeros(len(self.labels) + 1, np.int64)  # the last one of missing cells
+        first[self.codes[::-1]] = np.arange(len(self.codes))[::-1]
+        return first[:-1]
+
+    def values(self, place: Place) -> Values:
+        """Return its distinct labels, given what tells where a column or cell stands."""
+
+        def place_of(label: str | None) -> str:
+            row = None if label is None else int(self.first[self.labels.index(label)])
+            return place(self.name, row)
+
+        seen = self.codes[self.codes >= 0]
+        counts = np.bincount(seen, minlength=len(self.labels))
+        return Values(self.name, self.labels, counts, len(seen) == len(self.codes), place_of)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Rows of a file or a frame, not yet coded.
+
+    Parameters
+    ----------
+    source
+        The file, for messages; ``None`` for a frame.
+    columns
+        Columns of labels, with their names.
+    lines
+        Where each row stands in its source, shape (rows,).
+    unit
+        What ``lines`` counts: lines from 1, or rows from 0.
+    listed
+        States that the source itself declares of its columns.
+    weights
+        Weight of each row, or ``None``.
+    index
+        The index of the frame.
+    """
+
+    source: Path | None
+    columns: Sequence[Column]
+    lines: NDArray[np.int64]
+    unit: str = "line"
+    listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    weights: NDArray[np.float64] | None = None
+    index: "pd.Index | None" = None
+
+    def place(self, name: str, row: int | None) -> str:
+        """Return the place of a column, or of one of its cells, for messages."""
+        places = [f"column {name!r}"]
+        if row is not None:
+            line = int(self.lines[row])
+            by_line = self.unit == "line"
+            places.append(f"line {line}" if by_line else row_place(line, index=self.index))
+        return ", ".join(places if self.source is None else [str(self.source), *places[::-1]])
+
+    def read(self, missing: Sequence[str]) -> "LabelledRows":
+        """Return the rows with their columns as :meth:`Column.read` returns them."""
+        return replace(self, columns=[column.read(missing) for column in self.columns])
+
+    def declared(self, missing: Sequence[str]) -> dict[str, list[str]]:
+        """Return the states that the source declares of columns, but missing symbols."""
+        symbols = {symbol.strip() for symbol in missing}
+        names = {column.name for column in self.columns}
+        states = {
+            name: [state for state in dict.fromkeys(own) if state.strip() not in symbols]
+            for name, own in self.listed.items()
+            if name in names
+        }
+        return {name: own for name, own in states.items() if len(own) > 1}
+
+
+def label_of(value: object) -> str:
+    """Return the label of a value: 1.0 is "1", so that a missing cell does not rename a column."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
+    """Return the values of a series as labels."""
+    import pandas as pd  # takes long
+
+    try:
+        codes, values = pd.factorize(series)
+    except TypeError:  # a cell such as a dictionary cannot be looked up: its text can
+        codes, values = pd.factorize(series.map(str, na_action="ignore"))
+    position: dict[str, int] = {}
+    places = [position.setdefault(label_of(value), len(position)) for value in values]
+    return Column(name, tuple(position), np.array([*places, MISSING], np.int64)[codes])
+
+
+def variable_index(name: str | int, index: Mapping[str, int]) -> int:
+    """Return the index of a variable, given by its name, or by an integer as elsewhere.
+
+    Raises
+    ------
+    OptionError
+        When there is no such variable; the message suggests near names.
+    """
+    if isinstance(name, int | np.integer):
+        return arguments.variable_index(name, "variable", tuple(index))
+    if name not in index:
+        raise OptionError(f"no variable {name!r}{did_you_mean(name, index)}")
+    return index[name]
+
+
+class NamedVariables:
+    """Variables and states of a model or a table, found by their names."""
+
+    names: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables; a latent one does not count."""
+        return len(self.names)
+
+    @cached_property
+    def cardinalities(self) -> NDArray[np.int64]:
+        """Number of states of each variable, shape (variables,)."""
+        return np.array([len(s) for s in self.states], np.int64)
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def index(self, name: str) -> int:
+        """Return the index of a variable.
+
+        Raises
+        ------
+        OptionError
+            When there is no such variable; the message suggests near names.
+        """
+        return variable_index(name, self._index)
+
+    def state_index(self, variable: int, state: str) -> int:
+        """Return the code of a state of the variable with this index.
+
+        A number that is no state stands for the state that writes the same number, as 1 for
+        ``1.0``, or for the bin that it lies in; a truth value also for ``true`` and ``false``.
+
+        Raises
+        ------
+        OptionError
+            When the variable has no such state; the message lists near or all states.
+        """
+        states, name = self.states[variable], self.names[variable]
+        (found,) = find_states([state], states)
+        if found is not None:
+            return found
+        value, truth = number(state), state.lower() if state in ("True", "False") else None
+        alike = [k for k, own in enumerate(states) if number(own) == value or own.lower() == truth]
+        if len(alike) == 1:
+            return alike[0]
+        if not np.isnan(value) and any(low < high for low, high in map(interval, states)):
+            raise OptionError(
+                f"variable {name!r}: {state} lies in none of its bins "
+                f"{', '.join(map(repr, states))}; give a number inside, or the name of a bin"
             )
-    return checked
+        raise OptionError(f"variable {name!r} has no state {state!r}{did_you_mean(state, states)}")
+
+    def places(self, other: "NamedVariables") -> tuple[list[int], list[list[int]]]:
+        """Return where the variables of another model, and the states of each, are in this one.
+
+        Raises
+        ------
+        OptionError
+            When the models do not have the same variables, or one has other states.
+        """
+        unequal = sorted({*self.names} ^ {*other.names}, key=(*self.names, *other.names).index)
+        if unequal:
+            raise OptionError(
+                f"expected two models of the same variables, but only one has {unequal[0]!r}"
+                f" ({len(unequal)} such in all)"
+            )
+        variables = [self._index[name] for name in other.names]
+        for v, states in zip(variables, other.states, strict=True):
+            if {*states} != {*self.states[v]}:
+                raise OptionError(
+                    f"expected two models with the same states, but {self.names[v]!r} has"
+                    f" {', '.join(self.states[v])} in one and {', '.join(states)} in the other"
+                )
+        return variables, [
+            [self.states[v].index(state) for state in states]
+            for v, states in zip(variables, other.states, strict=True)
+        ]

@@ -1,37 +1,32 @@
-"""Columns of labels become states and codes: one way for files, frames and arrays.
+"""Columns of labels become states and codes: one way for files, frames, arrays and blocks.
 
-States are ordered as declared, else as numbers or bins if all are such, else as text.
+States are ordered as declared, else as numbers or bins if all are such, else as text. The
+estimators fit a coding once, so that later rows are coded alike (:class:`FrameCoding`): there a
+text, a boolean or an integer with few values is a state, and other numbers are cut into bins. A
+later value that no row had counts as missing; a number lies in the bin that holds it.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import names_of
-from exactlearn.data import MANY
-from exactlearn.data.codes import MISSING, code_type, repeated, row_place
-from exactlearn.data.discretisation import bin_codes, discretise, parse_rule, remarks_on_bins
-from exactlearn.data.labels import (
+from exactlearn.data import MANY, MISSING_SYMBOLS, discretisation
+from exactlearn.data.codes import (
+    MISSING,
     Column,
-    Place,
+    LabelledRows,
     Values,
-    drop_hint,
+    code_type,
     find_states,
     label_of,
+    labelled_column,
+    number,
     ordered,
-)
-from exactlearn.data.tidying import (
-    RULE,
-    Unusable,
-    refusal_of,
-    refusal_of_texts,
-    texts_of_missing,
-    unusable,
-    warn_of_columns,
+    repeated,
 )
 from exactlearn.errors import DataError, OptionError, as_written, did_you_mean
 
@@ -40,18 +35,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-
-
-class CodedTable(NamedTuple):
-    """The fields of a :class:`~exactlearn.data.dataset.Dataset`, which that checks."""
-
-    codes: NDArray[np.signedinteger[Any]]
-    names: tuple[str, ...]
-    states: tuple[tuple[str, ...], ...]
-    weights: NDArray[np.float64] | None
-    edges: dict[str, tuple[float, ...]]
-    lines: NDArray[np.int64] | None
-    row_index: "pd.Index | None" = None
 
 
 @dataclass(frozen=True)
@@ -93,105 +76,103 @@ class TableCoding:
         where
             Where the table stands, such as the name of the file and a comma, for messages.
         states, missing, discretise, tidy
-            As for :func:`code_columns`.
+            As for :func:`coded_rows`.
         may_be_empty
-            Whether the table has other columns, so that all these may be left out.
+            Whether all columns may be left out.
 
         Raises
         ------
         DataError
-            As :func:`code_columns` does.
+            As :func:`coded_rows` does.
         """
-        texts = {one.name: texts_of_missing(one, states.get(one.name)) for one in columns}
-        if any(texts.values()):
-            labels = {one.name: ordered(one.labels) for one in columns if texts[one.name]}
-            raise refusal_of_texts(texts, labels, where, missing)
-        coding, strange = cls({}, {}, {}), list[Unusable]()
-        faults, remarks = list[str](), list[str]()
+        found = {
+            one.name: discretisation.texts_of_missing(one)
+            for one in columns
+            if one.name not in states
+        }
+        if texts := {name: counts for name, counts in found.items() if counts}:
+            raise discretisation.refusal_of_texts(texts, columns, where, missing)
+        coding, strange = cls({}, {}, {}), list[discretisation.Unusable]()
+        faults = list[str]()
+        of_all = discretise.get("*", discretisation.RULE)
         for values in columns:
-            name, rule = values.name, discretise.get(values.name)
+            name, rule, fault = values.name, discretise.get(values.name), None
             try:
                 if name in states:
                     coding.states[name] = _declared(values, tuple(states[name]))
                     continue
-                fault = None
                 if rule is None or len(values.labels) < 2:
-                    rule = None if tidy else _rule_of_all(values, discretise)
-                    fault = None if rule else unusable(values)
+                    rule = None if tidy or not _has_many_numbers(values) else discretise.get("*")
+                    fault = None if rule else discretisation.unusable(values)
                 if fault is not None:
                     strange.append(fault)
-                    rule = discretise.get("*", RULE) if tidy and fault.is_cut else None
+                    rule = of_all if tidy and fault.is_cut else None
                 if rule is not None:
-                    coding.edges[name], coding.states[name], more = _bins(values, rule)
-                    remarks += more
+                    coding.edges[name], coding.states[name] = _bins(values, rule)
                 elif fault is None:
                     coding.states[name] = tuple(ordered(values.labels))
             except DataError as error:
                 faults.append(str(error))
         if faults or (strange and not tidy):
-            refusal = [str(refusal_of(strange, where))] if strange and not tidy else []
+            refusal = (
+                [str(discretisation.refusal_of(strange, where))] if strange and not tidy else []
+            )
             raise DataError("\n".join([*faults, *refusal]))
         coding.left_out.update((one.name, one.why) for one in strange if not one.is_cut)
         if not coding.states and not may_be_empty:
             listed = ", ".join(f"{name!r} ({why})" for name, why in coding.left_out.items())
             raise DataError(f"{where}nothing to learn from; left out: {listed}")
-        warn_of_columns(strange, discretise.get("*", RULE), remarks)
+        discretisation.warn_of_columns(strange, of_all)
         return coding
 
-    def transform(
-        self,
-        columns: Sequence[Column],
-        rows: int,
-        weights: NDArray[np.float64] | None = None,
-        lines: NDArray[np.int64] | None = None,
-    ) -> CodedTable:
-        """Return the coded rows of columns; a label that is no state counts as missing."""
-        columns = [column for column in columns if column.name in self.states]
+    def codes_of(self, column: Column) -> NDArray[np.integer]:
+        """Return the code of each label of a column, and last that of a missing cell."""
+        edges = self.edges.get(column.name)
+        if edges is not None:
+            return discretisation.bin_codes([*map(number, column.labels), np.nan], edges)
+        places = find_states(column.labels, self.states[column.name])
+        return np.array([*(MISSING if k is None else k for k in places), MISSING])
+
+    def transform(self, rows: LabelledRows) -> dict[str, Any]:
+        """Return the fields of a coded table; a label that is no state counts as missing."""
+        columns = [column for column in rows.columns if column.name in self.states]
         names = tuple(column.name for column in columns)
-        states = tuple(self.states[name] for name in names)
-        most = max(map(len, states), default=0)
-        codes = np.empty((rows, len(columns)), code_type(most))
-        for j, (column, own) in enumerate(zip(columns, states, strict=True)):
-            edges = self.edges.get(column.name)
-            if edges is None:
-                places = [MISSING if k is None else k for k in find_states(column.labels, own)]
-                codes[:, j] = column.relabelled(own, places).codes
-            else:
-                codes[:, j] = bin_codes(column.numbers(), edges)
-        edges_of = {name: self.edges[name] for name in names if name in self.edges}
-        return CodedTable(codes, names, states, weights, edges_of, lines)
+        most = max((len(self.states[name]) for name in names), default=0)
+        codes = np.empty((len(rows.lines), len(columns)), code_type(most))
+        for j, column in enumerate(columns):
+            codes[:, j] = self.codes_of(column).astype(codes.dtype)[column.codes]
+        return {
+            "codes": codes,
+            "names": names,
+            "states": tuple(self.states[name] for name in names),
+            "weights": rows.weights,
+            "edges": {name: self.edges[name] for name in names if name in self.edges},
+            "lines": rows.lines if rows.unit == "line" else None,
+            "row_index": rows.index,
+        }
 
 
-def code_columns(
-    columns: Sequence[Column],
+def coded_rows(
+    rows: LabelledRows,
     *,
-    states: Mapping[str, Sequence[str]],
-    missing: Sequence[str],
-    discretise: Mapping[str, str],
-    place: Place,
-    weights: NDArray[np.float64] | None = None,
-    lines: NDArray[np.int64] | None = None,
+    states: Mapping[Any, Sequence[str]] | None = None,
+    missing: Sequence[str] = MISSING_SYMBOLS,
+    discretise: Mapping[Any, str] | None = None,
     tidy: bool = False,
     left_out: dict[str, str] | None = None,
-) -> CodedTable:
-    """Return the coded columns, by what is found in them.
+) -> dict[str, Any]:
+    """Return the fields of the coded table, by what is found in the columns.
 
     Parameters
     ----------
-    columns
+    rows
         Columns of equal length; white space around labels does not count.
     states
-        Declared states of a variable, in order.
+        Declared states of a variable, in order, by name or index; else those that the source lists.
     missing
         Labels that stand for a missing cell.
     discretise
         Rule of a column; ``"*"`` stands for the numeric columns with more than 20 values.
-    place
-        Returns where a column or cell stands, for messages.
-    weights
-        Weight of each row.
-    lines
-        The line of each row in its file.
     tidy
         Leave columns out that are no variables, and cut numbers with many values into bins.
     left_out
@@ -206,31 +187,32 @@ def code_columns(
     OptionError
         When an option names no column, or options contradict each other.
     """
-    names = [column.name for column in columns]
-    check_known(f"states are declared (by a model, or {as_written('states')}) for", states, names)
-    check_known("discretisation is asked for", [n for n in discretise if n != "*"], names)
-    check_options(states, missing, discretise)
-    columns = [read_missing(column, missing) for column in columns]
+    names = [column.name for column in rows.columns]
+    given, rules = _by_name(states, "states", names), _by_name(discretise, "discretise", names)
+    check_known(f"states are declared (by a model, or {as_written('states')}) for", given, names)
+    check_known("discretisation is asked for", [n for n in rules if n != "*"], names)
+    check_options(given, missing, rules)
+    listed = {name: own for name, own in rows.declared(missing).items() if name not in rules}
+    rows = rows.read(missing)
     coding = TableCoding.fit(
-        [column.values(place) for column in columns],
-        states=states,
+        [column.values(rows.place) for column in rows.columns],
+        states={**listed, **given},
         missing=missing,
-        discretise=discretise,
-        where=place("", None).removesuffix("column ''"),
+        discretise=rules,
+        where=rows.place("", None).removesuffix("column ''"),
         tidy=tidy,
     )
     if left_out is not None:
         left_out |= coding.left_out
-    return coding.transform(columns, len(columns[0].codes), weights, lines)
+    return coding.transform(rows)
 
 
-def _rule_of_all(values: Values, rules: Mapping[str, str]) -> str | None:
-    """Return the rule of all numeric columns, if there is one and this is one."""
-    is_numeric = len(values.labels) > MANY and not np.isnan(values.numbers()).any()
-    return rules.get("*") if values.name and is_numeric else None
+def _has_many_numbers(values: Values) -> bool:
+    is_many = bool(values.name) and len(values.labels) > MANY
+    return is_many and not np.isnan(values.numbers).any()
 
 
-def by_name(options: Mapping[Any, T] | None, option: str, names: Sequence[str]) -> dict[str, T]:
+def _by_name(options: Mapping[Any, T] | None, option: str, names: Sequence[str]) -> dict[str, T]:
     """Return the options of columns by their names, given by name or index."""
     given = options or {}
     keys = ((key if key == "*" else names_of(key, option, names)[0], key) for key in given)
@@ -251,7 +233,7 @@ def check_options(
 ) -> None:
     """Raise an :class:`OptionError` when declared states or rules contradict each other."""
     for rule in discretise.values():
-        parse_rule(rule)
+        discretisation.parse_rule(rule)
     for name, declared in states.items():
         if name in discretise:
             raise OptionError(f"{name!r} has both declared states and a discretisation: drop one")
@@ -259,25 +241,11 @@ def check_options(
             raise OptionError(f"{name!r}: the state {twice[0]!r} is declared twice")
         if len(declared) < 2:
             raise OptionError(f"{name!r}: {len(declared)} states declared, expected 2 or more")
-        for state in declared:
-            if state in missing:
-                raise OptionError(
-                    f"{name!r}: the state {state!r} is also a symbol of a missing cell; "
-                    "give the missing symbols without it"
-                )
-
-
-def read_missing(column: Column, missing: Sequence[str]) -> Column:
-    """Return the column without white space around labels, missing symbols and unused labels."""
-    used = np.zeros(len(column.labels) + 1, np.bool_)
-    used[column.codes] = True
-    symbols = {symbol.strip() for symbol in missing}
-    stripped = [label.strip() for label in column.labels]
-    kept = {
-        label: None for label, u in zip(stripped, used, strict=False) if u and label not in symbols
-    }
-    position = {label: k for k, label in enumerate(kept)}
-    return column.relabelled(list(kept), [position.get(label, MISSING) for label in stripped])
+        for state in [state for state in declared if state in missing]:
+            raise OptionError(
+                f"{name!r}: the state {state!r} is also a symbol of a missing cell; "
+                "give the missing symbols without it"
+            )
 
 
 def _declared(values: Values, states: tuple[str, ...]) -> tuple[str, ...]:
@@ -291,76 +259,71 @@ def _declared(values: Values, states: tuple[str, ...]) -> tuple[str, ...]:
     return states
 
 
-def _bins(values: Values, rule: str) -> tuple[tuple[float, ...], tuple[str, ...], Sequence[str]]:
-    """Return the inner edges of bins, their names, and why they may mislead."""
-    numbers = values.numbers()
-    if np.isnan(numbers).any():
-        label = values.labels[int(np.flatnonzero(np.isnan(numbers))[0])]
+def _bins(values: Values, rule: str) -> tuple[tuple[float, ...], tuple[str, ...]]:
+    """Return the inner edges of bins, and their names."""
+    numbers = values.numbers
+    for label in [values.labels[k] for k in np.flatnonzero(np.isnan(numbers))[:1].tolist()]:
         raise DataError(
-            f"{values.place(label)}: {label!r} is not a number, which "
-            f"discretisation ({rule}) needs; correct it, or read it as missing "
-            f"({as_written('missing', [label])})"
+            f"{values.place(label)}: {label!r} is not a number, which discretisation ({rule}) "
+            f"needs; correct it, or read it as missing ({as_written('missing', [label])})"
         )
-    hint = drop_hint(values.name)
     if len(set(numbers)) < 2:
+        hint = discretisation.drop_hint(values.name)
         raise DataError(f"{values.place(None)}: all values are {numbers[0]:g}; {hint}")
-    _, edges, names = discretise(numbers, *parse_rule(rule), weights=values.counts)
-    return (
-        edges,
-        names,
-        remarks_on_bins(values.name, numbers, values.counts, len(names), rule, hint),
-    )
+    weights = values.counts[:, None] if values.weights is None else values.weights
+    if rule == discretisation.ENTROPY:
+        classes = np.tile(np.arange(weights.shape[1]), len(numbers))
+        if edges := discretisation.entropy_edges(
+            numbers.repeat(weights.shape[1]), classes, weights.ravel()
+        ):
+            return edges, discretisation.interval_names(edges)
+        rule = "frequency:2"  # alone it tells nothing of the class; with other columns it may
+    return discretisation.discretise(
+        numbers, *discretisation.parse_rule(rule), weights=weights.sum(axis=1)
+    )[1:]
 
 
-def code_frame(
-    frame: "pd.DataFrame",
-    *,
-    states: Mapping[str, Sequence[str]] | None,
-    missing: Sequence[str],
-    discretise: Mapping[str, str] | None = None,
-    drop: Sequence[str] = (),
-    **tidying: Any,
-) -> CodedTable:
-    """Code a frame; see :meth:`exactlearn.data.dataset.Dataset.from_frame`."""
-    import pandas as pd  # takes long
+def frame_rows(frame: "pd.DataFrame", drop: Sequence[Any] = ()) -> LabelledRows:
+    """Return the rows of a frame as labels; the categories of a column are its declared states.
 
-    every = [str(name) for name in frame.columns]
-    drop = names_of(drop, "drop", every)
-    states, discretise = by_name(states, "states", every), by_name(discretise, "discretise", every)
-    check_known("asked to drop", drop, every)
-    frame = frame.loc[:, [name not in drop for name in every]]
+    Raises
+    ------
+    DataError
+        When it has no cells, or two columns have one name.
+    OptionError
+        When there is no column of a name to drop.
+    """
     names = [str(name) for name in frame.columns]
-    if twice := repeated(names):
+    drop = names_of(drop, "drop", names)
+    check_known("asked to drop", drop, names)
+    kept = {j: name for j, name in enumerate(names) if name not in drop}
+    if twice := repeated(kept.values()):
         raise DataError(f"two columns have the name {twice[0]!r}; rename one")
-    if not names or not len(frame):
-        raise DataError(f"the frame has the shape {frame.shape}, expected rows and columns")
-    series = [frame.iloc[:, j] for j in range(len(names))]
-    symbols = {symbol.strip() for symbol in missing}
-    categories = {
-        name: [label for label in map(label_of, own.cat.categories) if label.strip() not in symbols]
-        for name, own in zip(names, series, strict=True)
-        if isinstance(own.dtype, pd.CategoricalDtype) and name not in discretise
+    if not kept or not len(frame):
+        shape = (len(frame), len(kept))
+        raise DataError(f"the frame has the shape {shape}, expected rows and columns")
+    series = {name: frame.iloc[:, j] for j, name in kept.items()}
+    listed = {
+        name: [label_of(category) for category in own.cat.categories]
+        for name, own in series.items()
+        if hasattr(own, "cat")
     }
-    coded = code_columns(
-        [labelled_column(name, own) for name, own in zip(names, series, strict=True)],
-        states={**{n: c for n, c in categories.items() if len(c) > 1}, **states},
-        missing=missing,
-        discretise=discretise,
-        place=partial(place_in_frame, frame.index),
-        **tidying,
+    columns = [labelled_column(name, own) for name, own in series.items()]
+    return LabelledRows(
+        None, columns, np.arange(len(frame)), unit="row", listed=listed, index=frame.index
     )
-    return coded._replace(row_index=frame.index)
 
 
-def code_array(
-    array: NDArray[Any],
-    names: Sequence[str] | None = None,
-    *,
-    states: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | None,
-    missing: Sequence[str],
-    **more: Any,
-) -> CodedTable:
-    """Code an array; see :meth:`exactlearn.data.dataset.Dataset.from_array`."""
+def array_frame(array: NDArray[Any], names: Sequence[str] | None = None) -> "pd.DataFrame":
+    """Return an array as a frame, in which the code -1 of integers is missing.
+
+    Raises
+    ------
+    DataError
+        When it is not two-dimensional.
+    OptionError
+        When there are more or fewer names than columns.
+    """
     import pandas as pd  # takes long
 
     if array.ndim != 2:
@@ -368,14 +331,8 @@ def code_array(
     names = generated_names(array.shape[1]) if names is None else list(names)
     if len(names) != array.shape[1]:
         raise OptionError(f"{len(names)} names for {array.shape[1]} columns: give one each")
-    if states is not None and not isinstance(states, Mapping):
-        if len(states) != len(names):
-            raise OptionError(f"states of {len(states)} variables for {len(names)}: give one each")
-        states = dict(zip(names, states, strict=True))
     frame = pd.DataFrame(array, columns=pd.Index(names, dtype=object))
-    if np.issubdtype(array.dtype, np.signedinteger):
-        missing = (*missing, str(MISSING))
-    return code_frame(frame, states=states, missing=missing, **more)
+    return frame.astype("Int64").mask(array == MISSING) if array.dtype.kind == "i" else frame
 
 
 def generated_names(count: int) -> list[str]:
@@ -387,23 +344,3 @@ def generated_names(count: int) -> list[str]:
     ['X0', 'X1']
     """
     return [f"X{k}" for k in range(count)]
-
-
-def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
-    """Return the values of a series as labels."""
-    import pandas as pd  # takes long
-
-    try:
-        codes, values = pd.factorize(series)
-    except TypeError:  # a cell such as a dictionary cannot be looked up: its text can
-        codes, values = pd.factorize(series.map(str, na_action="ignore"))
-    texts = [label_of(value) for value in values]
-    distinct = list(dict.fromkeys(texts))
-    places = {text: k for k, text in enumerate(distinct)}
-    column = Column(name, tuple(texts), np.asarray(codes, np.int64))
-    return column.relabelled(distinct, [places[text] for text in texts])
-
-
-def place_in_frame(index: "pd.Index | None", name: str, row: int | None) -> str:
-    """Return where a column of a frame, or one of its cells, stands, for messages."""
-    return f"column {name!r}" + (f", {row_place(row, index=index)}" if row is not None else "")

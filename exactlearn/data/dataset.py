@@ -1,7 +1,6 @@
 """A coded categorical table with missing cells, and its codes in a model's order of variables."""
 
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,20 +22,19 @@ from exactlearn._runtime.arguments import (
 )
 from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.display import ByValue
-from exactlearn.data import MISSING_SYMBOLS
+from exactlearn.data import MISSING_SYMBOLS, discretisation
 from exactlearn.data.codes import (
+    LARGEST,
     MISSING,
+    NamedVariables,
     as_array,
-    check_names,
-    check_states,
-    checked_codes,
-    checked_edges,
     checked_weights,
+    code_type,
+    find_states,
+    repeated,
     row_place,
 )
-from exactlearn.data.coding import code_array, code_frame, generated_names
-from exactlearn.data.labels import NamedVariables, find_states
-from exactlearn.data.tidying import Unusable, constant_reason, warn_of_columns
+from exactlearn.data.coding import array_frame, coded_rows, frame_rows, generated_names
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
 if TYPE_CHECKING:
@@ -47,15 +45,15 @@ _MOST_DRAWN = 2**53
 """The most rows that weights are drawn as: beyond, not every whole number is a float."""
 
 
+def _in_pandas(value: Any) -> Any:
+    """Return a frame of Polars or a table of Arrow as one of pandas, and all else as it is."""
+    return value.to_pandas() if hasattr(value, "to_pandas") else value
+
+
 def _is_frame(value: Any) -> bool:
     # Whoever made a frame has imported pandas, which takes long.
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(value, pandas.DataFrame)
-
-
-def _in_pandas(value: Any) -> Any:
-    """Return a frame of Polars or a table of Arrow as one of pandas, and all else as it is."""
-    return value.to_pandas() if hasattr(value, "to_pandas") else value
 
 
 def _as_frame(value: Any, name: str) -> Any:
@@ -132,20 +130,15 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
             states = tuple(tuple(listed(s)) for s in self.states)
         except TypeError as error:
             raise DataError(f"names, states: expected lists of texts; {error}") from None
-        check_names(names)
-        check_states(names, states)
-        object.__setattr__(self, "names", names)
-        object.__setattr__(self, "states", states)
-        object.__setattr__(
-            self, "codes", checked_codes(as_array(self.codes, None, "codes"), names, states)
-        )
-        if self.weights is not None:
-            object.__setattr__(self, "weights", checked_weights(self.weights, self.n_rows))
-        object.__setattr__(self, "edges", checked_edges(self.edges, names, states))
+        _check_variables(names, states)
+        codes = _checked_codes(as_array(self.codes, None, "codes"), names, states)
+        weights = None if self.weights is None else checked_weights(self.weights, len(codes))
+        edges = _checked_edges(self.edges, dict(zip(names, map(len, states), strict=True)))
+        checked = {"names": names, "states": states, "codes": codes, "weights": weights}
         for key in ("lines", "row_index"):
-            own = getattr(self, key)
-            if own is not None and len(own) != self.n_rows:
-                object.__setattr__(self, key, None)  # of a table that this one is made of
+            own = getattr(self, key)  # perhaps of a table that this one is made of
+            checked[key] = own if own is None or len(own) == len(codes) else None
+        vars(self).update(checked, edges=edges)
 
     @classmethod
     @checked_arguments(
@@ -194,7 +187,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         Warns
         -----
         ColumnWarning
-            Once, when columns are tidied, or bins may mislead.
+            Once, when columns are tidied.
 
         Examples
         --------
@@ -204,8 +197,9 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         >>> table.states, table.codes.tolist()
         ((('no', 'yes'), ('<=47', '>47')), [[1, 0], [0, 0], [-1, 1]])
         """
-        how: dict[str, Any] = {"discretise": discretise, "drop": drop, "tidy": tidy}
-        return cls(*code_frame(frame, states=states, missing=missing, **how))
+        rows = frame_rows(frame, drop)
+        how: dict[str, Any] = {"discretise": discretise, "tidy": tidy}
+        return cls(**coded_rows(rows, states=states, missing=missing, **how))
 
     @classmethod
     @checked_arguments(
@@ -251,9 +245,15 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         >>> table.states, table.codes.tolist()
         ((('no', 'yes'), ('high', 'low')), [[0, -1], [1, 0], [0, 1]])
         """
-        table = as_array(array, None, "array")
-        how: dict[str, Any] = {"discretise": discretise, "drop": drop, "tidy": tidy}
-        return cls(*code_array(table, names, states=states, missing=missing, **how))
+        frame = array_frame(as_array(array, None, "array"), names)
+        if states is not None and not isinstance(states, Mapping):
+            if len(states) != frame.shape[1]:
+                raise OptionError(
+                    f"states of {len(states)} variables for {frame.shape[1]}: give one each"
+                )
+            states = dict(zip(map(str, frame.columns), states, strict=True))
+        how: dict[str, Any] = {"discretise": discretise, "tidy": tidy}
+        return cls(**coded_rows(frame_rows(frame, drop), states=states, missing=missing, **how))
 
     def row_place(self, row: int) -> str:
         """Return the place of a row for messages, given its index: ``row 3 (line 4)``.
@@ -300,21 +300,18 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
             When their number differs, or a value is not a state of its variable.
         """
         filled = as_array(values, np.int64, "values")
-        if filled.shape != (len(self.missing_cells),):
-            raise DataError(
-                f"{filled.size} values for {len(self.missing_cells)} missing cells: give one each"
-            )
-        columns = self.missing_cells[:, 1]
-        wrong = np.flatnonzero((filled < 0) | (filled >= self.cardinalities[columns]))
-        if len(wrong):
-            cell = int(wrong[0])
+        rows, columns = self.missing_cells.T
+        if filled.shape != rows.shape:
+            raise DataError(f"{filled.size} values for {len(rows)} missing cells: give one each")
+        sizes = self.cardinalities[columns]
+        for cell in np.flatnonzero((filled < 0) | (filled >= sizes))[:1].tolist():
             raise DataError(
                 f"value {filled[cell]} for the missing cell of {self.names[columns[cell]]!r} in "
-                f"{self.row_place(int(self.missing_cells[cell, 0]))}: the variable has the states "
-                f"0 to {self.cardinalities[columns[cell]] - 1}"
+                f"{self.row_place(int(rows[cell]))}: the variable has the states 0 to "
+                f"{sizes[cell] - 1}"
             )
         codes = self.codes.copy()
-        codes[self.missing_cells[:, 0], columns] = filled
+        codes[rows, columns] = filled
         return replace(self, codes=codes)
 
     def to_frame(self, weights: str | None = None) -> "pd.DataFrame":
@@ -450,13 +447,8 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         chosen
             Whether each row is one of them, shape (rows,); the indices of the rows; or a slice.
         """
-        return replace(
-            self,
-            codes=self.codes[chosen],
-            weights=None if self.weights is None else self.weights[chosen],
-            lines=None if self.lines is None else self.lines[chosen],
-            row_index=None if self.row_index is None else self.row_index[chosen],
-        )
+        of_rows = {key: getattr(self, key) for key in ("codes", "weights", "lines", "row_index")}
+        return replace(self, **{k: own[chosen] for k, own in of_rows.items() if own is not None})
 
     def drawn(self, most: int, rng: np.random.Generator) -> "Dataset":
         """Return the table, or so many of its rows, drawn without replacement, where it has more.
@@ -470,9 +462,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         """
         if self.n_rows <= most:
             return self
-        chosen = np.zeros(self.n_rows, np.bool_)
-        chosen[rng.choice(self.n_rows, most, replace=False)] = True
-        return self.part(chosen)
+        return self.part(np.sort(rng.choice(self.n_rows, most, replace=False)))
 
     def resampled(self, rng: np.random.Generator) -> "Dataset":
         """Return a bootstrap sample: as many rows, drawn with replacement, equal ones as a weight.
@@ -536,14 +526,6 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
             return float(rows.sum())
         used = self.weights > 0
         return float(self.weights[used] @ rows[used])
-
-
-class InBlocks(ABC):
-    """A table that is read block by block."""
-
-    @abstractmethod
-    def merged(self, client: Any = None) -> Dataset:
-        """Return its distinct rows with their weights."""
 
 
 def as_dataset(
@@ -613,7 +595,7 @@ def usable_columns(
     columns = [own for own in given if own in {*dataset.names, *left_out}]
     if tidy:
         dataset, found = varying_columns(dataset)
-        warn_of_columns(found)
+        discretisation.warn_of_columns(found)
         left_out |= {one.name: one.why for one in found}
     if not dataset.n_variables or not dataset.n_rows:
         raise DataError(
@@ -623,7 +605,7 @@ def usable_columns(
     return dataset, left_out, columns
 
 
-def varying_columns(dataset: Dataset) -> tuple[Dataset, list[Unusable]]:
+def varying_columns(dataset: Dataset) -> tuple[Dataset, list[discretisation.Unusable]]:
     """Return a table without the columns that have one state or no observed cell, and these.
 
     Examples
@@ -632,24 +614,22 @@ def varying_columns(dataset: Dataset) -> tuple[Dataset, list[Unusable]]:
     >>> [(one.name, one.why) for one in varying_columns(table)[1]]
     [('b', 'all cells are missing')]
     """
-    unseen = np.asarray((dataset.codes < 0).all(axis=0))
-    found = []
-    for v in np.flatnonzero((dataset.cardinalities < 2) | unseen).tolist():
-        labels, is_complete = dataset.states[v], bool((dataset.codes[:, v] >= 0).all())
-        reason = constant_reason(() if unseen[v] else labels, is_complete)
-        found.append(Unusable(dataset.names[v], reason))
+    seen, found = dataset.codes >= 0, list[discretisation.Unusable]()
+    for v, name in enumerate(dataset.names):
+        labels = dataset.states[v] if seen[:, v].any() else ()
+        if len(labels) < 2:
+            reason = discretisation.constant_reason(labels, bool(seen[:, v].all()))
+            found.append(discretisation.Unusable(name, reason))
     left_out = {one.name for one in found}
-    if not left_out:
-        return dataset, found
-    kept = [v for v, own in enumerate(dataset.names) if own not in left_out]
+    kept = [v for v, name in enumerate(dataset.names) if name not in left_out]
     usable = replace(
         dataset,
         codes=dataset.codes[:, kept],
         names=tuple(dataset.names[v] for v in kept),
         states=tuple(dataset.states[v] for v in kept),
-        edges={own: edges for own, edges in dataset.edges.items() if own not in left_out},
+        edges={name: own for name, own in dataset.edges.items() if name not in left_out},
     )
-    return usable, found
+    return usable if found else dataset, found
 
 
 def _columns(value: Any) -> list[str]:
@@ -669,10 +649,11 @@ def _coded(
 ) -> Dataset:
     if isinstance(value, Dataset):
         return value
-    if isinstance(value, InBlocks):
-        return value.merged()
     is_array = isinstance(value, np.ndarray)
-    if not (is_array or _is_frame(value)):
+    if not is_array and not _is_frame(value):
+        if hasattr(value, "merged"):
+            merged: Dataset = value.merged()
+            return merged
         raise refusal(
             name,
             "a Dataset, a pandas DataFrame, an array, or what read_blocks returns",
@@ -680,17 +661,18 @@ def _coded(
             "read a file with read_dataset(path), and a Dask frame with read_blocks(frame), and "
             "make a frame of lists by pandas.DataFrame(...)",
         )
-    how |= {"left_out": left_out, "tidy": bool(tidy), "missing": MISSING_SYMBOLS, "states": None}
-    if model is not None and value.ndim == 2:
-        columns = _columns(value)
-        states = {x: s for x, s in zip(model.names, model.states, strict=True) if x in columns}
-        if not states:
-            raise unknown_columns(columns, model.names)
-        how |= {"states": states, "drop": [column for column in columns if column not in states]}
-        of_model = {state for own in states.values() for state in own}
-        how["missing"] = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
+    how |= {"left_out": left_out, "tidy": bool(tidy)}
     try:
-        return Dataset(*(code_array if is_array else code_frame)(value, **how))
+        frame = array_frame(value) if is_array else value
+        if model is not None:
+            columns = [*map(str, frame.columns)]
+            states = {x: s for x, s in zip(model.names, model.states, strict=True) if x in columns}
+            if not states:
+                raise unknown_columns(columns, model.names)
+            of_model = {state for own in states.values() for state in own}
+            how["missing"] = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
+            how |= {"states": states, "drop": [own for own in columns if own not in states]}
+        return Dataset(**coded_rows(frame_rows(frame, how.pop("drop", ())), **how))
     except DataError as error:  # its advice names parameters that the caller may lack
         lacking = ["missing"] if left_out is not None else ["discretise", "drop", "missing"]
         lacking += ["tidy"] if tidy is None else []
@@ -708,9 +690,6 @@ register(
     test=like_model(as_dataset),
     validation=like_model(as_dataset),
 )
-
-
-_UNKNOWN = np.iinfo(np.int16).min
 
 
 def aligned_codes(
@@ -739,16 +718,14 @@ def aligned_codes(
     DataError
         When a variable is absent, or a row has a state that the model does not know.
     """
-    column = {name: j for j, name in enumerate(dataset.names)}
     codes = np.empty((dataset.n_rows, len(names)), np.int16)
     for i, name in enumerate(names):
-        if name not in column:
+        if name not in dataset.names:
             raise DataError(
                 f"the table has no column {name!r}, which the model needs"
                 f"{did_you_mean(name, dataset.names)}"
             )
-        j = column[name]
-        codes[:, i] = _translate(dataset, j, states[i], first)
+        codes[:, i] = _translated(dataset, dataset.names.index(name), states[i], first)
     return codes
 
 
@@ -786,23 +763,81 @@ def check_complete(codes: NDArray[np.integer], names: Sequence[str], why: str) -
         )
 
 
-def _translate(
+def _translated(
     dataset: Dataset, variable: int, known: Sequence[str], first: int
 ) -> NDArray[np.int16]:
     """Return one column's codes for the states of ``known``, numbers by the bins that hold them."""
     codes, states = dataset.codes[:, variable], dataset.states[variable]
     places = find_states(states, known)
-    # The code -1 reads the extra last entry: missing stays missing.
-    table = np.array([*(_UNKNOWN if k is None else k for k in places), MISSING], np.int16)
-    translated: NDArray[np.int16] = table[codes]
-    strange = np.flatnonzero(translated == _UNKNOWN)
-    if len(strange):
-        row = int(strange[0])
-        state = states[codes[row]]
+    unknown = [k for k, place in enumerate(places) if place is None]
+    for row in np.flatnonzero(np.isin(codes, unknown))[:1].tolist() if unknown else ():
         has_place = dataset.lines is not None or not first
         place = dataset.row_place(row) if has_place else row_place(first + row)
         raise DataError(
-            f"column {dataset.names[variable]!r}, {place}: the model knows no state {state!r}"
-            f"{did_you_mean(state, known)}"
+            f"column {dataset.names[variable]!r}, {place}: the model knows no state "
+            f"{states[codes[row]]!r}{did_you_mean(states[codes[row]], known)}"
         )
-    return translated
+    # The code -1 reads the extra last entry: missing stays missing.
+    table = np.array([*(MISSING if k is None else k for k in places), MISSING], np.int16)
+    return table[codes]
+
+
+def _check_variables(names: tuple[str, ...], states: tuple[tuple[str, ...], ...]) -> None:
+    """Refuse names that are no texts or stand twice; so with states, and none or too many."""
+    for position, name in enumerate(names):
+        if not isinstance(name, str) or not name:
+            raise DataError(f"variable {position}: its name is {name!r}, expected a text")
+    if twice := repeated(names):
+        raise DataError(f"two variables have the name {twice[0]!r}; rename one")
+    if len(states) != len(names):
+        raise DataError(f"states of {len(states)} variables for {len(names)} names: give one each")
+    for name, own in zip(names, states, strict=True):
+        if not 1 <= len(own) <= LARGEST:
+            raise DataError(f"variable {name!r} has {len(own)} states, expected 1 to {LARGEST}")
+        if not all(isinstance(state, str) for state in own):
+            raise DataError(f"variable {name!r}: state names must be text, found {own}")
+        if twice := repeated(own):
+            raise DataError(f"variable {name!r} has the state {twice[0]!r} twice; rename one")
+
+
+def _checked_codes(
+    codes: NDArray[Any], names: tuple[str, ...], states: tuple[tuple[str, ...], ...]
+) -> NDArray[np.int8] | NDArray[np.int16]:
+    """Return the codes in their smallest type, shape (rows, variables), once all are in range."""
+    if codes.ndim != 2 or codes.shape[1] != len(names):
+        raise DataError(
+            f"codes have the shape {codes.shape}, expected (rows, {len(names)}) for the variables"
+        )
+    if not np.issubdtype(codes.dtype, np.integer):
+        raise DataError(
+            f"codes have the type {codes.dtype}, expected integers; values become codes by "
+            "Dataset.from_array or Dataset.from_frame"
+        )
+    sizes = np.array([len(own) for own in states], np.int64)
+    # Extremes first: a table that is right needs no array of truth values for all its cells.
+    if len(codes) and ((codes.min(axis=0) < MISSING) | (codes.max(axis=0) >= sizes)).any():
+        variable, row = np.argwhere(((codes < MISSING) | (codes >= sizes)).T)[0].tolist()
+        raise DataError(
+            f"variable {names[variable]!r}, {row_place(row)}: code {codes[row, variable]}, "
+            f"expected 0 to {sizes[variable] - 1}, or {MISSING} for a missing cell"
+        )
+    return np.ascontiguousarray(codes, code_type(int(sizes.max(initial=0))))
+
+
+def _checked_edges(
+    edges: Mapping[str, Sequence[float]], sizes: Mapping[str, int]
+) -> dict[str, tuple[float, ...]]:
+    """Return the inner bin edges of each discretised variable."""
+    try:
+        checked = {name: tuple(float(e) for e in own) for name, own in edges.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise DataError(f"edges: expected numbers by the name of a variable; {error}") from None
+    for name, own in checked.items():
+        if name not in sizes:
+            raise DataError(f"bin edges of {name!r}, which is no variable")
+        if len(own) != sizes[name] - 1 or not all(np.diff(own) > 0):
+            raise DataError(
+                f"variable {name!r}: edges {own}, expected {sizes[name] - 1} increasing numbers, "
+                "one less than its states"
+            )
+    return checked

@@ -1,27 +1,51 @@
-"""Cutting numeric columns into bins: of equal frequency or width, or by what they tell of a class.
+"""Columns that are no variables as they stand: cut into bins, left out, or refused all at once.
 
-Bins are open below and closed above, so a value that equals an edge lies in the lower bin. The
-inner edges are kept, so that new rows can be coded alike.
+Numbers are cut into bins of equal frequency or width, or by what they tell of a class. Bins are
+open below and closed above, so a value that equals an edge lies in the lower bin. The inner edges
+are kept, so that new rows can be coded alike.
+
+A column without a name, one with the same value in every row, one that numbers or names the rows
+and numbers with many values say little of other columns, or nothing. The coding of files, frames
+and arrays finds them by :func:`unusable`; with ``tidy`` they are left out, or cut into bins where
+they are numbers, with one warning (:func:`warn_of_columns`), else one error names all of them
+(:func:`refusal_of`). A coded :class:`~exactlearn.data.dataset.Dataset` is taken as it is.
 """
 
 import re
+import sys
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, Context
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn.data.codes import as_array, checked_weights, row_place
-from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.data import MANY
+from exactlearn.data.codes import LARGEST, Values, as_array, checked_weights, ordered, row_place
+from exactlearn.errors import ColumnWarning, DataError, OptionError, as_written, did_you_mean
 
 Method = Literal["frequency", "width"]
 
 METHODS: tuple[Method, ...] = get_args(Method)
-_BIN = re.compile(r"([(\[\]])([^,;]+)[,;]([^,;]+)([)\]\[])|([<>]=?)([^,;=]+)")
-WHOLE_NUMBERS = 100
-"""More different whole numbers than this may be weights or numbers of rows."""
+
+ENTROPY = "entropy"
+"""The rule that cuts numbers where they tell most about a class."""
+
+RULE = "frequency:5"
+"""How numbers with many values are cut where no rule is given."""
+
+EMPTY = "all cells are missing"
+"""Why a column without any observed cell is left out."""
+
+_INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")  # by pandas, of a column without a name
+
+_MISSING_TEXTS = {
+    *("nan", "-nan", "null", "n/a", "#n/a", "#n/a n/a", "#na", "<na>", "nat"),
+    *("1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"),
+}
 
 _GRAMMAR = "expected METHOD:BINS, as in 'frequency:5' or 'width:5'"
 
@@ -42,7 +66,13 @@ def parse_rule(rule: str) -> tuple[Method, int]:
     method, _, bins = rule.partition(":") if isinstance(rule, str) else (rule, "", "")
     if not bins.isdecimal() or len(bins) > 9:
         raise OptionError(f"discretisation {rule!r}: {_GRAMMAR}")
-    return _checked(method, int(bins))
+    if method not in METHODS:
+        raise OptionError(
+            f"unknown discretisation {method!r}{did_you_mean(method, METHODS)}; {_GRAMMAR}"
+        )
+    if not 2 <= int(bins) <= np.iinfo(np.int16).max:
+        raise OptionError(f"{bins} bins for {method!r}: expected 2 or more, up to 32767")
+    return method, int(bins)
 
 
 @checked_arguments()
@@ -90,19 +120,17 @@ def discretise(
     >>> codes.tolist(), edges, names
     ([0, 0, 0, 1, -1, 1, 1], (2.5,), ('<=2.5', '>2.5'))
     """
-    known, bins = _checked(method, bins)
+    known, bins = parse_rule(f"{method}:{bins}")
     numbers = as_array(values, np.float64, "values")
     if np.isinf(numbers).any():
         where = row_place(int(np.flatnonzero(np.isinf(numbers))[0]))
         raise DataError(f"{where}: cannot bin an infinite value")
-    known_cells = ~np.isnan(numbers)
-    distinct, place = np.unique(numbers[known_cells], return_inverse=True)
-    own = None
-    if weights is not None:
-        own = checked_weights(as_array(weights, np.float64, "weights"), len(numbers))[known_cells]
-    counts = np.bincount(place, own, minlength=len(distinct))
+    own = np.ones(len(numbers)) if weights is None else checked_weights(weights, len(numbers))
+    seen = ~np.isnan(numbers)
+    distinct, place = np.unique(numbers[seen], return_inverse=True)
     if len(distinct) < 2:
         raise DataError(f"cannot bin: {len(distinct)} different values, expected at least 2")
+    counts = np.bincount(place, own[seen])
     cut = _equal_frequency if known == "frequency" else _equal_width
     edges = cut(distinct, counts, bins)
     rounded = tuple(e if e.is_integer() else _rounded(e, distinct) for e in edges)
@@ -110,45 +138,9 @@ def discretise(
     return bin_codes(numbers, edges), edges, interval_names(shown)
 
 
-def remarks_on_bins(
-    name: str,
-    values: NDArray[np.float64],
-    counts: NDArray[Any],
-    n_bins: int,
-    rule: str,
-    advice: str,
-) -> list[str]:
-    """Return why a column that was cut should rather be cut otherwise, or be left out, if so.
-
-    Parameters
-    ----------
-    name
-        Name of the column.
-    values, counts
-        Its numbers, NaN for a missing value, and how many cells have each, both of one length.
-    n_bins, rule
-        The bins that came out, and what was asked for.
-    advice
-        How to leave the column out.
-    """
-    known = ~np.isnan(values)
-    distinct, place = np.unique(values[known], return_inverse=True)
-    counts = np.bincount(place, counts[known])
-    number, share = distinct[counts.argmax()], counts.max() / counts.sum()
-    method, _, asked = rule.partition(":")
-    messages = []
-    if method in METHODS and n_bins < min(int(asked), len(distinct)) and share > 1 / 2:
-        messages.append(
-            f"{n_bins} bins, not the {asked} of {rule!r}: {100 * share:.0f} % of its cells are "
-            f"{number:g}; cut it yourself if the others matter"
-        )
-    is_whole = bool((distinct % 1 == 0).all())
-    if is_whole and len(distinct) > max(WHOLE_NUMBERS, counts.sum() / 2):
-        messages.append(
-            "more than half of its whole numbers are different, as are weights and numbers of "
-            f"rows; it is cut and learned from: {advice} if it is no measurement"
-        )
-    return [f"column {name!r}: {message}" for message in messages]
+def drop_hint(name: str) -> str:
+    """Return the advice to leave a column out."""
+    return f"drop it ({as_written('drop', [name])})"
 
 
 def entropy_edges(
@@ -250,71 +242,6 @@ def interval_names(edges: tuple[float, ...]) -> tuple[str, ...]:
     return (f"<={shown[0]}", *inner, f">{shown[-1]}")
 
 
-def interval_start(name: str) -> float:
-    """Return the lower end of a bin from its name; NaN when it does not name a bin.
-
-    Examples
-    --------
-    >>> interval_start("<=2.5"), interval_start("(2.5, 4.1]"), interval_start("no")
-    (-inf, 2.5, nan)
-    """
-    return interval(name)[0]
-
-
-def interval(name: str) -> tuple[float, float]:
-    """Return the ends of a bin from its name; NaN when it does not name a bin.
-
-    Besides the names of :func:`interval_names` these are ``<2``, ``>=2`` and the intervals of
-    pandas, R and pyAgrum, such as ``[1, 2)``, ``(1,2]`` and ``[1;2[``.
-
-    Returns
-    -------
-    low, high
-        A number x lies in the bin when ``low < x <= high``. The outer bins may have no end; an end
-        with the other inequality is moved to the next number below.
-
-    Examples
-    --------
-    >>> interval("<=2.5"), interval("(2.5, 4.1]"), interval(">4.1")
-    ((-inf, 2.5), (2.5, 4.1), (4.1, inf))
-    >>> low, high = interval("[1, 2)")
-    >>> low < 1 <= high, low < 2 <= high
-    (True, False)
-    """
-    found = _BIN.fullmatch(name)
-    if found is None:
-        return np.nan, np.nan
-    left, low, high, right, sign, end = found.groups()
-    if sign:
-        outer = _number(end) if sign in ("<=", ">") else _below(_number(end))
-        low, high = (-np.inf, outer) if sign[0] == "<" else (outer, np.inf)
-    else:
-        low = _below(_number(low)) if left == "[" else _number(low)
-        high = _number(high) if right == "]" else _below(_number(high))
-    return (low, high) if low < high else (np.nan, np.nan)
-
-
-def _below(end: float) -> float:
-    return float(np.nextafter(end, -np.inf))
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return np.nan
-
-
-def _checked(method: str, bins: int) -> tuple[Method, int]:
-    if method not in METHODS:
-        raise OptionError(
-            f"unknown discretisation {method!r}{did_you_mean(method, METHODS)}; {_GRAMMAR}"
-        )
-    if not 2 <= bins <= np.iinfo(np.int16).max:
-        raise OptionError(f"{bins} bins for {method!r}: expected 2 or more, up to 32767")
-    return method, bins
-
-
 def _equal_frequency(
     distinct: NDArray[np.float64], counts: NDArray[Any], bins: int
 ) -> tuple[float, ...]:
@@ -352,3 +279,187 @@ def _short(edge: float) -> str:
     if edge.is_integer() and abs(edge) < 1e15:
         return str(int(edge))
     return f"{edge:.6g}" if float(f"{edge:.6g}") == edge else repr(edge)
+
+
+class Unusable(NamedTuple):
+    """A column that is no variable as it stands.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    why
+        The reason.
+    is_cut
+        Whether bins make a variable of it.
+    """
+
+    name: str
+    why: str
+    is_cut: bool = False
+
+
+def constant_reason(labels: Sequence[str], is_complete: bool) -> str:
+    """Return in words why a column with fewer than two labels is no variable."""
+    if not labels:
+        return EMPTY
+    return f"constant, every {'' if is_complete else 'observed '}cell is {labels[0]!r}"
+
+
+def unusable(values: Values) -> Unusable | None:
+    """Return why a column is no variable as it stands; nothing where it is one.
+
+    Parameters
+    ----------
+    values
+        Its labels but the missing symbols.
+
+    Raises
+    ------
+    DataError
+        When a text stands among many numbers.
+
+    Examples
+    --------
+    >>> labels = tuple(map(str, range(40)))
+    >>> unusable(Values("id", labels, np.ones(40, np.int64), True, str)).why
+    'all 40 whole numbers are different, as numbers of rows are'
+    """
+    name, count, rows = values.name, len(values.labels), int(values.counts.sum())
+    if not name:
+        return Unusable(name, "a column without a name, as the index that DataFrame.to_csv writes")
+    if count < 2:
+        return Unusable(name, constant_reason(values.labels, values.is_complete))
+    if count <= MANY and not _INDEX.fullmatch(name):
+        return None
+    numbers = values.numbers
+    texts = np.flatnonzero(np.isnan(numbers))
+    if not len(texts) and count == rows and (numbers % 1 == 0).all():
+        whole = f"all {count} whole numbers are different, as numbers of rows are"
+        return Unusable(name, whole)
+    if count <= MANY:
+        return None
+    if not len(texts):
+        return Unusable(name, f"{count} different numbers, too many for states", is_cut=True)
+    if len(texts) <= count // 10:
+        label = values.labels[int(texts[0])]
+        raise DataError(
+            f"{values.place(label)}: {label!r} stands among "
+            f"{count - len(texts)} different numbers; if it means missing, say so "
+            f"({as_written('missing', [label])}) and discretise the column; or {drop_hint(name)}"
+        )
+    if count > rows // 2 or count > LARGEST:
+        named = f"{count} different texts in {rows} cells"
+        return Unusable(name, f"{named}, so it names rows rather than groups them")
+    return None
+
+
+def refusal_of(columns: Sequence[Unusable], where: str) -> DataError:
+    """Return the one error for all columns that are no variables, with what to do.
+
+    Parameters
+    ----------
+    columns
+        The columns, one or more.
+    where
+        Where they stand, such as the name of the file and a comma.
+
+    Examples
+    --------
+    >>> print(str(refusal_of([Unusable("k", "constant")], "")).partition(",")[0])
+    column 'k': constant; tidy the table (tidy=True)
+    """
+    names, by_reason = [one.name for one in columns], dict[str, list[str]]()
+    for one in columns:
+        by_reason.setdefault(one.why, []).append(one.name)
+    lines = [f"column {names[0]!r}: {columns[0].why}"]
+    if len(columns) > 1:
+        lines = [f"{why}: {_quoted(own)}" for why, own in sorted(by_reason.items())]
+        lines = [f"{len(columns)} columns cannot be used as they are:", *lines]
+    out, cut = ([one.name for one in columns if one.is_cut == is_cut] for is_cut in (False, True))
+    does = [f"leaves out {_quoted(out)}"] * bool(out)
+    does += [f"cuts {_quoted(cut)} into bins of equal frequency"] * bool(cut)
+    cures = [f"drop columns ({as_written('drop', names)})"]
+    if cut:
+        rules = dict.fromkeys(cut if len(cut) <= 3 else ["*"], RULE)
+        cures.append(f"cut numbers into bins ({as_written('discretise', rules)})")
+    first = {next(filter(None, names), ""): ["A", "B"]}
+    cures.append(f"declare their states ({as_written('states', first)})")
+    return DataError(
+        where + "\n  ".join(lines) + f"; tidy the table ({as_written('tidy', True)}), which "
+        f"{' and '.join(does)}; or {', or '.join(cures)}"
+    )
+
+
+def warn_of_columns(columns: Iterable[Unusable], rule: str = RULE) -> None:
+    """Warn once of all columns that are left out, or cut by a rule.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_of_columns([Unusable("k", "all cells are missing")])
+    >>> print(caught[0].message)
+    left out: 'k' (all cells are missing)
+    """
+    said = {"left out": list[str](), f"cut into bins by {rule!r}": list[str]()}
+    for name, why, is_cut in columns:
+        [*said.values()][is_cut].append(f"{name!r} ({why})")
+    lines = [f"{what}: {', '.join(names)}" for what, names in said.items() if names]
+    if lines:
+        level, frame = 1, sys._getframe()
+        while frame.f_back and frame.f_globals.get("__name__", "").startswith("exactlearn"):
+            level, frame = level + 1, frame.f_back
+        warnings.warn("\n".join(lines), ColumnWarning, stacklevel=level)
+
+
+def texts_of_missing(values: Values) -> dict[str, int]:
+    """Return how many cells have each text that other programs write for a missing cell.
+
+    Examples
+    --------
+    >>> texts_of_missing(Values("x", ("a", "NaN", "None"), np.array([1, 2, 1]), True, str))
+    {'NaN': 2, 'None': 1}
+    """
+    return {
+        label: int(count)
+        for label, count in sorted(zip(values.labels, values.counts, strict=True))
+        if label.lower() in _MISSING_TEXTS or label == "None"
+    }
+
+
+def refusal_of_texts(
+    found: Mapping[str, Mapping[str, int]],
+    columns: Sequence[Values],
+    where: str,
+    missing: Sequence[str],
+) -> DataError:
+    """Return the one error for texts that may stand for missing cells, by column, with counts.
+
+    Parameters
+    ----------
+    found
+        What :func:`texts_of_missing` returns, by the name of the column.
+    columns
+        The columns.
+    where
+        As for :func:`refusal_of`.
+    missing
+        The missing symbols.
+    """
+    texts = list(dict.fromkeys(label for counts in found.values() for label in counts))
+    listed = (
+        f"{name!r} ({', '.join(f'{label!r}: {count}' for label, count in counts.items())})"
+        for name, counts in found.items()
+    )
+    labels = {one.name: ordered(one.labels) for one in columns if one.name in found}
+    states = {name: [*own[:MANY], *["..."] * (len(own) > MANY)] for name, own in labels.items()}
+    return DataError(
+        f"{where}texts that other programs write for missing cells: {', '.join(listed)}; if the "
+        f"cells are missing, name all symbols ({as_written('missing', [*missing, *texts])}); if "
+        f"these are states, declare the states of each column ({as_written('states', states)})"
+    )
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))

@@ -31,8 +31,8 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.data.blocks import merge_rows
+from exactlearn.data.codes import variable_index
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.data.labels import variable_index
 from exactlearn.errors import ExactlearnError, OptionError
 from exactlearn.evaluation.cross_validation import Learner, described, named_learner
 from exactlearn.evaluation.study import Found, PlannedRun, Study

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.files import atomic_write, line_blocks, read_lines, suffix_of
+from exactlearn.data.codes import Column, LabelledRows
 from exactlearn.data.coding import generated_names
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.labels import Column, LabelledRows
 from exactlearn.errors import DataError, FormatError, OptionError, as_written
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}

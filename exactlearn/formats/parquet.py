@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from exactlearn._runtime.files import atomic_write, read_bytes
-from exactlearn.data.coding import labelled_column
+from exactlearn.data.codes import LabelledRows, labelled_column
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.labels import LabelledRows
 from exactlearn.errors import FormatError, MissingExtraError, OptionError
 
 LARGEST = 2**28

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,9 @@ from exactlearn._runtime.arguments import (
 )
 from exactlearn._runtime.files import suffix_of
 from exactlearn.data import MISSING_SYMBOLS
-from exactlearn.data.codes import repeated
-from exactlearn.data.coding import by_name, check_known, code_columns
+from exactlearn.data.codes import Column, LabelledRows, repeated
+from exactlearn.data.coding import check_known, coded_rows
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.data.labels import Column, LabelledRows
 from exactlearn.errors import DataError, FormatError, OptionError, as_written
 from exactlearn.formats.delimited import SEPARATORS, quoted, read_delimited, write_delimited
 from exactlearn.formats.parquet import read_parquet, write_parquet
@@ -143,7 +143,7 @@ def read_dataset(
     Warns
     -----
     ColumnWarning
-        Once, when columns are tidied, or bins may mislead.
+        Once, when columns are tidied.
 
     Examples
     --------
@@ -154,20 +154,9 @@ def read_dataset(
     ('asia', 'tub', 'smoke', 'lung', 'bronc', 'either', 'dysp')
     """
     (text,) = read_table(locate(path, ".csv"), header, separator)
-    rows = labelled_rows(text, names=names, drop=drop, weights=weights, missing=missing)
-    known = [column.name for column in rows.columns]
-    states, rules = by_name(states, "states", known), by_name(discretise, "discretise", known)
-    coded = code_columns(
-        rows.columns,
-        states={**{k: v for k, v in rows.listed.items() if k not in rules}, **states},
-        missing=missing,
-        discretise=rules,
-        place=rows.place,
-        weights=rows.weights,
-        lines=text.lines if text.unit == "line" else None,
-        tidy=tidy,
-    )
-    return Dataset(*coded)
+    rows = labelled_rows(text, names=names, drop=drop, weights=weights)
+    how: dict[str, Any] = {"states": states, "discretise": discretise, "tidy": tidy}
+    return Dataset(**coded_rows(rows, missing=missing, **how))
 
 
 def labelled_rows(
@@ -176,7 +165,6 @@ def labelled_rows(
     names: Sequence[str] | None,
     drop: Iterable[str],
     weights: str | None,
-    missing: Sequence[str],
 ) -> LabelledRows:
     """Return the columns that are kept of a table, and its weights; options as `read_dataset`.
 
@@ -202,12 +190,7 @@ def labelled_rows(
     if not columns:
         raise OptionError(f"{text.source}: no column is left of {', '.join(map(repr, known[:12]))}")
     # A column's own list of states goes by its name in the file.
-    listed = {
-        column.name: [s for s in dict.fromkeys(text.listed[column.name]) if s not in missing]
-        for column in columns
-        if column.name in text.listed and not names
-    }
-    listed = {name: own for name, own in listed.items() if len(own) > 1}
+    listed = {} if names else text.listed
     return replace(text, columns=columns, weights=row_weights, listed=listed)
 
 

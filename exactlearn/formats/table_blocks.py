@@ -2,18 +2,17 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from exactlearn._runtime.arguments import as_labels, as_names, as_states, checked_arguments
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.blocks import BLOCK_BYTES, Blocks
-from exactlearn.data.coding import check_options, labelled_column
-from exactlearn.data.labels import LabelledRows, label_of
+from exactlearn.data.codes import LabelledRows
+from exactlearn.data.coding import check_options, frame_rows
 from exactlearn.errors import OptionError
 from exactlearn.formats.table import labelled_rows, read_table
 
@@ -93,7 +92,7 @@ def read_blocks(
         sources = tuple((file, header, separator, block_bytes) for file in table_files(source))
         read = read_table
     return Blocks(
-        partial(_kept_rows, read, names=names, drop=tuple(drop), weights=weights, missing=missing),
+        partial(_kept_rows, read, names=names, drop=tuple(drop), weights=weights),
         sources,
         {str(name): own for name, own in (states or {}).items()},
         tuple(missing),
@@ -136,13 +135,5 @@ def _kept_rows(
 
 def _frame_rows(number: int, frame: Any) -> Iterator[LabelledRows]:
     """Yield the rows of a partition of a Dask frame."""
-    series = [(str(name), frame.iloc[:, j]) for j, name in enumerate(frame.columns)]
-    columns = [labelled_column(name, own) for name, own in series]
-    listed = {
-        name: [label_of(category) for category in own.cat.categories]
-        for name, own in series
-        if hasattr(own, "cat")
-    }
     if len(frame):
-        where, rows = Path(f"partition {number}"), np.arange(len(frame))
-        yield LabelledRows(where, columns, rows, unit="row", listed=listed)
+        yield replace(frame_rows(frame), source=Path(f"partition {number}"), index=None)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.labels import label_of
+from exactlearn.data.codes import label_of
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import condition

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.data.labels import NamedVariables
+from exactlearn.data.codes import NamedVariables
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.pdg.inference.complete_rows import best_rows
 from exactlearn.pdg.inference.passes import expect

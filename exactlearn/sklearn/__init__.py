@@ -2,7 +2,7 @@
 
 ``BayesianNetworkClassifier`` predicts a class, ``ExactImputer`` fills missing cells. Both take
 arrays and data frames of texts, categories, booleans and numbers with missing cells, and cut
-numbers into bins themselves (:mod:`exactlearn.data.column_coding`).
+numbers into bins themselves (:mod:`exactlearn.data.frame_coding`).
 """
 
 from exactlearn.imputation.scikit_learn import require_library

@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from exactlearn.data.column_coding import FrameCoding
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.frame_coding import FrameCoding
 
 
 class TableEstimator(BaseEstimator):
@@ -65,7 +65,7 @@ class TableEstimator(BaseEstimator):
         """Fit the coding to rows, and return them coded."""
         names = self._labels or [f"x{j}" for j in range(self.n_features_in_)]
         self.coding_ = FrameCoding.fit(frame, names, rule, weights, classes, self.tidy)
-        self.left_out_ = self.coding_.left_out
+        self.left_out_ = self.coding_.coding.left_out
         return self.coding_.dataset(frame, weights)
 
     def _seed(self) -> int:

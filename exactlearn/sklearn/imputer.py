@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.tidying import EMPTY
+from exactlearn.data.discretisation import EMPTY
 from exactlearn.imputation.imputer import Imputer, Mode
 from exactlearn.imputation.learning import Learning
 from exactlearn.scoring.scores import BDeu
@@ -135,8 +135,8 @@ class ExactImputer(TransformerMixin, TableEstimator):
 
     @property
     def _kept(self) -> list[int]:
-        columns = self.coding_.columns
-        return [j for j, column in enumerate(columns) if column.left_out != EMPTY]
+        names = self.coding_.names
+        return [j for j, name in enumerate(names) if self.left_out_.get(name) != EMPTY]
 
     def _rows(self, X: Any) -> tuple[Dataset, Callable[[NDArray[Any]], Any]]:
         """Return the coded rows, and what makes a table like X of them with cells filled."""

@@ -290,7 +290,7 @@ def learn(
     Warns
     -----
     ColumnWarning
-        Once, for all columns that are tidied, and for bins that may mislead.
+        Once, for all columns that are tidied.
     TimeLimitWarning
         When the equivalent sample size was to be chosen, but the time was too short.
 

@@ -5,16 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.codes import find_states, interval
 from exactlearn.data.discretisation import (
     bin_codes,
     discretise,
     interval_names,
-    interval_start,
     parse_rule,
 )
-from exactlearn.data.labels import find_states
-from exactlearn.errors import ColumnWarning, DataError, OptionError
+from exactlearn.errors import DataError, OptionError
 
 methods = st.sampled_from(["frequency", "width"])
 numbers = arrays(
@@ -77,7 +75,7 @@ def test_equal_width_edges():
 @given(numbers, methods, st.integers(2, 8))
 def test_names_of_bins_tell_their_order(values, method, bins):
     _, edges, names = discretise(values, method, bins)
-    starts = [interval_start(name) for name in names]
+    starts = [interval(name)[0] for name in names]
     assert starts == sorted(starts)
     assert starts == pytest.approx([-np.inf, *edges], rel=1e-5)
 
@@ -107,7 +105,7 @@ def test_new_values_are_coded_by_kept_edges():
     "name", ["no", "<=x", ">", "(2,1]", "(a, b]", "", "1", "<5+", "[1]", "(1, 2, 3]", "5-12"]
 )
 def test_other_names_are_no_bins(name):
-    assert np.isnan(interval_start(name))
+    assert np.isnan(interval(name)[0])
 
 
 @settings(max_examples=60)
@@ -153,44 +151,3 @@ def test_unusable_values():
         discretise([np.nan], "frequency", 2)
     with pytest.raises(DataError, match=r"row 2 \(index 1\): cannot bin an infinite value"):
         discretise([3.0, np.inf], "width", 2)
-
-
-def numbers_and_rows(n_rows):
-    """Return columns of a table: mostly zeros, numbers of rows, and measurements."""
-    rng = np.random.default_rng(0)
-    gains = np.where(np.arange(n_rows) % 10 < 9, 0, rng.integers(1, 99, n_rows))
-    measured = rng.normal(size=n_rows).round(6)
-    return {"gain": gains, "weight": rng.permutation(n_rows) * 7, "size": measured}
-
-
-def test_bins_that_keep_little_and_numbers_of_rows_are_told():
-    columns = numbers_and_rows(300)
-    with pytest.warns(ColumnWarning) as caught:
-        table = Dataset.from_frame(pd.DataFrame(columns), discretise={"*": "frequency:5"})
-    assert [len(states) for states in table.states] == [2, 5, 5]
-    lost, numbered = str(caught[0].message).split("\n")
-    assert len(caught) == 1
-    assert lost == (
-        "column 'gain': 2 bins, not the 5 of 'frequency:5': 90 % of its cells are 0; cut it "
-        "yourself if the others matter"
-    )
-    assert "'weight': more than half of its whole numbers are different" in numbered
-    assert "drop it (drop=['weight'])" in numbered
-
-
-def test_other_bins_are_made_without_a_word():
-    rng = np.random.default_rng(0)
-    few = {
-        "age": rng.integers(17, 90, 500),  # some bin ends within equal ages
-        "hours": np.where(np.arange(500) % 2, 40, rng.integers(1, 99, 500)),  # half of them equal
-        "count": rng.permutation(90).repeat(6)[:500],
-        "size": rng.normal(size=500),
-    }
-    Dataset.from_frame(pd.DataFrame(few), discretise={"*": "frequency:5"})
-    Dataset.from_frame(pd.DataFrame(numbers_and_rows(90)).iloc[:, 1:], discretise={"*": "width:3"})
-    with pytest.warns(ColumnWarning, match="gain"):
-        Dataset.from_frame(
-            pd.DataFrame(numbers_and_rows(90)),
-            discretise={"gain": "frequency:3"},
-            drop=["weight", "size"],
-        )

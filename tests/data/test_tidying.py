@@ -105,7 +105,7 @@ def test_all_columns_of_many_are_named_with_the_cure():
     with pytest.raises(DataError, match=r"tidy=True") as refused:
         el.learn(pd.DataFrame(values, columns=names))
     message = str(refused.value)
-    assert all(f"{name!r} (50)" in message for name in names)
+    assert all(repr(name) in message for name in names)
     assert "discretise={'*': 'frequency:5'}" in message
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from exactlearn.data.codes import Column, LabelledRows
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.labels import Column, LabelledRows
 from exactlearn.errors import ExactlearnError, FormatError, OptionError
 from exactlearn.formats import Format, models, scores, table
 from exactlearn.formats.graph_file import read_graph, write_graph

@@ -18,8 +18,8 @@ from exactlearn._runtime.arguments import checked_arguments, instance_of, regist
 from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.codes import NamedVariables
 from exactlearn.data.dataset import DatasetLike, aligned_codes
-from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import CheckError
 from exactlearn.pdg.inference.block_flows import Layout
 from exactlearn.pdg.inference.passes import expect

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactlearn.data import column_coding
-from exactlearn.data.column_coding import FrameCoding
-from exactlearn.data.discretisation import bin_codes, discretise, entropy_edges
-from exactlearn.data.tidying import EMPTY
+from exactlearn.data import coding as table_coding
+from exactlearn.data.discretisation import EMPTY, bin_codes, discretise, entropy_edges
+from exactlearn.data.frame_coding import FrameCoding
 from exactlearn.errors import ColumnWarning, DataError, OptionError
 
 
@@ -99,7 +98,7 @@ def test_values_of_all_kinds_are_coded():
         [2, 0, -1, 1, 0],
         [0, 0, 1, -1, 1],
     ]
-    assert coding.left_out == {
+    assert coding.coding.left_out == {
         "same": "constant, every observed cell is 's'",
         "none": EMPTY,
     }
@@ -112,13 +111,13 @@ def test_values_of_all_kinds_are_coded():
 
 
 def test_each_column_is_read_once(monkeypatch):
-    read, real = [], column_coding.labelled_column
+    read, real = [], table_coding.labelled_column
 
     def counted(name, series):
         read.extend([name] * len(series))
         return real(name, series)
 
-    monkeypatch.setattr(column_coding, "labelled_column", counted)
+    monkeypatch.setattr(table_coding, "labelled_column", counted)
     frame = pd.DataFrame({"x": [0.5, None, 2.5, 9.5], "word": ["a", "b", "c", None]})
     coding = FrameCoding.fit(frame, list(frame), "frequency:2")
     assert sorted(read) == ["word"] * 4 + ["x"] * 4
@@ -132,9 +131,9 @@ def test_each_column_is_read_once(monkeypatch):
 def test_the_value_of_a_bin_is_its_weighted_median():
     frame = pd.DataFrame({"x": [0.1, 0.2, 0.3, 5.5, 6.5]})
     coding = FrameCoding.fit(frame, ["x"], "width:2", np.array([1.0, 1, 3, 1, 1]))
-    assert coding.columns[0].values.tolist() == [0.3, 5.5]
-    gap = FrameCoding.fit(pd.DataFrame({"x": [0.5, 9.5]}), ["x"], "width:3").columns[0]
-    assert np.isnan(gap.values[1])
+    assert coding.values["x"].tolist() == [0.3, 5.5]
+    gap = FrameCoding.fit(pd.DataFrame({"x": [0.5, 9.5]}), ["x"], "width:3")
+    assert np.isnan(gap.values["x"][1])
 
 
 def test_later_rows_lie_in_the_fitted_bins():
@@ -142,19 +141,18 @@ def test_later_rows_lie_in_the_fitted_bins():
     frame = pd.DataFrame({"x": rng.normal(size=50), "word": list("ab") * 25})
     coding = FrameCoding.fit(frame, list(frame), "frequency:4")
     later = pd.DataFrame({"x": [-99, 0, 99], "word": ["a", "c", None]})
-    edges = coding.columns[0].edges
+    edges = coding.coding.edges["x"]
     assert coding.dataset(later).codes.T.tolist() == [
         bin_codes([-99, 0, 99], edges).tolist(),
         [0, -1, -1],
     ]
-    assert coding.columns[1].is_missing(later["word"]).tolist() == [False, False, True]
 
 
 def test_texts_that_name_rows_are_left_out():
     frame = pd.DataFrame({"name": [f"row {k}" for k in range(50)], "x": [0, 1] * 25})
     with pytest.warns(ColumnWarning, match="'name' .50 different texts in 50 cells"):
         coding = FrameCoding.fit(frame, list(frame), "frequency:2")
-    assert [*coding.left_out] == ["name"]
+    assert [*coding.coding.left_out] == ["name"]
     with pytest.raises(DataError, match=r"'name': 50 different texts.*tidy=True"):
         FrameCoding.fit(frame, list(frame), "frequency:2", tidy=False)
     with pytest.raises(DataError, match=r"'nan': 1.*make the cells None"):

@@ -1,0 +1,213 @@
+"""Coding of a frame that is fitted once, so that later rows are coded alike, and values of states.
+
+A text, a boolean or an integer with few values is a state; other numbers are cut into bins
+(:mod:`exactlearn.data.discretisation`). A later value that no row had when the coding was fitted
+counts as missing; a number lies in the bin that holds it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.data import MANY, MISSING_SYMBOLS
+from exactlearn.data.codes import MISSING, Column, LabelledRows, Values
+from exactlearn.data.coding import TableCoding, frame_rows
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.discretisation import ENTROPY, parse_rule, unusable
+from exactlearn.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class FrameCoding:
+    """The coding of a frame, and a value for each state.
+
+    Parameters
+    ----------
+    names
+        Names of the columns.
+    coding
+        States and bins of those that are variables.
+    values
+        A value of each column for each of its states, shape (states,): its own, or of a bin the
+        median, the lower of two; NaN for a bin without any. Of a column that was left out because
+        all its cells are equal it is that value.
+    dtypes
+        Types of the columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [21.5, 33.1, 47.9, 62.0], "smokes": ["no", None, "yes", "no"]})
+    >>> coding = FrameCoding.fit(frame, frame.columns, "frequency:2")
+    >>> coding.dataset(frame).codes.tolist()
+    [[0, 0], [0, -1], [1, 1], [1, 0]]
+    >>> coding.dataset(pd.DataFrame({"age": [90], "smokes": ["often"]})).codes.tolist()
+    [[1, -1]]
+    """
+
+    names: tuple[str, ...]
+    coding: TableCoding
+    values: dict[str, NDArray[Any]]
+    dtypes: tuple[Any, ...]
+
+    @classmethod
+    def fit(
+        cls,
+        frame: "pd.DataFrame",
+        names: Sequence[str],
+        rule: str,
+        weights: NDArray[np.float64] | None = None,
+        classes: NDArray[np.integer] | None = None,
+        tidy: bool = True,
+    ) -> "FrameCoding":
+        """Fit the coding of each column, under other names.
+
+        Parameters
+        ----------
+        frame, names
+            The columns, and their names. Missing are None, NaN, NA and the texts ``?``, ``NA`` and
+            the empty one.
+        rule
+            How numbers are cut: ``METHOD:BINS``, as for
+            :func:`~exactlearn.data.discretisation.discretise`, or ``entropy``.
+        weights
+            Weight of each row, above zero, shape (rows,).
+        classes
+            Class of each row, for ``entropy``, shape (rows,).
+        tidy
+            Whether columns that are no variables are left out.
+
+        Raises
+        ------
+        DataError
+            When a number is infinite; when a column is no variable, and none is to be left out;
+            when a text that other programs write for a missing cell is a value.
+
+        Warns
+        -----
+        ColumnWarning
+            Once, when columns are left out.
+        """
+        if rule != ENTROPY:
+            parse_rule(rule)
+        rows = _read(frame, names)
+        weights = np.ones(len(frame)) if weights is None else weights
+        classes = np.zeros(len(frame), np.int64) if classes is None else classes
+        found = [_weighted(column, rows, weights, classes) for column in rows.columns]
+        try:
+            coding = TableCoding.fit(
+                found,
+                states={},
+                missing=MISSING_SYMBOLS,
+                discretise={values.name: rule for values in found if _is_cut(values)},
+                where="",
+                tidy=tidy,
+                may_be_empty=True,
+            )
+        except DataError as error:
+            advice = (
+                "of these an estimator takes tidy=True: make the cells None, or leave columns out"
+            )
+            raise DataError(f"{error}; {advice}") from None
+        values = {
+            column.name: _medians(coding, column, own, frame.iloc[:, j])
+            for j, (column, own) in enumerate(zip(rows.columns, found, strict=True))
+            if column.name in coding.states or len(own.labels) == 1
+        }
+        return cls(tuple(names), coding, values, tuple(frame.dtypes))
+
+    def dataset(self, frame: "pd.DataFrame", weights: NDArray[np.float64] | None = None) -> Dataset:
+        """Return the coded table of the columns that are variables."""
+        fields = self.coding.transform(_read(frame, self.names))
+        return Dataset(**fields | {"weights": weights, "row_index": None})
+
+    def filled(
+        self, frame: "pd.DataFrame", table: Dataset, codes: NDArray[np.integer]
+    ) -> "pd.DataFrame":
+        """Return the frame with the values of codes in its missing cells.
+
+        Observed cells stay, unknown values too. A column that was left out because all its cells
+        are equal gets that value.
+
+        Parameters
+        ----------
+        frame
+            Rows, in the columns of the coding.
+        table
+            The same, coded.
+        codes
+            State of each variable, shape (rows, variables), 0 or more where the cell is missing.
+        """
+        import pandas as pd  # takes long
+
+        columns = [frame.iloc[:, j] for j in range(len(self.names))]
+        for j, name in enumerate(self.names):
+            states: NDArray[np.integer] = np.zeros(len(frame), np.int64)
+            rows = np.arange(len(frame))
+            if name in table.names:
+                v = table.names.index(name)
+                states, rows = codes[:, v], np.flatnonzero(table.codes[:, v] == MISSING)
+            if len(rows) and name in self.values:
+                cells = _read(frame.iloc[rows, [j]], [name]).columns[0].codes
+                rows = rows[cells == MISSING]
+                alike = columns[j].dtype == self.dtypes[j]
+                own = columns[j].copy() if alike else columns[j].astype(object)
+                own.iloc[rows] = list(self.values[name][states[rows]])
+                columns[j] = own if alike else own.infer_objects()
+        filled = pd.concat(columns, axis=1)
+        filled.columns = frame.columns
+        return filled
+
+
+def _read(frame: "pd.DataFrame", names: Sequence[str]) -> LabelledRows:
+    """Return the columns as labels, under these names; none may have an infinite number."""
+    rows = frame_rows(frame.set_axis(list(names), axis=1)).read(MISSING_SYMBOLS)
+    for column in rows.columns:
+        for label in {"inf", "-inf"} & {*column.labels}:
+            raise DataError(
+                f"{column.values(rows.place).place(label)}: expected finite numbers, found infinity"
+                f" ({label}); correct it, or make the cell missing"
+            )
+    return rows
+
+
+def _is_cut(values: Values) -> bool:
+    numbers, fault = values.numbers, unusable(values)
+    is_state = len(numbers) <= MANY and (numbers % 1 == 0).all()
+    return len(numbers) > 1 and not (
+        is_state or np.isnan(numbers).any() or (fault is not None and not fault.is_cut)
+    )
+
+
+def _weighted(
+    column: Column, rows: LabelledRows, weights: NDArray[np.float64], classes: NDArray[np.integer]
+) -> Values:
+    """Return what is in a column, with the weight of each label by class."""
+    values, seen = column.values(rows.place), column.codes != MISSING
+    own = np.zeros((len(values.labels), int(classes.max(initial=0)) + 1))
+    np.add.at(own, (column.codes[seen], classes[seen]), weights[seen])
+    return values._replace(weights=own)
+
+
+def _medians(
+    coding: TableCoding, column: Column, values: Values, series: "pd.Series[Any]"
+) -> NDArray[Any]:
+    """Return the median value of the cells of each state, the lower of two; of texts the first."""
+    states = coding.states.get(column.name, column.labels)
+    codes = coding.codes_of(column) if column.name in coding.states else np.zeros(1, np.int64)
+    found = np.full(len(states), np.nan, object)
+    assert values.weights is not None
+    order, weights = np.argsort(values.numbers, kind="stable"), values.weights.sum(axis=1)
+    for state in range(len(states)):
+        labels = order[codes[order] == state]
+        if len(labels):  # else a bin of equal width
+            below = np.cumsum(weights[labels])
+            median = labels[np.searchsorted(below, below[-1] / 2)]
+            found[state] = series.iloc[column.first[median]]
+    return found
