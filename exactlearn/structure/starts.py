@@ -6,7 +6,6 @@ of all others, and their share of the counts speaks against every arc.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -35,19 +34,12 @@ Parents = tuple[tuple[int, ...], ...]
 """Parents of each variable."""
 
 
-class Start(NamedTuple):
-    """A DAG to start from, and the scored parent sets that it was chosen from, if any."""
-
-    parents: Parents
-    problem: Problem | None
-
-
-def without_arcs(task: Task, incumbent: Incumbent) -> Start:
+def without_arcs(task: Task, incumbent: Incumbent) -> Parents:
     """Return the DAG of the required arcs alone."""
-    return Start(task.sparsest(task.dataset.missing_cells[:, 1] * 0).parents, None)
+    return task.sparsest(task.dataset.missing_cells[:, 1] * 0).parents
 
 
-def from_counts(task: Task, incumbent: Incumbent) -> Start | None:
+def from_counts(task: Task, incumbent: Incumbent) -> Parents | None:
     """Return the best DAG, with few parents, by counts that deletion estimates (``f-mcar``).
 
     Nothing where some variable is never observed, or when it takes much of the time.
@@ -56,12 +48,12 @@ def from_counts(task: Task, incumbent: Incumbent) -> Start | None:
     return _best(task, incumbent, 1 if is_large else MOST_PARENTS)
 
 
-def from_pairs(task: Task, incumbent: Incumbent) -> Start | None:
+def from_pairs(task: Task, incumbent: Incumbent) -> Parents | None:
     """Return the best DAG with at most one parent a variable, by the counts of pairs."""
     return _best(task, incumbent, 1)
 
 
-def _best(task: Task, incumbent: Incumbent, max_parents: int) -> Start | None:
+def _best(task: Task, incumbent: Incumbent, max_parents: int) -> Parents | None:
     required = [child for _, child in task.rules.required]
     least = max((required.count(child) for child in required), default=0)
     dataset = task.dataset.drawn(MOST_ROWS, np.random.default_rng(task.seed))
@@ -80,20 +72,17 @@ def _best(task: Task, incumbent: Incumbent, max_parents: int) -> Start | None:
     return _solved(task, incumbent, problem)
 
 
-def from_mode(task: Task, incumbent: Incumbent) -> Start | None:
+def from_mode(task: Task, incumbent: Incumbent) -> Parents | None:
     """Return the best DAG of the table completed with the most frequent states."""
     values = mode_completion(task.dataset)
     return _solved(task, incumbent, task.families(values, control=SearchControl(outer=incumbent)))
 
 
-def _solved(task: Task, incumbent: Incumbent, problem: Problem) -> Start | None:
-    if problem.stopped:
-        return None
-    parents = task.solve(problem, incumbent).parents
-    return None if parents is None else Start(parents, problem)
+def _solved(task: Task, incumbent: Incumbent, problem: Problem) -> Parents | None:
+    return None if problem.stopped else task.solve(problem, incumbent).parents
 
 
-STARTS: tuple[Callable[[Task, Incumbent], Start | None], ...] = (
+STARTS: tuple[Callable[[Task, Incumbent], Parents | None], ...] = (
     from_counts,
     from_mode,
     from_pairs,

@@ -7,10 +7,6 @@ score of expected counts, by an exact solver; EM re-estimates its parameters fro
 rows. A start ends when no DAG scores more than its own. For BIC and AIC, without smoothing, the
 score of the observed cells rises in each iteration.
 
-An M-step over all families counts many tables. So M-steps first look at few likely parents of each
-variable (Friedman, Nachman and Pe'er 1999, "Learning Bayesian network structure from massive
-datasets: the sparse candidate algorithm"), and at all families when that brings nothing more.
-
 It begins with the networks of :mod:`exactlearn.structure.starts`, the first of which is kept until
 there is a better one, then with networks of random completions.
 """
@@ -20,7 +16,7 @@ from math import inf
 
 import numpy as np
 
-from exactlearn._runtime.arguments import ArcsLike, Index, checked_arguments
+from exactlearn._runtime.arguments import ArcsLike, checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import IMPROVEMENT, Incumbent, Solution
@@ -34,7 +30,6 @@ from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.expected_counts import ExpectedCounts, expected_counts
 from exactlearn.scoring.scores import ScoreLike
 from exactlearn.solvers.parameters import INNER_SEARCH
-from exactlearn.solvers.problem import Arc, Problem
 from exactlearn.solvers.result import Result
 from exactlearn.structure.result import (
     FittedNetwork,
@@ -129,9 +124,6 @@ def structural_em(
 MOST_ITERATIONS = 100
 """Most M-steps of a start."""
 
-LIKELY_PARENTS = 8
-"""About how many parents of each variable an M-step looks at, before one over all families."""
-
 NO_VALUES = np.zeros(0, np.int64)
 
 
@@ -159,7 +151,7 @@ class _Alternation:
 
     def run(self, starts: int) -> StructuralEM:
         """Alternate E- and M-steps from every start, within the limits."""
-        self._offered(self._by_em(without_arcs(self.task, self.incumbent).parents))
+        self._offered(self._by_em(without_arcs(self.task, self.incumbent)))
         status: StructuralStatus = "converged"
         for start in range(1 if self.task.dataset.is_complete else starts):
             if self._learn_complete() if self.task.dataset.is_complete else self._alternate(start):
@@ -172,57 +164,50 @@ class _Alternation:
 
     def _learn_complete(self) -> bool:
         """Learn the best network of a complete table; return whether there was time for it."""
-        _, result = self._m_step(self.task.dataset, None, None)
+        result = self._m_step(self.task.dataset, None)
         if result is not None and result.parents is not None:
             network = fit_complete(self.task.dataset, result.parents, smoothing=self.smoothing)
             self._offered(network)
         return not self.incumbent.out_of_time
 
-    def _first(self, number: int) -> tuple[BayesianNetwork, Problem | None] | None:
-        """Return the network of a start, and the parent sets that it was chosen from."""
+    def _first(self, number: int) -> BayesianNetwork | None:
+        """Return the network of a start."""
         for first_network in STARTS[number:]:
-            start = first_network(self.task, self.incumbent)
-            if start is not None:
-                return self._by_em(start.parents), start.problem
+            parents = first_network(self.task, self.incumbent)
+            if parents is not None:
+                return self._by_em(parents)
         if number < len(STARTS):
             return None
         dataset = self.task.dataset
         rng = np.random.default_rng((self.task.seed, number))
         values = rng.integers(dataset.cardinalities[dataset.missing_cells[:, 1]])
         table = dataset.complete(values)
-        problem, result = self._m_step(table, None, None)
+        result = self._m_step(table, None)
         if result is None or result.parents is None:
             return None
         # A zero in the frequencies of a random completion would stay zero throughout EM.
         first = fit_complete(table, result.parents, smoothing=max(self.smoothing, 1.0))
-        return self._by_em(result.parents, first), problem
+        return self._by_em(result.parents, first)
 
     def _alternate(self, number: int) -> bool:
         """Alternate E- and M-steps; return whether they converged."""
-        first = self._first(number)
-        if first is None:
+        network = self._first(number)
+        if network is None:
             return not self.incumbent.out_of_time
-        network, known = first
-        current, counts = self._offered(network), None
-        seen = {network.parents}
+        seen = set[Parents]()
         for _ in range(MOST_ITERATIONS):
+            current = self._offered(network)
+            seen.add(network.parents)
             if self.incumbent.out_of_time:
                 return False
-            if counts is None:
-                counts = self._expected(current.network)
-            problem, result = self._m_step(counts, known, current.network.parents)
+            counts = self._expected(network)
+            result = self._m_step(counts, network.parents)
             if result is None or result.parents is None:
                 return False
             score = current.expected_score
-            if result.score > score + _rounding(score) and result.parents not in seen:
-                seen.add(result.parents)
-                start = self._from_counts(counts, result.parents)
-                current, counts = self._offered(self._by_em(result.parents, start)), None
-                known = problem if known is None else known
-            elif known is None:
+            if result.score <= score + _rounding(score) or result.parents in seen:
                 return True
-            else:
-                known = None  # once more, with all families
+            network = self._by_em(result.parents, self._from_counts(counts, result.parents))
         return False
 
     def _expected(self, network: BayesianNetwork) -> ExpectedCounts:
@@ -237,35 +222,32 @@ class _Alternation:
         self.drawn_rows = max(self.drawn_rows, counts.drawn_rows)
         return counts
 
-    def _m_step(
-        self, table: Dataset | ExpectedCounts, known: Problem | None, start: Parents | None
-    ) -> tuple[Problem | None, Result | None]:
+    def _m_step(self, table: Dataset | ExpectedCounts, start: Parents | None) -> Result | None:
         """Return the best DAG of a complete table or of expected counts: the M-step.
 
-        With parent sets that are known, only the likely parents by these are looked at. ``None``
-        when there is no time for the scores.
+        ``None`` when there is no time for the scores.
         """
         if isinstance(table, ExpectedCounts) and not table.finished:
-            return None, None
+            return None
         rules = self.task.rules
         problem = candidate_parent_sets(
             table if isinstance(table, Dataset) else self.task.dataset,
             self.task.score,
             max_parents=rules.max_parents,
             required=rules.required,
-            forbidden=rules.forbidden | (_unlikely(known, start) if known and start else set()),
+            forbidden=rules.forbidden,
             counts=None if isinstance(table, Dataset) else table,
             on_progress=lambda done, total: self.incumbent.look(),
             control=SearchControl(outer=self.incumbent),
         )
         if problem.stopped:
-            return None, None
+            return None
         solution = None if start is None else Solution(start, NO_VALUES, -inf)
         result = self.task.solve(problem, self.incumbent, solution)
         self.iterations += 1
         if result.status == "feasible" and not self.incumbent.out_of_time:
             self._remark(f"the M-step of '{result.solver}' is not proven optimal")
-        return problem, result
+        return result
 
     def _from_counts(self, counts: ExpectedCounts, parents: Parents) -> BayesianNetwork:
         """Return the network of a DAG with the smoothed frequencies of expected counts."""
@@ -305,14 +287,14 @@ class _Alternation:
                 "expected counts are averages over draws"
             )
         values = self.incumbent.working_values
-        best = next((fitted for fitted in self.offered if fitted.values is values), None)
+        best = next(fitted for fitted in self.offered if fitted.values is values)
         return StructuralEM(
-            parents=None if best is None else best.network.parents,
-            network=None if best is None else best.network,
-            values=NO_VALUES if best is None else best.values,
-            score=-inf if best is None else best.score,
-            expected_score=-inf if best is None else best.expected_score,
-            observed_score=-inf if best is None else best.observed_score,
+            parents=best.network.parents,
+            network=best.network,
+            values=best.values,
+            score=best.score,
+            expected_score=best.expected_score,
+            observed_score=best.observed_score,
             status=status,
             iterations=self.iterations,
             seconds=self.incumbent.seconds,
@@ -325,18 +307,3 @@ class _Alternation:
 
 def _rounding(score: float) -> float:
     return IMPROVEMENT * max(1.0, abs(score))
-
-
-def _unlikely(problem: Problem, parents: Parents) -> set[Arc]:
-    """Return the arcs to leave out: from parents that no good parent set of a child has."""
-    left_out: set[Arc] = set()
-    n = problem.n_variables
-    for child in range(n):
-        likely = set(parents[child])
-        for own, _ in problem.candidates(child):
-            if len(likely) >= LIKELY_PARENTS:
-                break
-            likely.update(own)
-        others = {*range(n)} - likely - {child}
-        left_out |= {(Index(parent), Index(child)) for parent in others}
-    return left_out
