@@ -46,7 +46,7 @@ STAGES = {
     "learn a graph": ("learn-pdg whole.csv --method direct", GRAPH),
     "learn a graph by EM": ("learn-pdg missing.csv --method em", GRAPH),
     "learn a naive Bayes model": ("learn-nb whole.csv", NAIVE_BAYES),
-    "learn a naive Bayes model by EM": ("learn-nb missing.csv --smoothing cv", NAIVE_BAYES),
+    "learn a naive Bayes model by EM": ("learn-nb missing.csv", NAIVE_BAYES),
     "hybrid": ("learn-pdg whole.csv --network solved.bif", GRAPH),
     "hybrid with missing cells": ("learn-pdg missing.csv", GRAPH),
 }
