@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.measuring import machine
 from benchmarks.scoring import peer_learner
-from exactlearn.augmentation.incumbent import total_score
+from exactlearn.augmentation.solutions import total_score
 from exactlearn.data.dataset import Dataset
 from exactlearn.formats.models import read_network
 from exactlearn.graphs.comparison import structural_hamming_distance

@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     from exactlearn import graphs as graphs
     from exactlearn import queries as queries
     from exactlearn.augmentation.augment import augment as augment
-    from exactlearn.augmentation.ranking import best_solutions as best_solutions
+    from exactlearn.augmentation.exact import best_solutions as best_solutions
     from exactlearn.bayesnet.complete_data import fit_complete as fit_complete
     from exactlearn.bayesnet.component_em import fit_naive_bayes as fit_naive_bayes
     from exactlearn.bayesnet.component_growth import learn_naive_bayes as learn_naive_bayes

@@ -19,8 +19,8 @@ solution       a DAG with a completion and their score
                the score increments
 local          states of the missing cells in a family's columns; a     (k,)
 completion     column of the restricted master problem
-``lambda``     Lagrange multiplier of a child's families for a state    (n, cells, states)
-``sigma``      Lagrange multiplier of the sink of a set for a state     (sets, cells, states)
+``lambda``     Lagrange multiplier of a child's families for a state    (payers, cells, states);
+``sigma``      Lagrange multiplier of the sink of a set for a state     first the children
 constant       Lagrangian constant: sum over the cells of the largest
                total of a state's multipliers
 ``z``          share of a state in the restricted master problem        (cells, states)
@@ -30,23 +30,18 @@ move           a cell with a new state: row, variable, state            (moves, 
 =============  =======================================================  =====================  =====
 
 The methods: :mod:`.exact` runs the exact ones (:mod:`.branch_and_bound` bounds families over all
-completions, :mod:`.gadget` lists these), :mod:`.local_search` climbs over completions, and
-:mod:`.ranking` lists the k best solutions.
+completions, :mod:`.gadget` lists these) and lists the k best solutions, and :mod:`.local_search`
+climbs over completions.
 """
 
 from exactlearn.augmentation.augment import METHODS, augment, check, gadget_problem
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import Unproven
-from exactlearn.augmentation.result import Augmentation
-from exactlearn.augmentation.task import BranchingParameters, ClimbingParameters
+from exactlearn.augmentation.solutions import Augmentation
 
 __all__ = [
     "METHODS",
     "Augmentation",
-    "BranchingParameters",
-    "ClimbingParameters",
     "FamilyRules",
-    "Unproven",
     "augment",
     "check",
     "gadget_problem",

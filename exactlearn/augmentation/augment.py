@@ -19,15 +19,10 @@ from exactlearn.augmentation.exact import (
 )
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.gadget import reduced
-from exactlearn.augmentation.incumbent import Incumbent, Solution
 from exactlearn.augmentation.local_search.hill_climber import augment_local, augment_mode
 from exactlearn.augmentation.local_search.neighbourhood import better_solution
-from exactlearn.augmentation.result import Augmentation
-from exactlearn.augmentation.task import (
-    BranchingParameters,
-    ClimbingParameters,
-    Task,
-)
+from exactlearn.augmentation.solutions import Augmentation, Incumbent, Solution
+from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError, DataError, OptionError, did_you_mean
 from exactlearn.scoring.scores import BDeu, Score, ScoreLike
@@ -65,8 +60,6 @@ def augment(
     required: ArcsLike = (),
     forbidden: ArcsLike = (),
     start: Sequence[int] | NDArray[np.integer] | None = None,
-    climbing: ClimbingParameters | None = None,
-    branching: BranchingParameters | None = None,
     on_event: OnEvent | None = None,
     cluster: Any = None,
     checkpoint: str | Path | None = None,
@@ -105,8 +98,6 @@ def augment(
     start
         A state index for each missing cell, in the order of ``Dataset.missing_cells``, that the
         climber begins with.
-    climbing, branching
-        Tuning constants other than the default ones.
     on_event
         Called with every improvement; its values are the states of the missing cells.
     cluster
@@ -144,21 +135,8 @@ def augment(
     """
     if method not in METHODS:
         raise OptionError(f"there is no method {method!r}{did_you_mean(method, METHODS)}")
-    if max_parents < 0:
-        raise OptionError(f"max_parents must be at least 0, found {max_parents}")
     rules = FamilyRules.of(max_parents, required, forbidden)
-    task = Task(
-        dataset,
-        score,
-        rules,
-        solver,
-        seed,
-        _matching(start, dataset),
-        t,
-        starts,
-        climbing or ClimbingParameters(),
-        branching or BranchingParameters(),
-    )
+    task = Task(dataset, score, rules, solver, seed, _matching(start, dataset), t, starts)
     with (
         Incumbent(time_limit, on_event, Checkpoint(checkpoint).folder).running() as incumbent,
         executors.running(cluster) as incumbent.client,

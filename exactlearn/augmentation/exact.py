@@ -1,29 +1,41 @@
-"""The exact methods: the DAG and the completion that provably maximise the score together.
+"""The exact methods: the DAG and the completion that maximise the score together, and the k best.
 
-Before any relaxation the complete rows alone give a bound, because a family's score never rises
-with another row, whatever its states are (theorem *Complete rows*, docs/theory/augmentation.md).
+Before any relaxation the penalties alone are a bound, because a family's score never rises with
+another row, whatever its states are (theorem *Complete rows*, docs/theory/augmentation.md).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exactlearn._runtime.control import UNLIMITED, Event, SearchControl
+from exactlearn._runtime.arguments import ArcsLike, checked_arguments
+from exactlearn._runtime.control import Event, OnEvent
+from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation.branch_and_bound.node_relaxation import require_few_families
 from exactlearn.augmentation.branch_and_bound.search import branch
+from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.gadget import enumerable_families, reduced
-from exactlearn.augmentation.incumbent import Incumbent, SolutionPool
 from exactlearn.augmentation.local_search.hill_climber import best_climb, offer_sparsest
-from exactlearn.augmentation.result import Augmentation, AugmentationStatus
+from exactlearn.augmentation.solutions import (
+    Augmentation,
+    AugmentationStatus,
+    Incumbent,
+    Solution,
+    SolutionPool,
+)
 from exactlearn.augmentation.task import Task, merge_rows
-from exactlearn.data.codes import MISSING
-from exactlearn.errors import OptionError
-from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.data.dataset import DatasetLike
+from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.scoring.properties import is_convex, properties
-from exactlearn.scoring.scores import Counts, Score, size_penalty
+from exactlearn.scoring.scores import ScoreLike, size_penalty
 from exactlearn.solvers import solve
+from exactlearn.solvers.enumeration.networks import enumerate_networks
+
+# Most starts of the climber that finds the first incumbent, and the share of a time limit after
+# which it leaves the rest to bounds.
+STARTS, CLIMBING = 3, 0.6
 
 _Outcome = tuple[AugmentationStatus, str]
 _Search = Callable[[Task, Incumbent], _Outcome]
@@ -113,16 +125,17 @@ def _best_network(task: Task, incumbent: Incumbent) -> _Outcome:
 def _begin(task: Task, incumbent: Incumbent) -> _Outcome | None:
     """Find a bound that costs little, then a good solution in a share of the time limit."""
     if properties(task.score, task.domain).falls:
-        incumbent.prove_families(bounds_without_rows(task))
-        incumbent.prove_families(bounds_by_complete_rows(task, incumbent))
-    with incumbent.hurried(task.branching.climbing):
+        rows, states = float(task.dataset.row_weights.sum()), task.dataset.cardinalities.tolist()
+        penalties = [size_penalty(task.score, r, 1.0, rows) for r in states]
+        incumbent.prove_families(0.0 - np.array(penalties))
+    with incumbent.hurried(CLIMBING):
         _climb(task, incumbent, None)
     return _unbegun(task, incumbent) if incumbent.is_over else None
 
 
 def _climb(task: Task, incumbent: Incumbent, t: int | None) -> bool:
     """Climb from a few starts; return whether the climbs were finished."""
-    best = best_climb(task, incumbent, min(task.starts, task.branching.starts), t)
+    best = best_climb(task, incumbent, min(task.starts, STARTS), t)
     if best is not None:
         incumbent.confirm(best)
     return best is not None
@@ -186,75 +199,139 @@ def _merged(task: Task, incumbent: Incumbent) -> Task:
     return task.on(merged.dataset, start)
 
 
-@dataclass(frozen=True)
-class _OfAllRows(Score):
-    """A score with the penalty of another number of rows.
+Distinct = Literal["solutions", "completions"]
+"""What two answers must differ in."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Ranking(Displayed, shown="status solutions seconds"):
+    """The best solutions, in the order of their scores.
 
     Parameters
     ----------
-    score
-        The score.
-    total
-        Weight of all rows.
+    solutions
+        The best first; equal scores in the order of parents and values.
+    status
+        ``optimal`` when no other solution scores more than the last one, ``feasible`` after a limit
+        and ``interrupted`` after Ctrl-C: there may be better ones then.
+    seconds
+        Wall time.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("cancer-mcar").part(slice(10))
+    >>> found = el.best_solutions(table, "bdeu", 3, max_parents=1)
+    >>> found.status, [round(each.score, 2) for each in found.solutions]
+    ('optimal', [-28.5, -28.87, -28.87])
     """
 
-    name = "score of the complete rows"
-    score: Score
-    total: float
-
-    def cell(self, counts: Counts, r: int, q: float) -> Counts:
-        """Return what the score does."""
-        return self.score.cell(counts, r, q)
-
-    def configuration(self, counts: Counts, r: int, q: float) -> Counts:
-        """Return what the score does."""
-        return self.score.configuration(counts, r, q)
-
-    def penalty(self, r: int, q: float, rows: float) -> float:
-        """Return the penalty for all rows."""
-        return self.score.penalty(r, q, self.total)
+    solutions: tuple[Solution, ...]
+    status: AugmentationStatus
+    seconds: float
 
 
-def bounds_without_rows(task: Task) -> NDArray[np.float64]:
-    """Return what no family of each variable scores more than, whatever the rows are.
+@checked_arguments()
+def best_solutions(
+    dataset: DatasetLike,
+    score: ScoreLike,
+    k: int,
+    *,
+    distinct: Distinct = "solutions",
+    max_parents: int = 3,
+    starts: int = 3,
+    solver: str = "auto",
+    time_limit: float | None = None,
+    seed: int = 0,
+    required: ArcsLike = (),
+    forbidden: ArcsLike = (),
+    best: Augmentation | None = None,
+    on_event: OnEvent | None = None,
+) -> Ranking:
+    """Return the k best solutions of a DAG and a completion of the missing cells.
 
-    That is the penalty alone, shape (variables,).
-    """
-    total = float(task.dataset.row_weights.sum())
-    states = task.dataset.cardinalities.tolist()
-    return np.array([0.0 - size_penalty(task.score, r, 1.0, total) for r in states])
-
-
-def bounds_by_complete_rows(task: Task, control: SearchControl = UNLIMITED) -> NDArray[np.float64]:
-    """Return the best score that a family of each variable has in the complete rows, shape (n,).
+    The search is that of the method ``branching``, closing only what cannot score more than the
+    k-th best solution, and listing the best networks of each completion that is left. Rows with
+    missing cells are not merged: what is merged loses no optimum, but solutions below it.
 
     Parameters
     ----------
-    task
-        The table, the score and the rules.
-    control
-        When its search is over, the bounds are those without rows.
+    dataset, score, max_parents, starts, solver, time_limit, seed, required, forbidden, on_event
+        As for :func:`exactlearn.augmentation.augment`; the solver must be exact.
+    k
+        How many; fewer are returned where there are not as many.
+    distinct
+        ``solutions`` (two may have the same completion, or equivalent DAGs) or ``completions``
+        (each completion once, with its best DAG).
+    best
+        The best solution, where it is known already and proven.
 
     Raises
     ------
+    OptionError
+        When ``k`` is below 1 or an option is unknown.
+    TooLargeError
+        When there are too many families.
     InfeasibleError
-        When the rules leave a variable without any parent set.
+        When the constraints exclude every network.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactlearn.scoring.scores import BDeu
+    >>> from exactlearn.data.dataset import Dataset
+    >>> table = Dataset(np.array([[0, 0], [1, 1], [1, -1]]), ("a", "b"), (("no", "yes"),) * 2)
+    >>> ranked = best_solutions(table, BDeu(1.0), 2, distinct="completions")
+    >>> [(round(solution.score, 3), solution.values.tolist()) for solution in ranked.solutions]
+    [(-4.341, [1]), (-5.545, [0])]
     """
-    dataset = task.dataset
-    kept = ~(dataset.codes == MISSING).any(axis=1)
-    if not kept.any():
-        return bounds_without_rows(task)
-    weights = dataset.row_weights
-    problem = candidate_parent_sets(
-        dataset.part(kept),
-        _OfAllRows(task.score, float(weights.sum())),
-        max_parents=task.rules.max_parents,
-        required=task.rules.required,
-        forbidden=task.rules.forbidden,
-        on_progress=lambda done, of: control.look(),
-        control=control,
-    )
-    if problem.stopped:
-        return bounds_without_rows(task)
-    best: NDArray[np.float64] = np.maximum.reduceat(problem.scores, problem.first[:-1])
-    return best
+    if k < 1:
+        raise OptionError(f"k must be at least 1, found {k}")
+    if distinct not in ("solutions", "completions"):
+        raise OptionError(
+            f"distinct must be 'solutions' or 'completions', found {distinct!r}"
+            f"{did_you_mean(distinct, ('solutions', 'completions'))}"
+        )
+    rules = FamilyRules.of(max_parents, required, forbidden)
+    task, spent = Task(dataset, score, rules, solver, seed, starts=starts), 0.0
+    if best is None:
+        with Incumbent(time_limit, on_event).running() as incumbent:
+            best = augment_branching(task, incumbent)
+        spent = best.seconds
+    task = task.on(merge_rows(dataset, incomplete=False).dataset, None)
+    left = None if time_limit is None else max(0.0, time_limit - spent)
+    status = best.status
+    with Incumbent(left, on_event).running() as incumbent:
+        pool = SolutionPool(incumbent, k, distinct == "completions")
+        if best.parents is not None:
+            pool.take(task.solution(best.parents, best.values))
+        if status == "optimal":
+            _take_neighbours(task, pool)
+            status = "optimal" if branch(task, pool) else incumbent.status
+    return Ranking(solutions=pool.ranked, status=status, seconds=spent + incumbent.seconds)
+
+
+def _take_neighbours(task: Task, pool: SolutionPool) -> None:
+    """Take solutions near the best one, so that the search has something to beat."""
+    incumbent = pool.incumbent
+    values = incumbent.working_values.copy()
+    if not pool.by_completion:
+        found = enumerate_networks(
+            task.families(values, control=incumbent),
+            k=pool.k,
+            solver=task.solver,
+            time_limit=incumbent.remaining,
+            seed=task.seed,
+        )
+        for network in found.networks:
+            pool.take(task.solution(network.parents, values))
+        return
+    states = task.dataset.cardinalities[task.dataset.missing_cells[:, 1]]
+    for cell, r in enumerate(states):
+        for state in range(int(r)):
+            changed = values.copy()
+            changed[cell] = state
+            result = task.solve(task.families(changed, control=incumbent), incumbent)
+            if result.parents is None or not incumbent.goes_on():
+                return
+            pool.take(task.solution(result.parents, changed))

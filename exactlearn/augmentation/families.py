@@ -1,13 +1,21 @@
-"""Families: a child with one of its parent sets, those that rules allow or a problem lists."""
+"""Families: a child with one of its parent sets, those that rules allow or a problem lists.
+
+Their scores are differences of sums over two sets of variables, which stand in
+:mod:`exactlearn.scoring.incremental_tables`.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations, pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.errors import OptionError
+from exactlearn.scoring.incremental_tables import Sets, holders, selected, set_sizes
+from exactlearn.scoring.terms import Terms, TermTables
 from exactlearn.solvers.components import Families as FlatFamilies
 from exactlearn.solvers.problem import Arc, Problem, offsets
 
@@ -33,6 +41,8 @@ class FamilyRules:
         cls, max_parents: int, required: Iterable[Arc] = (), forbidden: Iterable[Arc] = ()
     ) -> "FamilyRules":
         """Build the rules from any iterables of arcs."""
+        if max_parents < 0:
+            raise OptionError(f"max_parents must be at least 0, found {max_parents}")
         return cls(max_parents, frozenset(required), frozenset(forbidden))
 
     def allowed(self, child: int, members: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -161,3 +171,108 @@ class Families:
     def best(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the first best family of each child, shape (n,)."""
         return np.array([a + scores[a:b].argmax() for a, b in pairwise(self.first)])
+
+
+class SetFamilies(NamedTuple):
+    """Families, sorted by child, as pairs of sets.
+
+    Attributes
+    ----------
+    first
+        Where each child's families begin, shape (variables + 1,).
+    child, family, parents
+        Each family's child, and the numbers of the sets of all its variables and of its parents,
+        shape (families,).
+    penalty
+        The penalty of each family, shape (families,); 0 before the score is known.
+    holding_first, holding
+        The families that hold each variable, shapes (variables + 1,) and (total,).
+    """
+
+    first: NDArray[np.int64]
+    child: NDArray[np.int32]
+    family: NDArray[np.int32]
+    parents: NDArray[np.int32]
+    penalty: NDArray[np.float64]
+    holding_first: NDArray[np.int64]
+    holding: NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls,
+        families: Families,
+        members: NDArray[np.int32],
+        family: NDArray[np.int32],
+        parents: NDArray[np.int32],
+        penalty: NDArray[np.float64],
+    ) -> "SetFamilies":
+        """Index families by variable, given the sets' members and each family's two sets."""
+        holding_first, holding, _ = holders(members[family], families.n_variables)
+        return cls(families.first, families.child, family, parents, penalty, holding_first, holding)
+
+
+def paired_sets(families: Families) -> tuple[NDArray[np.int32], SetFamilies]:
+    """Return the sets that some families need, the empty one first, and the families as pairs."""
+    n, (m, k) = families.n_variables, families.members.shape
+    parents = np.pad(families.members, ((0, 0), (0, 1)), constant_values=-1)
+    family = parents.copy()
+    family[np.arange(m), (parents >= 0).sum(axis=1)] = families.child
+    family[family < 0] = n
+    family.sort(axis=1)
+    family[family == n] = -1
+    sets = np.concatenate([np.full((1, k + 1), -1, np.int32), parents, family])
+    if (n + 1) ** (k + 1) < 2**63:  # sorting numbers takes less time
+        names = (sets + 1) @ (n + 1) ** np.arange(k, -1, -1)
+        _, first, number = np.unique(names, return_index=True, return_inverse=True)
+        sets = sets[first]
+    else:
+        sets, number = np.unique(sets, axis=0, return_inverse=True)
+    numbers: NDArray[np.int32] = number.reshape(-1)[1:].astype(np.int32)
+    return sets, SetFamilies.of(families, sets, numbers[m:], numbers[:m], np.zeros(m))
+
+
+def some_families(
+    sets: Sets, pairs: SetFamilies, families: Families, keep: NDArray[np.bool_]
+) -> tuple[Sets, SetFamilies]:
+    """Return the sets that some families need, with tables of their own, and them as pairs.
+
+    ``families`` are those kept, and ``keep`` says which of the pairs they are.
+    """
+    family, parents = pairs.family[keep], pairs.parents[keep]
+    needed = np.zeros(len(sets.values), np.bool_)
+    needed[0] = needed[family] = needed[parents] = True
+    number = (np.cumsum(needed) - 1).astype(np.int32)
+    few = selected(sets, np.flatnonzero(needed), families.n_variables)
+    return few, SetFamilies.of(
+        families, few.members, number[family], number[parents], pairs.penalty[keep]
+    )
+
+
+def with_forms(
+    members: NDArray[np.int32],
+    families: SetFamilies,
+    cardinalities: NDArray[np.int64],
+    tables: TermTables,
+) -> tuple[NDArray[np.int32], NDArray[np.int64], Terms, SetFamilies]:
+    """Return which forms of function families sum over their sets, and give them their penalties.
+
+    Returns the sets, those with several forms several times, the form of each, the tabulated score
+    and the families. The first set stays the first.
+    """
+    sizes = set_sizes(cardinalities, members)
+    terms = tables.covering(np.unique(sizes))
+    n_forms, states = len(tables.forms), cardinalities[families.child]
+    family = families.family * n_forms + terms.cell[states]
+    parents = families.parents * n_forms + terms.configuration[states]
+    needed = np.unique(np.concatenate([[0], family, parents]))
+    at = np.searchsorted(terms.sizes, sizes[families.family])
+    return (
+        members[needed // n_forms],
+        needed % n_forms,
+        terms,
+        families._replace(
+            family=np.searchsorted(needed, family).astype(np.int32),
+            parents=np.searchsorted(needed, parents).astype(np.int32),
+            penalty=terms.penalty[at, states],
+        ),
+    )

@@ -1,4 +1,13 @@
-"""The families of an incomplete table under a completion that moves."""
+"""The families of an incomplete table under a completion that moves.
+
+For multipliers ``l`` of cluster inequalities (:mod:`exactlearn.solvers.lp.multipliers`) a network
+on the table with a change ``c`` scores at most::
+
+    sum_i max_PA [ s_i(PA; c) + sum of l that (i, PA) satisfies ] - sum of all l
+
+whatever the tables are. Only families that hold the changed variable have other scores than before,
+so of all others one number for each child and variable is enough: the best family without it.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn.augmentation.families import Families, FamilyRules
-from exactlearn.augmentation.set_families import (
+from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn.augmentation.families import (
+    Families,
+    FamilyRules,
     SetFamilies,
-    bound_moves,
-    envelope,
-    family_scores,
     paired_sets,
     some_families,
     with_forms,
@@ -26,6 +34,9 @@ from exactlearn.scoring.incremental_tables import (
     Rows,
     Sets,
     change_cells,
+    forget,
+    gains,
+    holds,
     rows_of,
     table_cells,
     tabulate,
@@ -105,7 +116,8 @@ class FamilyStore:
     @property
     def scores(self) -> NDArray[np.float64]:
         """Score of each family under the completion at hand, shape (families,)."""
-        return family_scores(self.sets, self.pairs)
+        pairs, values = self.pairs, self.sets.values
+        return np.asarray(values[pairs.family] - values[pairs.parents] - pairs.penalty)
 
     def move_to(self, values: NDArray[np.int64]) -> None:
         """Take over a completion: only the tables of the cells that differ are touched."""
@@ -165,7 +177,7 @@ class FamilyStore:
     def bound_moves(
         self, scores: NDArray[np.float64], moves: NDArray[np.int64], limit: float
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Bound single moves, see :func:`.set_families.bound_moves`; the first when time is up."""
+        """Bound single moves, see :func:`bound_moves`; the first when time is up."""
         best_scores = [np.zeros((0, self.dataset.n_variables))]
         close = np.zeros(len(scores), np.bool_)
         for block in self.blocks(moves):
@@ -215,3 +227,139 @@ def fits(dataset: Dataset, rules: FamilyRules) -> bool:
     return (
         n_families(n, k) <= MAX_FAMILIES and table_cells(dataset.cardinalities, k + 1) <= MOST_CELLS
     )
+
+
+@in_place_kernel
+def best_family(
+    sets: Sets, families: SetFamilies, scores: NDArray[np.float64], child: int, without: int
+) -> int:
+    """Return the first best family of a child that does not hold a variable, or -1."""
+    found = -1
+    if child == without:
+        return found
+    for f in range(families.first[child], families.first[child + 1]):
+        best = scores[found] if found >= 0 else -np.inf
+        if scores[f] > best and not holds(sets, families.family[f], without):
+            found = f
+    return found
+
+
+@kernel
+def bound_moves(
+    sets: Sets,
+    rows: Rows,
+    families: SetFamilies,
+    scores: NDArray[np.float64],
+    moves: NDArray[np.int64],
+    limit: float,
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return each child's best score after each move, shape (moves, children).
+
+    Also return the families that are in some selection whose sum is above the limit after some
+    move, with some others, shape (families,).
+
+    Parameters
+    ----------
+    sets, rows, families
+        The tables before any move, and the families.
+    scores
+        Scores of the families, with what multipliers add; ``-inf`` for those left out.
+    moves
+        Row, variable and new state of each move, shape (moves, 3), in order of variables.
+    limit
+        The limit of the sum.
+    """
+    n = len(families.first) - 1
+    child, family, parents = families.child, families.family, families.parents
+    # the best of each child's families that do not hold a variable
+    without = np.full((n, n), -np.inf)
+    for i in range(n):
+        top = best_family(sets, families, scores, i, -1)
+        for v in range(n):
+            f = top
+            if f >= 0 and holds(sets, family[f], v):
+                f = best_family(sets, families, scores, i, v)
+            if f >= 0:
+                without[v, i] = scores[f]
+    change, best = np.zeros(len(sets.values)), np.empty(n)
+    best_scores = np.empty((len(moves), n))
+    close = np.zeros(len(child), np.bool_)
+    least = np.full((n, n), np.inf)  # of a family that does not hold the variable changed
+    for c in range(len(moves)):
+        # each child's best score after the move
+        u, v, state = moves[c, 0], moves[c, 1], moves[c, 2]
+        if c > 0 and v != moves[c - 1, 1]:
+            forget(sets, moves[c - 1, 1], change)
+        gains(sets, rows, u, v, state, change)
+        for i in range(n):
+            best[i] = without[v, i]
+        best_after(families, scores, change, v, best)
+        # families that lose no more than the sum has to spare
+        spare = -limit
+        for i in range(n):
+            best_scores[c, i] = best[i]
+            spare += best[i]
+        if not spare > 0.0:
+            continue
+        for i in range(n):
+            least[v, i] = min(least[v, i], best[i] - spare)
+        for at in range(families.holding_first[v], families.holding_first[v + 1]):
+            f = families.holding[at]
+            if scores[f] + change[family[f]] - change[parents[f]] >= best[child[f]] - spare:
+                close[f] = True
+    # the same of families that do not hold the changed variable
+    for f in range(len(close)):
+        for v in range(n):
+            if scores[f] >= least[v, child[f]] and not holds(sets, family[f], v):
+                close[f] = True
+    return best_scores, close
+
+
+@in_place_kernel
+def best_after(
+    families: SetFamilies,
+    scores: NDArray[np.float64],
+    change: NDArray[np.float64],
+    v: int,
+    best: NDArray[np.float64],
+) -> None:
+    """Raise each child's best score to that of its families that hold ``v``, after a move."""
+    child, family, parents = families.child, families.family, families.parents
+    for at in range(families.holding_first[v], families.holding_first[v + 1]):
+        f = families.holding[at]
+        score = scores[f] + change[family[f]] - change[parents[f]]
+        if score > best[child[f]]:
+            best[child[f]] = score
+
+
+@kernel
+def envelope(
+    sets: Sets,
+    rows: Rows,
+    families: SetFamilies,
+    scores: NDArray[np.float64],
+    moves: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return each family's best score after any one of some moves, shape (families,).
+
+    The parameters are those of :func:`bound_moves`; there is one move at least.
+    """
+    child, family, parents = families.child, families.family, families.parents
+    holding = families.holding
+    change, best = np.zeros(len(sets.values)), np.full(len(scores), -np.inf)
+    n_held, n_variables = np.zeros(len(child), np.int64), 0
+    for c in range(len(moves)):
+        u, v, state = moves[c, 0], moves[c, 1], moves[c, 2]
+        is_new = c == 0 or v != moves[c - 1, 1]
+        if c > 0 and is_new:
+            forget(sets, moves[c - 1, 1], change)
+        n_variables += is_new
+        gains(sets, rows, u, v, state, change)
+        for at in range(families.holding_first[v], families.holding_first[v + 1]):
+            f = holding[at]
+            n_held[f] += is_new
+            best[f] = max(best[f], scores[f] + change[family[f]] - change[parents[f]])
+    for f in range(len(best)):
+        if n_held[f] < n_variables:  # some change leaves it as it is
+            best[f] = max(best[f], scores[f])
+    return best

@@ -1,7 +1,7 @@
 """Commands on missing cells: ``augment`` and ``impute`` fill them, ``missingness`` diagnoses."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -12,7 +12,7 @@ import exactlearn as el
 from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn._runtime.files import suffix_of
 from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
-from exactlearn.augmentation.result import Augmentation
+from exactlearn.augmentation.solutions import Augmentation
 from exactlearn.bayesnet.row_completion import posterior_cells
 from exactlearn.commands import outcome, pipeline
 from exactlearn.commands.declarations import Augment, Impute, Missingness
@@ -61,8 +61,6 @@ def run_augment(options: Augment, output: Output) -> Answer:
         alike = options.chosen("method cluster checkpoint")
         result = el.augment(data, on_event=outcome.keeping(display, artifacts), **alike, **how)
     certainty, more, ended = dict[str, Any](), dict[str, Any](), str(result.status)
-    if result.unproven is not None:
-        more["unproven"] = asdict(result.unproven)
     if result.parents is not None and ended != "interrupted":
         with output.progress_display("posteriors of the cells"):
             certainty = _certainty(data, result, options, control, output)

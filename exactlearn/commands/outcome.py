@@ -9,7 +9,7 @@ from typing import Any
 import exactlearn as el
 from exactlearn._runtime.control import Event, OnEvent
 from exactlearn._runtime.files import atomic_write, suffix_of
-from exactlearn.augmentation.result import Augmentation
+from exactlearn.augmentation.solutions import Augmentation
 from exactlearn.commands.output import (
     Answer,
     Output,

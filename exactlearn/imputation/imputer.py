@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments, refusal
 from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation import METHODS
-from exactlearn.augmentation.incumbent import total_score
+from exactlearn.augmentation.solutions import total_score
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import OptionError, did_you_mean

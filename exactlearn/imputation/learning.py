@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation import augment
-from exactlearn.augmentation.result import Augmentation
+from exactlearn.augmentation.solutions import Augmentation
 from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork

@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from exactlearn._runtime.display import Displayed
-from exactlearn.augmentation.ranking import Ranking
+from exactlearn.augmentation.exact import Ranking
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph

@@ -14,8 +14,8 @@ from exactlearn.graphs.orientation import reversible_arcs
 from exactlearn.graphs.partially_directed import Arc, PartiallyDirectedGraph
 
 if TYPE_CHECKING:
-    from exactlearn.augmentation.ranking import Ranking
-    from exactlearn.augmentation.result import Augmentation
+    from exactlearn.augmentation.exact import Ranking
+    from exactlearn.augmentation.solutions import Augmentation
     from exactlearn.data.dataset import Dataset
     from exactlearn.pdg.compile.compile import Compilation
     from exactlearn.solvers.result import Result

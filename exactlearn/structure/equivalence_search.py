@@ -28,7 +28,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.executors import Workers, running
-from exactlearn.augmentation.incumbent import total_score
+from exactlearn.augmentation.solutions import total_score
 from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError, OptionError

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import LOG, SearchControl, is_interrupted
 from exactlearn._runtime.display import Displayed
-from exactlearn.augmentation.starts import heuristic_network
+from exactlearn.augmentation.task import heuristic_network
 from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.smoothing_choice import as_good_as_best, divided
 from exactlearn.data.dataset import Dataset, DatasetLike

@@ -11,8 +11,7 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.display import ByValue
-from exactlearn.augmentation.incumbent import total_score
-from exactlearn.augmentation.result import TOLERANCE
+from exactlearn.augmentation.solutions import TOLERANCE, total_score
 from exactlearn.bayesnet.buckets import flat_tables
 from exactlearn.bayesnet.complete_data import full_counts
 from exactlearn.bayesnet.em import NetworkEM
@@ -79,7 +78,7 @@ def complete_score(table: Dataset, parents: Parents, score: Score) -> float:
     """Return the score of a DAG on complete, perhaps weighted, rows.
 
     :meth:`StructuralEM.check` compares it with
-    :func:`~exactlearn.augmentation.incumbent.total_score`, which counts and sums in another way.
+    :func:`~exactlearn.augmentation.solutions.total_score`, which counts and sums in another way.
     """
     counts = [full_counts(table, child, family) for child, family in enumerate(parents)]
     return _score(counts, score, total_weight(table))

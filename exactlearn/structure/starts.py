@@ -10,9 +10,8 @@ from collections.abc import Callable
 import numpy as np
 
 from exactlearn._runtime.control import SearchControl
-from exactlearn.augmentation.incumbent import Incumbent
-from exactlearn.augmentation.starts import mode_completion
-from exactlearn.augmentation.task import Task
+from exactlearn.augmentation.solutions import Incumbent
+from exactlearn.augmentation.task import Task, mode_completion
 from exactlearn.errors import DataError
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
 from exactlearn.scoring.deletion_enumeration import DeletionCounts

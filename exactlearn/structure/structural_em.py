@@ -19,7 +19,7 @@ import numpy as np
 from exactlearn._runtime.arguments import ArcsLike, checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import IMPROVEMENT, Incumbent, Solution
+from exactlearn.augmentation.solutions import IMPROVEMENT, Incumbent, Solution
 from exactlearn.augmentation.task import Task
 from exactlearn.bayesnet.complete_data import fit_complete, smoothed
 from exactlearn.bayesnet.em import fit_em

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from exactlearn.augmentation import METHODS, FamilyRules, augment, check, gadget_problem
-from exactlearn.augmentation.incumbent import Incumbent, Solution, total_score
+from exactlearn.augmentation.branch_and_bound import search
 from exactlearn.augmentation.local_search import move_search
 from exactlearn.augmentation.local_search.hill_climber import best_climb, climb
-from exactlearn.augmentation.starts import fitted_completion, mode_completion, starting_completions
+from exactlearn.augmentation.solutions import Incumbent, Solution, total_score
 from exactlearn.augmentation.task import (
-    BranchingParameters,
     Task,
+    fitted_completion,
+    mode_completion,
+    starting_completions,
 )
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, InfeasibleError, OptionError, TooLargeError
@@ -49,23 +51,23 @@ def run(data, score, rules, method, **options):
 
 
 @pytest.mark.parametrize("seed", range(48))
-def test_exact_methods_equal_brute_force(seed):
-    require_brute_force(seed)
+def test_exact_methods_equal_brute_force(seed, monkeypatch):
+    require_brute_force(seed, monkeypatch)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(48, 600))
-def test_exact_methods_equal_brute_force_on_many_tables(seed):
-    require_brute_force(seed)
+def test_exact_methods_equal_brute_force_on_many_tables(seed, monkeypatch):
+    require_brute_force(seed, monkeypatch)
 
 
-def require_brute_force(seed):
+def require_brute_force(seed, monkeypatch):
     data, score, rules = random_case(seed)
     # every third table is solved as those with many missing cells are
-    branching = BranchingParameters(many_cells=100 if seed % 3 else 1)
+    monkeypatch.setattr(search, "MANY_CELLS", 100 if seed % 3 else 1)
     best = max(best_per_completion(data, score, rules).values())
     for method in ("exact", "branching", "gadget"):
-        result = run(data, score, rules, method, branching=branching)
+        result = run(data, score, rules, method)
         assert result.status == "optimal"
         assert result.score == pytest.approx(best, abs=1e-7)
         assert result.bound == pytest.approx(best, abs=1e-7)

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from exactlearn.augmentation import FamilyRules, augment, family_store
-from exactlearn.augmentation.exact import bounds_by_complete_rows, bounds_without_rows
-from exactlearn.augmentation.incumbent import GRACE, Incumbent
+from exactlearn.augmentation.exact import (
+    best_solutions,
+)
 from exactlearn.augmentation.local_search.coordinate_ascent import ascend
-from exactlearn.augmentation.ranking import best_solutions
-from exactlearn.augmentation.task import Task
-from exactlearn.data.dataset import Dataset
+from exactlearn.augmentation.solutions import GRACE, Incumbent
 from exactlearn.errors import InfeasibleError
 from exactlearn.scoring import incremental_tables
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood
@@ -54,20 +53,6 @@ def interrupt_at(monkeypatch):
 
 
 LOOKS = (*range(6), *range(6, 60, 9), 100, 200, 400, 800)
-
-
-@pytest.mark.parametrize("seed", range(15))
-def test_complete_rows_bound_every_solution(seed):
-    data, score = table_of(seed), SCORES[seed % len(SCORES)]
-    if seed % 3 == 0:
-        weights = np.random.default_rng(seed).random(len(data.codes)) + 0.5
-        data = Dataset(data.codes, data.names, data.states, weights)
-    rules = FamilyRules.of(2, [(0, 1)] if seed % 2 else [])
-    task = Task(data, score, rules)
-    best = max(best_per_completion(data, score, rules).values())
-    by_rows, without = bounds_by_complete_rows(task), bounds_without_rows(task)
-    assert (by_rows <= without + 1e-9).all()
-    assert best <= by_rows.sum() + 1e-9
 
 
 @pytest.mark.parametrize("method", [*EXACT, "t-local", "mode"])

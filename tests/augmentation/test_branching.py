@@ -9,21 +9,16 @@ import pytest
 
 from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn.augmentation import FamilyRules, augment
-from exactlearn.augmentation.branch_and_bound import search
+from exactlearn.augmentation.branch_and_bound import lagrangian_dual, search
 from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, place_rows
+from exactlearn.augmentation.branch_and_bound.incomplete_rows import MissingCells
 from exactlearn.augmentation.branch_and_bound.lagrangian_dual import solve_dual, subgradient_method
-from exactlearn.augmentation.branch_and_bound.multipliers import (
-    CellMultipliers,
-    MissingCells,
-    set_members,
-)
 from exactlearn.augmentation.branch_and_bound.node_relaxation import (
     IncompleteFamilies,
     NodeRelaxation,
 )
 from exactlearn.augmentation.branch_and_bound.restricted_master import RestrictedMaster
 from exactlearn.augmentation.task import (
-    BranchingParameters,
     Task,
     merge_rows,
 )
@@ -57,22 +52,26 @@ def multiplied(cells, rng, scale):
 
 
 def random_prices(cells, rng, scale):
-    return CellMultipliers(
-        *(scale * rng.random(cell_multipliers.shape) for cell_multipliers in cells.multipliers)
-    )
+    return scale * rng.random(cells.multipliers.shape)
 
 
-def sink_terms_of(child, parents, variable, cell_multipliers):
-    """Return what is charged for each set of the variable, and one or two others, with this sink.
+def set_members(n):
+    """Return the members of each set of one or two variables, in the order of the payers."""
+    sets = np.zeros((n + n * (n - 1) // 2, n), bool)
+    sets[np.arange(n), np.arange(n)] = True
+    for s, (low, high) in enumerate(((b, a) for a in range(n) for b in range(a)), n):
+        sets[s, [low, high]] = True
+    return sets
 
-    The multipliers are those of all sets of others, one after the other.
-    """
-    sets = set_members(len(cell_multipliers.child))
+
+def payers_of(child, parents, variable, n):
+    """Return the child, and the sets of the variable and one or two others with this sink."""
+    sets = set_members(n)
     together = sets.copy()
     together[:, variable] = True
     rest = [set(np.flatnonzero(members)) - {child} for members in together]
-    return [
-        s
+    return [child] + [
+        n + s
         for s, others in enumerate(sets)
         if not others[variable] and together[s, child] and rest[s] <= set(parents)
     ]
@@ -82,14 +81,13 @@ def best_by_enumeration(task, child, parents, missing):
     """Return the best score of a family over all completions, less its multipliers."""
     cells = task.dataset.missing_cells
     own = [h for h, (_, v) in enumerate(cells) if v in (child, *parents)]
-    terms = {h: sink_terms_of(child, parents, cells[h, 1], missing.multipliers) for h in own}
+    payers = {h: payers_of(child, parents, cells[h, 1], task.dataset.n_variables) for h in own}
     scores, values = (
         family_scores(task.dataset, task.score, child, parents),
         completions(task.dataset),
     )
     for h, chosen in ((h, np.array(values)[:, h]) for h in own):
-        scores = scores - missing.multipliers.child[child, h, chosen]
-        scores -= missing.multipliers.sink[terms[h], h][:, chosen].sum(axis=0)
+        scores = scores - missing.multipliers[payers[h], h][:, chosen].sum(axis=0)
     return scores.max()
 
 
@@ -131,7 +129,7 @@ def test_the_bound_of_a_family_takes_no_longer_for_many_incomplete_rows():
 def test_bounds_stay_valid_at_other_multipliers_and_in_fixed_missing_cells(seed):
     task, rng = random_task(seed)
     families = IncompleteFamilies.of(task)
-    node = NodeRelaxation.of(families, MissingCells.of(task.dataset), 1000)
+    node = NodeRelaxation.of(families, MissingCells.of(task.dataset))
     for _ in range(4):
         node.set_multipliers(random_prices(node.cells, rng, rng.integers(0, 3)))
         if rng.random() < 0.5 and len(node.open_cells):
@@ -151,7 +149,7 @@ def test_families_left_out_are_in_no_better_network(seed):
     rules, score = FamilyRules.of(2), SCORES[seed % 3]
     task = Task(random_table(rng, 3, 12, 3), score, rules)
     families = IncompleteFamilies.of(task)
-    node = NodeRelaxation.of(families, MissingCells.of(task.dataset), 1000)
+    node = NodeRelaxation.of(families, MissingCells.of(task.dataset))
     node.set_multipliers(random_prices(node.cells, rng, 0.1))
     triple = np.ones((1, 3), bool)
     adjusted = node.adjusted(Multipliers(triple, rng.random(1)))
@@ -168,7 +166,7 @@ def test_families_left_out_are_in_no_better_network(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_bounds_of_states_hold_for_every_solution(seed):
     task, rng = random_task(seed)
-    node = NodeRelaxation.of(IncompleteFamilies.of(task), MissingCells.of(task.dataset), 1000)
+    node = NodeRelaxation.of(IncompleteFamilies.of(task), MissingCells.of(task.dataset))
     node.set_multipliers(random_prices(node.cells, rng, 1.0))
     none = Multipliers.none(task.dataset.n_variables)
     bounds = node.state_bounds(node.adjusted(none).total)
@@ -195,7 +193,7 @@ def test_multipliers_bound_every_solution_and_close_much_of_the_gap(seed, steps)
     best = max(best_per_completion(task.dataset, task.score, task.rules).values())
     found = augment(task.dataset, task.score, method="t-local", starts=1, max_parents=2)
     families = IncompleteFamilies.of(task)
-    node = NodeRelaxation.of(families, MissingCells.of(task.dataset), 1000)
+    node = NodeRelaxation.of(families, MissingCells.of(task.dataset))
     anchor = [families.number(i, ps) for i, ps in enumerate(found.parents)]
     master = RestrictedMaster(families, node.cells, anchor, found.values)
     none = Multipliers.none(families.n_variables)
@@ -205,7 +203,7 @@ def test_multipliers_bound_every_solution_and_close_much_of_the_gap(seed, steps)
     after = node.adjusted(descended).total
     assert min(message, default=before) == pytest.approx(after, abs=1e-6)
     assert best - 1e-6 <= after <= before + 1e-9
-    assert all((cell_multipliers >= 0.0).all() for cell_multipliers in node.cells.multipliers)
+    assert (node.cells.multipliers >= 0.0).all()
     if steps and before - best > 1.0:
         assert after - best < 0.8 * (before - best)
     dual = solve_dual(master, node, descended, best, lambda _: None)
@@ -220,7 +218,7 @@ def test_multipliers_bound_every_solution_and_close_much_of_the_gap(seed, steps)
 def test_no_local_completion_enters_once_the_search_is_over(looks, monkeypatch):
     task, _ = random_task(4)
     families, control = IncompleteFamilies.of(task), Looks(looks)
-    node = NodeRelaxation.of(families, MissingCells.of(task.dataset), 1000)
+    node = NodeRelaxation.of(families, MissingCells.of(task.dataset))
     none = Multipliers.none(families.n_variables)
     before = node.adjusted(none).total
     anchor = [families.number(i, ()) for i in range(families.n_variables)]
@@ -312,8 +310,10 @@ def test_every_node_counts_and_the_climb_runs_at_ever_fewer(monkeypatch):
     for name in calls:
         counted(name)
     table = random_table(np.random.default_rng(1), 4, 16, 12, 3)
-    loose = BranchingParameters(many_cells=1, most_rounds=1, steps=0)
-    found = augment(table, BDeu(1.0), max_parents=2, branching=loose)
+    for module, name in ((search, "MANY_CELLS"), (lagrangian_dual, "MAX_ROUNDS")):
+        monkeypatch.setattr(module, name, 1)
+    monkeypatch.setattr(search, "STEPS", 0)
+    found = augment(table, BDeu(1.0), max_parents=2)
     assert found.status == "optimal"
     assert found.nodes == calls["solve_dual"] - 1 > 8  # but for that of the root
     assert calls["climb"] <= found.nodes.bit_length()

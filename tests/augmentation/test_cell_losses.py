@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import exactlearn as el
-from exactlearn.augmentation.incumbent import total_score
 from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
+from exactlearn.augmentation.solutions import total_score
 from exactlearn.errors import TooLargeError
 from tests.graph_oracle import dags
 from tests.own_scores import K2

@@ -5,8 +5,8 @@ import pytest
 
 from exactlearn.augmentation.families import FamilyRules, parent_sets
 from exactlearn.augmentation.gadget import enumerable_families, reduced
-from exactlearn.augmentation.incumbent import total_score
 from exactlearn.augmentation.local_search.coordinate_ascent import coordinate_ascent
+from exactlearn.augmentation.solutions import total_score
 from exactlearn.augmentation.task import Task, merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from exactlearn.augmentation import METHODS, FamilyRules, augment, check
-from exactlearn.augmentation.incumbent import Incumbent
-from exactlearn.augmentation.result import Augmentation
+from exactlearn.augmentation.solutions import Augmentation, Incumbent
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from exactlearn.augmentation import FamilyRules
-from exactlearn.augmentation.incumbent import total_score
-from exactlearn.augmentation.ranking import best_solutions
+from exactlearn.augmentation.exact import best_solutions
+from exactlearn.augmentation.solutions import total_score
 from exactlearn.errors import OptionError
 from exactlearn.scoring.scores import BIC, BDeu
 from tests.augmentation_oracle import best_per_completion, random_table, solution_scores

@@ -12,8 +12,7 @@ from click.testing import CliRunner
 import exactlearn
 from exactlearn.__main__ import COMMANDS, main
 from exactlearn._runtime.kernel import cache_folder
-from exactlearn.augmentation.incumbent import Incumbent
-from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
+from exactlearn.augmentation.solutions import Incumbent
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.commands.sections import Reading
 from exactlearn.commands.tables import load
@@ -101,19 +100,6 @@ class TestAugment:
         assert record["status"] == "interrupted"
         assert record["bound"] is None or record["score"] <= record["bound"]
         assert read_record(kept) == record
-
-    def test_a_stopped_proof_reports_what_it_leaves_open(self, tables, monkeypatch):
-        def stop(near, *args):
-            near.incumbent.expire()
-
-        monkeypatch.setattr(Neighbourhood, "_proven", stop)
-        words = ("augment", tables / "holes.csv", "--method", "t-local", "--starts", 1)
-        left = run_json(*words, status=3)["unproven"]
-        assert list(left) == ["changes", "of", "dag", "gain"]
-        assert 0 <= left["changes"] <= left["of"]
-        printed = run(*words, status=3)
-        assert "Unproven" in printed
-        assert f"changes  {left['changes']}" in printed
 
 
 def test_debug_shows_the_traceback():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr
 
-from exactlearn.augmentation.incumbent import total_score
+from exactlearn.augmentation.solutions import total_score
 from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork

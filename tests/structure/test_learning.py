@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import exactlearn as el
-from exactlearn.augmentation.incumbent import total_score
+from exactlearn.augmentation.solutions import total_score
 from exactlearn.errors import DataError
 from exactlearn.solvers.constraints import MaxParents, RequiredAncestor, Tiers
 from exactlearn.structure import learning, selection

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import Incumbent, total_score
+from exactlearn.augmentation.solutions import Incumbent, total_score
 from exactlearn.augmentation.task import Task
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.data.dataset import Dataset

@@ -24,12 +24,13 @@ from exactlearn.augmentation.branch_and_bound.incomplete_rows import (
     FamilyTable,
     FamilyTerms,
     IncompleteRows,
+    MissingCells,
     add_weight,
+    columns_of,
     count_rows,
     increment_at,
     list_incomplete_rows,
 )
-from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells, columns_of
 
 ROUNDING = 1e-10
 """Least improvement worth a branch, relative to a family's score."""

@@ -4,6 +4,11 @@ Adding weight ``w`` to cell ``(j, k)`` of a family's table changes its score by 
 ``f(n_jk + w) - f(n_jk) - g(n_j + w) + g(n_j)``, with the functions ``f`` of cells and ``g`` of
 configurations (:mod:`exactlearn.scoring.scores`). Bounds need this difference as a whole, so a
 family has a table of its own here, not one for each of its two sets.
+
+Lagrange multipliers make families agree on the states of missing cells. A set of variables, of
+which one or two besides the column of a missing cell, has at most one member in a DAG that has all
+others as parents: its *sink*. So the state of a missing cell has a multiplier for each *payer*: for
+each child whose family has the cell, and for the sink of each such set.
 """
 
 from typing import NamedTuple
@@ -12,12 +17,160 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn.augmentation.branch_and_bound.multipliers import (
-    MissingCells,
-    columns_of,
-    sink_sets,
-)
+from exactlearn.data.dataset import Dataset
 from exactlearn.scoring.terms import Functions, TermTables, rise
+
+
+def payer_numbers(n: int) -> NDArray[np.int64]:
+    """Return the payer that is the sink of the cell's column with one variable, or with two others.
+
+    The first ``n`` payers are the children; then follow the sets of one variable ``a``, found at
+    ``[a, a]``, and of two. Shape (n, n).
+    """
+    a, b = np.indices((n, n))
+    high, low = np.maximum(a, b), np.minimum(a, b)
+    return np.where(a == b, n + a, 2 * n + high * (high - 1) // 2 + low)
+
+
+@kernel
+def columns_of(child: int, members: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the columns of a family, child first; parents are padded with -1."""
+    count = 1
+    while count <= len(members) and members[count - 1] >= 0:
+        count += 1
+    columns = np.empty(count, np.int64)
+    columns[0] = child
+    for p in range(1, count):
+        columns[p] = members[p - 1]
+    return columns
+
+
+@kernel
+def payers_of(number: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the payers that a family is for each of its columns.
+
+    The child pays for all of them. The sets besides the child's column are one or two parents;
+    besides a parent's, the child alone or with another parent.
+
+    Parameters
+    ----------
+    number
+        What :func:`payer_numbers` returns.
+    columns
+        The family, child first, shape (k,).
+
+    Returns
+    -------
+    payers
+        Shape (k, most payers), padded with -1.
+    """
+    k = len(columns)
+    payers = np.full((k, 1 + max(k, k * (k - 1) // 2)), -1)
+    payers[:, 0] = columns[0]
+    count = 1
+    for p in range(1, k):
+        for q in range(1, p + 1):
+            payers[0, count] = number[columns[p], columns[q]]
+            count += 1
+        for q in range(k):
+            if q != p:
+                payers[p, 1 + q] = number[columns[0], columns[q]]
+    return payers
+
+
+@kernel
+def family_charges(
+    children: NDArray[np.int32],
+    members: NDArray[np.int32],
+    number: NDArray[np.int64],
+    charges: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the sum of charges of each family, over its columns, shape (m,).
+
+    Parameters
+    ----------
+    children, members
+        Child and parents of each, padded with -1, shapes (m,) and (m, most parents).
+    number
+        What :func:`payer_numbers` returns.
+    charges
+        Charge of each payer for each column, shape (payers, n).
+    """
+    total = np.zeros(len(children))
+    for f in range(len(children)):
+        columns = columns_of(children[f], members[f])
+        payers = payers_of(number, columns)
+        for p in range(len(columns)):
+            for payer in payers[p]:
+                if payer >= 0:
+                    total[f] += charges[payer, columns[p]]
+    return total
+
+
+class MissingCells(NamedTuple):
+    """An incomplete table, its missing cells, some of them fixed, and their multipliers.
+
+    Attributes
+    ----------
+    codes
+        States, -1 in the missing cells, shape (variables, rows).
+    weights
+        Weight of each row, shape (rows,).
+    cardinalities
+        Number of states of each variable, shape (variables,).
+    number
+        Number of each missing cell, fixed ones too, -1 elsewhere, shape (variables, rows).
+    variables, rows
+        Where each missing cell is, shapes (cells,).
+    payers
+        What :func:`payer_numbers` returns, shape (n, n).
+    multipliers
+        Lagrange multipliers of their states, never less than 0, shape (payers, cells, most states).
+    """
+
+    codes: NDArray[np.int16]
+    weights: NDArray[np.float64]
+    cardinalities: NDArray[np.int64]
+    number: NDArray[np.int64]
+    variables: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    payers: NDArray[np.int64]
+    multipliers: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> "MissingCells":
+        """Return the missing cells of a table, all multipliers being 0."""
+        rows, variables = dataset.missing_cells.T.copy()
+        codes = np.ascontiguousarray(dataset.codes.T.astype(np.int16))
+        number = np.full(codes.shape, -1)
+        number[variables, rows] = np.arange(len(rows))
+        n, most = dataset.n_variables, int(dataset.cardinalities.max(initial=0))
+        return cls(
+            codes,
+            dataset.row_weights,
+            dataset.cardinalities,
+            number,
+            variables,
+            rows,
+            payer_numbers(n),
+            np.zeros((2 * n + n * (n - 1) // 2, len(rows), most)),
+        )
+
+    @property
+    def states(self) -> NDArray[np.int64]:
+        """Number of states of each missing cell, shape (cells,)."""
+        return self.cardinalities[self.variables]
+
+    @property
+    def filled(self) -> NDArray[np.int64]:
+        """State of each missing cell, -1 where it is not fixed, shape (cells,)."""
+        return self.codes[self.variables, self.rows].astype(np.int64)
+
+    def fill(self, values: NDArray[np.int64]) -> "MissingCells":
+        """Return the missing cells with other states, -1 where not fixed, shape (cells,)."""
+        codes = self.codes.copy()
+        codes[self.variables, self.rows] = values
+        return self._replace(codes=codes)
 
 
 class FamilyTerms(NamedTuple):
@@ -149,7 +302,7 @@ def list_incomplete_rows(
     """List where the rows can be placed, the row whose best place is clearest first."""
     cells, multipliers = np.zeros(n_cells, np.int64), np.zeros(n_cells)
     first, clear = np.zeros(len(rows) + 1, np.int64), np.empty(len(rows))
-    sets = sink_sets(table.sets, family.columns)
+    payers = payers_of(table.payers, family.columns)
     for t in range(len(rows)):
         # list the row's places
         at, count, stride = first[t], 1, 1
@@ -162,10 +315,10 @@ def list_incomplete_rows(
                     cells[k] += state * stride
             else:
                 for other in range(r - 1, -1, -1):
-                    total = table.multipliers.child[family.columns[0], cell, other]
-                    for s in sets[p]:
-                        if s >= 0:
-                            total += table.multipliers.sink[s, cell, other]
+                    total = 0.0
+                    for payer in payers[p]:
+                        if payer >= 0:
+                            total += table.multipliers[payer, cell, other]
                     for k in range(at, at + count):
                         cells[other * count + k] = cells[k] + other * stride
                         multipliers[other * count + k] = multipliers[k] + total

@@ -18,30 +18,47 @@ the linear program: clusters that it violates enter.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from itertools import chain
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.branch_and_bound.multipliers import CellMultipliers
 from exactlearn.augmentation.branch_and_bound.node_relaxation import (
     Adjusted,
     LocalCompletion,
     NodeRelaxation,
 )
 from exactlearn.augmentation.branch_and_bound.restricted_master import RestrictedMaster, Solved
-from exactlearn.solvers.lp.multipliers import Meeting, Multipliers
+from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.relaxation import best_candidates
 
+# Linear programs that are solved for one node.
+MAX_ROUNDS = 200
+# Rounds in which such a share of the gap must be closed, at the root and elsewhere.
+ROOT_STALL_LIMIT, STALL_LIMIT, LEAST_GAIN = 60, 10, 0.1
+# Local completions of each child that enter between two linear programs, and the reduced cost from
+# which on they do.
+ENTERING, LEAST_REDUCED_COST = 5, 1e-7
+# Most weight of the best multipliers so far in the next ones: duals alone jump about.
+SMOOTHING = 0.5
+# Share of the gap below which the linear program's lead must be before sink links are sought.
+JOINING = 0.7
+# Steps of the subgradient method for each missing cell, and the nats that a multiplier moves at
+# most in the first and in the last one.
+STEPS, FIRST_STEP, LAST_STEP = 12, 0.2, 0.003
+# Steps over which its local completions are averaged, and after which clusters are separated.
+MEMORY = 20
+# Decay of the averages of slopes and of their squares, and what is added to these.
+MEAN, SQUARE, DAMPING = 0.9, 0.98, 0.03
 
-@dataclass(frozen=True, eq=False)
-class DualBound:
+
+class DualBound(NamedTuple):
     """A bound of the Lagrangian dual at a node.
 
-    Parameters
+    Attributes
     ----------
     bound
         No network with a completion that the node allows scores more.
@@ -58,12 +75,12 @@ class DualBound:
 
 def solve_dual(
     master: RestrictedMaster,
-    relaxation: NodeRelaxation,
+    node: NodeRelaxation,
     multipliers: Multipliers,
     target: float,
     on_bound: Callable[[float], None] = lambda bound: None,
     *,
-    stall_limit: int | None = None,
+    stall_limit: int = STALL_LIMIT,
 ) -> DualBound | None:
     """Find multipliers with a low bound by column generation; the relaxation then has them.
 
@@ -73,7 +90,7 @@ def solve_dual(
     ----------
     master
         The local completions known.
-    relaxation
+    node
         The bounds of the families at a node.
     multipliers
         Clusters with multipliers to begin with.
@@ -82,80 +99,51 @@ def solve_dual(
     on_bound
         Called each round with the bound so far.
     stall_limit
-        Rounds in which a share of the gap must be closed, other than the tuning constant.
+        Rounds in which a share of the gap must be closed.
     """
-    control, tuning = relaxation.families.control, relaxation.families.tuning
-    stall_limit = stall_limit or tuning.stall_limit
-    master.restrict(relaxation)
-    best, best_cell_multipliers = (
-        relaxation.adjusted(multipliers).total,
-        relaxation.cells.multipliers,
-    )
+    control = node.families.control
+    master.restrict(node)
+    best, best_multipliers = node.adjusted(multipliers).total, node.cells.multipliers
     trace = [best]
     while True:
         on_bound(best)
         solved = master.solve(control) if control.goes_on() else None
         if solved is None:
             return None
-        entered = False
-        closed = 1.0 - min(
-            1.0, (best - solved.optimum) / max(best - target, tuning.least_reduced_cost)
-        )
-        weight = tuning.smoothing * max(0.0, closed)
-        for cell_multipliers in (
-            best_cell_multipliers.blend(solved.cell_multipliers, weight),
-            solved.cell_multipliers,
-        ):
-            relaxation.set_multipliers(cell_multipliers)
-            adjusted = relaxation.adjusted(solved.multipliers)
+        lead = (best - solved.optimum) / max(best - target, LEAST_REDUCED_COST)
+        weight, duals = SMOOTHING * max(0.0, 1.0 - min(1.0, lead)), solved.cell_multipliers
+        for cell_multipliers in (weight * best_multipliers + (1.0 - weight) * duals, duals):
+            node.set_multipliers(cell_multipliers)
+            adjusted = node.adjusted(solved.multipliers)
             if adjusted.total < best:
-                best, best_cell_multipliers, multipliers = (
-                    adjusted.total,
-                    cell_multipliers,
-                    solved.multipliers,
-                )
-            entered = _enter(master, relaxation, adjusted, solved)
+                best, best_multipliers = adjusted.total, cell_multipliers
+                multipliers = solved.multipliers
+            entered = _enter(master, node, adjusted, solved)
             if entered:
                 break
-        found = master.violated(solved.support)
-        master.add_clusters(found)
-        lead = best - solved.optimum
-        joined = (
-            master.add_sink_links(solved)
-            if lead < tuning.joining * (best - target) or not entered
-            else 0
-        )
+        cuts = master.separate(solved.families)
+        lead, gap = best - solved.optimum, best - target
+        if lead < JOINING * gap or not entered:
+            cuts += master.add_sink_links(solved)
         trace.append(best)
-        if (
-            best <= target
-            or not (entered or len(found) or joined)
-            or len(trace) > tuning.most_rounds
-        ):
+        is_stalled = len(trace) > stall_limit and trace[-stall_limit] - best < LEAST_GAIN * gap
+        is_met = not cuts and (not entered or lead < LEAST_GAIN * gap)
+        if best <= target or is_met or is_stalled or len(trace) > MAX_ROUNDS:
             break
-        if not len(found) and not joined and lead < tuning.least_gain * (best - target):
-            break
-        if len(trace) > stall_limit and trace[-stall_limit] - best < tuning.least_gain * (
-            best - target
-        ):
-            break
-    relaxation.set_multipliers(best_cell_multipliers)
+    node.set_multipliers(best_multipliers)
     return DualBound(best, multipliers, solved.shares)
 
 
 def _enter(
-    master: RestrictedMaster, relaxation: NodeRelaxation, adjusted: Adjusted, solved: Solved
+    master: RestrictedMaster, node: NodeRelaxation, adjusted: Adjusted, solved: Solved
 ) -> bool:
-    """Add the best local completions of each child that raise the optimum.
-
-    Return whether there is any.
-    """
-    entered, tuning = False, relaxation.families.tuning
-    first = relaxation.families.first
-    for number in best_candidates(first, adjusted.scores, tuning.entering).tolist():
-        completion = relaxation.best_completion(number)
-        if master.reduced_cost(completion, solved) > tuning.least_reduced_cost:
+    """Add the best local completions of each child that raise the optimum; return whether any."""
+    entered = False
+    for number in best_candidates(node.families.first, adjusted.scores, ENTERING).tolist():
+        completion = node.best_completion(number)
+        if master.reduced_cost(completion, solved) > LEAST_REDUCED_COST:
             entered |= master.add(completion)
-        if not relaxation.families.control.goes_on():
+        if not node.families.control.goes_on():
             break
     return entered
 
@@ -163,135 +151,28 @@ def _enter(
 class _Ascent:
     """Multipliers of inequalities that never fall below 0, and Adam's averages of their slopes."""
 
-    MEAN, SQUARE, DAMPING = 0.9, 0.98, 0.03
-
     def __init__(self, at: NDArray[np.float64]) -> None:
         self.at = at
         self._mean, self._square, self._steps = np.zeros_like(at), np.zeros_like(at), 0
 
     def extend(self, k: int) -> None:
         """Add ``k`` that are 0."""
-        none = np.zeros(k)
-        self.at, self._mean, self._square = (
-            np.concatenate([old, none]) for old in (self.at, self._mean, self._square)
-        )
+        moved = (self.at, self._mean, self._square)
+        self.at, self._mean, self._square = (np.pad(old, (0, k)) for old in moved)
 
     def move(self, slope: NDArray[np.float64], step: float | NDArray[np.float64]) -> None:
         """Move all along a slope, by about ``step`` where it is steady."""
         self._steps += 1
-        self._mean += (1.0 - self.MEAN) * (slope - self._mean)
-        self._square += (1.0 - self.SQUARE) * (slope**2 - self._square)
-        mean = self._mean / (1.0 - self.MEAN**self._steps)
-        spread = np.sqrt(self._square / (1.0 - self.SQUARE**self._steps)) + self.DAMPING
+        self._mean += (1.0 - MEAN) * (slope - self._mean)
+        self._square += (1.0 - SQUARE) * (slope**2 - self._square)
+        mean = self._mean / (1.0 - MEAN**self._steps)
+        spread = np.sqrt(self._square / (1.0 - SQUARE**self._steps)) + DAMPING
         self.at = np.maximum(0.0, self.at + step * mean / spread)
-
-
-class SubgradientMethod:
-    """The state of the subgradient method: cell multipliers and cluster multipliers.
-
-    Parameters
-    ----------
-    master
-        Gets the clusters that are found, and local completions; its clusters are those of the
-        multipliers.
-    relaxation
-        The bounds of the families.
-    multipliers
-        Clusters with multipliers to begin with.
-    """
-
-    def __init__(
-        self, master: RestrictedMaster, relaxation: NodeRelaxation, multipliers: Multipliers
-    ) -> None:
-        self._master, self._relaxation = master, relaxation
-        cell_multipliers, cells = relaxation.cells.multipliers, relaxation.cells
-        self._child, self._sink = _Ascent(cell_multipliers.child), _Ascent(cell_multipliers.sink)
-        self._weights = _Ascent(multipliers.values)
-        self._meeting = self._meet()
-        self._scale = cells.weights[cells.rows][:, None]
-        self._chosen = np.zeros(len(relaxation.families))
-        self._tuning = relaxation.families.tuning
-        self._recent: deque[tuple[LocalCompletion, ...]] = deque(maxlen=self._tuning.memory)
-        self._best, self._best_at = inf, (cell_multipliers, multipliers)
-
-    def step(self, size: float) -> float:
-        """Bound at the multipliers, and move them; return the best bound so far.
-
-        Where the search is over, they stay where they are.
-        """
-        master, relaxation = self._master, self._relaxation
-        cell_multipliers = CellMultipliers(self._child.at, self._sink.at)
-        clusters = master.clusters
-        multipliers = Multipliers(clusters.clusters, self._weights.at, clusters.counts)
-        relaxation.set_multipliers(cell_multipliers)
-        adjusted = relaxation.adjusted(multipliers, self._meeting.rewards(self._weights.at))
-        if adjusted.total < self._best:
-            self._best, self._best_at = adjusted.total, (cell_multipliers, multipliers)
-        chosen = relaxation.families.best(adjusted.scores)
-        completions = []
-        for number in chosen.tolist():
-            if not relaxation.families.control.goes_on():
-                return self._best
-            completions.append(relaxation.best_completion(number))
-        slopes = self._slopes(completions)
-        self._child.move(slopes.child, size * self._scale)
-        self._sink.move(slopes.sink, size * self._scale)
-        self._weights.move(clusters.counts - master.met(chosen).sum(axis=1), size)
-        self._chosen *= 1.0 - 1.0 / self._tuning.memory
-        self._chosen[chosen] += 1.0 / self._tuning.memory
-        self._recent.append(tuple(completions))
-        return self._best
-
-    def _slopes(self, completions: Sequence[LocalCompletion]) -> CellMultipliers:
-        """Return the subgradient with respect to the cell multipliers.
-
-        Each state counts by how many local completions have it, less its part of the constant.
-        """
-        cells = self._relaxation.cells
-        back = self._relaxation.constant_states
-        child = np.zeros_like(cells.multipliers.child) - back
-        sink = np.zeros_like(cells.multipliers.sink) - back
-        for completion in completions:
-            child[
-                self._relaxation.families.child[completion.number],
-                completion.cells,
-                completion.states,
-            ] += 1
-            sink[tuple(self._master.sink_terms(completion))] += 1.0
-        filled = cells.filled >= 0
-        child[:, filled] = sink[:, filled] = 0.0
-        return CellMultipliers(child, sink)
-
-    def separate(self) -> None:
-        """Add the clusters that the average of the last selections violates."""
-        average = np.where(self._chosen > self._tuning.negligible, self._chosen, 0.0)
-        violated = self._master.violated(self._relaxation.families.support(average))
-        self._master.add_clusters(violated)
-        self._weights.extend(len(violated))
-        self._meeting = self._meet()
-
-    def _meet(self) -> Meeting:
-        clusters = self._master.clusters
-        return Meeting.of(self._relaxation.families.flat, clusters.clusters, clusters.counts)
-
-    def end(self) -> Multipliers:
-        """Add the last local completions to the master and restore the best multipliers.
-
-        A search that is over needs no more local completions.
-        """
-        control = self._relaxation.families.control
-        for completion in chain.from_iterable(self._recent):
-            if not control.goes_on():
-                break
-            self._master.add(completion)
-        cell_multipliers, multipliers = self._best_at
-        self._relaxation.set_multipliers(cell_multipliers)
-        return multipliers
 
 
 def subgradient_method(
     master: RestrictedMaster,
-    relaxation: NodeRelaxation,
+    node: NodeRelaxation,
     multipliers: Multipliers,
     target: float,
     on_bound: Callable[[float], None],
@@ -299,12 +180,16 @@ def subgradient_method(
 ) -> Multipliers:
     """Find multipliers with a low bound by subgradient steps; the relaxation then has them.
 
-    The steps end with the search.
+    The steps end with the search. The master gets the clusters and the last local completions.
 
     Parameters
     ----------
-    master, relaxation, multipliers
-        Those of :class:`SubgradientMethod`.
+    master
+        Its clusters are those of the multipliers.
+    node
+        The bounds of the families where no missing cell is fixed.
+    multipliers
+        Clusters with multipliers to begin with.
     target
         Stop when the bound is at most this.
     on_bound
@@ -317,13 +202,36 @@ def subgradient_method(
     Multipliers
         Those of the clusters.
     """
-    method, tuning = SubgradientMethod(master, relaxation, multipliers), relaxation.families.tuning
-    ratio = tuning.last_step / tuning.first_step
+    families, control = node.families, node.families.control
+    charges, weights = _Ascent(node.cells.multipliers), _Ascent(multipliers.values)
+    scale = node.cells.weights[node.cells.rows][:, None]
+    best, best_at = inf, (charges.at, multipliers)
+    average = np.zeros(len(families))
+    recent: deque[list[LocalCompletion]] = deque(maxlen=MEMORY)
     for k in range(steps):
-        best = method.step(tuning.first_step * ratio ** (k / steps))
+        counts = master.clusters.counts
+        multipliers = Multipliers(master.clusters.clusters, weights.at, counts)
+        node.set_multipliers(charges.at)
+        adjusted = node.adjusted(multipliers)
+        if adjusted.total < best:
+            best, best_at = adjusted.total, (charges.at, multipliers)
         on_bound(best)
-        if best <= target or not relaxation.families.control.goes_on():
+        if best <= target or not control.goes_on():
             break
-        if k % tuning.memory == tuning.memory - 1:
-            method.separate()
-    return method.end()
+        chosen = families.best(adjusted.scores)
+        recent.append([node.best_completion(i) for i in chosen.tolist() if control.goes_on()])
+        slope = np.zeros_like(charges.at) - node.constant_states
+        for completion in recent[-1]:
+            slope[master.paid(completion)] += 1.0
+        size = FIRST_STEP * (LAST_STEP / FIRST_STEP) ** (k / steps)
+        charges.move(slope, size * scale)
+        weights.move(counts - master.met(chosen).sum(axis=1), size)
+        average *= 1.0 - 1.0 / MEMORY
+        average[chosen] += 1.0 / MEMORY
+        if k % MEMORY == MEMORY - 1:
+            weights.extend(master.separate(average))
+    for completion in chain.from_iterable(recent):
+        if control.goes_on():
+            master.add(completion)
+    node.set_multipliers(best_at[0])
+    return best_at[1]

@@ -5,9 +5,8 @@ what the multipliers fell by is added to it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -20,29 +19,29 @@ from exactlearn.augmentation.branch_and_bound.family_bounds import (
     bound_families,
     complete_family,
 )
-from exactlearn.augmentation.branch_and_bound.incomplete_rows import FamilyTerms
-from exactlearn.augmentation.branch_and_bound.multipliers import (
-    CellMultipliers,
+from exactlearn.augmentation.branch_and_bound.incomplete_rows import (
+    FamilyTerms,
     MissingCells,
     family_charges,
 )
 from exactlearn.augmentation.families import Families
-from exactlearn.augmentation.task import BranchingParameters, Task
+from exactlearn.augmentation.task import Task
 from exactlearn.errors import InfeasibleError, TooLargeError
 from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.incremental_tables import set_sizes
-from exactlearn.solvers.lp.clusters import Support
 from exactlearn.solvers.lp.multipliers import Multipliers
-from exactlearn.solvers.problem import offsets
 
 MAX_FAMILIES = 5_000_000
 """Most families that are bounded."""
 
-LEAST_SECONDS, PIECE = 5e-4, 1024
-"""Least work that is worth a thread, and the most families that one bounds at a time."""
-
+# Nodes spent on a family's bound: on all families once, then where it matters.
+FIRST_NODE_BUDGET, NODE_BUDGET = 20, 8_000
+# Families of a child that are bounded anew together with its best.
+AT_ONCE = 8
+# Least families that are worth threads, and the most that one bounds at a time.
+SHARED, PIECE = 16, 1024
+# Cells that one thread looks at, at most, before the time limit is looked at again, about.
 BLOCK = 2**22
-"""Cells that one thread looks at, at most, before the time limit is looked at again, about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +54,10 @@ class IncompleteFamilies(Families):
         What their scores are made of.
     control
         When its search is over, families are left without a bound.
-    tuning
-        Tuning constants of the search.
     """
 
     terms: FamilyTerms
     control: SearchControl = UNLIMITED
-    tuning: BranchingParameters = field(default_factory=BranchingParameters)
 
     @classmethod
     def of(cls, task: Task, control: SearchControl = UNLIMITED) -> "IncompleteFamilies":
@@ -80,24 +76,12 @@ class IncompleteFamilies(Families):
                 f"no parent set of {names[counts.argmin()]!r} satisfies the constraints"
             )
         terms = FamilyTerms.of(task.tables, set_sizes(states, members), states[child])
-        return cls(names, child, members, terms, control, task.branching)
+        return cls(names, child, members, terms, control)
 
     def take(self, keep: NDArray[np.bool_]) -> "IncompleteFamilies":
         """Return some of the families, shape (m,); every child must keep one."""
         child, members = self.child[keep], self.members[keep]
         return replace(self, child=child, members=members, terms=self.terms.take(keep))
-
-    def support(self, chosen: NDArray[np.float64]) -> Support:
-        """Return the families that are chosen in part, ``chosen`` having shape (m,)."""
-        at = np.flatnonzero(chosen)
-        members = self.members[at]
-        present = members >= 0
-        return Support(
-            self.child[at].astype(np.int64),
-            chosen[at],
-            offsets(present.sum(axis=1)),
-            members[present].astype(np.int64),
-        )
 
     def bounds(
         self, which: NDArray[np.int64], cells: MissingCells, most_nodes: int
@@ -106,33 +90,23 @@ class IncompleteFamilies(Families):
 
         Where the search is over, the bounds that are left are infinite.
         """
+        rows, missing, width = len(cells.weights), len(cells.rows), self.members.shape[1] + 1
+        most = int(cells.cardinalities.max(initial=1))
+        looks = rows * width + missing * most**2 + min(WORK, missing * most) * most_nodes
+        threads = n_threads(None) if len(which) >= SHARED else 1
+        size = max(1, min(PIECE, BLOCK // looks, len(which) // (2 * threads)))
+        found = np.full(len(which), np.inf)
 
-        def bound(own: NDArray[np.int64]) -> NDArray[np.float64]:
+        def bound(piece: int, _: None) -> NDArray[np.float64]:
+            own = which[piece * size : (piece + 1) * size]
             return bound_families(own, self.child, self.members, cells, self.terms, most_nodes)
 
-        found, threads, started = np.full(len(which), np.inf), n_threads(None), perf_counter()
-        found[:1] = bound(which[:1])
-        least = int(LEAST_SECONDS / (perf_counter() - started)) + 1
-        rest = which[1:]
-        size = max(least, min(PIECE, -(-len(rest) // (2 * threads))))
-        size = max(1, min(size, BLOCK // self._looks(cells, most_nodes)))
-
-        def work(piece: int, _: None) -> NDArray[np.float64]:
-            return bound(rest[piece * size : (piece + 1) * size])
-
-        pieces = in_order(work, -(-len(rest) // size), lambda: None, threads)
+        pieces = in_order(bound, -(-len(which) // size), lambda: None, threads)
         for piece, bounds in enumerate(pieces):
-            found[1:][piece * size : (piece + 1) * size] = bounds
+            found[piece * size : (piece + 1) * size] = bounds
             if not self.control.goes_on():
                 break
         return found
-
-    def _looks(self, cells: MissingCells, most_nodes: int) -> int:
-        """Return an upper estimate of the cells that the bound of a family looks at."""
-        rows, width = len(cells.weights), self.members.shape[1] + 1
-        most = int(cells.cardinalities.max(initial=1))
-        searched = min(WORK, len(cells.rows) * most) * most_nodes
-        return int(rows * width + len(cells.rows) * most**2 + searched)
 
 
 def require_few_families(n: int, max_parents: int) -> None:
@@ -170,11 +144,10 @@ class LocalCompletion(NamedTuple):
     score: float
 
 
-@dataclass(frozen=True, eq=False)
-class Adjusted:
+class Adjusted(NamedTuple):
     """Bounds of families with the multipliers of clusters, each child's best one being fresh.
 
-    Parameters
+    Attributes
     ----------
     scores
         Bound plus multipliers of each family, shape (m,).
@@ -205,8 +178,6 @@ class NodeRelaxation:
         Bounds at the multipliers, shape (m,).
     fresh
         Which of these were computed at these multipliers for these fixed cells, shape (m,).
-    most_nodes
-        Nodes spent on each bound.
     """
 
     families: IncompleteFamilies
@@ -214,15 +185,13 @@ class NodeRelaxation:
     free: NDArray[np.float64]
     upper: NDArray[np.float64]
     fresh: NDArray[np.bool_]
-    most_nodes: int
 
     @classmethod
     def of(
         cls,
         families: IncompleteFamilies,
         cells: MissingCells,
-        most_nodes: int,
-        on_bounds: Callable[[NDArray[np.float64]], None] | None = None,
+        on_bounds: Callable[[NDArray[np.float64]], None] = lambda best: None,
     ) -> "NodeRelaxation":
         """Bound all families, child by child, until the search is over.
 
@@ -231,48 +200,44 @@ class NodeRelaxation:
         """
         free, best = np.full(len(families), np.inf), np.full(families.n_variables, np.inf)
         for child, (begin, end) in enumerate(pairwise(families.first)):
-            free[begin:end] = families.bounds(np.arange(begin, end), cells, most_nodes)
+            free[begin:end] = families.bounds(np.arange(begin, end), cells, FIRST_NODE_BUDGET)
             if families.control.is_over:
                 break
             best[child] = free[begin:end].max()
-            if on_bounds is not None:
-                on_bounds(best)
-        return cls(families, cells, free, free.copy(), np.ones(len(families), np.bool_), most_nodes)
+            on_bounds(best)
+        return cls(families, cells, free, free.copy(), np.zeros(len(families), np.bool_))
 
-    def set_multipliers(self, cell_multipliers: CellMultipliers) -> None:
+    def set_multipliers(self, multipliers: NDArray[np.float64]) -> None:
         """Replace the multipliers; bounds not renewed are raised by what they fell by.
 
         The largest fall over the states counts, added up over the missing cells of a column.
         """
-        pairs = list(zip(self.cells.multipliers, cell_multipliers, strict=True))
-        falls = [np.maximum(old - new, 0.0).max(axis=2, initial=0.0) for old, new in pairs]
-        changes = [(old != new).any(axis=2).astype(float) for old, new in pairs]
+        old = self.cells.multipliers
+        falls = np.maximum(old - multipliers, 0.0).max(axis=2, initial=0.0)
+        changes = (old != multipliers).any(axis=2).astype(float)
         self.upper = np.minimum(self.upper + self._charges(falls), self.free)
         self.fresh = self.fresh & (self._charges(changes) == 0.0)
-        self.cells = self.cells._replace(multipliers=cell_multipliers)
+        self.cells = self.cells._replace(multipliers=multipliers)
 
-    def _charges(self, of_cells: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Return the sum of charges of each family over the open cells of its columns, (m,).
+    def _charges(self, of_cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of each family's charges over the open cells of its columns, (m,).
 
-        Charges of a child, and of a set's sink, are given for each cell, shapes (n, cells) and
-        (sets, cells).
+        Charges of payers are given for each cell, shape (payers, cells).
         """
-        open_cells, n = self.open_cells, self.families.n_variables
-        column = np.eye(n)[self.cells.variables[open_cells]]
-        charges = (np.ascontiguousarray(one[:, open_cells] @ column) for one in of_cells)
-        families = self.families
-        return family_charges(families.child, families.members, self.cells.sets, *charges)
+        open_cells, families = self.open_cells, self.families
+        column = np.eye(families.n_variables)[self.cells.variables[open_cells]]
+        charges = np.ascontiguousarray(of_cells[:, open_cells] @ column)
+        return family_charges(families.child, families.members, self.cells.payers, charges)
 
     def fixed(self, cell: int, state: int) -> "NodeRelaxation":
         """Return the relaxation with a missing cell fixed, which drops its multipliers."""
         values = self.cells.filled
         values[cell] = state
         this = np.arange(len(values)) == cell
-        dropped = self._charges([one[:, :, state] * this for one in self.cells.multipliers])
         return replace(
             self,
             cells=self.cells.fill(values),
-            upper=self.upper + dropped,
+            upper=self.upper + self._charges(self.cells.multipliers[:, :, state] * this),
             fresh=self.fresh & ~self.families.has[:, self.cells.variables[cell]],
         )
 
@@ -294,7 +259,7 @@ class NodeRelaxation:
     @property
     def _totals(self) -> NDArray[np.float64]:
         """Sum of the multipliers of each state of each open cell, shape (open, states)."""
-        total = self.cells.multipliers.total[self.open_cells]
+        total: NDArray[np.float64] = self.cells.multipliers.sum(axis=0)[self.open_cells]
         total[np.arange(total.shape[1]) >= self.cells.states[self.open_cells, None]] = -np.inf
         return total
 
@@ -315,15 +280,14 @@ class NodeRelaxation:
     @property
     def constant_states(self) -> NDArray[np.float64]:
         """The states in the constant, ties in equal parts, shape (cells, states)."""
-        total = self._totals
-        most = total == total.max(axis=1, keepdims=True)
-        back = np.zeros(self.cells.multipliers.total.shape)
-        back[self.open_cells] = most / most.sum(axis=1, keepdims=True)
-        return back
+        most = self._totals == self._totals.max(axis=1, keepdims=True)
+        states = np.zeros(self.cells.multipliers.shape[1:])
+        states[self.open_cells] = most / most.sum(axis=1, keepdims=True)
+        return states
 
     def refresh(self, which: NDArray[np.int64]) -> None:
         """Renew some families' bounds."""
-        found = self.families.bounds(which, self.cells, self.most_nodes)
+        found = self.families.bounds(which, self.cells, NODE_BUDGET)
         self.upper[which] = np.minimum(self.upper[which], found)
         self.fresh[which] = True
 
@@ -337,20 +301,9 @@ class NodeRelaxation:
             stale.append(top[~self.fresh[top]])
         self.refresh(np.concatenate(stale))
 
-    def adjusted(
-        self, multipliers: Multipliers, reward: NDArray[np.float64] | None = None
-    ) -> Adjusted:
-        """Return the bounds with the clusters' multipliers.
-
-        Parameters
-        ----------
-        multipliers
-            The clusters and multipliers.
-        reward
-            What each family's clusters add, shape (m,), where that is known.
-        """
-        if reward is None:
-            reward = multipliers.adjusted_families(self.families.flat)
+    def adjusted(self, multipliers: Multipliers) -> Adjusted:
+        """Return the bounds with the multipliers of clusters."""
+        reward = multipliers.adjusted_families(self.families.flat)
         while True:
             scores = self.upper + reward
             numbers = self.families.best(scores)
@@ -358,7 +311,7 @@ class NodeRelaxation:
             if not len(stale):
                 best = scores[numbers]
                 return Adjusted(scores, best, multipliers.total_of(best) + self.lagrangian_constant)
-            self.freshen(scores, stale.tolist(), self.families.tuning.at_once)
+            self.freshen(scores, stale.tolist(), AT_ONCE)
 
     def completion_with(self, number: int, values: NDArray[np.int64]) -> LocalCompletion:
         """Return a family's local completion with some states of all cells, shape (cells,)."""
@@ -367,9 +320,6 @@ class NodeRelaxation:
     def best_completion(self, number: int) -> LocalCompletion:
         """Return the local completion that maximises a family's score, fixed cells included."""
         child, members = int(self.families.child[number]), self.families.members[number]
-        return LocalCompletion(
-            number,
-            *complete_family(
-                number, child, members, self.cells, self.families.terms, self.most_nodes
-            ),
-        )
+        terms = self.families.terms
+        found = complete_family(number, child, members, self.cells, terms, NODE_BUDGET)
+        return LocalCompletion(number, *found)

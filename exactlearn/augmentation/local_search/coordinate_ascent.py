@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn._runtime.kernel import kernel
-from exactlearn.augmentation.families import Families
-from exactlearn.augmentation.family_store import FamilyStore
-from exactlearn.augmentation.set_families import SetFamilies, best_after, best_family
-from exactlearn.augmentation.starts import Dag, positions
+from exactlearn.augmentation.families import Families, SetFamilies
+from exactlearn.augmentation.family_store import FamilyStore, best_after, best_family
+from exactlearn.augmentation.task import Dag, positions
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.incremental_tables import (

@@ -9,33 +9,34 @@ order. When they bring nothing more, the DAG is made the best of all, and the co
 distance t are searched (:mod:`exactlearn.augmentation.local_search.neighbourhood`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import replace
-from functools import partial
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.executors import finished, n_threads
+from exactlearn._runtime.executors import finished, in_order, n_threads
 from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.family_store import FamilyStore, fits
-from exactlearn.augmentation.incumbent import Incumbent, Ledger, Solution, Unproven
 from exactlearn.augmentation.local_search.coordinate_ascent import ascend
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
-from exactlearn.augmentation.result import Augmentation, AugmentationStatus
-from exactlearn.augmentation.starts import (
+from exactlearn.augmentation.solutions import Augmentation, AugmentationStatus, Incumbent, Solution
+from exactlearn.augmentation.task import (
     Start,
+    Task,
     heuristic_network,
     mode_completion,
     starting_completions,
 )
-from exactlearn.augmentation.task import Task
 from exactlearn.errors import OptionError
 from exactlearn.scoring.candidate_identification import Budget
-from exactlearn.scoring.scores import scored_family
-from exactlearn.solvers import Problem
+
+# Candidates that a search for a good network looks at, about: in all, or, if more, for each
+# candidate there is.
+BUDGET, BUDGET_EACH = 10**7, 1_000
+# Restarts of that search, for each variable, from a perturbed copy of its best order: at first, and
+# when a network is known that was good a moment ago.
+PERTURBATIONS, PERTURBATIONS_AGAIN = 20, 4
+# Tables counted where not all families can be: for all variables together, or, if more, for each
+# pair of a variable with another.
+TABLES, TABLES_EACH = 1_000_000, 2
 
 LOCAL_IN_THE_GRAPH = (
     "the guarantee is local in the graph, too: no other value of a single cell improves the score "
@@ -52,7 +53,7 @@ def augment_local(task: Task, incumbent: Incumbent) -> Augmentation:
     ----------
     task
         The table, the score, the rules, the solver inside, the radius and the number of starts: see
-        :func:`~exactlearn.augmentation.starts.starting_completions`. Starts run side by side; two
+        :func:`~exactlearn.augmentation.task.starting_completions`. Starts run side by side; two
         that begin with the same completion are climbed once. With the solver ``ordering``, or
         where there are too many families to look at all, nothing is proven, which status and
         message say.
@@ -69,28 +70,18 @@ def augment_local(task: Task, incumbent: Incumbent) -> Augmentation:
         raise OptionError(f"t and starts must be at least 1, found t = {t}, starts = {starts}")
     status: AugmentationStatus = "t-local"
     message = ""
-    unproven: Unproven | None = None
-    provable = is_tabulated(task)
     best = best_climb(task, incumbent, starts, t)
-    if best is not None:
-        incumbent.confirm(best)
-    else:
+    if best is None:
         offer_sparsest(task, incumbent)
-        status, unproven = incumbent.status, incumbent.unproven
-        message = _left(incumbent.ending, unproven)
-    if status == "t-local" and not provable:
-        status, message = "heuristic", LOCAL_IN_THE_GRAPH
-    elif status == "t-local" and t >= len(task.dataset.missing_cells):
-        status, incumbent.bound = "optimal", incumbent.score
-    return Augmentation.of(incumbent, status, "t-local", t=t, message=message, unproven=unproven)
-
-
-def _left(how: str, unproven: Unproven | None) -> str:
-    """Return a message about what a search that was stopped has left open."""
-    if unproven is not None and unproven.is_nothing:
-        return f"{how} before all starts were climbed; {unproven.message}"
-    message = "none of its moves is bounded yet" if unproven is None else unproven.message
-    return f"{how} before t-local optimality was proven: {message}"
+        status = incumbent.status
+        message = f"{incumbent.ending} before t-local optimality was proven"
+    else:
+        incumbent.confirm(best)
+        if not is_tabulated(task):
+            status, message = "heuristic", LOCAL_IN_THE_GRAPH
+        elif t >= len(task.dataset.missing_cells):
+            status, incumbent.bound = "optimal", incumbent.score
+    return Augmentation.of(incumbent, status, "t-local", t=t, message=message)
 
 
 def is_tabulated(task: Task) -> bool:
@@ -108,39 +99,35 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
     When the search is over before all climbs are, it has the solutions, and ``None`` is returned.
     Without a radius, or where not all families are looked at, nothing is proven.
     """
-    tabulated = is_tabulated(task)
-    begin = list(starting_completions(task, starts, fitted=tabulated))
-    if incumbent.client is not None:
-        found = _climbs_on_cluster(task, incumbent, begin, t)
-        return _first_best(found)
-    climbing: dict[bytes, Start] = {}
-    climbed: dict[bytes, Solution | None] = {}
+    begin = list(starting_completions(task, starts, fitted=is_tabulated(task)))
+    found: list[Solution | None] = [None] * len(begin)
+    firsts: dict[bytes, int] = {}
 
-    def work(start: Start) -> bytes:
-        values = start.completion(task, incumbent)
-        name = values.tobytes()
-        if climbing.setdefault(name, start) is start:
-            climbed[name] = None if incumbent.is_over else _climb(task, incumbent, values, t)
-        return name
-
-    with ThreadPoolExecutor(min(n_threads(None), len(begin))) as pool:
+    def climb_from(number: int, _: None) -> int:
+        """Climb, unless another start leads to the same completion; return the one that does."""
         try:
-            climbs = [pool.submit(work, start) for start in begin]
-            ended, _ = wait(climbs, return_when=FIRST_EXCEPTION)
-            for ended_climb in ended:
-                ended_climb.result()  # what it raised, before the others are stopped
-            found = [climbed[c.result()] for c in climbs]
+            values = begin[number].completion(task, incumbent)
+            first = firsts.setdefault(values.tobytes(), number)
+            if first == number and not incumbent.is_over:
+                found[number] = _climb(task, incumbent, values, t)
         except BaseException:
-            incumbent.stop()
-            pool.shutdown(cancel_futures=True)
+            incumbent.stop()  # the other threads
             raise
-    return _first_best(found)
+        return first
 
-
-def _first_best(found: Sequence[Solution | None]) -> Solution | None:
-    """Return the first of the best solutions; none where a climb was not finished."""
-    solutions = [solution for solution in found if solution is not None]
-    whole = len(solutions) == len(found)
+    if incumbent.client is None:
+        numbers = set(in_order(climb_from, len(begin), lambda: None, n_threads(None)))
+    else:
+        numbers = set(range(len(begin)))
+        tasks = [(start, t) for start in begin]
+        for number, climbed in finished(_climb_alone, tasks, incumbent.client, incumbent, [task]):
+            found[number], best, nodes = climbed
+            incumbent.count_nodes(nodes)
+            if best is not None:
+                incumbent.offer(best)
+    climbs = [solution for number, solution in enumerate(found) if number in numbers]
+    solutions = [solution for solution in climbs if solution is not None]
+    whole = len(solutions) == len(climbs)
     return max(solutions, key=lambda solution: solution.score) if whole else None
 
 
@@ -152,40 +139,16 @@ def _climb(
     return climb_in_orders(task, incumbent, values)
 
 
-def _climbs_on_cluster(
-    task: Task, incumbent: Incumbent, begin: Sequence[Start], t: int | None
-) -> list[Solution | None]:
-    """Climb from each start on a worker of the cluster; what is over too soon gives nothing."""
-    found: list[Solution | None] = [None] * len(begin)
-    tasks, client = [(start, t) for start in begin], incumbent.client
-    for number, climbed in finished(_climb_alone, tasks, client, incumbent, [task]):
-        found[number] = climbed.solution
-        incumbent.count_nodes(climbed.nodes)
-        for best in climbed.best:
-            incumbent.offer(best)
-        for ledger in climbed.ledger:
-            incumbent.examine(ledger)
-    return found
-
-
-class _Climbed(NamedTuple):
-    """The end of a climb, if it got there; the best solution and its open moves, if any; nodes."""
-
-    solution: Solution | None
-    best: tuple[Solution, ...]
-    ledger: tuple[Ledger, ...]
-    nodes: int
-
-
-def _climb_alone(task: Task, start: Start, t: int | None) -> _Climbed:
-    """Climb from a start on a worker."""
+def _climb_alone(
+    task: Task, start: Start, t: int | None
+) -> tuple[Solution | None, Solution | None, int]:
+    """Climb on a worker; return the solution, if it got there, the best one, and the nodes."""
     with Incumbent().running() as incumbent:
         values = start.completion(task, incumbent)
         solution = None if incumbent.is_over else _climb(task, incumbent, values, t)
     parents = incumbent.parents
-    best = () if parents is None else (Solution(parents, incumbent.values, incumbent.score),)
-    ledger = () if incumbent.ledger is None else (incumbent.ledger,)
-    return _Climbed(solution, best, ledger, incumbent.nodes)
+    best = None if parents is None else Solution(parents, incumbent.values, incumbent.score)
+    return solution, best, incumbent.nodes
 
 
 def offer_sparsest(task: Task, incumbent: Incumbent) -> None:
@@ -236,7 +199,8 @@ def climb(
     neighbourhood = Neighbourhood(task, incumbent, store)
     solution: Solution | None = None
     while incumbent.goes_on():
-        solution = _rise(task, incumbent, store, solution)
+        solution = _rise(task, incumbent, store.values, solution, store)
+        store.move_to(solution.values)
         if incumbent.is_over:
             break
         better = neighbourhood.better(solution, t)
@@ -256,84 +220,46 @@ def climb_in_orders(task: Task, incumbent: Incumbent, values: NDArray[np.int64])
 
     The parameters and the outcome are those of :func:`climb`.
     """
-    n, tuning = task.dataset.n_variables, task.climbing
-    budget = Budget(tables=max(tuning.tables // n, tuning.tables_each * n))
-    solution: Solution | None = None
-    while incumbent.goes_on():
-        problem = task.families(values, budget=budget, control=incumbent)
-        if solution is not None:
-            problem = _also(problem, task, solution)
-        listed = Families.listed(problem)
-        tabulate = partial(FamilyStore.of, task.dataset, values, task.tables, listed, incumbent)
-        found = _rise_once(task, incumbent, values, solution, problem, tabulate)
-        if incumbent.is_over:
-            break
-        if solution is not None and found.score <= solution.target:
-            return max(found, solution, key=lambda p: p.score)
-        values, solution = found.values, found
-    return None
+    solution = _rise(task, incumbent, values, None, None) if incumbent.goes_on() else None
+    return None if incumbent.is_over else solution
 
 
 def _rise(
-    task: Task, incumbent: Incumbent, store: FamilyStore, solution: Solution | None
-) -> Solution:
-    """Alternate good DAGs and cells of a store until that brings nothing more."""
-    while True:
-        problem = task.families(store.values, control=incumbent)
-        found = _rise_once(task, incumbent, store.values, solution, problem, lambda: store)
-        if solution is not None and found.score <= solution.target:
-            if found.score < solution.score:
-                store.move_to(solution.values)
-                return solution
-            return found
-        solution = found
-        if not incumbent.goes_on():
-            return found
-
-
-def _rise_once(
     task: Task,
     incumbent: Incumbent,
     values: NDArray[np.int64],
     solution: Solution | None,
-    problem: Problem,
-    tabulate: Callable[[], FamilyStore],
+    store: FamilyStore | None,
 ) -> Solution:
-    """Find a good DAG for a completion, then tabulate it, and change cells within the order."""
-    problem.require_feasible()
-    tuning = task.climbing
-    start = None if solution is None else solution.parents
-    perturbations = tuning.perturbations if start is None else tuning.perturbations_again
-    parents, _ = heuristic_network(
-        problem,
-        start,
-        budget=max(tuning.budget, tuning.budget_each * problem.n_candidates),
-        perturbations=perturbations,
-        seed=task.seed,
-        control=incumbent,
-    )
-    found = task.solution(parents, values)
-    incumbent.offer(found)
-    if incumbent.goes_on():  # the tables may take longer than the network
-        store = tabulate()
-        for dag in ascend(store, parents):
-            found = task.solution(dag, store.values)
-            incumbent.offer(found)
-    return found
+    """Alternate good DAGs for a completion with changes of cells within their order.
 
-
-def _also(problem: Problem, task: Task, solution: Solution) -> Problem:
-    """Add the parent sets of a solution's DAG to a problem's candidates."""
-    tables: list[dict[Iterable[int], float]] = [
-        dict(problem.candidates(i)) for i in range(problem.n_variables)
-    ]
-    complete = task.dataset.complete(solution.values)
-    for child, (table, parents) in enumerate(zip(tables, solution.parents, strict=True)):
-        if parents not in table:
-            table[parents] = scored_family(complete, child, parents, task.score)
-    return replace(
-        Problem.from_candidates(problem.names, tables),
-        required=problem.required,
-        forbidden=problem.forbidden,
-        complete=problem.complete,
-    )
+    Ends with the best solution when that brings nothing more. The store has all families under the
+    completion; without it, those that are identified for each completion are tabulated.
+    """
+    n = task.dataset.n_variables
+    budget = Budget(tables=max(TABLES // n, TABLES_EACH * n)) if store is None else None
+    while True:
+        problem = task.families(values, budget=budget, control=incumbent)
+        problem.require_feasible()
+        parents, _ = heuristic_network(
+            problem,
+            None if solution is None else solution.parents,
+            budget=max(BUDGET, BUDGET_EACH * problem.n_candidates),
+            perturbations=PERTURBATIONS if solution is None else PERTURBATIONS_AGAIN,
+            seed=task.seed,
+            control=incumbent,
+        )
+        found = task.solution(parents, values)
+        incumbent.offer(found)
+        if incumbent.goes_on():  # the tables may take longer than the network
+            tabulated = store or FamilyStore.of(
+                task.dataset, values, task.tables, Families.listed(problem), incumbent
+            )
+            for dag in ascend(tabulated, parents):
+                found = task.solution(dag, tabulated.values)
+                incumbent.offer(found)
+        if solution is not None and found.score <= solution.target:
+            return max(found, solution, key=lambda solution: solution.score)
+        solution, values = found, found.values
+        if not incumbent.goes_on():
+            return found

@@ -21,7 +21,7 @@ hand a family that the moves raise is that much closer to the best ones, so the 
 where moves raise little.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import NamedTuple
@@ -31,18 +31,37 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.augmentation.family_store import FamilyStore
-from exactlearn.augmentation.incumbent import Incumbent, Solution
 from exactlearn.augmentation.local_search.coordinate_ascent import scores_in_order
-from exactlearn.augmentation.local_search.moves import Group, Moves
-from exactlearn.augmentation.starts import Dag
-from exactlearn.augmentation.task import (
-    ClimbingParameters,
-    Task,
-)
+from exactlearn.augmentation.solutions import Incumbent, Solution
+from exactlearn.augmentation.task import Dag, Task
 from exactlearn.solvers import Problem
 from exactlearn.solvers.decision import best_above
 from exactlearn.solvers.lp.dual_bounds import tighten_bound
 from exactlearn.solvers.lp.multipliers import Multipliers, reaching
+
+# Loss that a search without proof allows a family: a share of the gap of the solution's own DAG,
+# which all families of a better network lose together, and so many nats more.
+FAMILY_LOSS_SHARE, FAMILY_LOSS = 0.75, 3.0
+# Bounds that multipliers are tightened to, one after the other: so many gaps of the solution's own
+# DAG above the target, and subgradient steps towards each.
+TARGET_GAPS, TARGET_STEPS = (1.3, 0.8, 0.4, 0.0), 100
+# Weights of the scores before the moves in the objective cut, falling; of two with the same bound
+# the higher one leaves fewer families and states, so a bound that a weight is worth counts divided
+# by this power of it.
+WEIGHTS, WEIGHT_EXPONENT = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18), 0.5
+
+Moves = NDArray[np.int64]
+"""Moves of as many cells each: row, variable and new state of each cell, shape (moves, cells, 3).
+
+Those with the same cells but for the last one stand together, these in order of variables.
+"""
+
+
+def by_prefix(moves: Moves) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the cells that some moves change alike, shape (cells, 3), and each one's last."""
+    differ = (np.diff(moves[:, :-1], axis=0) != 0).any(axis=(1, 2))
+    for alike in np.split(moves, 1 + np.flatnonzero(differ)):
+        yield alike[0, :-1], alike[:, -1]
 
 
 class ThresholdQuery(NamedTuple):
@@ -104,7 +123,6 @@ def best_weight(
     losses: NDArray[np.float64],
     first: NDArray[np.int64],
     gap: float,
-    tuning: ClimbingParameters,
     excluded: float = 0.0,
 ) -> float:
     """Return the weight for which a search is expected to be the shortest.
@@ -119,18 +137,16 @@ def best_weight(
         Where each child's families begin, shape (children + 1,).
     gap
         Bound of the networks before the moves, less the target.
-    tuning
-        The weights to choose from, and how much a high one is worth.
     excluded
         Weights up to this one are not chosen, but for 1.
     """
     worth, best = np.inf, 1.0
-    for weight in tuning.weights:
+    for weight in WEIGHTS:
         if weight <= excluded and weight < 1.0:
             break
         bound = weight * gap + np.maximum.reduceat(gains - weight * losses, first[:-1]).sum()
-        if bound / weight**tuning.weight_exponent < worth:
-            worth, best = bound / weight**tuning.weight_exponent, weight
+        if bound / weight**WEIGHT_EXPONENT < worth:
+            worth, best = bound / weight**WEIGHT_EXPONENT, weight
     return best
 
 
@@ -198,7 +214,7 @@ class MoveSearch:
     @property
     def _family_loss(self) -> float:
         """Distance from the best families within which a search without proof looks at families."""
-        return self.task.climbing.family_loss_share * self.gap + self.task.climbing.family_loss
+        return FAMILY_LOSS_SHARE * self.gap + FAMILY_LOSS
 
     @cached_property
     def _best(self) -> NDArray[np.float64]:
@@ -220,28 +236,27 @@ class MoveSearch:
         scores = self.store.scores + self.rewards
         return self.store.bound_moves(scores, moves, self.solution.target + self.multipliers.total)
 
-    def look(self, group: Group, prove: bool) -> Solution | bool:
-        """Return a better solution, or whether the group's envelope leaves room for any.
+    def look(self, moves: Moves, prove: bool) -> Solution | bool:
+        """Return a better solution, or whether the moves' envelope leaves room for any.
 
         Where the search is over, nothing is excluded.
         """
-        scores, excluded, tuning = self.after(group), 0.0, self.task.climbing
-        several = len(group) > 1 or len(group[0].last) > 1
+        scores, excluded = self.after(moves), 0.0
         while self.incumbent.goes_on():
             weight = self._weight(scores, excluded) if prove else 1.0
             query = self.promising(scores, weight, prove)
             if query is None:
                 return False
             if prove:
-                targets = [query.target + weight * k * self.gap for k in tuning.target_gaps]
-                query = tightened(query, targets, tuning.target_steps)
+                goals = [query.target + weight * k * self.gap for k in TARGET_GAPS]
+                query = tightened(query, goals, TARGET_STEPS)
             parents = self.network_above(query, prove)
             if parents is None:
                 return False
-            better = self.best_in_order(group, parents)
-            if better is not None or several or weight == 1.0:
-                return several if better is None else better
-            excluded = max(weight, self._refuting(group[0], parents))
+            better = self.best_in_order(moves, parents)
+            if better is not None or len(moves) > 1 or weight == 1.0:
+                return len(moves) > 1 if better is None else better
+            excluded = max(weight, self._refuting(moves[0], parents))
         return True
 
     def _weight(self, scores: NDArray[np.float64], excluded: float) -> float:
@@ -250,13 +265,12 @@ class MoveSearch:
             return 1.0
         families = self.store.families
         losses = self._best[families.child] - self.before - self.rewards
-        gains, tuning = scores - self.before, self.task.climbing
-        return best_weight(gains, losses, families.first, self.gap, tuning, excluded)
+        return best_weight(scores - self.before, losses, families.first, self.gap, excluded)
 
-    def _refuting(self, change: Moves, parents: Dag) -> float:
+    def _refuting(self, move: NDArray[np.int64], parents: Dag) -> float:
         """Return the weight beyond which a network is not above the target after a move."""
         before = self.task.solution(parents, self.solution.values).score
-        with self.store.changed(np.concatenate([change.fixed, change.last])):
+        with self.store.changed(move):
             after = self.task.solution(parents, self.store.values).score
         return refuting_weight(before, after, self.solution.target)
 
@@ -315,20 +329,18 @@ class MoveSearch:
         problem = families.take(keep).problem(scores[keep])
         return ThresholdQuery(problem, multipliers, target) if problem.is_feasible else None
 
-    def after(self, group: Group) -> NDArray[np.float64]:
-        """Return each family's best score after any of a group's moves, shape (families,)."""
-        return reduce(np.maximum, map(self._envelope, group))
-
-    def _envelope(self, moves: Moves) -> NDArray[np.float64]:
+    def after(self, moves: Moves) -> NDArray[np.float64]:
         """Return each family's best score after any of some moves, shape (families,)."""
-        store = self.store
-        with store.changed(moves.fixed):
-            return store.envelope(moves.last)
+        return reduce(np.maximum, (self._envelope(*alike) for alike in by_prefix(moves)))
 
-    def best_in_order(self, group: Group, parents: Dag) -> Solution | None:
+    def _envelope(self, fixed: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.float64]:
+        with self.store.changed(fixed):
+            return self.store.envelope(last)
+
+    def best_in_order(self, moves: Moves, parents: Dag) -> Solution | None:
         """Return the best solution after one of some moves, within an order, if it is better."""
         store, target = self.store, self.solution.target
-        for fixed, last, _ in group:
+        for fixed, last in by_prefix(moves):
             with store.changed(fixed):
                 scores = scores_in_order(store, parents)
                 totals = store.bound_moves(scores, last, np.inf)[0].sum(axis=1)

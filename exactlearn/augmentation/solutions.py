@@ -1,21 +1,29 @@
-"""Solutions (a DAG with a completion) and the best ones found so far, of which none is lost."""
+"""Solutions (a DAG with a completion), the best ones found so far, and the result of a search."""
 
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import inf, isfinite
+from math import inf, isclose
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.arguments import checked_arguments, instance_of, register
 from exactlearn._runtime.compilation_notice import clock
-from exactlearn._runtime.control import Event, OnEvent, SearchControl
+from exactlearn._runtime.control import Event, OnEvent, SearchControl, relative_gap
 from exactlearn._runtime.display import ByValue
-from exactlearn.data.dataset import Dataset
-from exactlearn.scoring.scores import Score, scored_family
+from exactlearn.augmentation.families import FamilyRules
+from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.errors import CheckError
+from exactlearn.graphs.dag import topological_order
+from exactlearn.graphs.equivalence import Structured
+from exactlearn.scoring.scores import Score, ScoreLike, scored_family
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 IMPROVEMENT = 1e-7
 """Least improvement, relative to the score, that a step must bring: less is rounding."""
@@ -38,86 +46,6 @@ class Solution(ByValue, shown="score values"):
 def total_score(dataset: Dataset, parents: Sequence[Sequence[int]], score: Score) -> float:
     """Return the score of a DAG on complete data: the sum over its families."""
     return sum(scored_family(dataset, child, tuple(ps), score) for child, ps in enumerate(parents))
-
-
-@dataclass(frozen=True)
-class Unproven:
-    """Moves after which a better solution is not excluded.
-
-    Parameters
-    ----------
-    changes
-        Their number; moves that lead to the same table but for the order of its rows count once.
-    of
-        Number of moves up to the distance asked for.
-    dag
-        Whether the DAG is not proven the best one for the completion as it is, either.
-    gain
-        No solution after any of them, nor with another DAG alone, scores more than this above the
-        current one; ``inf`` while some are not bounded.
-    """
-
-    changes: int
-    of: int
-    dag: bool
-    gain: float
-
-    @property
-    def is_nothing(self) -> bool:
-        """Whether the solution is proven to be t-local optimal."""
-        return not self.changes and not self.dag
-
-    @property
-    def message(self) -> str:
-        """The same in words."""
-        if self.is_nothing:
-            return f"the best solution is t-local optimal: all of its {self.of} moves are excluded"
-        left = f"{self.changes} of {self.of} moves"
-        left += " and the DAG are unproven" if self.dag else " are unproven"
-        if not isfinite(self.gain):
-            return f"{left}, and not all are bounded yet"
-        return f"{left}; none of them can gain more than {self.gain:.4g} nats"
-
-
-class Ledger:
-    """The moves around a solution that are open at the moment.
-
-    Attributes
-    ----------
-    left
-        Bounds on the solutions after the moves that have been bounded, in pieces.
-    unseen
-        Number of moves that have not been bounded.
-    dag
-        Bound of the DAGs for the solution's own completion; its score once its DAG is proven.
-
-    Parameters
-    ----------
-    solution
-        The solution.
-    total
-        Number of moves.
-    """
-
-    def __init__(self, solution: Solution, total: int) -> None:
-        self.solution, self.total = solution, total
-        self.left: list[NDArray[np.float64]] = []
-        self.unseen = total
-        self.dag = inf
-
-    @property
-    def unproven(self) -> Unproven:
-        """The moves that are open now."""
-        is_dag_open = self.dag > self.solution.target
-        bounds = np.concatenate([np.zeros(0), *self.left])
-        open_bounds = [*bounds.tolist(), *([self.dag] if is_dag_open else [])]
-        highest = inf if self.unseen else max(open_bounds, default=self.solution.score)
-        return Unproven(
-            changes=len(bounds) + self.unseen,
-            of=self.total,
-            dag=is_dag_open,
-            gain=max(0.0, highest - self.solution.score),
-        )
 
 
 GRACE = 1.0
@@ -164,7 +92,6 @@ class Incumbent(SearchControl):
         self.score, self.bound = -inf, inf
         self.family_bounds = np.full(1, inf)
         self.nodes = self.open_nodes = 0
-        self.ledger: Ledger | None = None
         self._hurried_until = inf
         self.client: Any = None
         self._lock = threading.RLock()
@@ -220,24 +147,9 @@ class Incumbent(SearchControl):
     def confirm(self, solution: Solution) -> None:
         """Prefer a solution that is proven to be locally optimal to another of the same score."""
         with self._lock:
-            if self._is_best(solution):
+            if solution.score >= self.score - ROUNDING * max(1.0, abs(solution.score)):
                 self.parents, self.working_values = solution.parents, solution.values
                 self.score = solution.score
-
-    def examine(self, ledger: Ledger) -> None:
-        """Keep the account of the moves around the best solution."""
-        with self._lock:
-            if self._is_best(ledger.solution):
-                self.ledger = ledger
-
-    @property
-    def unproven(self) -> Unproven | None:
-        """Which moves around the best solution are open, if it has been looked at."""
-        known = self.ledger is not None and self._is_best(self.ledger.solution)
-        return self.ledger.unproven if self.ledger is not None and known else None
-
-    def _is_best(self, solution: Solution) -> bool:
-        return solution.score >= self.score - ROUNDING * max(1.0, abs(solution.score))
 
     def prove(self, bound: float) -> None:
         """Keep a bound if it is the tightest so far; it is reported once there is a solution."""
@@ -273,7 +185,7 @@ class Incumbent(SearchControl):
         return Event(self.seconds, score, bound, nodes, self.parents, values, left)
 
 
-TOLERANCE = 1e-9
+GAP_TOLERANCE = 1e-9
 """Relative difference of bound and score below which no better solution is looked for."""
 
 _Key = tuple[tuple[tuple[int, ...], ...] | None, bytes]
@@ -329,4 +241,176 @@ class SolutionPool:
             floor = min(solution.score for solution in self._found.values())
         else:
             return -inf
-        return floor + TOLERANCE * max(1.0, abs(floor))
+        return floor + GAP_TOLERANCE * max(1.0, abs(floor))
+
+
+AugmentationStatus = Literal[
+    "optimal", "t-local", "heuristic", "feasible", "infeasible", "interrupted"
+]
+
+TOLERANCE = 1e-6
+"""Largest difference of scores, relative to their size, that a check forgives."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Augmentation(Structured, ByValue, shown="status score bound method t values seconds"):
+    """A DAG and a completion of all missing cells, with the proof state of the solution.
+
+    Parameters
+    ----------
+    parents
+        Parents of each variable, or ``None`` when the limit came before any network was found.
+    values
+        State index of each missing cell, in the order of ``Dataset.missing_cells``.
+    score
+        Score of the DAG on the completed table.
+    bound
+        No DAG and completion score more; ``inf`` where the method proves no such bound.
+    status
+        ``optimal`` (over all DAGs and completions), ``t-local`` (over all DAGs and all completions
+        within Hamming distance ``t``), ``heuristic`` (the method proves nothing), ``feasible``
+        (a limit was reached), ``infeasible`` or ``interrupted``.
+    method
+        The method that found it.
+    t
+        Radius of the local optimality, for the method ``t-local``.
+    seconds, nodes
+        Wall time, and nodes of all search trees.
+    trace
+        Improvements over time as ``(seconds, score, bound)``.
+    message
+        What a user should know beyond the status.
+    names
+        Names of the table's variables.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("cancer-mcar").part(slice(20))
+    >>> found = el.augment(table, "bdeu", max_parents=1)
+    >>> found.status, found.method, found.gap, found.arcs
+    ('optimal', 'branching', 0.0, ())
+    >>> found.completed(table).is_complete
+    True
+    """
+
+    parents: tuple[tuple[int, ...], ...] | None
+    values: NDArray[np.int64]
+    score: float
+    bound: float
+    status: AugmentationStatus
+    method: str
+    t: int | None = None
+    seconds: float = 0.0
+    nodes: int = 0
+    trace: tuple[tuple[float, float, float], ...] = ()
+    message: str = ""
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        incumbent: Incumbent,
+        status: AugmentationStatus,
+        method: str,
+        *,
+        t: int | None = None,
+        message: str = "",
+    ) -> "Augmentation":
+        """Return the result of a search: its best solution and its bound."""
+        return cls(
+            parents=incumbent.parents,
+            values=incumbent.values,
+            score=incumbent.score,
+            bound=incumbent.bound,
+            status=status,
+            method=method,
+            t=t,
+            seconds=incumbent.seconds,
+            nodes=incumbent.nodes,
+            trace=tuple(incumbent.trace),
+            message=message,
+        )
+
+    @property
+    def gap(self) -> float:
+        """Relative gap ``(bound - score) / |score|``; infinite without a bound."""
+        return relative_gap(self.score, self.bound)
+
+    @checked_arguments()
+    def completed(self, dataset: DatasetLike) -> Dataset:
+        """Return the table with its missing cells filled."""
+        return dataset.complete(self.values)
+
+    @checked_arguments()
+    def to_frame(self, dataset: DatasetLike, score: ScoreLike | None = None) -> "pd.DataFrame":
+        """Return the values of the missing cells as a pandas frame: row, variable, value.
+
+        With the score that was maximised, ``next_best`` and ``loss_of_next_best`` say what each
+        cell's next best value loses while network and other cells stay
+        (:func:`~exactlearn.augmentation.local_search.coordinate_ascent.cell_losses`).
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> table = el.read_dataset("cancer-mcar").part(slice(20))
+        >>> found = el.augment(table, "bdeu", max_parents=1)
+        >>> found.to_frame(table, "bdeu").round(3).head(2)
+           row  variable  value next_best  loss_of_next_best
+        0    2  Dyspnoea  False      True              0.511
+        1    3    Cancer  False      True              3.664
+        """
+        if score is None or self.parents is None:
+            return dataset.completion_frame(self.values)
+        from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
+
+        losses = cell_losses(dataset, score, self.parents, self.values)
+        return dataset.completion_frame(self.values, losses=losses)
+
+    def check_score(self, dataset: Dataset, score: Score, rules: FamilyRules) -> None:
+        """Recompute the score from the incomplete table.
+
+        Raises
+        ------
+        CheckError
+            When a family breaks the rules, the arcs close a cycle, the score is not that of the
+            completed table, the score exceeds the bound, or ``optimal`` is claimed with a gap.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> from exactlearn.augmentation import FamilyRules
+        >>> table = el.read_dataset("cancer-mcar").part(slice(20))
+        >>> found = el.augment(table, "bdeu", max_parents=1)
+        >>> found.check_score(table, el.BDeu(), FamilyRules.of(1, (), ()))
+        """
+        if self.parents is None:
+            return
+        topological_order(self.parents)
+        _check_rules(self.parents, rules, dataset.names)
+        total = total_score(self.completed(dataset), self.parents, score)
+        if not isclose(total, self.score, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+            raise CheckError(f"the score of the completed table is {total!r}, not {self.score!r}")
+        slack = TOLERANCE * max(1.0, abs(self.score))
+        if self.score > self.bound + slack:
+            raise CheckError(f"the score {self.score!r} exceeds its bound {self.bound!r}")
+        if self.status == "optimal" and self.bound > self.score + slack:
+            raise CheckError(f"'optimal' was claimed with the gap {self.gap:.3g}")
+
+
+def _check_rules(
+    parents: tuple[tuple[int, ...], ...], rules: FamilyRules, names: Sequence[str]
+) -> None:
+    arcs = {(p, child) for child, ps in enumerate(parents) for p in ps}
+    for p, child in (rules.required - arcs) | (rules.forbidden & arcs):
+        raise CheckError(f"the arc {names[p]} -> {names[child]} breaks a constraint")
+    for child, ps in enumerate(parents):
+        if len(ps) > rules.max_parents:
+            raise CheckError(
+                f"{names[child]!r} has {len(ps)} parents; at most {rules.max_parents} are allowed"
+            )
+
+
+register(
+    best=instance_of(Augmentation, "an Augmentation", "pass what augment(dataset, score) returned")
+)
