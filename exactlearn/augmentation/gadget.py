@@ -14,9 +14,9 @@ in the columns of ``X`` and ``PA'``, scores at least as well: swapping it in kee
 and every cell's value (theorem *Dominance*, docs/theory/augmentation.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,10 @@ class Gadget:
 
     def values(self, parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:
         """Return the completion that a selection encodes."""
-        chosen = [next((v for v in range(a, b) if not parents[v]), a) - a for a, b in self._cells]
+        chosen = [
+            next((v for v in range(a, b) if not parents[v]), a) - a
+            for a, b in pairwise(self.first.tolist())
+        ]
         return np.array(chosen, np.int64)
 
     def selection(
@@ -77,23 +80,10 @@ class Gadget:
         """
         chosen = (self.first[:-1] + values).tolist()
         selection = [(*sorted(parents), *chosen) for parents in dag]
-        for a, b in self._cells:
+        for a, b in pairwise(self.first.tolist()):
             for v in range(a, b):
                 selection.append(() if v in chosen else _below(v, a, b, len(dag)))
         return tuple(selection)
-
-    @property
-    def _cells(self) -> list[tuple[int, int]]:
-        """The first and the last artificial variable, plus 1, of each missing cell."""
-        return list(zip(self.first[:-1].tolist(), self.first[1:].tolist(), strict=True))
-
-
-class _Listed(NamedTuple):
-    """Some candidates of one variable: their scores, and their parents, as many for each."""
-
-    child: int
-    scores: NDArray[np.float64]
-    parents: NDArray[np.int64]
 
 
 def reduced(task: Task, control: SearchControl = UNLIMITED) -> Gadget | None:
@@ -107,26 +97,16 @@ def reduced(task: Task, control: SearchControl = UNLIMITED) -> Gadget | None:
     dataset, n = task.dataset, task.dataset.n_variables
     families = enumerable_families(dataset, task.rules)
     first = n + offsets(dataset.cardinalities[dataset.missing_cells[:, 1]])
-    lists = _undominated(task, families, first[:-1], control)
-    if lists is None:
+    tables = _undominated(task, families, first[:-1], control)
+    if tables is None:
         return None
-    high, low = np.full(n, -np.inf), np.full(n, np.inf)
-    for child, scores, _ in lists:
-        high[child], low[child] = max(high[child], *scores), min(low[child], *scores)
-    penalty = float(np.ceil((high - low).sum() + 1.0))  # other candidates cannot outweigh it
-    for a, b in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
-        for v in range(a, b):
-            lists.append(_Listed(v, np.zeros(1), np.array([_below(v, a, b, n)])))
-            lists.append(_Listed(v, np.full(1, -penalty), np.zeros((1, 0), np.int64)))
-    counts = np.zeros(first[-1], np.int64)
-    np.add.at(counts, [one.child for one in lists], [len(one.scores) for one in lists])
-    widths = [np.full(len(one.scores), one.parents.shape[1]) for one in lists]
-    problem = Problem(
-        names=(*dataset.names, *_artificial_names(dataset)),
-        first=offsets(counts),
-        scores=np.concatenate([one.scores for one in lists]),
-        member_first=offsets(np.concatenate(widths)),
-        members=np.concatenate([one.parents.ravel() for one in lists]).astype(np.int32),
+    spread = sum(max(table.values()) - min(table.values()) for table in tables if table)
+    penalty = float(np.ceil(spread + 1.0))  # other candidates cannot outweigh it
+    for a, b in pairwise(first.tolist()):
+        tables += [{_below(v, a, b, n): 0.0, (): -penalty} for v in range(a, b)]
+    problem = Problem.from_candidates(
+        (*dataset.names, *_artificial_names(dataset)),
+        tables,
         required=task.rules.required,
         forbidden=task.rules.forbidden,
     )
@@ -159,14 +139,15 @@ def enumerable_families(dataset: Dataset, rules: FamilyRules) -> Families:
 
 def _undominated(
     task: Task, families: Families, first: NDArray[np.int64], control: SearchControl
-) -> list[_Listed] | None:
-    """Return the families' local completions that no other dominates.
+) -> list[dict[Iterable[int], float]] | None:
+    """Return each variable's local completions that no other dominates, with their scores.
 
     ``first`` has the artificial variable of each missing cell's first state. ``None`` when the
     search is over before the end.
     """
     dataset, cells = task.dataset, task.dataset.missing_cells
-    states, lists, n_candidates = dataset.cardinalities[cells[:, 1]], [], 0
+    states = dataset.cardinalities[cells[:, 1]]
+    tables: list[dict[Iterable[int], float]] = [{} for _ in dataset.names]
     store = FamilyStore.of(dataset, np.zeros(len(cells), np.int64), task.tables, families, control)
     best: dict[tuple[int, tuple[int, ...]], tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
     for f, child in enumerate(families.child.tolist()):
@@ -183,17 +164,15 @@ def _undominated(
                 subset_best = np.maximum(subset_best, subset[1][places])
         best[child, parents] = family_cells, np.maximum(scores, subset_best)
         kept = scores > subset_best + TIE
-        if kept.any():
-            artificial = first[family_cells] + np.argwhere(kept)
-            members = np.broadcast_to(np.array(parents, np.int64), (len(artificial), len(parents)))
-            lists.append(_Listed(child, scores[kept], np.hstack([members, artificial])))
-            n_candidates += len(artificial)
-        if n_candidates > MAX_CANDIDATES:
+        artificial = first[family_cells] + np.argwhere(kept)
+        for members, score in zip(artificial.tolist(), scores[kept].tolist(), strict=True):
+            tables[child][(*parents, *members)] = score
+        if sum(map(len, tables)) > MAX_CANDIDATES:
             raise TooLargeError(
                 f"the reduction has more than {MAX_CANDIDATES:,} candidates; use the method "
                 "'branching' or 't-local', allow fewer parents, or hide less in one column"
             )
-    return lists
+    return tables
 
 
 def _completion_scores(
@@ -254,15 +233,13 @@ def _below(v: int, first: int, end: int, n: int) -> tuple[int, ...]:
 def _artificial_names(dataset: Dataset) -> list[str]:
     """Name each missing cell's artificial variables, such as ``smoke[17]=yes`` in the 17th row.
 
-    Characters that score files cannot hold are replaced, and clashes are numbered.
+    Characters that score files cannot hold are replaced, and equal names get primes.
     """
-    seen, names = set(dataset.names), []
+    names = dict.fromkeys(dataset.names)
     for row, variable in dataset.missing_cells:
         for state in dataset.states[variable]:
             name = "_".join(f"{dataset.names[variable]}[{row + 1}]={state}".split()) or "_"
-            unique, number = name, 2
-            while unique in seen:
-                unique, number = f"{name}.{number}", number + 1
-            seen.add(unique)
-            names.append(unique)
-    return names
+            while name in names:
+                name += "'"
+            names[name] = None
+    return [*names][dataset.n_variables :]

@@ -213,8 +213,6 @@ class SolutionPool:
     def take(self, solution: Solution) -> None:
         """Keep a solution if it is among the best."""
         self.incumbent.offer(solution)
-        if self.k == 1:
-            return
         key = (None if self.by_completion else solution.parents, solution.values.tobytes())
         known = self._found.get(key)
         if known is None or solution.score > known.score:
@@ -225,10 +223,6 @@ class SolutionPool:
     @property
     def ranked(self) -> tuple[Solution, ...]:
         """The solutions, the best first; equal scores in the order of parents and values."""
-        best = self.incumbent
-        if self.k == 1:
-            assert best.parents is not None
-            return (Solution(best.parents, best.working_values, best.score),)
         order = sorted(self._found.values(), key=lambda p: (p.parents, p.values.tolist()))
         return tuple(sorted(order, key=lambda p: -round(p.score, 9)))
 

@@ -141,12 +141,13 @@ def _best_cell(
     w: float,
     tried: NDArray[np.bool_],
     work: NDArray[np.int64],
+    max_work: int,
 ) -> tuple[int, float]:
     """Return where among a row's cells not tried it gains most, and what."""
     best, most = -1, -np.inf
     work[0] += incomplete.first[k + 1] - incomplete.first[k]
     for o in range(incomplete.first[k], incomplete.first[k + 1]):
-        if not tried[o] and not _is_dominated(incomplete, at, k, o, work):
+        if not tried[o] and not (work[0] <= max_work and _is_dominated(incomplete, at, k, o, work)):
             gained = increment_at(family, incomplete.cells[o], w, 0.0) - incomplete.multipliers[o]
             if gained > most:
                 best, most = o, gained
@@ -200,7 +201,9 @@ def place_rows(
         if entering:  # bound the node
             nodes += 1
             entering = False
-            bound = score + added[k] + _rest(family, table, incomplete, k, earlier, work)
+            bound = np.inf  # where there is no more time for bounds, the first leaf ends the search
+            if work[0] <= max_work or k == n:
+                bound = score + added[k] + _rest(family, table, incomplete, k, earlier, work)
             root = min(root, bound) if nodes == 1 else root
             if k == n and bound > best:
                 best = bound
@@ -208,19 +211,7 @@ def place_rows(
             if bound <= best + ROUNDING * abs(best):
                 k -= 1
                 continue
-            if work[0] > max_work:
-                if best == -np.inf:  # place row after row where it gains most
-                    best = score + added[k]
-                    for t in range(k, n):
-                        w, most = table.weights[incomplete.rows[t]], -np.inf
-                        for o in range(incomplete.first[t], incomplete.first[t + 1]):
-                            gained = increment_at(family, incomplete.cells[o], w, 0.0)
-                            gained -= incomplete.multipliers[o]
-                            if gained > most:
-                                at[t], most = o, gained
-                        add_weight(family, incomplete.cells[at[t]], w)
-                        best += most
-                    overwrite(found, at)
+            if work[0] > max_work and best > -np.inf:
                 left_open = root
                 break
             if nodes > most_nodes and best > -np.inf:
@@ -232,7 +223,7 @@ def place_rows(
             add_weight(family, incomplete.cells[at[k]], -table.weights[incomplete.rows[k]])
         # branch on the best place not tried yet
         w = table.weights[incomplete.rows[k]]
-        at[k], gained = _best_cell(family, incomplete, at, k, w, tried, work)
+        at[k], gained = _best_cell(family, incomplete, at, k, w, tried, work, max_work)
         if at[k] < 0:
             k -= 1
             continue
