@@ -52,7 +52,6 @@ def loose(monkeypatch):
     """Relaxations are loose: many moves are looked at together, not one after the other."""
 
     def loosen():
-        monkeypatch.setattr(neighbourhood, "ROUNDS", 0)
         monkeypatch.setattr(neighbourhood, "MAX_ROUNDS", 0)
 
     return loosen

@@ -203,7 +203,7 @@ def climb(
         store.move_to(solution.values)
         if incumbent.is_over:
             break
-        better = neighbourhood.better(solution, t)
+        better = None if t is None else neighbourhood.better(solution, t)
         if better is None:
             return None if incumbent.is_over else solution
         incumbent.offer(better)

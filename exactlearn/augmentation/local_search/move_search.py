@@ -39,9 +39,6 @@ from exactlearn.solvers.decision import best_above
 from exactlearn.solvers.lp.dual_bounds import tighten_bound
 from exactlearn.solvers.lp.multipliers import Multipliers, reaching
 
-# Loss that a search without proof allows a family: a share of the gap of the solution's own DAG,
-# which all families of a better network lose together, and so many nats more.
-FAMILY_LOSS_SHARE, FAMILY_LOSS = 0.75, 3.0
 # Bounds that multipliers are tightened to, one after the other: so many gaps of the solution's own
 # DAG above the target, and subgradient steps towards each.
 TARGET_GAPS, TARGET_STEPS = (1.3, 0.8, 0.4, 0.0), 100
@@ -211,21 +208,10 @@ class MoveSearch:
         """Bound of the networks before any move, less the target."""
         return max(0.0, float(self._best.sum()) - self.multipliers.total - self.solution.target)
 
-    @property
-    def _family_loss(self) -> float:
-        """Distance from the best families within which a search without proof looks at families."""
-        return FAMILY_LOSS_SHARE * self.gap + FAMILY_LOSS
-
     @cached_property
     def _best(self) -> NDArray[np.float64]:
         """The best score with multipliers of each child's families before any move."""
         return np.maximum.reduceat(self.store.scores + self.rewards, self.store.families.first[:-1])
-
-    @property
-    def close(self) -> NDArray[np.bool_]:
-        """The families not far below the best ones before any move, shape (families,)."""
-        adjusted, child = self.store.scores + self.rewards, self.store.families.child
-        return reaching(adjusted, child, self._best, self._family_loss, 0.0)
 
     def bounds(self, moves: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return each child's best score with multipliers after each move, shape (moves, children).
@@ -236,21 +222,19 @@ class MoveSearch:
         scores = self.store.scores + self.rewards
         return self.store.bound_moves(scores, moves, self.solution.target + self.multipliers.total)
 
-    def look(self, moves: Moves, prove: bool) -> Solution | bool:
+    def look(self, moves: Moves) -> Solution | bool:
         """Return a better solution, or whether the moves' envelope leaves room for any.
 
         Where the search is over, nothing is excluded.
         """
         scores, excluded = self.after(moves), 0.0
         while self.incumbent.goes_on():
-            weight = self._weight(scores, excluded) if prove else 1.0
-            query = self.promising(scores, weight, prove)
+            weight = self._weight(scores, excluded)
+            query = self.promising(scores, weight)
             if query is None:
                 return False
-            if prove:
-                goals = [query.target + weight * k * self.gap for k in TARGET_GAPS]
-                query = tightened(query, goals, TARGET_STEPS)
-            parents = self.network_above(query, prove)
+            goals = [query.target + weight * k * self.gap for k in TARGET_GAPS]
+            parents = self.network_above(tightened(query, goals, TARGET_STEPS))
             if parents is None:
                 return False
             better = self.best_in_order(moves, parents)
@@ -280,12 +264,12 @@ class MoveSearch:
         parents = None if query is None else self.network_above(query)
         return None if parents is None else self.task.solution(parents, self.solution.values)
 
-    def network_above(self, query: ThresholdQuery, prove: bool = True) -> Dag | None:
+    def network_above(self, query: ThresholdQuery) -> Dag | None:
         """Return a network that scores more than a query's target, or ``None`` without any.
 
-        Where that is to be proven and cannot be, the search ends.
+        Where that cannot be proven, the search ends.
         """
-        if prove and not query.is_open:
+        if not query.is_open:
             return None
         incumbent = self.incumbent
         outcome = best_above(
@@ -293,25 +277,22 @@ class MoveSearch:
             query.target,
             query.multipliers,
             self.solution.parents,
-            prove=prove,
             seed=self.task.seed,
             control=SearchControl(
                 on_event=lambda event: incumbent.tick(event.nodes), outer=incumbent
             ),
         )
         self.incumbent.count_nodes(outcome.nodes)
-        if prove and outcome.parents is None and not outcome.proven:
+        if outcome.parents is None and not outcome.proven:
             self.incumbent.expire()
         return outcome.parents
 
-    def promising(
-        self, scores: NDArray[np.float64], weight: float = 1.0, prove: bool = True
-    ) -> ThresholdQuery | None:
+    def promising(self, scores: NDArray[np.float64], weight: float = 1.0) -> ThresholdQuery | None:
         """Return the threshold query of the families that a better network may have.
 
         Their scores are those after some moves. With a weight below 1, which the DAG's proof
-        allows, scores before the moves count so much. Without proof, only families not far below
-        the best ones are in it. Return ``None`` where the bound excludes every network.
+        allows, scores before the moves count so much. Return ``None`` where the bound excludes
+        every network.
         """
         families, multipliers = self.store.families, self.multipliers
         target = weight * self.solution.target
@@ -324,8 +305,7 @@ class MoveSearch:
         bound = float(best.sum()) - multipliers.total
         if not bound > target:
             return None
-        limit = target if prove else max(target, bound - self._family_loss)
-        keep = reaching(adjusted, families.child, best, bound, limit)
+        keep = reaching(adjusted, families.child, best, bound, target)
         problem = families.take(keep).problem(scores[keep])
         return ThresholdQuery(problem, multipliers, target) if problem.is_feasible else None
 

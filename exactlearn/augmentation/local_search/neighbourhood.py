@@ -37,10 +37,9 @@ from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.root import CuttingPlanes, no_listener
 from exactlearn.solvers.parameters import SubgradientParameters
 
-# Rounds of cutting planes for the first completion, and for one around which there is proof.
-ROUNDS, MAX_ROUNDS = 100, 400
-# Rounds in which such a share of the gap must be closed: else more cost more than they save.
-TAIL, LEAST_GAIN = 40, 0.03
+# Rounds of cutting planes, and those in which such a share of the gap must be closed: else more
+# cost more than they save.
+MAX_ROUNDS, TAIL, LEAST_GAIN = 400, 40, 0.03
 # By how much the bound of a group of moves may be higher than that of one: a share of the gap of
 # the solution's own DAG; moves that are split into groups at once.
 SLACK, BATCH_SIZE = 0.35, 2048
@@ -74,41 +73,22 @@ class Neighbourhood:
         self.tight = False
         self.known_multipliers: list[Multipliers] = []
 
-    def better(self, solution: Solution, t: int | None) -> Solution | None:
-        """Return a better solution; ``None`` when there is none, or the search is over.
-
-        That there is none is proven if there is a radius, unless the search is over.
+    def better(self, solution: Solution, t: int) -> Solution | None:
+        """Return a better solution; ``None`` when there is provably none, or the search is over.
 
         Parameters
         ----------
         solution
             A DAG and the store's completion.
         t
-            Hamming distance up to which completions are searched; without it, only what a search
-            that proves nothing finds one cell away.
+            Hamming distance up to which completions are searched.
         """
-        if t is None:
-            return self._found(solution, halve=True)
-        return self._found(solution, halve=False) or self._proven(solution, t)
-
-    def _found(self, solution: Solution, *, halve: bool) -> Solution | None:
-        """Return a better solution that a search without proofs finds."""
-        if self.root is None:
-            self._relax(solution, ROUNDS)
-        if self.incumbent.is_over:
-            return None
-        moves = self.store.single_moves(distinct=True)[:, None]
-        groups = np.split(moves, 1 + np.flatnonzero(np.diff(moves[:, 0, 1]))) if len(moves) else []
-        halve = halve and not self.tight
-        return prune_groups(self._search(solution), groups, prove=False, halve=halve)
-
-    def _proven(self, solution: Solution, t: int) -> Solution | None:
-        """Return a better solution; ``None`` when there is provably none, or the search is over."""
         if not (self.tight and self.relaxed is solution):
-            self._relax(solution, MAX_ROUNDS)
+            self._relax(solution)
         if self.incumbent.is_over:
             return None
-        search = self._search(solution)
+        assert self.root is not None
+        search = MoveSearch(self.task, self.incumbent, solution, self.store, self.root)
         better = None if self.tight else search.better_dag()
         if better is not None or self.incumbent.is_over:
             return better
@@ -118,7 +98,7 @@ class Neighbourhood:
                 better = self._at_distance(search, size)
         return better
 
-    def _relax(self, solution: Solution, rounds: int) -> None:
+    def _relax(self, solution: Solution) -> None:
         """Bound the DAGs for the solution's completion by rounds of cutting planes."""
         problem = self.task.families(solution.values, control=self.incumbent)
         if self.incumbent.is_over:
@@ -135,7 +115,7 @@ class Neighbourhood:
             self.incumbent,
         )
         bounds = [np.inf]
-        while planes.bound > solution.target and len(bounds) <= rounds:
+        while planes.bound > solution.target and len(bounds) <= MAX_ROUNDS:
             if not self.incumbent.goes_on() or not planes.step():
                 break
             bounds.append(planes.bound)
@@ -173,10 +153,6 @@ class Neighbourhood:
         # a better solution mostly follows from what is hard to bound: that comes first
         groups = _groups(search, np.concatenate(moves), np.concatenate(best_scores))[::-1]
         return prune_groups(search.among(close), groups)
-
-    def _search(self, solution: Solution) -> MoveSearch:
-        assert self.root is not None
-        return MoveSearch(self.task, self.incumbent, solution, self.store, self.root)
 
 
 def with_prefix(fixed: NDArray[np.int64], last: NDArray[np.int64]) -> Moves:
@@ -251,12 +227,11 @@ def grouped(best_scores: NDArray[np.float64], limit: float, slack: float) -> lis
     return groups
 
 
-def prune_groups(
-    search: MoveSearch, groups: Sequence[Moves], *, prove: bool = True, halve: bool = True
-) -> Solution | None:
+def prune_groups(search: MoveSearch, groups: Sequence[Moves]) -> Solution | None:
     """Return a better solution; ``None`` when no move leads to any, or the search is over.
 
-    Groups are searched in several threads, each with tables of its own.
+    Groups whose envelopes allow too much are halved. They are searched in several threads, each
+    with tables of its own.
 
     Parameters
     ----------
@@ -264,30 +239,24 @@ def prune_groups(
         A search around the completion.
     groups
         The moves.
-    prove
-        Whether to prove that. Otherwise ``None`` says nothing, and few families are looked at.
-    halve
-        Whether to halve groups whose envelopes allow too much, which a proof needs.
     """
-    keep = np.ones(len(search.rewards), np.bool_) if prove else search.close
 
     @cache
     def tables(thread: int) -> MoveSearch:
-        return search if prove and not thread else search.among(keep)
+        return search.among(np.ones(len(search.rewards), np.bool_)) if thread else search
 
     def look(number: int, tabulated: MoveSearch) -> Solution | bool:
-        return tabulated.look(groups[number], prove)
+        return tabulated.look(groups[number])
 
     while groups and search.incumbent.goes_on():
-        halved = list[Moves]()
-        spaces = map(tables, count())
+        halved, spaces = list[Moves](), map(tables, count())
         looks = in_order(look, len(groups), spaces.__next__, n_threads(None))
         for group, found in zip(groups, looks, strict=True):
             if isinstance(found, Solution):
                 return found
             if search.incumbent.is_over:
                 return None
-            if found and halve:
+            if found:
                 halved += [group[: len(group) // 2], group[len(group) // 2 :]]
         groups = halved
     return None
