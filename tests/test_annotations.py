@@ -36,8 +36,6 @@ el.structural_em(array, "bic")
 el.query(network, {"smoke": "yes"}, "lung")
 el.query(network, {"smoke": "yes"}, ["lung"])
 el.classify(network, frame, "lung")
-el.queries.entropy(network, targets="lung")
-el.queries.mutual_information(network, "lung", ["smoke"], given="bronc")
 el.graphs.markov_blanket(network, "lung")
 el.graphs.d_separated(network, ["asia"], "tub")
 el.graphs.cpdag(network).arcs

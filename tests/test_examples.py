@@ -12,7 +12,7 @@ from docs.public_names import public_names, results
 KERNEL_ARRAYS = {
     "DecisionGraph": "first_parameters first_successors layout parameter_offsets successor_offsets",
     "Augmentation": "of",
-    "NaiveBayes": "conditional joint parameters_of posterior row_posteriors starts table",
+    "NaiveBayes": "parameters_of row_posteriors starts table",
 }
 """Members that only other modules of the package call: of decision graphs the arrays that kernels
 read, of augmentations what makes one of a search, of naive Bayes models what queries ask."""

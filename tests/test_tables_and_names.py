@@ -120,7 +120,6 @@ VARIABLES = {
     "covered_edges": lambda v: el.graphs.covered_edges(NETWORK),
     "cpdag": lambda v: el.graphs.cpdag(NETWORK),
     "d_separated": lambda v: el.graphs.d_separated(NETWORK, [v(0)], [v(1)]),
-    "entropy": lambda v: el.queries.entropy(NETWORK, {v(0): "1"}, [v(2)]),
     "fit_by_missingness_graph": lambda v: (
         el.fit_by_missingness_graph(HOLED, [(), (v(0),), ()], "X1 <- X0; X2 <-").model
     ),
@@ -144,7 +143,6 @@ VARIABLES = {
     "markov_blanket": lambda v: el.graphs.markov_blanket(NETWORK, v(2)),
     "most_probable_explanations": lambda v: el.most_probable_explanations(NETWORK, {v(0): "1"}),
     "most_probable_states": lambda v: el.queries.most_probable_states(NETWORK, None, [v(2)]),
-    "mutual_information": lambda v: el.queries.mutual_information(NETWORK, [v(0)], v(2), [v(1)]),
     "pattern": lambda v: el.graphs.pattern(NETWORK),
     "query": lambda v: el.query(NETWORK, {v(0): "1"}, [v(2)]),
     "query_rows": lambda v: el.query_rows(NETWORK, WHOLE, [v(2)]),

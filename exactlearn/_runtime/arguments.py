@@ -512,7 +512,7 @@ _TEXTS = "method solver size cases separator"
 _NAMES = "targets variables first second given"
 _NUMBERS = (
     "t starts k seed draws rows smoothing gap tolerance size_weight factor least iterations bins "
-    "threads node_limit max_size steps rounds"
+    "threads max_size steps rounds"
 )
 
 CHECKS: dict[str, Check | PlainCheck] = {

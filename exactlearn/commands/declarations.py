@@ -581,7 +581,7 @@ class Query(Declared):
     best
         The K most probable explanations.
     independences
-        The independences that a decision graph states, also in contexts.
+        The independences that a decision graph states, and the contexts of its nodes.
 
     Examples
     --------

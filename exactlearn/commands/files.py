@@ -28,7 +28,7 @@ from exactlearn.formats.scores import FORMATS as SCORES
 from exactlearn.formats.scores import PROGRAMS, is_score_file, read_certificate
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.instances import bundled, locate
-from exactlearn.queries.evidence import Model, as_graph
+from exactlearn.queries.posteriors import Model, as_graph
 from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
 from exactlearn.solvers.certificates.checker import Unproven, verify

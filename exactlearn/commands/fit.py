@@ -24,7 +24,7 @@ from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.formats.graph_file import STRUCTURES, read_missingness
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS
 from exactlearn.instances import locate
-from exactlearn.queries.evidence import Model
+from exactlearn.queries.posteriors import Model
 from exactlearn.reporting.description import number
 
 MOST_CELLS = 3e9

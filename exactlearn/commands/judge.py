@@ -20,7 +20,7 @@ from exactlearn.evaluation.study import Condition, ImputationStudy, Pair, Study,
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.scikit_learn import require_library
-from exactlearn.queries.evidence import Model
+from exactlearn.queries.posteriors import Model
 
 
 @ended_by_signal()

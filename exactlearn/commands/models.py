@@ -29,7 +29,7 @@ from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import Compilation, compile_and_check, fits, max_error
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.hybrid import data_merges
-from exactlearn.queries.evidence import as_graph
+from exactlearn.queries.posteriors import as_graph
 from exactlearn.reporting.description import number
 from exactlearn.reporting.drawing import structure_drawing
 from exactlearn.reporting.records import compilation_record, named_arcs

@@ -21,7 +21,7 @@ from exactlearn.commands.output import (
 from exactlearn.errors import InfeasibleError, TooLargeError
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import require_names
-from exactlearn.queries.evidence import Model, as_graph
+from exactlearn.queries.posteriors import Model, as_graph
 from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, network_drawing
 from exactlearn.reporting.records import learning_record
 from exactlearn.reporting.svg_picture import FIGURES, write_figure

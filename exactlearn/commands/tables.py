@@ -15,7 +15,7 @@ from exactlearn.data.dataset import aligned_codes
 from exactlearn.errors import OptionError
 from exactlearn.formats.table_blocks import table_files
 from exactlearn.instances import locate
-from exactlearn.queries.evidence import Model
+from exactlearn.queries.posteriors import Model
 
 LARGE, LARGE_PACKED = 2**26, 2**22
 """Bytes of a text, and of a compressed file, from which on it is read in blocks."""

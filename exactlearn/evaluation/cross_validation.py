@@ -33,8 +33,7 @@ from exactlearn.evaluation.study import Found, PlannedRun, Study
 from exactlearn.pdg.learn.methods import learn_pdg
 from exactlearn.pdg.learn.network_starts import chow_liu_tree
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.evidence import Model
-from exactlearn.queries.posteriors import classify
+from exactlearn.queries.posteriors import Model, classify
 from exactlearn.structure.learning import LearnedNetwork, learn
 from exactlearn.structure.selection import fitted_network
 

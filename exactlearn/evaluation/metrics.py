@@ -16,8 +16,8 @@ from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, TooLargeError
 from exactlearn.pdg.inference.complete_rows import sample_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.evidence import Model, ModelLike
 from exactlearn.queries.information import kl_divergence
+from exactlearn.queries.posteriors import Model, ModelLike
 
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 """What the logarithmic loss counts a smaller probability as: else one cell could make it infinite.

@@ -17,7 +17,7 @@ from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.net import read_net, write_net
 from exactlearn.formats.xmlbif import read_xmlbif, write_xmlbif
 from exactlearn.instances import locate
-from exactlearn.queries.evidence import Model, ModelLike
+from exactlearn.queries.posteriors import Model, ModelLike
 
 _XMLBIF = Format(read_xmlbif, write_xmlbif)
 

@@ -5,12 +5,11 @@ variables (Park and Darwiche 2003, "Solving MAP exactly using systematic search"
 the forest downwards. Lists and bounds: :mod:`exactlearn.pdg.inference.complete_rows`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import islice
 from math import exp, log
-from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +21,14 @@ from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.pdg.inference.complete_rows import best_rows
 from exactlearn.pdg.inference.passes import expect
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.evidence import Evidence, ModelLike, conditional
+from exactlearn.queries.posteriors import Evidence, ModelLike, conditional
 
 MOST_BITS = 900.0
 """Largest logarithm to base two of the number of configurations that branch and bound goes over:
 a probability as small as that is still a float."""
 
 NODE_LIMIT = 1_000_000
-"""Most partial configurations that branch and bound bounds unless asked."""
+"""Most partial configurations that branch and bound bounds."""
 
 
 @dataclass(frozen=True)
@@ -49,33 +48,11 @@ class Explanation:
     log_probability: float
 
 
-@dataclass(frozen=True)
-class MapAnswer:
-    """The most probable configuration of some variables, or the best found.
-
-    Parameters
-    ----------
-    best
-        The configuration.
-    bound
-        No configuration is more probable than this; equals ``best.probability`` when proven.
-    status
-        ``"optimal"`` or ``"feasible"`` (the node limit was reached).
-    nodes
-        Partial configurations that were bounded.
-    """
-
-    best: Explanation
-    bound: float
-    status: str
-    nodes: int
-
-
 @checked_arguments()
 def most_probable_explanations(
     model: ModelLike, evidence: Evidence | None = None, k: int = 1
 ) -> list[Explanation]:
-    """Return the ``k`` most probable configurations of the variables without hard evidence.
+    """Return the ``k`` most probable configurations of the variables without evidence.
 
     Parameters
     ----------
@@ -104,21 +81,12 @@ def most_probable_explanations(
     """
     if k < 1:
         raise OptionError(f"{k} most probable explanations: ask for at least 1")
-    graph, _ = conditional(model, evidence)
-    hard = {name for name, value in (evidence or {}).items() if not isinstance(value, Mapping)}
-    targets = [v for v, name in enumerate(model.names) if name not in hard]
+    graph = conditional(model, evidence)
+    targets = [v for v, name in enumerate(model.names) if name not in (evidence or {})]
     if not isinstance(model, NaiveBayes):
         found = zip(*best_rows(graph, k), strict=True)
         return [_explanation(graph, targets, row, float(value)) for row, value in found]
-    search = _BestFirst(graph, targets, NODE_LIMIT)
-    best = [_explanation(graph, targets, row, log(value)) for row, value in islice(search, k)]
-    if len(best) < k and search.open:
-        raise TooLargeError(
-            f"{len(best)} of the {k} most probable configurations were proven in {search.nodes:,}"
-            " steps: ask for those of fewer variables, or of a naive Bayes model's decision graph,"
-            " which has the component as a variable"
-        )
-    return best
+    return _best_of(graph, targets, k)
 
 
 @checked_arguments()
@@ -126,9 +94,7 @@ def most_probable_states(
     model: ModelLike,
     evidence: Evidence | None,
     targets: str | Sequence[str],
-    *,
-    node_limit: int = NODE_LIMIT,
-) -> MapAnswer:
+) -> Explanation:
     """Return the most probable configuration of some variables (MAP), the others summed out.
 
     Parameters
@@ -137,9 +103,6 @@ def most_probable_states(
         As for :func:`~exactlearn.queries.posteriors.query`; a network is compiled.
     targets
         Target variables, each once, at least one.
-    node_limit
-        Most partial configurations to bound; when they are used up the best configuration found
-        comes back with its bound.
 
     Raises
     ------
@@ -148,20 +111,20 @@ def most_probable_states(
     DataError
         If the evidence has probability zero.
     TooLargeError
-        If the configurations are too many to have probabilities in floats, or a network's
-        decision graph would be too large.
+        If the configurations are too many to have probabilities in floats, branch and bound ends
+        unproven, or a network's decision graph would be too large.
 
     Examples
     --------
     >>> import exactlearn as el
     >>> asia = el.read_network("asia")
-    >>> answer = el.queries.most_probable_states(asia, {"dysp": "yes"}, ["lung", "bronc"])
-    >>> answer.best.states, round(answer.best.probability, 4), answer.status
-    ({'lung': 'no', 'bronc': 'yes'}, 0.7689, 'optimal')
+    >>> best = el.queries.most_probable_states(asia, {"dysp": "yes"}, ["lung", "bronc"])
+    >>> best.states, round(best.probability, 4)
+    ({'lung': 'no', 'bronc': 'yes'}, 0.7689)
     """
     if not targets or len(set(targets)) < len(targets):
         raise OptionError("most probable states: name at least one variable, and each once")
-    graph, _ = conditional(model, evidence)
+    graph = conditional(model, evidence)
     wanted = [graph.index(name) for name in targets]
     bits = float(np.log2(graph.cardinalities[wanted]).sum())
     if bits > MOST_BITS:
@@ -169,12 +132,20 @@ def most_probable_states(
             f"{len(wanted)} variables have 2^{bits:.0f} configurations, the limit is"
             f" 2^{MOST_BITS:.0f}: ask for fewer variables, or for the most probable explanation"
         )
-    search = _BestFirst(graph, wanted, node_limit)
-    proven = next(iter(search), None)
-    row, value, bound = (*proven, 0.0) if proven else search.dive()
-    best = _explanation(graph, wanted, row, log(value))
-    status = "feasible" if bound > value else "optimal"
-    return MapAnswer(best, max(bound, best.probability), status, search.nodes)
+    return _best_of(graph, wanted, 1)[0]
+
+
+def _best_of(graph: DecisionGraph, targets: Sequence[int], k: int) -> list[Explanation]:
+    """Return the ``k`` most probable configurations of some variables, by branch and bound."""
+    search = _BestFirst(graph, targets)
+    best = [_explanation(graph, targets, row, log(value)) for row, value in islice(search, k)]
+    if len(best) < k and search.open:
+        raise TooLargeError(
+            f"{len(best)} of the {k} most probable configurations were proven in {search.nodes:,}"
+            " steps: ask for those of fewer variables, or of a naive Bayes model's decision graph,"
+            " which has the component as a variable"
+        )
+    return best
 
 
 class _BestFirst:
@@ -189,19 +160,17 @@ class _BestFirst:
         Decision graph, in which the other variables are summed out.
     targets
         The variables.
-    node_limit
-        Most partial configurations that are bounded.
     """
 
-    def __init__(self, graph: DecisionGraph, targets: Sequence[int], node_limit: int) -> None:
-        self.graph, self.node_limit, self.nodes = graph, node_limit, 0
+    def __init__(self, graph: DecisionGraph, targets: Sequence[int]) -> None:
+        self.graph, self.nodes = graph, 0
         self.order = [v for v in graph.order.tolist() if v in set(targets)]
         self.compared = np.isin(np.arange(graph.n_variables), self.order)
         self.open = [(-1.0, 0, 0, np.full(graph.n_variables, -1, np.int16))]
 
     def __iter__(self) -> Iterator[tuple[NDArray[np.int16], float]]:
         """Yield configurations with their probabilities until the limit is reached."""
-        while self.open and self.nodes < self.node_limit:
+        while self.open and self.nodes < NODE_LIMIT:
             bound, depth, _, row = heappop(self.open)
             if -depth == len(self.order):
                 yield row, -bound
@@ -209,14 +178,6 @@ class _BestFirst:
             for child, child_bound in self._branches(row, -depth):
                 if child_bound > 0:
                     heappush(self.open, (-child_bound, depth - 1, self.nodes, child))
-
-    def dive(self) -> tuple[NDArray[np.int16], float, float]:
-        """Return a configuration, its probability, and a bound on that of all others."""
-        bound, depth, _, row = self.open[0]
-        value = -bound
-        for place in range(-depth, len(self.order)):
-            row, value = max(self._branches(row, place), key=itemgetter(1))
-        return row, value, -bound
 
     def _branches(
         self, row: NDArray[np.int16], place: int

@@ -17,15 +17,9 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.display import Displayed
 from exactlearn.pdg.inference.flows import node_probabilities
-from exactlearn.pdg.model.contexts import (
-    Cube,
-    NodeFunction,
-    context_independences,
-    node_contexts,
-    without_redundant,
-)
+from exactlearn.pdg.model.contexts import Cube, NodeFunction, node_contexts, without_redundant
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.evidence import Evidence, ModelLike, as_graph, conditional
+from exactlearn.queries.posteriors import Evidence, ModelLike, as_graph, conditional
 
 MAX_CONFIGURATIONS = 100_000
 """Most configurations of the ancestors that a variable depends on; above, no context is sought."""
@@ -33,29 +27,8 @@ MAX_CONFIGURATIONS = 100_000
 MAX_CONTEXTS = 1_000
 """Most contexts of all nodes of a variable together."""
 
-MAX_CELLS = 30_000_000
-"""Most cells of tables of configurations that are searched for independences in contexts of a
-variable; small contexts come first."""
-
 Context = Mapping[str, tuple[str, ...]]
 """For each of some variables, the states that it may have."""
-
-
-@dataclass(frozen=True)
-class ContextIndependence:
-    """An independence in a context.
-
-    Parameters
-    ----------
-    given
-        States of some ancestors, as few as the independence needs.
-    independent_of
-        Ancestors of each of which the variable, with all below it, is independent, given this
-        context and the other ancestors that it depends on.
-    """
-
-    given: Context
-    independent_of: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -78,7 +51,7 @@ class NodeContexts:
 
 
 @dataclass(frozen=True, repr=False)
-class VariableIndependences(Displayed, shown="variable depends_on independent_of in_context nodes"):
+class VariableIndependences(Displayed, shown="variable depends_on independent_of nodes"):
     """What a graph states on a variable and its ancestors.
 
     Parameters
@@ -94,12 +67,10 @@ class VariableIndependences(Displayed, shown="variable depends_on independent_of
         variable with all below it is independent of all other variables.
     independent_of
         These other variables, without ``always_independent_of``.
-    in_context
-        What holds in some contexts besides, smallest contexts first.
     nodes
         The variable's nodes that some row reaches, each with its contexts.
     complete
-        Whether no limit left out any of ``in_context`` or of the contexts of ``nodes``.
+        Whether no limit left out any of the contexts of ``nodes``.
     """
 
     variable: str
@@ -107,7 +78,6 @@ class VariableIndependences(Displayed, shown="variable depends_on independent_of
     always_independent_of: tuple[str, ...]
     depends_on: tuple[str, ...]
     independent_of: tuple[str, ...]
-    in_context: tuple[ContextIndependence, ...]
     nodes: tuple[NodeContexts, ...]
     complete: bool
 
@@ -128,14 +98,10 @@ class VariableIndependences(Displayed, shown="variable depends_on independent_of
             stated.append(f"given {_listed(self.depends_on)}, independent of {others}")
         elif self.depends_on:
             stated.append(f"depends on {_listed(self.depends_on)}")
-        lines = [f"{line}: {'; '.join(stated) or 'no independence'}"]
-        for one in self.in_context[:most]:
-            lines.append(f"  if {_shown(one.given)}: also of {_listed(one.independent_of)}")
-        if len(self.in_context) > most:
-            lines.append(f"  and in {len(self.in_context) - most} more contexts")
+        line += f": {'; '.join(stated) or 'no independence'}"
         if not self.complete:
-            lines.append("  not all contexts were looked at: there are too many configurations")
-        return "\n".join(lines)
+            line += "\n  not all contexts were looked at: there are too many configurations"
+        return line
 
     def rows(self, most: int = 10) -> Iterator[tuple[str, str, str]]:
         """Yield for each node its number, P(X | contexts) and the probabilities, as texts.
@@ -187,12 +153,13 @@ def independences(
     >>> network = BayesianNetwork(
     ...     ("a", "b", "c"), (("n", "y"),) * 3, ((), (), (0, 1)), (sure, coin, table)
     ... )
-    >>> print(independences(network, targets="c")[0].describe())
+    >>> (found,) = independences(network, targets="c")
+    >>> print(found.describe())
     c: depends on a, b
-      if a = n: also of b
-      if b = n: also of a
+    >>> [law for _, law, _ in found.rows()]
+    ['P(c | (a = n) or (a = y, b = n))', 'P(c | a = y, b = y)']
     """
-    graph = conditional(model, evidence)[0] if evidence else as_graph(model)
+    graph = conditional(model, evidence) if evidence else as_graph(model)
     names = [targets] if isinstance(targets, str) else targets
     wanted = range(graph.n_variables) if names is None else [graph.index(x) for x in names]
     paths: dict[int, list[int]] = {}  # the ancestors of each variable in the forest, nearest first
@@ -209,7 +176,6 @@ def _of_variable(
 ) -> VariableIndependences:
     function = NodeFunction(graph, v, paths[v])
     above, names = function.needed, graph.names
-    in_context: list[ContextIndependence] = []
     contexts: dict[int, list[Cube]] = {}
     complete = prod(int(graph.cardinalities[u]) for u in above) <= MAX_CONFIGURATIONS
 
@@ -222,12 +188,7 @@ def _of_variable(
 
     if complete:
         above, table = without_redundant(above, function.table())
-        found, is_searched = context_independences(table, MAX_CELLS)
-        for cube, free in found:
-            others = listed([above[axis] for axis in free])
-            in_context.append(ContextIndependence(named(cube), others))
-        contexts, is_listed = node_contexts(table, MAX_CONTEXTS)
-        complete = is_searched and is_listed
+        contexts, complete = node_contexts(table, MAX_CONTEXTS)
     below = [u for u, path in sorted(paths.items()) if v in path]
     # All rows reach one node of the top, so nothing beside its subtree matters within it.
     top = next(u for u in (v, *paths[v]) if single[u])
@@ -239,7 +200,7 @@ def _of_variable(
         for k, cubes in sorted(contexts.items())
     )
     own = names[v], listed(below), listed(always), listed(above), listed(rest)
-    return VariableIndependences(*own, tuple(in_context), tuple(nodes), complete)
+    return VariableIndependences(*own, tuple(nodes), complete)
 
 
 def _listed(names: Sequence[str], most: int | None = None) -> str:

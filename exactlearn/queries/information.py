@@ -1,4 +1,4 @@
-"""Entropy, mutual information and Kullback-Leibler divergence under a model, in nats.
+"""The Kullback-Leibler divergence of two models, in nats.
 
 A decision graph's log-probability is a sum over the nodes that a row reaches (PDG-SEM, equation
 1), so an expectation of it needs only how often each node is reached. Two graphs over the same
@@ -9,8 +9,6 @@ which the expected log-probability of the second graph is computed by eliminatio
 probability of a "yes" is the share that the logarithm of the reached parameter has of the smallest
 one. A network needs no graph for that: its own variables stand in place of nodes.
 """
-
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,92 +21,12 @@ from exactlearn.errors import TooLargeError
 from exactlearn.pdg.inference.flows import node_probabilities
 from exactlearn.pdg.model.auxiliary_network import to_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.evidence import Evidence, Model, ModelLike, as_graph, conditional
-from exactlearn.queries.posteriors import joint_posterior
+from exactlearn.queries.posteriors import Model, ModelLike, as_graph, joint_posterior
 
 Graphical = BayesianNetwork | DecisionGraph
 
 MAX_CELLS = 100_000_000
 """Most cells of the tables that a divergence is computed with, 16 bytes each."""
-
-
-@checked_arguments()
-def entropy(
-    model: ModelLike, evidence: Evidence | None = None, targets: str | Sequence[str] | None = None
-) -> float:
-    """Return the entropy of some variables given the evidence, in nats.
-
-    Parameters
-    ----------
-    model, evidence
-        As for :func:`~exactlearn.queries.posteriors.query`; a network is compiled.
-    targets
-        Any variables; all when left out, which takes one pass whatever their number except for a
-        naive Bayes model.
-
-    Raises
-    ------
-    OptionError, DataError, TooLargeError
-        As :func:`~exactlearn.queries.posteriors.joint_posterior` does.
-
-    Examples
-    --------
-    >>> import exactlearn as el
-    >>> network = el.read_network("asia")
-    >>> round(el.queries.entropy(network, targets="lung"), 4)
-    0.213
-    >>> round(el.queries.entropy(network, {"smoke": "yes"}, "lung"), 4)
-    0.3251
-    """
-    if targets is not None:
-        return _entropy(joint_posterior(model, evidence, targets))
-    if isinstance(model, NaiveBayes):
-        return _entropy(joint_posterior(model, evidence, model.names))
-    graph, _ = conditional(model, evidence)
-    return -float(node_probabilities(graph) @ _log(graph.parameters))
-
-
-@checked_arguments()
-def mutual_information(
-    model: ModelLike,
-    first: str | Sequence[str],
-    second: str | Sequence[str],
-    given: str | Sequence[str] = (),
-    *,
-    evidence: Evidence | None = None,
-) -> float:
-    """Return the mutual information of two sets of variables, in nats.
-
-    Parameters
-    ----------
-    model, evidence
-        As for :func:`~exactlearn.queries.posteriors.query`; a network is compiled.
-    first, second
-        Variables, each named once.
-    given
-        Variables whose states are known when the information is taken; it is averaged over them.
-
-    Raises
-    ------
-    OptionError, DataError, TooLargeError
-        As :func:`~exactlearn.queries.posteriors.joint_posterior` does.
-
-    Examples
-    --------
-    >>> import exactlearn as el
-    >>> network = el.read_network("asia")
-    >>> round(el.queries.mutual_information(network, "smoke", "dysp"), 4)
-    0.028
-    >>> round(el.queries.mutual_information(network, "smoke", "dysp", given=["bronc", "either"]), 4)
-    0.0
-    """
-    table = joint_posterior(model, evidence, [*first, *second, *given])
-    a, b = len(first), len(first) + len(second)
-    without_first = table.sum(axis=tuple(range(a)))
-    without_second = table.sum(axis=tuple(range(a, b)))
-    only_given = table.sum(axis=tuple(range(b)))
-    conditional_entropy = _entropy(without_second) - _entropy(only_given)
-    return max(0.0, conditional_entropy - (_entropy(table) - _entropy(without_first)))
 
 
 @checked_arguments()
@@ -147,12 +65,21 @@ def kl_divergence(p: ModelLike, q: ModelLike) -> float:
     if isinstance(p, DecisionGraph) and isinstance(q, DecisionGraph):
         if np.array_equal(p.forest, q.forest):
             return max(0.0, _along_forest(p, q))
-        return max(0.0, -entropy(p) - _expected_log_probability(p, q))
+        return max(0.0, _mean_log_probability(p) - _expected_log_probability(p, q))
     try:
-        own = _expected_log_probability(p, p) if isinstance(p, BayesianNetwork) else -entropy(p)
+        own = (
+            _expected_log_probability(p, p)
+            if isinstance(p, BayesianNetwork)
+            else _mean_log_probability(p)
+        )
         return max(0.0, own - _expected_log_probability(p, q))
     except TooLargeError:
         return kl_divergence(as_graph(p), as_graph(q))
+
+
+def _mean_log_probability(graph: DecisionGraph) -> float:
+    """Return the expectation of the natural log-probability of a row: minus the entropy."""
+    return float(node_probabilities(graph) @ _log(graph.parameters))
 
 
 def _of_all_rows(p: Model, q: Model) -> float:
@@ -251,10 +178,6 @@ def _shares(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     share = logs / lowest if lowest < 0 else logs
     impossible = (table <= 0).astype(np.float64)
     return np.stack((1 - share - impossible, share, impossible), axis=-1), lowest
-
-
-def _entropy(table: NDArray[np.float64]) -> float:
-    return -float((table * _log(table)).sum())
 
 
 def _log(values: NDArray[np.float64], of_zero: float = 0.0) -> NDArray[np.float64]:

@@ -4,12 +4,13 @@ Rows are answered on all cores, in pieces of one size, so that answers do not de
 of threads.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from math import exp, inf, prod
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,40 +18,37 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments, name_of, named
 from exactlearn._runtime.display import ByValue, Displayed
 from exactlearn._runtime.executors import in_order, n_threads
-from exactlearn.bayesnet.buckets import LARGEST_ROW
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork, subnetwork
 from exactlearn.bayesnet.row_completion import eliminated, elimination_cells, prepared
-from exactlearn.data.codes import MISSING
+from exactlearn.data.codes import MISSING, label_of
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, unknown_columns
-from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.graphs.d_separation import ancestors
+from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import (
     condition,
     log_likelihood_rows,
-    posteriors,
     posteriors_and_log_likelihoods,
 )
-from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.evidence import (
-    CodedEvidence,
-    Evidence,
-    Model,
-    ModelLike,
-    as_graph,
-    coded_evidence,
-    compiled_once,
-    conditional,
-    graph_if_faster,
-    refuse_evidence,
-    with_observations,
-)
+from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FEW_CELLS = LARGEST_ROW
-"""With more table cells a network is compiled, where that is possible."""
+Model = BayesianNetwork | DecisionGraph | NaiveBayes
+"""A model of any language."""
+
+ModelLike = Model | Any
+"""A model, or a result that has one, see :data:`~exactlearn.data.dataset.DatasetLike`."""
+
+Evidence = Mapping[str, str | float]
+"""The state of each observed variable.
+
+A number is the state of that name, or stands for the bin that it lies in.
+"""
+
+_GRAPHS: WeakKeyDictionary[BayesianNetwork, DecisionGraph] = WeakKeyDictionary()
 
 MAX_JOINT = 1_000_000
 """Most configurations of a joint posterior."""
@@ -63,7 +61,6 @@ PIECE = 16_384
 
 QUICK_CELLS = 20_000_000
 """Table cells of all rows up to which elimination takes less time than to compile the network."""
-
 
 Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Posteriors of all states, shape (rows, states), and log-likelihoods, shape (rows,)."""
@@ -79,9 +76,8 @@ class Answer(Displayed):
         For each target, the probability of each of its states given the evidence.
     probability_of_evidence, log_probability_of_evidence
         The first may underflow to zero when there is much evidence, the natural logarithm not.
-        With soft evidence: the expected product of its weights.
     evidence
-        What was given: the weight of each state that has one, 1 for an observed state.
+        What was given: for each observed variable its state, with the weight 1.
     model
         The model that was asked.
 
@@ -141,13 +137,13 @@ def query(
     Parameters
     ----------
     model
-        A network is queried by elimination along its clique tree. Where that is large, only the
-        ancestors of the targets and of the evidence are used, and compiled, once, if their clique
-        tree is large too; so is a network after many queries. Compile it yourself to make all
-        queries faster. A naive Bayes model answers for its observed variables.
+        A network is queried by elimination. Where that needs large tables, only the ancestors of
+        the targets and of the evidence are used, and compiled, once, if their tables are large too.
+        Compile it yourself to make all queries faster. A naive Bayes model answers for its observed
+        variables.
     evidence
-        For each observed variable its state, or, as soft evidence, a weight for each state. A
-        number stands for the state of that name, or for the bin that holds it.
+        For each observed variable its state. A number stands for the state of that name, or for the
+        bin that holds it.
     targets
         Target variables, or one; all without evidence when left out.
 
@@ -166,22 +162,21 @@ def query(
     >>> network = el.read_network("asia")
     >>> el.query(network, {"smoke": "yes", "dysp": "yes"}, "bronc")
     Answer(bronc: yes 0.8802, no 0.1198; P(evidence) 0.2764)
-    >>> el.query(network, {"xray": {"yes": 0.9, "no": 0.3}}, "lung")  # weights of the states
-    Answer(lung: yes 0.1334, no 0.8666; P(evidence) 0.3662)
     """
-    found = coded_evidence(model, evidence)
+    codes = coded_evidence(model, evidence)
     if targets is None:
         targets = [name for name in model.names if name not in (evidence or {})]
     wanted = [model.index(name) for name in targets]
-    posterior, log_probability = _posterior(model, found, wanted)
+    posteriors, (log_probability,) = _posteriors(model, codes[None], wanted, 1)
     if log_probability == -inf:
         refuse_evidence(evidence or {})
-    marginals = np.split(posterior, np.cumsum(model.cardinalities)[:-1])
     answers = {
-        model.names[v]: dict(zip(model.states[v], marginals[v].tolist(), strict=True))
-        for v in wanted
+        model.names[v]: dict(zip(model.states[v], posterior[0].tolist(), strict=True))
+        for v, posterior in zip(wanted, posteriors, strict=True)
     }
-    return Answer(answers, exp(log_probability), log_probability, found.named(model), model)
+    observed = np.flatnonzero(codes >= 0).tolist()
+    given = {model.names[v]: {model.states[v][codes[v]]: 1.0} for v in observed}
+    return Answer(answers, exp(log_probability), float(log_probability), given, model)
 
 
 @checked_arguments()
@@ -228,60 +223,10 @@ def joint_posterior(
             f" {MAX_JOINT:,}: ask for fewer variables, for the most probable configurations, or"
             " draw samples"
         )
-    graph, _ = conditional(model, evidence)
+    graph = conditional(model, evidence)
     rows = np.full((prod(shape), graph.n_variables), -1, np.int16)
     rows[:, wanted] = np.indices(shape).reshape(len(shape), prod(shape)).T
     return np.minimum(np.exp(log_likelihood_rows(graph, rows)), 1.0).reshape(shape)
-
-
-def _posterior(
-    model: Model, found: CodedEvidence, wanted: Sequence[int]
-) -> tuple[NDArray[np.float64], float]:
-    """Return posterior marginals and the log-probability of evidence, by the cheapest way.
-
-    The marginals of variables that are not wanted may be missing.
-    """
-    if isinstance(model, NaiveBayes) and not found.soft:
-        posterior, logs = model.row_posteriors(found.codes[None])
-        return posterior[0], float(logs[0])
-    graph = graph_if_faster(model) if isinstance(model, BayesianNetwork) else as_graph(model)
-    if graph is not None:
-        return _of_graph(graph, found)
-    assert isinstance(model, BayesianNetwork)
-    network, hard = with_observations(prepared(model), found)
-    if elimination_cells(network, hard.codes[None]) > FEW_CELLS:
-        observed = np.flatnonzero(found.codes >= 0).tolist()
-        part = sorted(ancestors(model.parents, [*wanted, *observed, *found.soft]))
-        if len(part) < model.n_variables:
-            return _of_part(model, found, part)
-        with suppress(TooLargeError):
-            return _of_graph(compiled_once(model), found)
-    posterior, logs = eliminated(network, hard.codes[None])
-    scale = sum(float(np.log(max(w.max(), np.finfo(float).tiny))) for w in found.soft.values())
-    return posterior[0, : int(model.cardinalities.sum())], float(logs[0]) + scale
-
-
-def _of_part(
-    model: BayesianNetwork, found: CodedEvidence, part: Sequence[int]
-) -> tuple[NDArray[np.float64], float]:
-    """Return the posterior of an ancestral subset of the variables, and 0 for the others."""
-    soft = {k: found.soft[v] for k, v in enumerate(part) if v in found.soft}
-    inner = CodedEvidence(found.codes[list(part)], soft)
-    marginals, log_probability = _posterior(subnetwork(model, part), inner, range(len(part)))
-    variable = np.repeat(np.arange(model.n_variables), model.cardinalities)
-    posterior = np.zeros(len(variable))
-    posterior[np.isin(variable, part)] = marginals
-    return posterior, log_probability
-
-
-def _of_graph(graph: DecisionGraph, found: CodedEvidence) -> tuple[NDArray[np.float64], float]:
-    if not found.soft:
-        posterior, logs = posteriors_and_log_likelihoods(graph, found.codes[None])
-        return posterior[0], float(logs[0])
-    given, log_probability = condition(graph, found.weights(graph))
-    nothing = np.full((1, graph.n_variables), -1, np.int16)
-    states = int(graph.cardinalities[: len(found.codes)].sum())  # without those of a component
-    return posteriors(given, nothing)[0, :states], log_probability
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -474,7 +419,7 @@ def _codes(model: Model, dataset: Dataset) -> NDArray[np.int16]:
 def _posteriors(
     model: Model, codes: NDArray[np.int16], wanted: Sequence[int], threads: int
 ) -> tuple[tuple[NDArray[np.float64], ...], NDArray[np.float64]]:
-    posteriors_of = _row_posteriors(model, codes)
+    posteriors_of = _row_posteriors(model, codes, wanted)
     last = np.cumsum(model.cardinalities).tolist()
     columns = [slice(last[v] - int(model.cardinalities[v]), last[v]) for v in wanted]
     answers = tuple(np.empty((len(codes), c.stop - c.start)) for c in columns)
@@ -493,14 +438,133 @@ def _posteriors(
     return answers, logs
 
 
-def _row_posteriors(model: Model, codes: NDArray[np.int16]) -> Callable[[NDArray[np.int16]], Rows]:
-    """Return the function from rows to posteriors and log-likelihoods that suits these rows."""
+def _row_posteriors(
+    model: Model, codes: NDArray[np.int16], wanted: Sequence[int]
+) -> Callable[[NDArray[np.int16]], Rows]:
+    """Return the function from rows to posteriors and log-likelihoods that suits these rows.
+
+    The posteriors of variables that are not wanted may be missing.
+    """
     if isinstance(model, NaiveBayes):
         return model.row_posteriors
     if isinstance(model, DecisionGraph):
         return partial(posteriors_and_log_likelihoods, model)
     network = prepared(model)
     if len(codes) * elimination_cells(network, codes) > QUICK_CELLS:
+        observed = np.flatnonzero((codes >= 0).any(axis=0)).tolist()
+        part = sorted(ancestors(model.parents, [*wanted, *observed]))
+        if len(part) < model.n_variables:
+            return _of_part(model, codes, part)
         with suppress(TooLargeError):
             return partial(posteriors_and_log_likelihoods, compiled_once(model))
     return partial(eliminated, network)
+
+
+def _of_part(
+    model: BayesianNetwork, codes: NDArray[np.int16], part: Sequence[int]
+) -> Callable[[NDArray[np.int16]], Rows]:
+    """Return the function for an ancestral subset of the variables, with 0 for the others."""
+    inner = _row_posteriors(subnetwork(model, part), codes[:, part], range(len(part)))
+    variable = np.repeat(np.arange(model.n_variables), model.cardinalities)
+
+    def posteriors_of(rows: NDArray[np.int16]) -> Rows:
+        found, logs = inner(np.ascontiguousarray(rows[:, part]))
+        posterior = np.zeros((len(rows), len(variable)))
+        posterior[:, np.isin(variable, part)] = found
+        return posterior, logs
+
+    return posteriors_of
+
+
+def coded_evidence(model: Model, evidence: Evidence | None) -> NDArray[np.int16]:
+    """Return the state of each observed variable, -1 elsewhere, shape (variables,).
+
+    Raises
+    ------
+    OptionError
+        If a variable or state is unknown; near names are offered.
+    """
+    codes = np.full(model.n_variables, -1, np.int16)
+    for name, state in (evidence or {}).items():
+        variable = model.index(name)
+        codes[variable] = model.state_index(variable, label_of(state))
+    return codes
+
+
+def conditional(model: Model, evidence: Evidence | None) -> DecisionGraph:
+    """Return the decision graph of a model given evidence.
+
+    Parameters
+    ----------
+    model
+        A network is compiled first, once for all queries; the graph of a naive Bayes model has the
+        component as its last variable.
+
+    Raises
+    ------
+    OptionError
+        If a variable or state is unknown.
+    DataError
+        If the evidence has probability zero.
+    TooLargeError
+        If a network's decision graph would be too large.
+    """
+    codes, graph = coded_evidence(model, evidence), as_graph(model)
+    weights = [np.ones(r) for r in graph.cardinalities.tolist()]  # also of a component
+    for v in np.flatnonzero(codes >= 0):
+        weights[v] = np.eye(len(weights[v]))[codes[v]]
+    given, log_probability = condition(graph, np.concatenate(weights))
+    if log_probability == -np.inf:
+        refuse_evidence(evidence or {})
+    return given
+
+
+def as_graph(model: Model) -> DecisionGraph:
+    """Return a decision graph as it is, and that of a network, made once.
+
+    The graph of a naive Bayes model has the component as its last variable, the root, and a node of
+    each other variable for each component.
+
+    Raises
+    ------
+    TooLargeError
+        If a network's decision graph would be too large.
+    """
+    if isinstance(model, NaiveBayes):
+        return _with_component(model)
+    return model if isinstance(model, DecisionGraph) else compiled_once(model)
+
+
+def _with_component(model: NaiveBayes) -> DecisionGraph:
+    """Return the decision graph of a naive Bayes model, whose root is the component."""
+    n, k, network = model.n_variables, model.n_components, model.to_network()
+    below = [np.empty((k, len(states), 0), np.int32) for states in model.states]
+    return assemble(
+        network.names,
+        network.states,
+        np.array([n] * n + [-1], np.int32),
+        [*network.tables[:n], model.prior[None]],
+        [*below, np.repeat(np.arange(k, dtype=np.int32), n).reshape(1, k, n)],
+    )
+
+
+def refuse_evidence(evidence: Evidence) -> None:
+    """Raise the `DataError` of evidence that has probability zero."""
+    shown = ", ".join(f"{name}={label_of(state)}" for name, state in evidence.items())
+    raise DataError(
+        f"the evidence {shown} has probability zero under the model, so it has no posterior;"
+        " correct it, or use a model with smoothed parameters"
+    )
+
+
+def compiled_once(network: BayesianNetwork) -> DecisionGraph:
+    """Return the network's decision graph, made once and kept as long as the network.
+
+    Raises
+    ------
+    TooLargeError
+        If the graph would be too large.
+    """
+    if network not in _GRAPHS:
+        _GRAPHS[network] = compile_network(network)
+    return _GRAPHS[network]

@@ -6,8 +6,6 @@ context is a set of configurations given by the states that some ancestors may h
 """
 
 from collections.abc import Sequence
-from itertools import combinations
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,42 +80,6 @@ def _varies(table: NDArray[np.int64], axis: int) -> NDArray[np.bool_]:
     most = table.max(axis=axis, keepdims=True)
     varies: NDArray[np.bool_] = (np.where(table < 0, most, table) < most).any(axis=axis)
     return varies
-
-
-def context_independences(
-    table: NDArray[np.int64], cells: int
-) -> tuple[list[tuple[Cube, tuple[int, ...]]], bool]:
-    """Return the axes that do not matter in each context, and whether all contexts were searched.
-
-    Contexts are as small as possible, the smallest first.
-    """
-    axes = range(table.ndim)
-    varies = [np.expand_dims(_varies(table, axis), axis) for axis in axes]
-    found: dict[tuple[tuple[int, int], ...], tuple[int, ...]] = {}
-    complete = True
-    for size in range(1, table.ndim):
-        cells -= comb(table.ndim, size) * table.ndim * table.size
-        if cells < 0:
-            complete = False
-            break
-        for chosen in combinations(axes, size):
-            others = tuple(axis for axis in axes if axis not in chosen)
-            possible = (table >= 0).any(axis=others)
-            for free in others:
-                same = possible & ~varies[free].any(axis=others)
-                for where in np.argwhere(same).tolist():
-                    given = tuple(zip(chosen, where, strict=True))
-                    if not any(
-                        free in found.get(part, ())
-                        for less in range(1, size)
-                        for part in combinations(given, less)
-                    ):
-                        found[given] = (*found.get(given, ()), free)
-    alike: dict[tuple[int, ...], list[Cube]] = {}
-    for given, axes_free in found.items():
-        alike.setdefault(axes_free, []).append({axis: (x,) for axis, x in given})
-    joined = [(cube, free) for free, cubes in alike.items() for cube in _joined(cubes)]
-    return sorted(joined, key=lambda one: len(one[0])), complete
 
 
 def node_contexts(table: NDArray[np.int64], most: int) -> tuple[dict[int, list[Cube]], bool]:
