@@ -6,7 +6,7 @@ import numpy as np
 
 import exactlearn as el
 from exactlearn.evaluation.bootstrap import ArcStrengths
-from exactlearn.imputation.imputed import Imputed
+from exactlearn.imputation.learning import Imputed
 from exactlearn.instances import path
 from exactlearn.pdg.learn.hybrid import learn_hybrid
 from exactlearn.scoring.candidate_identification import Budget

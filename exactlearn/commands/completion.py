@@ -25,8 +25,7 @@ from exactlearn.formats.graph_file import write_missingness
 from exactlearn.formats.models import NETWORKS
 from exactlearn.graphs.dag import named_parents
 from exactlearn.imputation import MODES, missingness_diagnosis
-from exactlearn.imputation.imputer import AVERAGING
-from exactlearn.imputation.methods import METHODS
+from exactlearn.imputation.methods import AVERAGING, METHODS
 from exactlearn.reporting import records
 from exactlearn.reporting.svg_picture import FIGURES
 

@@ -21,7 +21,7 @@ from exactlearn.commands.declare import (
 from exactlearn.errors import OptionError
 
 METHODS = ("stacked", "averaged", "posterior", "mpe", "multiple", "augmentation", "mode")
-"""Methods of an imputer, as in :mod:`exactlearn.imputation.imputer`."""
+"""Methods of an imputer, as in :mod:`exactlearn.imputation.methods`."""
 
 FitMethod = Literal[
     "complete", "em", "cca", "aca", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"

@@ -17,7 +17,7 @@ from exactlearn.commands.tables import load, rows_for
 from exactlearn.errors import DataError, OptionError, did_you_mean
 from exactlearn.evaluation.metrics import divergence
 from exactlearn.evaluation.study import Condition, ImputationStudy, Pair, Study, method_rows
-from exactlearn.imputation.imputed import Imputed
+from exactlearn.imputation.learning import Imputed
 from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.scikit_learn import require_library
 from exactlearn.queries.posteriors import Model

@@ -34,7 +34,7 @@ from exactlearn.errors import ExactlearnError, FormatError
 from exactlearn.evaluation.metrics import ClusteredTest, JudgedCells, Mean
 
 if TYPE_CHECKING:
-    from exactlearn.imputation.imputed import Imputed
+    from exactlearn.imputation.learning import Imputed
 
 Found = dict[str, Any]
 """What a run gave, as JSON knows it."""

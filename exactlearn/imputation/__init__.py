@@ -14,8 +14,7 @@ symbol             meaning                                                   sha
 The registry of methods is :data:`exactlearn.imputation.methods.METHODS`.
 """
 
-from exactlearn.imputation.imputed import Imputed
-from exactlearn.imputation.imputer import MODES, Imputer, Mode
-from exactlearn.imputation.learning import Learner, Learning, Missingness
+from exactlearn.imputation.learning import Imputed, Learner, Learning, Missingness
+from exactlearn.imputation.methods import MODES, Imputer, Mode
 
 __all__ = ["MODES", "Imputed", "Imputer", "Learner", "Learning", "Missingness", "Mode"]

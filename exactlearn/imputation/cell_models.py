@@ -30,14 +30,14 @@ from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
 from exactlearn.errors import TooLargeError
-from exactlearn.imputation.imputed import CellModel, cell_probabilities, mean_shares
 from exactlearn.imputation.learning import (
+    CellModel,
     Learning,
     averaged_posterior,
     bootstrap_networks,
     independent,
 )
-from exactlearn.imputation.logistic import fit_logistic
+from exactlearn.imputation.logistic import cell_probabilities, fit_logistic, mean_shares
 from exactlearn.imputation.mechanism import (
     PredictedCells,
     learned_missingness_graph,
@@ -87,7 +87,7 @@ class NetworkAverage:
         if how.missingness != "learned" or not networks:
             return cls(networks)
         learned = learned_missingness_graph(dataset, networks)
-        graph = learned.restricted([name for name, causes in learned.causes.items() if causes])
+        graph = MissingnessGraph({name: own for name, own in learned.causes.items() if own})
         if not graph.causes:
             return cls(networks)
         fitted = (
@@ -119,12 +119,8 @@ def _networks(dataset: Dataset, how: Learning, control: SearchControl) -> CellMo
     return NetworkAverage(networks) if networks else None
 
 
-def _logistic(dataset: Dataset, how: Learning, control: SearchControl) -> CellModel | None:
-    return fit_logistic(dataset, seed=how.seed, control=control)
-
-
 COMPONENTS: dict[str, Callable[[Dataset, Learning, SearchControl], CellModel | None]] = {
-    "logistic": _logistic,
+    "logistic": lambda data, how, control: fit_logistic(data, seed=how.seed, control=control),
     "networks": _networks,
 }
 """What fits the models that are pooled, the fastest first; ``None`` when a limit came too early."""

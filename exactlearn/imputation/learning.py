@@ -1,4 +1,4 @@
-"""The networks behind an imputation: learned from the table that has the missing cells.
+"""The answer of an imputation, and the networks behind it, learned from the incomplete table.
 
 The defaults of `Learning` are those of `impute` and of the benchmark of all imputers
 (``experiments/completions.py``), which measures them. They were chosen on a few tables of
@@ -18,13 +18,14 @@ estimated from all rows, by EM.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from math import inf, nan
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import OnEvent, SearchControl
-from exactlearn._runtime.display import Displayed
+from exactlearn._runtime.display import ByValue, Displayed
 from exactlearn.augmentation import augment
 from exactlearn.augmentation.solutions import Augmentation
 from exactlearn.bayesnet.deletion import fit_deletion
@@ -33,7 +34,6 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions, posterior_cells
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
-from exactlearn.imputation.imputed import Imputed
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BDeu, Score, as_score
 from exactlearn.solvers import solve
@@ -41,6 +41,9 @@ from exactlearn.solvers.parameters import OrderingParameters, SolverParameters
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.result import StructuralEM
 from exactlearn.structure.structural_em import structural_em
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Learner = Literal["structural-em", "exact", "branching", "gadget", "t-local", "mode"]
 
@@ -63,6 +66,107 @@ QUICK = SolverParameters(
 
 FEW = 17
 """Variables up to which dynamic programming is faster than that search."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Imputed(ByValue, shown="status values score bound network"):
+    """The values of a table's missing cells, with what the method knows about them.
+
+    Parameters
+    ----------
+    values
+        State of each missing cell, in the order of ``Dataset.missing_cells``; ``None`` when a limit
+        came before there were any.
+    probabilities
+        Distribution of each missing cell, shape (cells, most states of a variable), where the
+        method has one.
+    parents
+        Parents of each variable in the network that was learned, where one was.
+    network
+        That network with its parameters, where they were estimated.
+    score, bound
+        Score of the completed table with the learned network, and its proven bound; NaN and ``inf``
+        for methods without.
+    status
+        How the search ended, as for :class:`~exactlearn.augmentation.Augmentation`.
+    """
+
+    values: NDArray[np.int64] | None
+    probabilities: NDArray[np.float64] | None = None
+    parents: tuple[tuple[int, ...], ...] | None = None
+    network: BayesianNetwork | None = None
+    score: float = nan
+    bound: float = inf
+    status: str = "heuristic"
+
+    @classmethod
+    def of(cls, probabilities: NDArray[np.float64]) -> "Imputed":
+        """Give each cell its most probable state, the first of several."""
+        return cls(values=likeliest(probabilities), probabilities=probabilities)
+
+    def to_frame(self, dataset: Dataset) -> "pd.DataFrame":
+        """Return the values of a table's missing cells as a pandas frame.
+
+        Parameters
+        ----------
+        dataset
+            The table that was imputed.
+
+        Returns
+        -------
+        frame
+            Columns row, variable, value; where the method has probabilities, also that of the
+            value, the next best value and its loss, see :attr:`losses`; no rows without values.
+        """
+        if self.values is None:
+            return dataset.part(slice(0)).completion_frame([])
+        return dataset.completion_frame(self.values, self.probabilities, self.losses)
+
+    @property
+    def losses(self) -> NDArray[np.float64] | None:
+        """By how much each state's logarithm of the probability is below the value's, in nats.
+
+        Shape (cells, most states); infinite for states of probability zero, negative where a method
+        did not take the most probable one; ``None`` without probabilities.
+        """
+        if self.probabilities is None or self.values is None:
+            return None
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.probabilities)
+        own = logs[np.arange(len(logs)), self.values][:, None]
+        return np.where(np.isneginf(logs), np.inf, own - logs)
+
+    @property
+    def ended(self) -> str:
+        """The status of what is made of this by a network: no longer one that is proven."""
+        return self.status if self.status in ("feasible", "interrupted") else "heuristic"
+
+
+class CellModel(Protocol):
+    """A fitted model that gives the distribution of each missing cell of a table."""
+
+    def posterior(self, table: Dataset) -> NDArray[np.float64]:
+        """Return the distribution of each missing cell given the observed cells of its row.
+
+        Parameters
+        ----------
+        table
+            A table with the variables and states of the one the model was fitted on, in their
+            order; that one or another.
+
+        Returns
+        -------
+        probabilities
+            Shape (cells, most states of a variable), in the order of ``table.missing_cells``, zero
+            beyond a variable's states; each row sums to one.
+        """
+        ...
+
+
+def likeliest(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return each cell's most probable state, shape (cells,); ties go to the first."""
+    states: NDArray[np.int64] = probabilities.argmax(axis=1).astype(np.int64)
+    return states
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -106,9 +210,8 @@ class Learning(Displayed, shown="learner score max_parents smoothing networks se
     Examples
     --------
     >>> import exactlearn as el
-    >>> how = el.Learning(score="bic", max_parents=1)
-    >>> how.chosen, how.learned_by("t-local").learner
-    ('structural-em', 't-local')
+    >>> el.Learning(score="bic", max_parents=1).chosen
+    'structural-em'
     """
 
     learner: Learner | None = None
@@ -136,10 +239,6 @@ class Learning(Displayed, shown="learner score max_parents smoothing networks se
     def chosen(self) -> Learner:
         """The learner, ``structural-em`` where none is named."""
         return self.learner or "structural-em"
-
-    def learned_by(self, learner: Learner) -> "Learning":
-        """Return the same with another learner."""
-        return replace(self, learner=learner)
 
 
 def augmented(dataset: Dataset, how: Learning) -> Imputed:

@@ -16,12 +16,16 @@ before tell (iteratively reweighted ridge regression; Grandvalet 1998, "Least ab
 equivalent to quadratic penalization"). Where each variable's path ends is chosen by the
 log-likelihood of observed cells that are left out by folds.
 
+*Chained equations.* Conditional models predict each variable from the shares of all others (van
+Buuren and Groothuis-Oudshoorn 2011, "mice") without draws: a missing cell enters the models of the
+other variables as its current distribution. Nominal states are indicator columns (one-hot coding).
+
 *Solver.* L-BFGS (Liu and Nocedal 1989) for all regressions together, so that each step is two
 products of matrices. The weights are scaled by the Gram matrix of the indicators, which bounds the
 curvature (Boehning 1992, "Multinomial logistic regression algorithm").
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -31,17 +35,14 @@ from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
-from exactlearn.imputation.imputed import (
-    cell_probabilities,
-    chained,
-    first_states,
-    mean_shares,
-    one_hot,
-    with_shares,
-)
 
 Matrix = NDArray[np.float64]
+
+Renew = Callable[[NDArray[np.float64], int, NDArray[np.bool_]], NDArray[np.float64]]
+"""Returns the distribution of a variable in some rows, shape (these rows, its states); called with
+the shares of all states in all rows, the variable and the rows."""
 
 PENALTIES = np.array([16.0, 4.0, 1.0])
 """Path of the ridge penalties, descending."""
@@ -218,7 +219,7 @@ class ChainedLogistic:
         Parameters
         ----------
         table
-            As for :class:`~exactlearn.imputation.imputed.CellModel`, as is what is returned.
+            As for :class:`~exactlearn.imputation.learning.CellModel`, as is what is returned.
         """
         first = first_states(table.cardinalities)
 
@@ -260,3 +261,152 @@ def fit_logistic(
         every = Regressions.of(dataset, means)
         *_, weights = every.path(every.chosen_penalties(seed, control), control)
     return ChainedLogistic(means, weights)
+
+
+def first_states(cardinalities: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each variable's columns begin, and the end, shape (variables + 1,)."""
+    return np.concatenate(([0], np.cumsum(cardinalities))).astype(np.int64)
+
+
+def one_hot(dataset: Dataset) -> NDArray[np.float64]:
+    """Return one column for each state: 1 in rows that have it, else 0, NaN where it is missing.
+
+    Parameters
+    ----------
+    dataset
+        The table.
+
+    Returns
+    -------
+    indicators
+        Shape (rows, states of all variables), variable after variable.
+
+    Examples
+    --------
+    >>> table = Dataset(np.array([[1], [-1]]), ("a",), (("x", "y", "z"),))
+    >>> one_hot(table)
+    array([[ 0.,  1.,  0.],
+           [nan, nan, nan]])
+    """
+    sizes = dataset.cardinalities
+    states = np.arange(sizes.sum()) - first_states(sizes)[:-1].repeat(sizes)
+    codes = dataset.codes.repeat(sizes, axis=1)
+    return np.where(codes == MISSING, np.nan, codes == states)
+
+
+def cell_probabilities(shares: NDArray[np.float64], dataset: Dataset) -> NDArray[np.float64]:
+    """Return the distribution of each missing cell from one share per row and state.
+
+    Parameters
+    ----------
+    shares
+        Shape (rows, states of all variables), laid out as :func:`one_hot`; negative shares count
+        as zero, and a cell without any share gets the uniform distribution.
+    dataset
+        The table with the missing cells.
+
+    Returns
+    -------
+    probabilities
+        Shape (cells, most states of a variable), zero beyond a variable's states; each row sums to
+        one.
+    """
+    rows, variables = dataset.missing_cells.T
+    states = np.arange(int(dataset.cardinalities.max(initial=1)))
+    real = states < dataset.cardinalities[variables][:, None]
+    columns = first_states(dataset.cardinalities)[variables][:, None] + states
+    found = np.where(real, shares[rows[:, None], np.where(real, columns, 0)], 0.0).clip(min=0.0)
+    totals = found.sum(axis=1, keepdims=True)
+    uniform = real / real.sum(axis=1, keepdims=True)
+    probabilities: NDArray[np.float64] = np.divide(found, totals, out=uniform, where=totals > 0)
+    return probabilities
+
+
+def mean_shares(dataset: Dataset) -> NDArray[np.float64]:
+    """Return the share of each state among the observed cells of its variable, shape (states,).
+
+    A variable without observed cells has equal shares.
+
+    Examples
+    --------
+    >>> table = Dataset(np.array([[0], [1], [1], [-1]]), ("a",), (("x", "y"),))
+    >>> mean_shares(table).round(2).tolist()
+    [0.33, 0.67]
+    """
+    sizes = dataset.cardinalities
+    found = np.nansum(one_hot(dataset) * dataset.row_weights[:, None], axis=0)
+    totals = np.add.reduceat(found, first_states(sizes)[:-1]).repeat(sizes)
+    equal = 1 / sizes.repeat(sizes)
+    means: NDArray[np.float64] = np.divide(found, totals, out=equal, where=totals > 0)
+    return means
+
+
+def with_shares(dataset: Dataset, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the indicators of all states, with shares where the cell is missing.
+
+    Parameters
+    ----------
+    dataset
+        The table.
+    shares
+        Shape (states,), as of :func:`mean_shares`.
+
+    Returns
+    -------
+    shares
+        Shape (rows, states), laid out as :func:`one_hot`.
+    """
+    indicators = one_hot(dataset)
+    return np.where(np.isnan(indicators), shares, indicators)
+
+
+def chained(
+    dataset: Dataset,
+    shares: NDArray[np.float64],
+    renew: Renew,
+    *,
+    rounds: int,
+    tolerance: float,
+    variables: Iterable[int] | None = None,
+    control: SearchControl = UNLIMITED,
+) -> str:
+    """Renew the shares of each variable's missing cells in turns until they converge, in place.
+
+    Variables with the fewest missing cells come first.
+
+    Parameters
+    ----------
+    dataset
+        The table.
+    shares
+        As of :func:`with_shares`.
+    renew
+        Predicts the missing cells of one variable.
+    rounds
+        Most rounds over all variables.
+    tolerance
+        Largest change of a share in a round that ends the rounds.
+    variables
+        Those to renew, all with missing cells when left out.
+    control
+        Looked at before each variable.
+
+    Returns
+    -------
+    status
+        ``heuristic``, or that of the control if it ended the rounds.
+    """
+    missing = dataset.codes == MISSING
+    number = missing.sum(axis=0)
+    chosen = np.flatnonzero(number) if variables is None else np.array([*variables], np.int64)
+    first = first_states(dataset.cardinalities)
+    for _ in range(rounds):
+        before = shares.copy()
+        for v in chosen[np.argsort(number[chosen], kind="stable")].tolist():
+            if control.is_over:
+                return control.status
+            shares[missing[:, v], first[v] : first[v + 1]] = renew(shares, v, missing[:, v])
+        change = abs(shares - before)
+        if change.max(initial=0.0) < tolerance:
+            break
+    return "heuristic"

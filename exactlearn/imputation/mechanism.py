@@ -11,8 +11,7 @@ inference with missing data"; its arcs are chosen by what they add to the log-li
   missing cells, less that of the same distribution for both. For the distribution beta of missing
   cells it is ``sum_i log sum_s beta_s q_i(s) / p_s`` over the rows without v, which is concave, and
   EM climbs it: Saerens, Latinne and Decaestecker 2002, "Adjusting the outputs of a classifier to
-  new a priori probabilities". Where v is observed, q_i is one for its state;
-- on several variables that every row observes, if these are allowed: those that BIC selects.
+  new a priori probabilities". Where v is observed, q_i is one for its state.
 
 Each is less the BIC penalty of its parameters. As the variables of a table are seldom missing for
 many different causes, the prior of each cause is estimated from all variables together (empirical
@@ -31,14 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr, softmax
 
-from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.separators import learned_separators
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph
-from exactlearn.imputation.imputed import first_states, one_hot
 from exactlearn.imputation.learning import averaged_posterior
+from exactlearn.imputation.logistic import first_states, one_hot
 
 ROUNDS = 1000
 """Most rounds of EM for the distribution of a variable's missing cells."""
@@ -76,7 +73,7 @@ NEITHER, ITSELF, OTHERS = 0, 1, 2
 
 
 def learned_missingness_graph(
-    dataset: Dataset, networks: Sequence[BayesianNetwork], *, several: bool = False
+    dataset: Dataset, networks: Sequence[BayesianNetwork]
 ) -> MissingnessGraph:
     """Choose what the missing cells of each variable depend on: nothing, itself or another one.
 
@@ -87,35 +84,23 @@ def learned_missingness_graph(
     networks
         At least one that was learned from it without a missingness mechanism; the mean of
         their posteriors counts.
-    several
-        Whether several fully observed variables may be causes together: those that BIC selects
-        (:func:`~exactlearn.bayesnet.separators.learned_separators`).
 
     Raises
     ------
     TooLargeError
         When the variables of a network depend on each other too much for exact inference.
     """
-    missing = dataset.codes == MISSING
     partly = partly_missing(dataset)
     if not len(partly):
         return MissingnessGraph({})
     nothing = replace(dataset, codes=np.full((1, dataset.n_variables), MISSING), weights=None)
     posterior, marginals = (averaged_posterior(networks, table) for table in (dataset, nothing))
     gains = _gains(dataset, posterior, marginals, partly)
-    full = np.flatnonzero(~missing.any(axis=0) & (dataset.cardinalities > 1))
-    together = [sorted(learned_separators(dataset, v, full)) * several for v in partly.tolist()]
-    if any(len(us) > 1 for us in together):
-        more = [
-            _gain_together(dataset, missing[:, v], us)
-            for v, us in zip(partly, together, strict=True)
-        ]
-        gains = np.column_stack([gains, more])
-    last = OTHERS + dataset.n_variables
     causes: dict[str, tuple[str, ...]] = {}
-    for v, us, why in zip(partly.tolist(), together, _likeliest_causes(gains), strict=True):
-        found = {NEITHER: [], ITSELF: [v], last: us}.get(why, [why - OTHERS])
-        causes[dataset.names[v]] = tuple(dataset.names[u] for u in found)
+    for v, why in zip(partly.tolist(), _likeliest_causes(gains), strict=True):
+        name = dataset.names[v]
+        others = dataset.names[max(why - OTHERS, 0)]
+        causes[name] = {NEITHER: (), ITSELF: (name,)}.get(why, (others,))
     return MissingnessGraph(causes)
 
 
@@ -263,18 +248,6 @@ def _gains(
     gains[:, OTHERS:] = _gains_by_others(dataset, posterior, missing)
     gains[np.arange(len(partly)), OTHERS + partly] = -np.inf
     return gains
-
-
-def _gain_together(dataset: Dataset, missing: NDArray[np.bool_], causes: Sequence[int]) -> float:
-    """Return the gain of a dependence on several fully observed variables together."""
-    if len(causes) < 2:
-        return -np.inf
-    labels = index_rows(np.ascontiguousarray(dataset.codes[:, causes]))[0]
-    counts = np.zeros((labels.max() + 1, 2))
-    np.add.at(counts, (labels, missing.astype(np.int64)), dataset.row_weights)
-    counts = counts[counts.sum(axis=1) > 0]
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
-    return float(rel_entr(counts, expected).sum()) - _penalty(dataset) * (len(counts) - 1)
 
 
 def shifted(

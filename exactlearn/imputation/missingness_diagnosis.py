@@ -43,7 +43,7 @@ from exactlearn.bayesnet.separators import learned_separators
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph
-from exactlearn.imputation.imputed import first_states, one_hot
+from exactlearn.imputation.logistic import first_states, one_hot
 from exactlearn.imputation.mechanism import learned_missingness_graph
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest
 
@@ -205,7 +205,7 @@ def diagnosed_missingness_graph(
     """
     sample = dataset.drawn(GRAPH_ROWS, rng)
     network = _tree(sample)
-    graph = learned_missingness_graph(sample, [network], several=True)
+    graph = learned_missingness_graph(sample, [network])
     full = np.flatnonzero(~(dataset.codes == MISSING).any(axis=0) & (dataset.cardinalities > 1))
     dependent = {(test.indicator, test.variable) for test in tests}
     observed = {dataset.names[v] for v in full}

@@ -43,8 +43,8 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, MissingExtraError
-from exactlearn.imputation.imputed import (
-    Imputed,
+from exactlearn.imputation.learning import Imputed, Learning
+from exactlearn.imputation.logistic import (
     cell_probabilities,
     chained,
     first_states,
@@ -52,7 +52,6 @@ from exactlearn.imputation.imputed import (
     one_hot,
     with_shares,
 )
-from exactlearn.imputation.learning import Learning
 
 NEIGHBOURS = 5
 """How many nearest rows vote, the library's default."""

@@ -15,8 +15,8 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.discretisation import EMPTY
-from exactlearn.imputation.imputer import Imputer, Mode
 from exactlearn.imputation.learning import Learning
+from exactlearn.imputation.methods import Imputer, Mode
 from exactlearn.scoring.scores import BDeu
 from exactlearn.sklearn.estimator import TableEstimator
 

@@ -11,7 +11,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, JudgedCells
 from exactlearn.formats.table import read_dataset, write_dataset
-from exactlearn.imputation.imputed import Imputed
+from exactlearn.imputation.learning import Imputed
 from exactlearn.imputation.methods import METHODS, Method
 from tests.command_line import run, run_json
 from tests.interrupts import press_ctrl_c

@@ -19,7 +19,7 @@ from exactlearn.evaluation.study import (
     ahead,
     method_rows,
 )
-from exactlearn.imputation.imputed import Imputed
+from exactlearn.imputation.learning import Imputed
 
 ROWS = 60
 

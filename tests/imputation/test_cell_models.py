@@ -19,8 +19,7 @@ from exactlearn.imputation.cell_models import (
     pooled,
     with_hidden_cells,
 )
-from exactlearn.imputation.imputed import CellModel
-from exactlearn.imputation.learning import independent
+from exactlearn.imputation.learning import CellModel, independent
 from tests.interrupts import press_ctrl_c
 from tests.network_oracle import random_network
 

@@ -15,16 +15,16 @@ from exactlearn.data.missingness import hide
 from exactlearn.errors import DataError, MissingExtraError, OptionError
 from exactlearn.formats.table import read_dataset
 from exactlearn.imputation import MODES, Imputed, Imputer, Learning, learning
-from exactlearn.imputation import imputer as imputing
-from exactlearn.imputation.imputed import cell_probabilities, likeliest, one_hot
-from exactlearn.imputation.imputer import AVERAGING
+from exactlearn.imputation import methods as imputing
 from exactlearn.imputation.learning import (
     averaged_posterior,
     bootstrap_networks,
     independent,
     learned,
+    likeliest,
 )
-from exactlearn.imputation.methods import METHODS, Method
+from exactlearn.imputation.logistic import cell_probabilities, one_hot
+from exactlearn.imputation.methods import AVERAGING, METHODS, Method
 from exactlearn.scoring.scores import BDeu
 from exactlearn.structure.structural_em import structural_em
 from tests.command_line import fails, run, run_json

@@ -12,8 +12,13 @@ from scipy.special import log_softmax, softmax
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.data.dataset import Dataset
 from exactlearn.imputation import logistic
-from exactlearn.imputation.imputed import first_states, mean_shares, with_shares
-from exactlearn.imputation.logistic import Regressions, fit_logistic
+from exactlearn.imputation.logistic import (
+    Regressions,
+    first_states,
+    fit_logistic,
+    mean_shares,
+    with_shares,
+)
 from tests.strategies import datasets
 
 

@@ -15,7 +15,6 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness import hide
 from exactlearn.errors import OptionError
 from exactlearn.imputation import Imputer, Learning
-from exactlearn.imputation.imputer import AVERAGING
 from exactlearn.imputation.learning import independent
 from exactlearn.imputation.mechanism import (
     PredictedCells,
@@ -26,6 +25,7 @@ from exactlearn.imputation.mechanism import (
     learned_missingness_graph,
     shifted,
 )
+from exactlearn.imputation.methods import AVERAGING
 from exactlearn.scoring.scores import BDeu
 from tests.network_oracle import random_network
 
