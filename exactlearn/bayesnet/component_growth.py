@@ -36,8 +36,8 @@ from exactlearn.bayesnet.component_em import (
     by_em,
 )
 from exactlearn.bayesnet.naive_bayes import NaiveBayes, shares_of
+from exactlearn.data.counts import bic_size_weight, check_size_weight, rate_of
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.data.trade_off import bic_size_weight, check_size_weight, rate_of
 from exactlearn.errors import OptionError
 
 Floats = NDArray[np.float64]

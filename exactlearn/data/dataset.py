@@ -674,13 +674,10 @@ def _coded(
             how |= {"states": states, "drop": [own for own in columns if own not in states]}
         return Dataset(**coded_rows(frame_rows(frame, how.pop("drop", ())), **how))
     except DataError as error:  # its advice names parameters that the caller may lack
-        lacking = ["missing"] if left_out is not None else ["discretise", "drop", "missing"]
-        lacking += ["tidy"] if tidy is None else []
-        if model is None and any(f"({parameter}=" in str(error) for parameter in lacking):
-            raise DataError(
-                f"{error}\nPass Dataset.from_{'array' if is_array else 'frame'}({name}, ...): "
-                f"it takes {', '.join([*lacking, 'states'])}"
-            ) from None
+        if model is None and "=" in str(error):
+            kind = "array" if is_array else "frame"
+            advice = f"Dataset.from_{kind}({name}, ...) takes what this function does not"
+            raise DataError(f"{error}\n{advice}") from None
         raise
 
 

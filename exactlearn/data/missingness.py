@@ -52,9 +52,9 @@ that had one: of a state with K cells or fewer in a variable, ``mnar:K:S`` hides
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,8 +132,6 @@ def parse_spec(text: str) -> tuple[str, dict[str, str]]:
         raise OptionError(f"missingness {text!r}: nothing to hide; {_LEGEND}")
     return mechanism, parts
 
-
-Parts = Mapping[str, str]
 
 _as_spec = instance_of(str, "a specification of missingness", "pass 'mcar:0.1', say")
 
@@ -225,17 +223,19 @@ def simulate_missingness(
     'smoke <- smoke'
     """
     name, parts = parse_spec(spec)
+    how = _Mechanisms(dataset, parts, rng, parents or [()] * dataset.n_variables)
     if name == "mnar" or (name == "mcar" and "K" in parts):
-        causes = {own: (own,) * (name == "mnar") for own in dataset.names}
-        codes = dataset.codes.copy()
-        codes[_chosen_cells(dataset, name, parts, rng)] = MISSING
+        codes, causes = dataset.codes.copy(), {v: (v,) * (name == "mnar") for v in dataset.names}
+        codes[how.cells_of_one_state() if name == "mnar" else how.cells()] = MISSING
         return SimulatedMissingness(replace(dataset, codes=codes), MissingnessGraph(causes), {})
-    if name == "random-mar":
-        mechanism = _random_mar(dataset, parts, rng, parents or [()] * dataset.n_variables)
-    else:
-        mechanism = _MECHANISMS[name](dataset, parts, rng)
-    hidden = hide_by_graph(dataset, mechanism.graph, mechanism.tables, rng, mechanism.uniform)
-    return SimulatedMissingness(hidden, mechanism.graph, mechanism.tables)
+    graph, tables, *uniform = {
+        "mcar": how.mcar,
+        "mar": how.mar,
+        "mnar-states": how.mnar_by_states,
+        "random-mar": how.random_mar,
+        "self-masking": how.self_masking,
+    }[name]()
+    return SimulatedMissingness(hide_by_graph(dataset, graph, tables, rng, *uniform), graph, tables)
 
 
 @checked_arguments(graph=as_missingness_graph)
@@ -384,193 +384,167 @@ def draw_tables(
     return {name: rng.beta(*beta, size=shape) for name, shape in shapes}
 
 
-class _Mechanism(NamedTuple):
-    """What cells are hidden by: as for :func:`hide_by_graph`."""
+@dataclass
+class _Mechanisms:
+    """Mechanisms: a graph, its tables, and perhaps a number for each cell, as `hide_by_graph`."""
 
-    graph: MissingnessGraph
-    tables: Tables
-    uniform: NDArray[np.float64] | None = None
+    dataset: Dataset
+    parts: Mapping[str, str]
+    rng: np.random.Generator
+    parents: Sequence[Sequence[int]]
 
-
-def _mcar(dataset: Dataset, parts: Parts, rng: np.random.Generator) -> _Mechanism:
-    names, uniform = dataset.names, None
-    if "M" in parts:
-        names = _partially_observed(names, float(parts["M"]), rng)
-    else:
-        uniform = rng.random(dataset.codes.shape)
-    tables = dict.fromkeys(names, np.array(float(parts["P"])))
-    return _Mechanism(MissingnessGraph(dict.fromkeys(names, ())), tables, uniform)
-
-
-def _mar(dataset: Dataset, parts: Parts, rng: np.random.Generator) -> _Mechanism:
-    complete = (dataset.codes != MISSING).all(axis=0)
-    if "NAME" not in parts and not complete.any():
-        raise DataError("mar needs a variable without missing cells, and there is none")
-    driver = dataset.index(parts.get("NAME", dataset.names[int(complete.argmax())]))
-    name = dataset.names[driver]
-    if not complete[driver]:
-        raise DataError(f"mar depends on {name!r}, which has missing cells; name a complete one")
-    others = [own for own in dataset.names if own != name]
-    tables = dict.fromkeys(others, _state_probabilities(dataset, driver, float(parts["P"])))
-    graph = MissingnessGraph(dict.fromkeys(others, (name,)))
-    return _Mechanism(graph, tables, rng.random(dataset.codes.shape))
-
-
-def _state_probabilities(dataset: Dataset, driver: int, share: float) -> NDArray[np.float64]:
-    """Return the probability of hiding for each state of the driver, ``share`` over the rows."""
-    states = int(dataset.cardinalities[driver])
-    odds = 1 + (_STEEPNESS - 1) * np.arange(states) / max(1, states - 1)
-    codes = dataset.codes[:, driver]
-    probability: NDArray[np.float64] = share * odds / odds[codes].mean()
-    if (probability[np.unique(codes)] > 1).any():
-        most = odds[codes].mean() / odds[codes].max()
-        raise OptionError(
-            f"mar:{share:g} driven by {dataset.names[driver]!r} would hide some cells with a "
-            f"probability above 1; hide a share of at most {most:.3g}"
-        )
-    return np.minimum(probability, 1.0)
-
-
-def _random_mar(
-    dataset: Dataset, parts: Parts, rng: np.random.Generator, parents: Sequence[Sequence[int]]
-) -> _Mechanism:
-    names, n, among = dataset.names, dataset.n_variables, list(dataset.names)
-    n_causes, n_separators = int(parts["K"]), int(parts.get("S", n))
-    if n_separators > n:
-        raise OptionError(
-            f"random-mar: {n_separators} variables that causes are drawn from; the table has {n}"
-        )
-    kept: Sequence[str] = ()
-    if "S" in parts:
-        kept = among = [names[v] for v in sorted(rng.choice(n, n_separators, replace=False))]
-    chosen = _partially_observed(names, float(parts["M"]), rng, kept)
-    observed = [name for name in among if name not in chosen]
-    if n_causes > len(observed):
-        raise OptionError(
-            f"{n_causes} causes of each mechanism: only {len(observed)} variables without missing "
-            "cells can be causes; take fewer causes or a smaller share of incomplete variables"
-        )
-    arcs = {(names[u], name) for name, family in zip(names, parents, strict=True) for u in family}
-    causes = {}
-    for name in chosen:
-        shuffled = [observed[k] for k in rng.permutation(len(observed))]
-        shuffled.sort(key=lambda other: not arcs & {(other, name), (name, other)})
-        causes[name] = tuple(sorted(shuffled[:n_causes], key=names.index))
-    graph, beta = MissingnessGraph(causes), (float(parts["A"]), float(parts["B"]))
-    return _Mechanism(graph, draw_tables(dataset, graph, rng, beta=beta))
-
-
-def _partially_observed(
-    names: Sequence[str], share: float, rng: np.random.Generator, kept: Sequence[str] = ()
-) -> tuple[str, ...]:
-    """Return the variables that are to have missing cells, in the order of the table."""
-    if not 0 <= share <= 1:
-        raise OptionError(f"share of partially observed variables: {share:g} is not from 0 to 1")
-    free = [name for name in names if name not in kept]
-    size = round(share * len(names))
-    if size > len(free):
-        raise OptionError(
-            f"{size} of {len(names)} variables cannot be partially observed: {len(kept)} are to "
-            "stay fully observed; take a smaller share"
-        )
-    return tuple(free[k] for k in sorted(rng.choice(len(free), size, replace=False)))
-
-
-def _self_masking(dataset: Dataset, parts: Parts, rng: np.random.Generator) -> _Mechanism:
-    name, probabilities = parts["NAME"], parts["P,P,..."].split(",")
-    return _Mechanism(MissingnessGraph({name: (name,)}), {name: np.array(probabilities, float)})
-
-
-def _mnar_by_states(dataset: Dataset, parts: Parts, rng: np.random.Generator) -> _Mechanism:
-    """Hide every cell with the probability of its state, drawn for each variable."""
-    columns = zip(dataset.names, dataset.cardinalities, dataset.codes.T, strict=True)
-    tables = {
-        name: _shifted(rng.standard_normal(size), column[column != MISSING], float(parts["P"]))
-        for name, size, column in columns
-    }
-    return _Mechanism(MissingnessGraph({name: (name,) for name in dataset.names}), tables)
-
-
-def _shifted(
-    log_odds: NDArray[np.float64], cells: NDArray[np.integer], share: float
-) -> NDArray[np.float64]:
-    """Return probabilities of states with shifted log-odds, ``share`` on the average over cells."""
-    from scipy.optimize import brentq  # takes long to import
-    from scipy.special import expit
-
-    def excess(shift: float) -> float:
-        return float(expit(log_odds + shift)[cells].mean()) - share
-
-    # The mean lies between the probabilities of the least and the largest log-odds.
-    middle, reach = np.log(share / (1 - share)), float(np.abs(log_odds).max(initial=0.0)) + 1
-    shift = brentq(excess, middle - reach, middle + reach) if len(cells) else middle
-    probabilities: NDArray[np.float64] = expit(log_odds + shift)
-    return probabilities
-
-
-_MECHANISMS: dict[str, Callable[[Dataset, Parts, np.random.Generator], _Mechanism]] = {
-    "mcar": _mcar,
-    "mar": _mar,
-    "mnar-states": _mnar_by_states,
-    "self-masking": _self_masking,
-}
-
-
-def _chosen_cells(
-    dataset: Dataset, mechanism: str, parts: Parts, rng: np.random.Generator
-) -> NDArray[np.bool_]:
-    """Return which cells a mechanism with a number of cells hides, shape of the codes."""
-    codes, hidden = dataset.codes, np.zeros(dataset.codes.shape, np.bool_)
-    states = np.arange(int(dataset.cardinalities.max()))[:, None, None]
-    room = np.maximum((codes == states).sum(axis=1) - 1, 0)  # one cell of each state stays
-    state = int(parts["S"]) if "S" in parts else None
-    if state is not None and (dataset.cardinalities <= state).any():
-        variable = int(np.flatnonzero(dataset.cardinalities <= state)[0])
-        raise OptionError(
-            f"mnar of state index {state}: variable {dataset.names[variable]!r} has only the "
-            f"indices 0 to {dataset.cardinalities[variable] - 1}"
-        )
-    if "K" not in parts:
-        size = round(float(parts["P"]) * int((codes != MISSING).sum()))
-        hidden.flat[_cells_of_one_state(codes, room.sum(axis=1), size, state, rng)] = True
-        return hidden
-    count = int(parts["K"])
-    for variable, column in enumerate(codes.T):
-        if mechanism == "mcar":
-            rows, size = np.flatnonzero(column != MISSING), count
+    def mcar(self) -> tuple[Any, ...]:
+        names, uniform = self.dataset.names, None
+        if "M" in self.parts:
+            names = self._partially_observed()
         else:
-            own = _drawn_state(room[:, variable], count, rng) if state is None else state
-            rows, size = np.flatnonzero(column == own), min(count, int(room[own, variable]))
-        if mechanism == "mcar" and len(rows) <= count:
-            raise OptionError(
-                f"mcar:{count} of variable {dataset.names[variable]!r}: it has {len(rows)} "
-                "observed cells, and one must stay; hide fewer"
+            uniform = self.rng.random(self.dataset.codes.shape)
+        tables = dict.fromkeys(names, np.array(float(self.parts["P"])))
+        return MissingnessGraph(dict.fromkeys(names, ())), tables, uniform
+
+    def mar(self) -> tuple[Any, ...]:
+        dataset, complete = self.dataset, (self.dataset.codes != MISSING).all(axis=0)
+        if "NAME" not in self.parts and not complete.any():
+            raise DataError("mar needs a variable without missing cells, and there is none")
+        driver = dataset.index(self.parts.get("NAME", dataset.names[int(complete.argmax())]))
+        name = dataset.names[driver]
+        if not complete[driver]:
+            raise DataError(
+                f"mar depends on {name!r}, which has missing cells; name a complete one"
             )
-        hidden[rng.choice(rows, size, replace=False), variable] = True
-    return hidden
+        others = [own for own in dataset.names if own != name]
+        tables = dict.fromkeys(others, self._state_probabilities(driver))
+        graph = MissingnessGraph(dict.fromkeys(others, (name,)))
+        return graph, tables, self.rng.random(dataset.codes.shape)
 
+    def _state_probabilities(self, driver: int) -> NDArray[np.float64]:
+        """Return the probability of hiding for each state of the driver, P over the rows."""
+        share, states = float(self.parts["P"]), int(self.dataset.cardinalities[driver])
+        odds = 1 + (_STEEPNESS - 1) * np.arange(states) / max(1, states - 1)
+        codes = self.dataset.codes[:, driver]
+        probability: NDArray[np.float64] = share * odds / odds[codes].mean()
+        if (probability[codes] > 1).any():
+            raise OptionError(
+                f"mar:{share:g} driven by {self.dataset.names[driver]!r} would hide some cells "
+                f"with a probability above 1; hide a share of at most "
+                f"{odds[codes].mean() / odds[codes].max():.3g}"
+            )
+        return np.minimum(probability, 1.0)
 
-def _drawn_state(room: NDArray[np.integer], size: int, rng: np.random.Generator) -> int:
-    """Return a state of which so many cells can be hidden, or the commonest if there is none."""
-    enough = np.flatnonzero(room >= size)
-    return int(rng.choice(enough)) if len(enough) else int(np.argmax(room))
+    def random_mar(self) -> tuple[Any, ...]:
+        names, n, rng = self.dataset.names, self.dataset.n_variables, self.rng
+        n_causes, n_separators = int(self.parts["K"]), int(self.parts.get("S", n))
+        if n_separators > n:
+            raise OptionError(
+                f"random-mar: {n_separators} variables that causes are drawn from; the table has "
+                f"{n}"
+            )
+        kept: Sequence[str] = ()
+        if "S" in self.parts:
+            kept = [names[v] for v in sorted(rng.choice(n, n_separators, replace=False))]
+        chosen = self._partially_observed(kept)
+        observed = [name for name in kept or names if name not in chosen]
+        if n_causes > len(observed):
+            raise OptionError(
+                f"{n_causes} causes of each mechanism: only {len(observed)} variables without "
+                "missing cells can be causes; take fewer causes or a smaller share of incomplete "
+                "variables"
+            )
+        families = zip(names, self.parents, strict=True)
+        arcs = {(names[u], name) for name, family in families for u in family}
+        causes = {}
+        for name in chosen:
+            shuffled = [observed[k] for k in rng.permutation(len(observed))]
+            shuffled.sort(key=lambda other: not arcs & {(other, name), (name, other)})
+            causes[name] = tuple(sorted(shuffled[:n_causes], key=names.index))
+        graph, beta = MissingnessGraph(causes), (float(self.parts["A"]), float(self.parts["B"]))
+        return graph, draw_tables(self.dataset, graph, rng, beta=beta)
 
+    def _partially_observed(self, kept: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return the variables that are to have missing cells, in the order of the table."""
+        share, names = float(self.parts["M"]), self.dataset.names
+        if not 0 <= share <= 1:
+            raise OptionError(
+                f"share of partially observed variables: {share:g} is not from 0 to 1"
+            )
+        free, size = [name for name in names if name not in kept], round(share * len(names))
+        if size > len(free):
+            raise OptionError(
+                f"{size} of {len(names)} variables cannot be partially observed: {len(kept)} are "
+                "to stay fully observed; take a smaller share"
+            )
+        return tuple(free[k] for k in sorted(self.rng.choice(len(free), size, replace=False)))
 
-def _cells_of_one_state(
-    codes: NDArray[np.integer],
-    room: NDArray[np.integer],
-    size: int,
-    state: int | None,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
-    """Choose so many cells of all variables, of one state; one of it stays in each variable."""
-    state = _drawn_state(room, size, rng) if state is None else state
-    if room[state] < size:
-        raise OptionError(
-            f"mnar: {size} cells are asked for of state index {state}, but only {room[state]} "
-            "can be hidden, one staying in each variable; hide a smaller share"
-        )
-    free = codes == state
-    for variable in np.flatnonzero(free.any(axis=0)):
-        free[rng.choice(np.flatnonzero(free[:, variable])), variable] = False
-    return rng.choice(np.flatnonzero(free), size, replace=False)
+    def self_masking(self) -> tuple[Any, ...]:
+        name, probabilities = self.parts["NAME"], self.parts["P,P,..."].split(",")
+        return MissingnessGraph({name: (name,)}), {name: np.array(probabilities, float)}
+
+    def mnar_by_states(self) -> tuple[Any, ...]:
+        """Hide every cell with the probability of its state, drawn for each variable."""
+        from scipy.optimize import brentq  # takes long to import
+        from scipy.special import expit
+
+        tables, share = {}, float(self.parts["P"])
+        for v, name in enumerate(self.dataset.names):
+            cells = self.dataset.codes[:, v][self.dataset.codes[:, v] != MISSING]
+            log_odds = self.rng.standard_normal(self.dataset.cardinalities[v])
+            # The mean lies between the probabilities of the least and the largest log-odds.
+            shift, reach = np.log(share / (1 - share)), np.abs(log_odds).max() + 1
+            if len(cells):
+                shift = brentq(
+                    lambda x, odds=log_odds, own=cells: expit(odds + x)[own].mean() - share,
+                    shift - reach,
+                    shift + reach,
+                )
+            tables[name] = expit(log_odds + shift)
+        return MissingnessGraph({name: (name,) for name in tables}), tables
+
+    def cells(self) -> NDArray[np.bool_]:
+        """Return which cells are hidden, K observed ones of each variable, shape of the codes."""
+        hidden, count = np.zeros(self.dataset.codes.shape, np.bool_), int(self.parts["K"])
+        for variable, column in enumerate(self.dataset.codes.T):
+            rows = np.flatnonzero(column != MISSING)
+            if len(rows) <= count:
+                raise OptionError(
+                    f"mcar:{count} of variable {self.dataset.names[variable]!r}: it has "
+                    f"{len(rows)} observed cells, and one must stay; hide fewer"
+                )
+            hidden[self.rng.choice(rows, count, replace=False), variable] = True
+        return hidden
+
+    def cells_of_one_state(self) -> NDArray[np.bool_]:
+        """Return which cells are hidden, of one state, one of it staying in each variable."""
+        dataset, rng, hidden = self.dataset, self.rng, np.zeros(self.dataset.codes.shape, np.bool_)
+        codes, state = dataset.codes, int(self.parts["S"]) if "S" in self.parts else None
+        for variable in np.flatnonzero(dataset.cardinalities <= (state or 0))[:1].tolist():
+            raise OptionError(
+                f"mnar of state index {state}: variable {dataset.names[variable]!r} has only the "
+                f"indices 0 to {dataset.cardinalities[variable] - 1}"
+            )
+        states = np.arange(int(dataset.cardinalities.max()))[:, None, None]
+        room = np.maximum((codes == states).sum(axis=1) - 1, 0)
+        if "K" in self.parts:
+            for variable, free in enumerate(room.T):
+                count = int(self.parts["K"])
+                own = self._state(free, count) if state is None else state
+                rows = np.flatnonzero(codes[:, variable] == own)
+                chosen = rng.choice(rows, min(count, int(free[own])), replace=False)
+                hidden[chosen, variable] = True
+            return hidden
+        size, of_all = round(float(self.parts["P"]) * int((codes != MISSING).sum())), room.sum(1)
+        state = self._state(of_all, size) if state is None else state
+        if of_all[state] < size:
+            raise OptionError(
+                f"mnar: {size} cells are asked for of state index {state}, but only "
+                f"{of_all[state]} can be hidden, one staying in each variable; hide fewer"
+            )
+        free = codes == state
+        for variable in np.flatnonzero(free.any(axis=0)):
+            free[rng.choice(np.flatnonzero(free[:, variable])), variable] = False
+        hidden.flat[rng.choice(np.flatnonzero(free), size, replace=False)] = True
+        return hidden
+
+    def _state(self, room: NDArray[np.integer], size: int) -> int:
+        """Return a state of which so many cells can be hidden, or else the commonest."""
+        enough = np.flatnonzero(room >= size)
+        return int(self.rng.choice(enough)) if len(enough) else int(np.argmax(room))

@@ -17,7 +17,7 @@ begins with ``#``.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -215,24 +215,6 @@ class MissingnessGraph(Displayed, shown="kind variables"):
                     "that this variable has none; add the "
                     f"statement '{_quoted(name)} <- ...' with what its missing cells depend on"
                 )
-
-    def restricted(self, variables: Collection[str]) -> Self:
-        """Return the graph with the indicators of some variables only.
-
-        Examples
-        --------
-        >>> graph = MissingnessGraph.parse("a <- x; b <- missing(a)")
-        >>> str(graph.restricted(["a"]))
-        'a <- x'
-        """
-        return type(self)(
-            {name: causes for name, causes in self.causes.items() if name in variables},
-            {
-                name: tuple(other for other in others if other in variables)
-                for name, others in self.indicator_causes.items()
-                if name in variables
-            },
-        )
 
     def parents(self, names: Sequence[str]) -> list[tuple[int, ...]]:
         """Return the parents of each indicator, by index.

@@ -24,8 +24,8 @@ from exactlearn.bayesnet.component_growth import naive_bayes_models
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import eliminated, prepared
 from exactlearn.data.codes import MISSING
+from exactlearn.data.counts import size_weight_of
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
-from exactlearn.data.trade_off import size_weight_of
 from exactlearn.errors import DataError, OptionError, TooLargeError, did_you_mean
 from exactlearn.evaluation.metrics import effective_size
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods

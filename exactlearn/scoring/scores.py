@@ -38,9 +38,8 @@ from exactlearn._runtime.arguments import (
     register,
     variables_by_index,
 )
-from exactlearn.data.counts import family_counts, n_configurations, total_weight
+from exactlearn.data.counts import check_size_weight, family_counts, n_configurations, total_weight
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.data.trade_off import check_size_weight
 from exactlearn.errors import DataError, OptionError
 
 Counts = NDArray[np.float64]

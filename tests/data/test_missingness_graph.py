@@ -100,4 +100,3 @@ def test_indicators_are_the_last_columns():
     assert graph.extended(table).codes.tolist() == [[0, -1, 1, 0], [-1, 1, 0, 1]]
     assert graph.parents(table.names) == [(0,), (2,)]
     assert IGNORABLE.extended(table) is table
-    assert graph.restricted(["a"]) == MissingnessGraph({"a": ()})

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.component_growth import learn_naive_bayes
+from exactlearn.data.counts import bic_size_weight, rate_of, size_weight_of
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import bic_size_weight, rate_of, size_weight_of
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.hybrid import data_merges, learn_hybrid

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn._runtime.control import SearchControl
+from exactlearn.data.counts import rate_of
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import rate_of
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.pdg.compile import approximation

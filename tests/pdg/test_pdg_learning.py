@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import bic_size_weight
 from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.pdg.learn.populated_graph import (
     CompleteRows,

@@ -20,8 +20,8 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn.bayesnet.complete_data import check_smoothing
+from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.data.trade_off import bic_size_weight
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest
 from exactlearn.pdg.learn.network_starts import MAX_PARENTS, network_start

@@ -26,9 +26,8 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.bayesnet.em_result import FALL, ascend
-from exactlearn.data.counts import distinct_weighted
+from exactlearn.data.counts import bic_size_weight, distinct_weighted
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.data.trade_off import bic_size_weight
 from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.pdg.inference.flows import log_likelihood_rows, refuse_impossible
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest, markov_forest

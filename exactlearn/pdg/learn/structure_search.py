@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.display import ByValue
+from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.data.trade_off import bic_size_weight
 from exactlearn.errors import CheckError
 from exactlearn.pdg.learn.populated_graph import (
     CompleteRows,

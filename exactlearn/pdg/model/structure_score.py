@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.data.trade_off import check_size_weight, rate_of
+from exactlearn.data.counts import check_size_weight, rate_of
 from exactlearn.errors import OptionError
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 
