@@ -19,7 +19,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.hash_tables import WeightedRows
 from exactlearn.data.codes import LARGEST, LabelledRows, Values, code_type
-from exactlearn.data.coding import TableCoding, check_known, coded_rows
+from exactlearn.data.coding import CodingOptions, TableCoding, check_known, coded_rows
 from exactlearn.data.dataset import Dataset, as_dataset
 from exactlearn.data.discretisation import drop_hint
 from exactlearn.errors import DataError, OptionError, SolverError, as_written, did_you_mean
@@ -145,7 +145,7 @@ class Blocks(Displayed, shown="sources variables states"):
                 )
         rows = replace(rows, columns=[known[name] for name in names])
         states = {name: self.states[name] for name in names}
-        return Dataset(**coded_rows(rows, states=states, missing=self.missing))
+        return Dataset(**coded_rows(rows, CodingOptions(states, self.missing)))
 
 
 class _FoundStates:
@@ -210,14 +210,12 @@ class _FoundStates:
         """
         columns = [self._values(name) for name in self.names or () if name not in self.declared]
         where = columns[0].place(None) if columns else ""
+        states = {x.name: x.labels for x in columns if x.name in self.listed}
         return TableCoding.fit(
             columns,
-            states={x.name: x.labels for x in columns if x.name in self.listed},
-            missing=self.missing,
-            discretise={},
-            where=where.removesuffix(f"column {columns[0].name!r}") if columns else "",
-            tidy=tidy,
-            may_be_empty=bool(self.declared),
+            CodingOptions(states, self.missing, tidy=tidy),
+            where.removesuffix(f"column {columns[0].name!r}") if columns else "",
+            is_part=bool(self.declared),
         )
 
     def _values(self, name: str) -> Values:

@@ -8,7 +8,7 @@ later value that no row had counts as missing; a number lies in the bin that hol
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,27 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class CodingOptions(NamedTuple):
+    """How columns are coded.
+
+    Parameters
+    ----------
+    states
+        Declared states of a variable, in order, by name or index; else those that the source lists.
+    missing
+        Labels that stand for a missing cell.
+    discretise
+        Rule of a column; ``"*"`` stands for the numeric columns with more than 20 values.
+    tidy
+        Leave columns out that are no variables, and cut numbers with many values into bins.
+    """
+
+    states: Mapping[Any, Sequence[str]] | None = None
+    missing: Sequence[str] = MISSING_SYMBOLS
+    discretise: Mapping[Any, str] | None = None
+    tidy: bool = False
+
+
 @dataclass(frozen=True)
 class TableCoding:
     """The states of columns, once they are found, and the codes that rows have for them.
@@ -57,15 +78,7 @@ class TableCoding:
 
     @classmethod
     def fit(
-        cls,
-        columns: Sequence[Values],
-        *,
-        states: Mapping[str, Sequence[str]],
-        missing: Sequence[str],
-        discretise: Mapping[str, str],
-        where: str,
-        tidy: bool = False,
-        may_be_empty: bool = False,
+        cls, columns: Sequence[Values], options: CodingOptions, where: str, is_part: bool = False
     ) -> "TableCoding":
         """Find the states; one error, or with ``tidy`` one warning, names all unusable columns.
 
@@ -73,18 +86,20 @@ class TableCoding:
         ----------
         columns
             What is in each column but missing symbols.
+        options
+            How they are coded, by names.
         where
             Where the table stands, such as the name of the file and a comma, for messages.
-        states, missing, discretise, tidy
-            As for :func:`coded_rows`.
-        may_be_empty
-            Whether all columns may be left out.
+        is_part
+            Whether the table has other columns, so that all of these may be left out.
 
         Raises
         ------
         DataError
             As :func:`coded_rows` does.
         """
+        states, missing, discretise, tidy = options
+        states, discretise = states or {}, discretise or {}
         found = {
             one.name: discretisation.texts_of_missing(one)
             for one in columns
@@ -119,7 +134,7 @@ class TableCoding:
             )
             raise DataError("\n".join([*faults, *refusal]))
         coding.left_out.update((one.name, one.why) for one in strange if not one.is_cut)
-        if not coding.states and not may_be_empty:
+        if not coding.states and not is_part:
             listed = ", ".join(f"{name!r} ({why})" for name, why in coding.left_out.items())
             raise DataError(f"{where}nothing to learn from; left out: {listed}")
         discretisation.warn_of_columns(strange, of_all)
@@ -153,13 +168,7 @@ class TableCoding:
 
 
 def coded_rows(
-    rows: LabelledRows,
-    *,
-    states: Mapping[Any, Sequence[str]] | None = None,
-    missing: Sequence[str] = MISSING_SYMBOLS,
-    discretise: Mapping[Any, str] | None = None,
-    tidy: bool = False,
-    left_out: dict[str, str] | None = None,
+    rows: LabelledRows, options: CodingOptions, left_out: dict[str, str] | None = None
 ) -> dict[str, Any]:
     """Return the fields of the coded table, by what is found in the columns.
 
@@ -167,14 +176,8 @@ def coded_rows(
     ----------
     rows
         Columns of equal length; white space around labels does not count.
-    states
-        Declared states of a variable, in order, by name or index; else those that the source lists.
-    missing
-        Labels that stand for a missing cell.
-    discretise
-        Rule of a column; ``"*"`` stands for the numeric columns with more than 20 values.
-    tidy
-        Leave columns out that are no variables, and cut numbers with many values into bins.
+    options
+        How they are coded.
     left_out
         Takes the columns that are left out, with the reason.
 
@@ -187,20 +190,18 @@ def coded_rows(
     OptionError
         When an option names no column, or options contradict each other.
     """
-    names = [column.name for column in rows.columns]
-    given, rules = _by_name(states, "states", names), _by_name(discretise, "discretise", names)
-    check_known(f"states are declared (by a model, or {as_written('states')}) for", given, names)
+    names, missing = [column.name for column in rows.columns], options.missing
+    states = _by_name(options.states, "states", names)
+    rules = _by_name(options.discretise, "discretise", names)
+    check_known(f"states are declared (by a model, or {as_written('states')}) for", states, names)
     check_known("discretisation is asked for", [n for n in rules if n != "*"], names)
-    check_options(given, missing, rules)
+    check_options(states, missing, rules)
     listed = {name: own for name, own in rows.declared(missing).items() if name not in rules}
     rows = rows.read(missing)
     coding = TableCoding.fit(
         [column.values(rows.place) for column in rows.columns],
-        states={**listed, **given},
-        missing=missing,
-        discretise=rules,
-        where=rows.place("", None).removesuffix("column ''"),
-        tidy=tidy,
+        options._replace(states={**listed, **states}, discretise=rules),
+        rows.place("", None).removesuffix("column ''"),
     )
     if left_out is not None:
         left_out |= coding.left_out

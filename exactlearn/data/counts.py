@@ -97,9 +97,7 @@ def family_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArr
     codes = dataset.codes[:, list(parents)]
     q, r = n_configurations(dataset, parents), int(dataset.cardinalities[child])
     if q <= len(codes):  # few configurations: no need to sort the rows
-        sizes = dataset.cardinalities[list(parents)]
-        strides = np.cumprod(np.append(1, sizes[::-1]))[-2::-1]
-        configuration = codes.astype(np.int64) @ strides
+        configuration = configurations(codes, dataset.cardinalities[list(parents)])
         seen = np.bincount(configuration, minlength=int(q)) > 0
     else:
         configuration = np.unique(codes, axis=0, return_inverse=True)[1].reshape(-1)
@@ -124,15 +122,9 @@ def distinct_rows(dataset: Dataset) -> tuple[NDArray[np.int16], NDArray[np.float
         When a cell is missing.
     """
     require_complete(dataset)
-    weights = dataset.row_weights
-    used = np.flatnonzero(weights > 0)
-    columns = np.ascontiguousarray(dataset.codes[used].T.astype(np.int16))
-    order = np.lexsort(columns[::-1])
-    columns = columns[:, order]
-    new = np.ones(len(used), np.bool_)
-    new[1:] = (columns[:, 1:] != columns[:, :-1]).any(axis=0)
-    merged = np.bincount(np.cumsum(new) - 1, weights[used][order])
-    return np.ascontiguousarray(columns[:, new]), merged.astype(np.float64)
+    codes, weights, _ = distinct_weighted(dataset.codes.astype(np.int16), dataset.weights)
+    order = np.lexsort(codes.T[::-1])
+    return np.ascontiguousarray(codes[order].T), weights[order]
 
 
 def distinct_weighted(

@@ -34,7 +34,13 @@ from exactlearn.data.codes import (
     repeated,
     row_place,
 )
-from exactlearn.data.coding import array_frame, coded_rows, frame_rows, generated_names
+from exactlearn.data.coding import (
+    CodingOptions,
+    array_frame,
+    coded_rows,
+    frame_rows,
+    generated_names,
+)
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
 if TYPE_CHECKING:
@@ -197,9 +203,8 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         >>> table.states, table.codes.tolist()
         ((('no', 'yes'), ('<=47', '>47')), [[1, 0], [0, 0], [-1, 1]])
         """
-        rows = frame_rows(frame, drop)
-        how: dict[str, Any] = {"discretise": discretise, "tidy": tidy}
-        return cls(**coded_rows(rows, states=states, missing=missing, **how))
+        options = CodingOptions(states, missing, discretise, tidy)
+        return cls(**coded_rows(frame_rows(frame, drop), options))
 
     @classmethod
     @checked_arguments(
@@ -252,8 +257,8 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
                     f"states of {len(states)} variables for {frame.shape[1]}: give one each"
                 )
             states = dict(zip(map(str, frame.columns), states, strict=True))
-        how: dict[str, Any] = {"discretise": discretise, "tidy": tidy}
-        return cls(**coded_rows(frame_rows(frame, drop), states=states, missing=missing, **how))
+        options = CodingOptions(states, missing, discretise, tidy)
+        return cls(**coded_rows(frame_rows(frame, drop), options))
 
     def row_place(self, row: int) -> str:
         """Return the place of a row for messages, given its index: ``row 3 (line 4)``.
@@ -545,7 +550,7 @@ def as_dataset(
     DataError
         When a column cannot be used.
     """
-    return _coded(_in_pandas(value), name, None, model, tidy)
+    return _coded(_in_pandas(value), name, model, tidy)
 
 
 DatasetLike = Dataset | Any
@@ -590,7 +595,7 @@ def usable_columns(
     is_uncoded = _is_frame(value) or isinstance(value, np.ndarray)
     if any(coding.values()) and not is_uncoded:
         raise OptionError(f"{' and '.join(coding)} are for a frame or an array: code the table so")
-    dataset = _coded(value, name, left_out, None, tidy, **coding)
+    dataset = _coded(value, name, None, tidy, left_out, **coding)
     given = _columns(value) if is_uncoded else dataset.names
     columns = [own for own in given if own in {*dataset.names, *left_out}]
     if tidy:
@@ -642,10 +647,11 @@ def _columns(value: Any) -> list[str]:
 def _coded(
     value: Any,
     name: str,
-    left_out: dict[str, str] | None,
-    model: Any,
-    tidy: bool | None,
-    **how: Any,
+    model: Any = None,
+    tidy: bool | None = None,
+    left_out: dict[str, str] | None = None,
+    discretise: Mapping[Any, str] | None = None,
+    drop: Sequence[Any] = (),
 ) -> Dataset:
     if isinstance(value, Dataset):
         return value
@@ -661,18 +667,19 @@ def _coded(
             "read a file with read_dataset(path), and a Dask frame with read_blocks(frame), and "
             "make a frame of lists by pandas.DataFrame(...)",
         )
-    how |= {"left_out": left_out, "tidy": bool(tidy)}
     try:
         frame = array_frame(value) if is_array else value
+        options = CodingOptions(None, MISSING_SYMBOLS, discretise, bool(tidy))
         if model is not None:
             columns = [*map(str, frame.columns)]
             states = {x: s for x, s in zip(model.names, model.states, strict=True) if x in columns}
             if not states:
                 raise unknown_columns(columns, model.names)
             of_model = {state for own in states.values() for state in own}
-            how["missing"] = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
-            how |= {"states": states, "drop": [own for own in columns if own not in states]}
-        return Dataset(**coded_rows(frame_rows(frame, how.pop("drop", ())), **how))
+            missing = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
+            drop = [own for own in columns if own not in states]
+            options = CodingOptions(states, missing)
+        return Dataset(**coded_rows(frame_rows(frame, drop), options, left_out))
     except DataError as error:  # its advice names parameters that the caller may lack
         if model is None and "=" in str(error):
             kind = "array" if is_array else "frame"

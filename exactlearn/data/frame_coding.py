@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from exactlearn.data import MANY, MISSING_SYMBOLS
 from exactlearn.data.codes import MISSING, Column, LabelledRows, Values
-from exactlearn.data.coding import TableCoding, frame_rows
+from exactlearn.data.coding import CodingOptions, TableCoding, frame_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.discretisation import ENTROPY, parse_rule, unusable
 from exactlearn.errors import DataError
@@ -101,15 +101,9 @@ class FrameCoding:
         classes = np.zeros(len(frame), np.int64) if classes is None else classes
         found = [_weighted(column, rows, weights, classes) for column in rows.columns]
         try:
-            coding = TableCoding.fit(
-                found,
-                states={},
-                missing=MISSING_SYMBOLS,
-                discretise={values.name: rule for values in found if _is_cut(values)},
-                where="",
-                tidy=tidy,
-                may_be_empty=True,
-            )
+            rules = {values.name: rule for values in found if _is_cut(values)}
+            options = CodingOptions(discretise=rules, tidy=tidy)
+            coding = TableCoding.fit(found, options, "", is_part=True)
         except DataError as error:
             advice = (
                 "of these an estimator takes tidy=True: make the cells None, or leave columns out"

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from exactlearn._runtime.arguments import (
 from exactlearn._runtime.files import suffix_of
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import Column, LabelledRows, repeated
-from exactlearn.data.coding import check_known, coded_rows
+from exactlearn.data.coding import CodingOptions, check_known, coded_rows
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import DataError, FormatError, OptionError, as_written
 from exactlearn.formats.delimited import SEPARATORS, quoted, read_delimited, write_delimited
@@ -155,8 +154,7 @@ def read_dataset(
     """
     (text,) = read_table(locate(path, ".csv"), header, separator)
     rows = labelled_rows(text, names=names, drop=drop, weights=weights)
-    how: dict[str, Any] = {"states": states, "discretise": discretise, "tidy": tidy}
-    return Dataset(**coded_rows(rows, missing=missing, **how))
+    return Dataset(**coded_rows(rows, CodingOptions(states, missing, discretise, tidy)))
 
 
 def labelled_rows(

@@ -18,7 +18,7 @@ estimated from all rows, by EM.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, nan
+from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
@@ -141,6 +141,13 @@ class Imputed(ByValue, shown="status values score bound network"):
         """The status of what is made of this by a network: no longer one that is proven."""
         return self.status if self.status in ("feasible", "interrupted") else "heuristic"
 
+    @property
+    def gap(self) -> float:
+        """Relative gap ``(bound - score) / |score|``; infinite without score or bound."""
+        if not isfinite(self.score):
+            return inf
+        return max(0.0, self.bound - self.score) / max(abs(self.score), 1e-9)
+
 
 class CellModel(Protocol):
     """A fitted model that gives the distribution of each missing cell of a table."""
@@ -165,8 +172,7 @@ class CellModel(Protocol):
 
 def likeliest(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return each cell's most probable state, shape (cells,); ties go to the first."""
-    states: NDArray[np.int64] = probabilities.argmax(axis=1).astype(np.int64)
-    return states
+    return np.asarray(probabilities.argmax(axis=1), np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

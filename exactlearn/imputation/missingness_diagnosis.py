@@ -270,17 +270,13 @@ def causes_in_words(graph: MissingnessGraph) -> dict[str, str]:
     >>> causes_in_words(MissingnessGraph.parse("a <- b, a; c <- missing(a); d <-"))
     {'a': 'b, their own value', 'c': 'whether a is missing', 'd': 'nothing'}
     """
-    return {
-        name: ", ".join(
-            [
-                *(cause for cause in causes if cause != name),
-                *(["their own value"] * (name in causes)),
-                *(f"whether {u} is missing" for u in graph.indicator_causes.get(name, ())),
-            ]
-        )
-        or "nothing"
-        for name, causes in graph.causes.items()
-    }
+    words = {}
+    for name, causes in graph.causes.items():
+        said = [cause for cause in causes if cause != name]
+        said += ["their own value"] * (name in causes)
+        said += [f"whether {u} is missing" for u in graph.indicator_causes.get(name, ())]
+        words[name] = ", ".join(said) or "nothing"
+    return words
 
 
 class Recommendation(NamedTuple):

@@ -114,4 +114,5 @@ def test_causes_together_beat_each_alone_in_the_learned_graph():
     data = Dataset(codes, ("a", "b", "c"), (("no", "yes"),) * 3)
     networks = [fit_deletion(data, [()] * 3, method="aca", smoothing=1.0).model]
     assert learned_missingness_graph(data, networks).causes == {"a": ("b",)}
-    assert learned_missingness_graph(data, networks, several=True).causes == {"a": ("b", "c")}
+    tests = indicator_tests(data, rng)
+    assert diagnosed_missingness_graph(data, tests, rng).causes == {"a": ("b", "c")}
