@@ -39,7 +39,6 @@ from exactlearn.data.coding import (
     array_frame,
     coded_rows,
     frame_rows,
-    generated_names,
 )
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
@@ -51,22 +50,33 @@ _MOST_DRAWN = 2**53
 """The most rows that weights are drawn as: beyond, not every whole number is a float."""
 
 
-def _in_pandas(value: Any) -> Any:
-    """Return a frame of Polars or a table of Arrow as one of pandas, and all else as it is."""
-    return value.to_pandas() if hasattr(value, "to_pandas") else value
+def _frame_of(value: Any) -> Any:
+    """Return an array, or a frame of pandas, Polars or Arrow, as one of pandas; nothing of others.
 
-
-def _is_frame(value: Any) -> bool:
-    # Whoever made a frame has imported pandas, which takes long.
+    Whoever made a frame of pandas has imported it, which takes long.
+    """
+    if isinstance(value, np.ndarray):
+        return array_frame(value)
+    value = value.to_pandas() if hasattr(value, "to_pandas") else value
     pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(value, pandas.DataFrame)
+    return value if pandas is not None and isinstance(value, pandas.DataFrame) else None
 
 
 def _as_frame(value: Any, name: str) -> Any:
-    if not _is_frame(value := _in_pandas(value)):
+    frame = None if isinstance(value, np.ndarray) else _frame_of(value)
+    if frame is None:
         instead = "code an array with Dataset.from_array(array)"
         raise refusal(name, "a pandas DataFrame", value, instead)
-    return value
+    return frame
+
+
+_OPTIONS: dict[str, Any] = {
+    "states": as_states,
+    "missing": as_names,
+    "discretise": as_rules,
+    "drop": as_labels,
+    "names": as_names,
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,9 +157,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         vars(self).update(checked, edges=edges)
 
     @classmethod
-    @checked_arguments(
-        frame=_as_frame, states=as_states, missing=as_names, discretise=as_rules, drop=as_labels
-    )
+    @checked_arguments(frame=_as_frame, **_OPTIONS)
     def from_frame(
         cls,
         frame: "pd.DataFrame",
@@ -207,9 +215,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         return cls(**coded_rows(frame_rows(frame, drop), options))
 
     @classmethod
-    @checked_arguments(
-        names=as_names, states=as_states, missing=as_names, discretise=as_rules, drop=as_labels
-    )
+    @checked_arguments(**_OPTIONS)
     def from_array(
         cls,
         array: NDArray[Any],
@@ -550,7 +556,7 @@ def as_dataset(
     DataError
         When a column cannot be used.
     """
-    return _coded(_in_pandas(value), name, model, tidy)
+    return _coded(value, name, model, tidy)
 
 
 DatasetLike = Dataset | Any
@@ -591,12 +597,11 @@ def usable_columns(
     (('X1',), {}, ['X1'])
     """
     left_out: dict[str, str] = {}
-    value = _in_pandas(value)
-    is_uncoded = _is_frame(value) or isinstance(value, np.ndarray)
-    if any(coding.values()) and not is_uncoded:
+    frame = _frame_of(value)
+    if any(coding.values()) and frame is None:
         raise OptionError(f"{' and '.join(coding)} are for a frame or an array: code the table so")
     dataset = _coded(value, name, None, tidy, left_out, **coding)
-    given = _columns(value) if is_uncoded else dataset.names
+    given = dataset.names if frame is None else map(str, frame.columns)
     columns = [own for own in given if own in {*dataset.names, *left_out}]
     if tidy:
         dataset, found = varying_columns(dataset)
@@ -637,13 +642,6 @@ def varying_columns(dataset: Dataset) -> tuple[Dataset, list[discretisation.Unus
     return usable if found else dataset, found
 
 
-def _columns(value: Any) -> list[str]:
-    """Return the names of the columns of a frame or an array."""
-    if isinstance(value, np.ndarray):
-        return list(generated_names(value.shape[1]))
-    return [*map(str, value.columns)]
-
-
 def _coded(
     value: Any,
     name: str,
@@ -655,11 +653,11 @@ def _coded(
 ) -> Dataset:
     if isinstance(value, Dataset):
         return value
-    is_array = isinstance(value, np.ndarray)
-    if not is_array and not _is_frame(value):
-        if hasattr(value, "merged"):
-            merged: Dataset = value.merged()
-            return merged
+    frame = _frame_of(value)
+    if frame is None and hasattr(value, "merged"):
+        merged: Dataset = value.merged()
+        return merged
+    if frame is None:
         raise refusal(
             name,
             "a Dataset, a pandas DataFrame, an array, or what read_blocks returns",
@@ -667,22 +665,20 @@ def _coded(
             "read a file with read_dataset(path), and a Dask frame with read_blocks(frame), and "
             "make a frame of lists by pandas.DataFrame(...)",
         )
+    options = CodingOptions(None, MISSING_SYMBOLS, discretise, bool(tidy))
+    if model is not None:
+        columns = [*map(str, frame.columns)]
+        states = {x: s for x, s in zip(model.names, model.states, strict=True) if x in columns}
+        if not states:
+            raise unknown_columns(columns, model.names)
+        of_model = {state for own in states.values() for state in own}
+        missing = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
+        options, drop = CodingOptions(states, missing), [x for x in columns if x not in states]
     try:
-        frame = array_frame(value) if is_array else value
-        options = CodingOptions(None, MISSING_SYMBOLS, discretise, bool(tidy))
-        if model is not None:
-            columns = [*map(str, frame.columns)]
-            states = {x: s for x, s in zip(model.names, model.states, strict=True) if x in columns}
-            if not states:
-                raise unknown_columns(columns, model.names)
-            of_model = {state for own in states.values() for state in own}
-            missing = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
-            drop = [own for own in columns if own not in states]
-            options = CodingOptions(states, missing)
         return Dataset(**coded_rows(frame_rows(frame, drop), options, left_out))
     except DataError as error:  # its advice names parameters that the caller may lack
         if model is None and "=" in str(error):
-            kind = "array" if is_array else "frame"
+            kind = "array" if isinstance(value, np.ndarray) else "frame"
             advice = f"Dataset.from_{kind}({name}, ...) takes what this function does not"
             raise DataError(f"{error}\n{advice}") from None
         raise
@@ -722,15 +718,29 @@ def aligned_codes(
     DataError
         When a variable is absent, or a row has a state that the model does not know.
     """
-    codes = np.empty((dataset.n_rows, len(names)), np.int16)
-    for i, name in enumerate(names):
+    aligned = np.empty((dataset.n_rows, len(names)), np.int16)
+    for i, (name, known) in enumerate(zip(names, states, strict=True)):
         if name not in dataset.names:
             raise DataError(
                 f"the table has no column {name!r}, which the model needs"
                 f"{did_you_mean(name, dataset.names)}"
             )
-        codes[:, i] = _translated(dataset, dataset.names.index(name), states[i], first)
-    return codes
+        j = dataset.names.index(name)
+        codes, own = dataset.codes[:, j], dataset.states[j]
+        places = find_states(own, known)
+        unknown = [k for k, place in enumerate(places) if place is None]
+        for row in np.flatnonzero(np.isin(codes, unknown))[:1].tolist() if unknown else ():
+            has_place = dataset.lines is not None or not first
+            place = dataset.row_place(row) if has_place else row_place(first + row)
+            state = own[codes[row]]
+            raise DataError(
+                f"column {name!r}, {place}: the model knows no state {state!r}"
+                f"{did_you_mean(state, known)}"
+            )
+        # The code -1 reads the extra last entry: missing stays missing.
+        table = np.array([*(MISSING if k is None else k for k in places), MISSING], np.int16)
+        aligned[:, i] = table[codes]
+    return aligned
 
 
 def unknown_columns(columns: Sequence[str], names: Sequence[str]) -> DataError:
@@ -765,25 +775,6 @@ def check_complete(codes: NDArray[np.integer], names: Sequence[str], why: str) -
             f"column {names[variable]!r}, {row_place(row)}: the cell is missing "
             f"({len(missing)} missing cells in all), {why}"
         )
-
-
-def _translated(
-    dataset: Dataset, variable: int, known: Sequence[str], first: int
-) -> NDArray[np.int16]:
-    """Return one column's codes for the states of ``known``, numbers by the bins that hold them."""
-    codes, states = dataset.codes[:, variable], dataset.states[variable]
-    places = find_states(states, known)
-    unknown = [k for k, place in enumerate(places) if place is None]
-    for row in np.flatnonzero(np.isin(codes, unknown))[:1].tolist() if unknown else ():
-        has_place = dataset.lines is not None or not first
-        place = dataset.row_place(row) if has_place else row_place(first + row)
-        raise DataError(
-            f"column {dataset.names[variable]!r}, {place}: the model knows no state "
-            f"{states[codes[row]]!r}{did_you_mean(states[codes[row]], known)}"
-        )
-    # The code -1 reads the extra last entry: missing stays missing.
-    table = np.array([*(MISSING if k is None else k for k in places), MISSING], np.int16)
-    return table[codes]
 
 
 def _check_variables(names: tuple[str, ...], states: tuple[tuple[str, ...], ...]) -> None:
