@@ -677,7 +677,8 @@ def _coded(
     try:
         return Dataset(**coded_rows(frame_rows(frame, drop), options, left_out))
     except DataError as error:  # its advice names parameters that the caller may lack
-        if model is None and "=" in str(error):
+        lacking = "=" if left_out is None else "(missing="
+        if model is None and lacking in str(error):
             kind = "array" if isinstance(value, np.ndarray) else "frame"
             advice = f"Dataset.from_{kind}({name}, ...) takes what this function does not"
             raise DataError(f"{error}\n{advice}") from None

@@ -7,13 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exactlearn import simulate_missingness
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.missingness import (
-    draw_tables,
-    hide_by_graph,
-    simulate_graph,
-    simulate_missingness,
-)
+from exactlearn.data.missingness import draw_tables, hide_by_graph, simulate_graph
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import ArgumentError, DataError, OptionError
 
