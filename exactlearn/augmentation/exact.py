@@ -17,7 +17,11 @@ from exactlearn.augmentation.branch_and_bound.node_relaxation import require_few
 from exactlearn.augmentation.branch_and_bound.search import branch
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.gadget import enumerable_families, reduced
-from exactlearn.augmentation.local_search.hill_climber import best_climb, offer_sparsest
+from exactlearn.augmentation.local_search.hill_climber import (
+    augment_mode,
+    best_climb,
+    offer_sparsest,
+)
 from exactlearn.augmentation.solutions import (
     Augmentation,
     AugmentationStatus,
@@ -104,47 +108,24 @@ def _branch(task: Task, incumbent: Incumbent) -> _Outcome:
 
 
 def _run(task: Task, incumbent: Incumbent, method: str, search: _Search) -> Augmentation:
+    """Find a bound that costs little, a good solution in a share of the time limit, then search."""
     if task.dataset.is_complete:
-        outcome = _best_network(task, incumbent)
-    else:
-        outcome = _begin(task, incumbent) or search(task, incumbent)
-    status, message = outcome
-    if status == "optimal":
-        incumbent.bound = incumbent.score
-    return Augmentation.of(incumbent, status, method, message=message)
-
-
-def _best_network(task: Task, incumbent: Incumbent) -> _Outcome:
-    """Find the best network of a table without missing cells."""
-    if not _climb(task, incumbent, 1):
-        return _unbegun(task, incumbent)
-    incumbent.prove(incumbent.score)
-    return "optimal", ""
-
-
-def _begin(task: Task, incumbent: Incumbent) -> _Outcome | None:
-    """Find a bound that costs little, then a good solution in a share of the time limit."""
+        return replace(augment_mode(task, incumbent), method=method)
     if properties(task.score, task.domain).falls:
         rows, states = float(task.dataset.row_weights.sum()), task.dataset.cardinalities.tolist()
         penalties = [size_penalty(task.score, r, 1.0, rows) for r in states]
         incumbent.prove_families(0.0 - np.array(penalties))
     with incumbent.hurried(CLIMBING):
-        _climb(task, incumbent, None)
-    return _unbegun(task, incumbent) if incumbent.is_over else None
-
-
-def _climb(task: Task, incumbent: Incumbent, t: int | None) -> bool:
-    """Climb from a few starts; return whether the climbs were finished."""
-    best = best_climb(task, incumbent, min(task.starts, STARTS), t)
-    if best is not None:
-        incumbent.confirm(best)
-    return best is not None
-
-
-def _unbegun(task: Task, incumbent: Incumbent) -> _Outcome:
-    """Return the outcome of a search that was over before it began."""
-    offer_sparsest(task, incumbent)
-    return incumbent.status, f"{incumbent.ending} before the exact search began"
+        best_climb(task, incumbent, min(task.starts, STARTS), None)
+    if incumbent.is_over:
+        offer_sparsest(task, incumbent)
+        status: AugmentationStatus = incumbent.status
+        message = f"{incumbent.ending} before the exact search began"
+    else:
+        status, message = search(task, incumbent)
+    if status == "optimal":
+        incumbent.bound = incumbent.score
+    return Augmentation.of(incumbent, status, method, message=message)
 
 
 def _solve_gadget(task: Task, incumbent: Incumbent) -> _Outcome:
@@ -184,19 +165,16 @@ def _merged(task: Task, incumbent: Incumbent) -> Task:
 
     Rows with missing cells are merged if the score is convex.
     """
-    dataset = task.dataset
-    convex = is_convex(task.score, task.domain)
-    merged = merge_rows(dataset, incomplete=convex)
-    index = np.full(merged.dataset.codes.shape, -1)
-    cells = merged.dataset.missing_cells
-    index[cells[:, 0], cells[:, 1]] = np.arange(len(cells))
-    original = task.dataset.missing_cells
-    incumbent.restore = index[merged.origin[original[:, 0]], original[:, 1]]
+    merged, origin = merge_rows(task.dataset, incomplete=is_convex(task.score, task.domain))
+    cells, (rows, variables) = merged.missing_cells, task.dataset.missing_cells.T
+    index = np.full(merged.codes.shape, -1)
+    index[tuple(cells.T)] = np.arange(len(cells))
+    incumbent.restore = index[origin[rows], variables]
     start = None
     if task.start is not None:
         start = np.zeros(len(cells), np.int64)
         start[incumbent.restore] = task.start
-    return task.on(merged.dataset, start)
+    return task.on(merged, start)
 
 
 Distinct = Literal["solutions", "completions"]
@@ -298,7 +276,7 @@ def best_solutions(
         with Incumbent(time_limit, on_event).running() as incumbent:
             best = augment_branching(task, incumbent)
         spent = best.seconds
-    task = task.on(merge_rows(dataset, incomplete=False).dataset, None)
+    task = task.on(merge_rows(dataset, incomplete=False)[0], None)
     left = None if time_limit is None else max(0.0, time_limit - spent)
     status = best.status
     with Incumbent(left, on_event).running() as incumbent:

@@ -184,7 +184,7 @@ class SetFamilies(NamedTuple):
         Each family's child, and the numbers of the sets of all its variables and of its parents,
         shape (families,).
     penalty
-        The penalty of each family, shape (families,); 0 before the score is known.
+        The penalty of each family, shape (families,).
     holding_first, holding
         The families that hold each variable, shapes (variables + 1,) and (total,).
     """
@@ -211,8 +211,14 @@ class SetFamilies(NamedTuple):
         return cls(families.first, families.child, family, parents, penalty, holding_first, holding)
 
 
-def paired_sets(families: Families) -> tuple[NDArray[np.int32], SetFamilies]:
-    """Return the sets that some families need, the empty one first, and the families as pairs."""
+def paired_sets(
+    families: Families, cardinalities: NDArray[np.int64], tables: TermTables
+) -> tuple[NDArray[np.int32], NDArray[np.int64], Terms, SetFamilies]:
+    """Return the sets that some families need, and the families as pairs of them.
+
+    Returns the sets, the empty one first and those with several forms of function several times,
+    the form of each, the tabulated score and the families.
+    """
     n, (m, k) = families.n_variables, families.members.shape
     parents = np.pad(families.members, ((0, 0), (0, 1)), constant_values=-1)
     family = parents.copy()
@@ -221,14 +227,22 @@ def paired_sets(families: Families) -> tuple[NDArray[np.int32], SetFamilies]:
     family.sort(axis=1)
     family[family == n] = -1
     sets = np.concatenate([np.full((1, k + 1), -1, np.int32), parents, family])
-    if (n + 1) ** (k + 1) < 2**63:  # sorting numbers takes less time
-        names = (sets + 1) @ (n + 1) ** np.arange(k, -1, -1)
-        _, first, number = np.unique(names, return_index=True, return_inverse=True)
-        sets = sets[first]
-    else:
-        sets, number = np.unique(sets, axis=0, return_inverse=True)
-    numbers: NDArray[np.int32] = number.reshape(-1)[1:].astype(np.int32)
-    return sets, SetFamilies.of(families, sets, numbers[m:], numbers[:m], np.zeros(m))
+    names = (sets + 1).astype(">i4").view(f"S{4 * (k + 1)}").reshape(-1)  # sorted sooner than rows
+    _, first, number = np.unique(names, return_index=True, return_inverse=True)
+    sets, states = sets[first], cardinalities[families.child]
+    # the form of function that families sum over each set, and the penalties
+    sizes, n_forms = set_sizes(cardinalities, sets), len(tables.forms)
+    terms = tables.covering(np.unique(sizes))
+    penalty = terms.penalty[np.searchsorted(terms.sizes, sizes[number[m + 1 :]]), states]
+    family_form = number[m + 1 :] * n_forms + terms.cell[states]
+    parents_form = number[1 : m + 1] * n_forms + terms.configuration[states]
+    needed = np.unique(np.concatenate([[0], family_form, parents_form]))
+    members = sets[needed // n_forms]
+    family_set, parent_set = (
+        np.searchsorted(needed, form).astype(np.int32) for form in (family_form, parents_form)
+    )
+    pairs = SetFamilies.of(families, members, family_set, parent_set, penalty)
+    return members, needed % n_forms, terms, pairs
 
 
 def some_families(
@@ -245,34 +259,4 @@ def some_families(
     few = selected(sets, np.flatnonzero(needed), families.n_variables)
     return few, SetFamilies.of(
         families, few.members, number[family], number[parents], pairs.penalty[keep]
-    )
-
-
-def with_forms(
-    members: NDArray[np.int32],
-    families: SetFamilies,
-    cardinalities: NDArray[np.int64],
-    tables: TermTables,
-) -> tuple[NDArray[np.int32], NDArray[np.int64], Terms, SetFamilies]:
-    """Return which forms of function families sum over their sets, and give them their penalties.
-
-    Returns the sets, those with several forms several times, the form of each, the tabulated score
-    and the families. The first set stays the first.
-    """
-    sizes = set_sizes(cardinalities, members)
-    terms = tables.covering(np.unique(sizes))
-    n_forms, states = len(tables.forms), cardinalities[families.child]
-    family = families.family * n_forms + terms.cell[states]
-    parents = families.parents * n_forms + terms.configuration[states]
-    needed = np.unique(np.concatenate([[0], family, parents]))
-    at = np.searchsorted(terms.sizes, sizes[families.family])
-    return (
-        members[needed // n_forms],
-        needed % n_forms,
-        terms,
-        families._replace(
-            family=np.searchsorted(needed, family).astype(np.int32),
-            parents=np.searchsorted(needed, parents).astype(np.int32),
-            penalty=terms.penalty[at, states],
-        ),
     )

@@ -23,7 +23,6 @@ from exactlearn.augmentation.families import (
     SetFamilies,
     paired_sets,
     some_families,
-    with_forms,
 )
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
@@ -94,9 +93,7 @@ class FamilyStore:
     ) -> "FamilyStore":
         """Tabulate families under a completion, with the score's functions for the table."""
         rows = rows_of(dataset, values)
-        members, forms, terms, pairs = with_forms(
-            *paired_sets(families), rows.cardinalities, tables
-        )
+        members, forms, terms, pairs = paired_sets(families, rows.cardinalities, tables)
         sets = tabulate(rows, members, forms, terms, control)
         return cls(dataset, families, rows, sets, pairs, control)
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,37 +155,20 @@ class Task:
         return result
 
 
-class Rows(NamedTuple):
-    """A table whose equal rows are merged, and where each original row went.
+def merge_rows(dataset: Dataset, *, incomplete: bool) -> tuple[Dataset, NDArray[np.int64]]:
+    """Merge equal rows; rows with missing cells only if ``incomplete``.
 
-    Attributes
-    ----------
-    dataset
-        The merged table; every row has a weight.
-    origin
-        For each original row, its row in the merged table.
+    Returns the merged table, whose rows all have weights, and the row there of each row.
     """
-
-    dataset: Dataset
-    origin: NDArray[np.int64]
-
-
-def merge_rows(dataset: Dataset, *, incomplete: bool) -> Rows:
-    """Merge equal rows; rows with missing cells only if ``incomplete``."""
-    codes = dataset.codes
-    key = codes.astype(np.int32)
+    key = dataset.codes.astype(np.int32)
     if not incomplete:
-        incomplete_row = (codes == MISSING).any(axis=1)
-        tag = np.where(incomplete_row, np.arange(1, len(codes) + 1), 0).astype(np.int32)
-        key = np.column_stack([key, tag])
+        apart = np.where((key == MISSING).any(axis=1), np.arange(1, len(key) + 1), 0)
+        key = np.column_stack([key, apart.astype(np.int32)])
     _, first, origin = np.unique(key, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)  # keep the order of first appearance
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    origin = rank[origin.reshape(-1)]
-    weights = np.bincount(origin, weights=dataset.weights, minlength=len(order))
-    merged = replace(dataset, codes=codes[first[order]], weights=weights.astype(np.float64))
-    return Rows(merged, origin.astype(np.int64))
+    origin = np.argsort(order)[origin.reshape(-1)]
+    weights = np.bincount(origin, dataset.row_weights, len(order)).astype(np.float64)
+    return replace(dataset, codes=dataset.codes[first[order]], weights=weights), origin
 
 
 def heuristic_network(

@@ -43,7 +43,7 @@ def random_task(seed, most_parents=2):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 5))
     data = random_table(rng, n, int(rng.integers(5, 14)), int(rng.integers(1, 7)), 3)
-    merged = merge_rows(data, incomplete=True).dataset
+    merged = merge_rows(data, incomplete=True)[0]
     return Task(merged, SCORES[seed % 3], FamilyRules.of(most_parents)), rng
 
 

@@ -10,7 +10,6 @@ out (theorem *Leaving families out*, docs/theory/augmentation.md).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf
 
@@ -28,7 +27,6 @@ from exactlearn.augmentation.branch_and_bound.lagrangian_dual import (
 from exactlearn.augmentation.branch_and_bound.node_relaxation import (
     AT_ONCE,
     IncompleteFamilies,
-    LocalCompletion,
     NodeRelaxation,
 )
 from exactlearn.augmentation.branch_and_bound.restricted_master import RestrictedMaster
@@ -46,25 +44,6 @@ MANY_CELLS = 100
 
 _Open = tuple[float, int, NodeRelaxation, Multipliers]
 """An open node: its bound with the sign changed, its number, the node and its multipliers."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Chosen:
-    """The best selection of a node's relaxation.
-
-    Parameters
-    ----------
-    parents
-        Parents of each variable.
-    completions
-        Each family's local completion.
-    bound
-        The node's bound.
-    """
-
-    parents: tuple[tuple[int, ...], ...]
-    completions: tuple[LocalCompletion, ...]
-    bound: float
 
 
 def branch(task: Task, pool: SolutionPool) -> bool:
@@ -109,10 +88,10 @@ def branch(task: Task, pool: SolutionPool) -> bool:
         chosen = _choose(task, pool, node, kept)
         if chosen is None:
             return False
-        bound = min(-priority, dual.bound, chosen.bound)
+        bound = min(-priority, dual.bound, chosen[0])
         if bound <= pool.target:
             continue
-        for below, child in _children(node, chosen, dual, pool.target):
+        for below, child in _children(node, chosen[1], dual, pool.target):
             heappush(queue, (-min(bound, below), made, child, dual.multipliers))
             made += 1
     incumbent.prove(incumbent.score)
@@ -120,13 +99,16 @@ def branch(task: Task, pool: SolutionPool) -> bool:
 
 
 def _children(
-    node: NodeRelaxation, chosen: _Chosen, dual: DualBound, target: float
+    node: NodeRelaxation, votes: NDArray[np.int64], dual: DualBound, target: float
 ) -> Iterator[tuple[float, NodeRelaxation]]:
     """Yield what follows from the states that the multipliers leave, each with a bound.
 
     Missing cells with one state left are fixed, and another one at each of its states.
     """
-    cell = _branching_cell(node, chosen, dual)
+    # the highest branching score, from shares and votes
+    disagreement = (votes.sum(axis=1) - votes.max(axis=1)) / len(node.families.names)
+    branching_score = len(votes) * (1.0 - dual.shares.max(axis=1)) + disagreement
+    cell = int(np.where(node.cells.filled < 0, branching_score, -inf).argmax())
     bounds = np.full(dual.shares.shape, inf)
     bounds[node.open_cells] = node.state_bounds(dual.bound)
     fixed = _fixed(node, dual, target, but=cell)
@@ -188,22 +170,12 @@ def _root(
     master = RestrictedMaster(families, cells, network, incumbent.working_values)
     master.add_clusters(multipliers.counted)
     if len(cells.rows) >= MANY_CELLS:
+        steps, target = STEPS * len(cells.rows), pool.target
         multipliers = subgradient_method(
-            master,
-            relaxation,
-            multipliers,
-            pool.target,
-            incumbent.prove,
-            STEPS * len(cells.rows),
+            master, relaxation, multipliers, target, incumbent.prove, steps
         )
-    dual = solve_dual(
-        master,
-        relaxation,
-        multipliers,
-        pool.target,
-        incumbent.prove,
-        stall_limit=ROOT_STALL_LIMIT,
-    )
+    limit, target = ROOT_STALL_LIMIT, pool.target
+    dual = solve_dual(master, relaxation, multipliers, target, incumbent.prove, stall_limit=limit)
     if dual is None:
         return None
     kept = _promising(relaxation, dual, pool.target, master.network)
@@ -224,11 +196,12 @@ def _promising(
 
 def _choose(
     task: Task, pool: SolutionPool, node: NodeRelaxation, kept: NDArray[np.bool_]
-) -> _Chosen | None:
+) -> tuple[float, NDArray[np.int64]] | None:
     """Solve a node's relaxation, and offer the majority of its local completions as a solution.
 
-    ``None`` when that cannot be done in time. Families that are not kept are in no selection above
-    the target.
+    Return the node's bound, and how many families' local completions have each state of each cell,
+    shape (cells, states); ``None`` when that cannot be done in time. Families that are not kept are
+    in no selection above the target.
     """
     incumbent, families = pool.incumbent, node.families
     nodes, at_once = incumbent.nodes, AT_ONCE
@@ -244,31 +217,11 @@ def _choose(
         node.refresh(np.array([numbers[child] for child in stale]))
         node.freshen(node.upper, stale, at_once)
         at_once *= 2  # selections that take turns cost more than bounds
-    completions = tuple(node.best_completion(number) for number in numbers)
-    bound = max(result.score + node.lagrangian_constant, pool.target)
-    chosen = _Chosen(result.parents, completions, bound)
-    _offer(task, pool, node, chosen)
-    return chosen
-
-
-def _votes(node: NodeRelaxation, chosen: _Chosen) -> NDArray[np.int64]:
-    """Count the chosen local completions with each state of each cell, shape (cells, states)."""
     votes = np.zeros(node.cells.multipliers.shape[1:], np.int64)
-    for completion in chosen.completions:
+    for completion in map(node.best_completion, numbers):
         votes[completion.cells, completion.states] += 1
-    return votes
-
-
-def _offer(task: Task, pool: SolutionPool, node: NodeRelaxation, chosen: _Chosen) -> None:
     filled = node.cells.filled
-    values = np.where(filled >= 0, filled, _votes(node, chosen).argmax(axis=1))
-    values = coordinate_ascent(task.dataset, values, chosen.parents, task.tables)
-    pool.take(task.solution(chosen.parents, values))
-
-
-def _branching_cell(node: NodeRelaxation, chosen: _Chosen, dual: DualBound) -> int:
-    """Return the open cell with the highest branching score, from shares and votes."""
-    branching_score = len(dual.shares) * (1.0 - dual.shares.max(axis=1))
-    votes = _votes(node, chosen)
-    branching_score += (votes.sum(axis=1) - votes.max(axis=1)) / len(chosen.parents)
-    return int(np.where(node.cells.filled < 0, branching_score, -inf).argmax())
+    values = np.where(filled >= 0, filled, votes.argmax(axis=1))
+    values = coordinate_ascent(task.dataset, values, result.parents, task.tables)
+    pool.take(task.solution(result.parents, values))
+    return max(result.score + node.lagrangian_constant, pool.target), votes
