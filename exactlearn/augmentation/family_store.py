@@ -42,8 +42,8 @@ from exactlearn.scoring.incremental_tables import (
 )
 from exactlearn.scoring.terms import TermTables
 
+# Families beyond which not all are looked at.
 MAX_FAMILIES = 2**22
-"""Families beyond which not all are looked at."""
 
 
 class FamilyStore:

@@ -25,8 +25,8 @@ from exactlearn.scoring.scores import Score, ScoreLike, scored_family
 if TYPE_CHECKING:
     import pandas as pd
 
+# Least improvement, relative to the score, that a step must bring: less is rounding.
 IMPROVEMENT = 1e-7
-"""Least improvement, relative to the score, that a step must bring: less is rounding."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,11 +48,11 @@ def total_score(dataset: Dataset, parents: Sequence[Sequence[int]], score: Score
     return sum(scored_family(dataset, child, tuple(ps), score) for child, ps in enumerate(parents))
 
 
+# Seconds beyond the time limit in which a first solution may still be found.
 GRACE = 1.0
-"""Seconds beyond the time limit in which a first solution may still be found."""
 
+# Relative difference of scores that is none.
 ROUNDING = 1e-12
-"""Relative difference of scores that is none."""
 
 
 class Incumbent(SearchControl):
@@ -185,8 +185,8 @@ class Incumbent(SearchControl):
         return Event(self.seconds, score, bound, nodes, self.parents, values, left)
 
 
+# Relative difference of bound and score below which no better solution is looked for.
 GAP_TOLERANCE = 1e-9
-"""Relative difference of bound and score below which no better solution is looked for."""
 
 _Key = tuple[tuple[tuple[int, ...], ...] | None, bytes]
 
@@ -242,8 +242,8 @@ AugmentationStatus = Literal[
     "optimal", "t-local", "heuristic", "feasible", "infeasible", "interrupted"
 ]
 
+# Largest difference of scores, relative to their size, that a check forgives.
 TOLERANCE = 1e-6
-"""Largest difference of scores, relative to their size, that a check forgives."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -102,9 +102,9 @@ def test_rows_are_placed_as_the_best_completion_does(seed):
             parents = tuple(int(p) for p in members if p >= 0)
             best = best_by_enumeration(task, child, parents, table)
             for most_nodes in (0, 2, 10**6):
-                placed = place_rows(i, child, members, table, families.terms, most_nodes, True)
+                placed = place_rows(i, table, families.terms, most_nodes, True)
                 assert placed.best <= best + 1e-9 <= placed.bound + 2e-9
-                bound = place_rows(i, child, members, table, families.terms, most_nodes, False)
+                bound = place_rows(i, table, families.terms, most_nodes, False)
                 assert best <= bound.bound + 1e-9
             assert placed.bound == pytest.approx(best, abs=1e-9)
 
@@ -117,7 +117,7 @@ def test_the_bound_of_a_family_takes_no_longer_for_many_incomplete_rows():
     task, nodes = Task(table, BDeu(1.0), FamilyRules.of(2)), 100
     families, cells = IncompleteFamilies.of(task), MissingCells.of(table)
     i = len(families) - 1
-    family = i, int(families.child[i]), families.members[i], cells, families.terms, nodes
+    family = i, cells, families.terms, nodes
     placed, bounded = place_rows(*family, True), place_rows(*family, False)
     assert placed.work < 1.5 * WORK * nodes
     assert bounded.work < WORK * nodes

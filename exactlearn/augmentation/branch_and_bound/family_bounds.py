@@ -32,17 +32,16 @@ from exactlearn.augmentation.branch_and_bound.incomplete_rows import (
     list_incomplete_rows,
 )
 
+# Least improvement worth a branch, relative to a family's score.
 ROUNDING = 1e-10
-"""Least improvement worth a branch, relative to a family's score."""
 
+# Cells that may be looked at for each node of a family's search, on average.
+#
+# So no family takes long, however many rows have missing cells.
 WORK = 1_500
-"""Cells that may be looked at for each node of a family's search, on average.
 
-So no family takes long, however many rows have missing cells.
-"""
-
+# Least difference of multipliers by which exchanging two rows is better.
 MARGIN = 1e-9
-"""Least difference of multipliers by which exchanging two rows is better."""
 
 
 class Placement(NamedTuple):
@@ -157,8 +156,6 @@ def _best_cell(
 @kernel
 def place_rows(
     i: int,
-    child: int,
-    members: NDArray[np.int32],
     table: MissingCells,
     terms: FamilyTerms,
     most_nodes: int,
@@ -168,12 +165,12 @@ def place_rows(
 
     Parameters
     ----------
-    i, child, members
-        Number of the family in the terms, its child, its parents padded with -1.
+    i
+        Number of the family in the terms.
     table
         The incomplete table and the Lagrange multipliers.
     terms
-        The score.
+        The families and the score.
     most_nodes
         Nodes of the search after which what is left is bounded; at :data:`WORK` cells for each
         node, the search ends with the bound that it began with.
@@ -182,7 +179,7 @@ def place_rows(
         otherwise only the bound that the search begins with, and ``best`` is ``-inf``.
     """
     # count the complete rows, and list the places of the others
-    family, score, rows, n_cells = count_rows(i, child, members, table, terms)
+    family, score, rows, n_cells = count_rows(i, table, terms)
     incomplete = list_incomplete_rows(family, table, rows, n_cells)
     n = len(incomplete.rows)
     earlier, work = np.zeros(len(family.counts)), np.zeros(1, np.int64)
@@ -240,8 +237,6 @@ def place_rows(
 @kernel
 def complete_family(
     i: int,
-    child: int,
-    members: NDArray[np.int32],
     table: MissingCells,
     terms: FamilyTerms,
     most_nodes: int,
@@ -251,8 +246,8 @@ def complete_family(
     Missing cells that the node has fixed are among them; the score is without multipliers. The
     parameters are those of :func:`place_rows`; shapes (k,), in the order of the missing cells.
     """
-    placed = place_rows(i, child, members, table, terms, most_nodes, True)
-    columns = columns_of(child, members)
+    placed = place_rows(i, table, terms, most_nodes, True)
+    columns = columns_of(terms.child[i], terms.members[i])
     state = np.full(len(table.rows), -1, np.int64)
     for v in columns:
         for u in range(len(table.weights)):
@@ -271,12 +266,7 @@ def complete_family(
 
 @kernel
 def bound_families(
-    which: NDArray[np.int64],
-    children: NDArray[np.int32],
-    members: NDArray[np.int32],
-    table: MissingCells,
-    terms: FamilyTerms,
-    most_nodes: int,
+    which: NDArray[np.int64], table: MissingCells, terms: FamilyTerms, most_nodes: int
 ) -> NDArray[np.float64]:
     """Return bounds on the best score of some families, shape (which,).
 
@@ -284,13 +274,10 @@ def bound_families(
     ----------
     which
         Numbers of the families, shape (which,).
-    children, members
-        Child and parents of all families, padded with -1, shapes (m,) and (m, most parents).
     table, terms, most_nodes
         As in :func:`place_rows`.
     """
     bounds = np.empty(len(which))
     for t in range(len(which)):
-        i = which[t]
-        bounds[t] = place_rows(i, children[i], members[i], table, terms, most_nodes, False).bound
+        bounds[t] = place_rows(which[t], table, terms, most_nodes, False).bound
     return bounds

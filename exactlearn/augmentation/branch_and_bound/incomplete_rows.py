@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn.augmentation.families import Families
 from exactlearn.data.dataset import Dataset
+from exactlearn.scoring.incremental_tables import set_sizes
 from exactlearn.scoring.terms import Functions, TermTables, rise
 
 
@@ -76,35 +78,6 @@ def payers_of(number: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[
             if q != p:
                 payers[p, 1 + q] = number[columns[0], columns[q]]
     return payers
-
-
-@kernel
-def family_charges(
-    children: NDArray[np.int32],
-    members: NDArray[np.int32],
-    number: NDArray[np.int64],
-    charges: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the sum of charges of each family, over its columns, shape (m,).
-
-    Parameters
-    ----------
-    children, members
-        Child and parents of each, padded with -1, shapes (m,) and (m, most parents).
-    number
-        What :func:`payer_numbers` returns.
-    charges
-        Charge of each payer for each column, shape (payers, n).
-    """
-    total = np.zeros(len(children))
-    for f in range(len(children)):
-        columns = columns_of(children[f], members[f])
-        payers = payers_of(number, columns)
-        for p in range(len(columns)):
-            for payer in payers[p]:
-                if payer >= 0:
-                    total[f] += charges[payer, columns[p]]
-    return total
 
 
 class MissingCells(NamedTuple):
@@ -174,43 +147,74 @@ class MissingCells(NamedTuple):
 
 
 class FamilyTerms(NamedTuple):
-    """What the score of each of some families is made of, see :mod:`exactlearn.scoring.terms`.
+    """Some families and what their scores are made of, see :mod:`exactlearn.scoring.terms`.
 
     Attributes
     ----------
     functions
         The functions of counts.
-    rows
-        The functions of a cell and of a configuration of each family, shape (families, 2).
-    penalty
-        The penalty of each family, shape (families,).
+    cell, configuration, penalty
+        The functions of a cell and of a configuration, and the penalty, of each family, shape (m,).
+    child, members
+        Child and parents of each, padded with -1, shapes (m,) and (m, most parents).
     """
 
     functions: Functions
-    rows: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    configuration: NDArray[np.int64]
     penalty: NDArray[np.float64]
+    child: NDArray[np.int32]
+    members: NDArray[np.int32]
 
     @classmethod
     def of(
-        cls, tables: TermTables, n_configurations: NDArray[np.float64], states: NDArray[np.int64]
+        cls, families: Families, tables: TermTables, cardinalities: NDArray[np.int64]
     ) -> "FamilyTerms":
-        """Tabulate families with so many parent configurations and states of the child."""
-        sizes = n_configurations * states
-        terms = tables.covering(np.unique(np.concatenate([sizes, n_configurations])))
-        cell, configuration = (
-            np.searchsorted(terms.sizes, one) for one in (sizes, n_configurations)
+        """Tabulate the score of some families."""
+        states, q = cardinalities[families.child], set_sizes(cardinalities, families.members)
+        terms = tables.covering(np.unique(np.concatenate([q * states, q])))
+        table, parents = np.searchsorted(terms.sizes, [q * states, q])
+        return cls(
+            terms.functions,
+            terms.function[table, terms.cell[states]],
+            terms.function[parents, terms.configuration[states]],
+            terms.penalty[table, states],
+            families.child,
+            families.members,
         )
-        rows = np.column_stack(
-            [
-                terms.function[cell, terms.cell[states]],
-                terms.function[configuration, terms.configuration[states]],
-            ]
-        )
-        return cls(terms.functions, rows, terms.penalty[cell, states])
 
     def take(self, keep: NDArray[np.bool_]) -> "FamilyTerms":
         """Return the terms of some of the families."""
-        return FamilyTerms(self.functions, self.rows[keep], self.penalty[keep])
+        functions, cell, g, penalty, child, members = self
+        return FamilyTerms(
+            functions, cell[keep], g[keep], penalty[keep], child[keep], members[keep]
+        )
+
+
+@kernel
+def family_charges(
+    terms: FamilyTerms, number: NDArray[np.int64], charges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the sum of charges of each family, over its columns, shape (m,).
+
+    Parameters
+    ----------
+    terms
+        The families.
+    number
+        What :func:`payer_numbers` returns.
+    charges
+        Charge of each payer for each column, shape (payers, n).
+    """
+    total = np.zeros(len(terms.child))
+    for f in range(len(total)):
+        columns = columns_of(terms.child[f], terms.members[f])
+        payers = payers_of(number, columns)
+        for p in range(len(columns)):
+            for payer in payers[p]:
+                if payer >= 0:
+                    total[f] += charges[payer, columns[p]]
+    return total
 
 
 class IncompleteRows(NamedTuple):
@@ -263,17 +267,17 @@ def add_weight(family: FamilyTable, cell: int, w: float) -> None:
 
 @kernel
 def count_rows(
-    i: int, child: int, members: NDArray[np.int32], table: MissingCells, terms: FamilyTerms
+    i: int, table: MissingCells, terms: FamilyTerms
 ) -> tuple[FamilyTable, float, NDArray[np.int64], int]:
     """Count the complete rows of family number ``i``.
 
     Return its table, the score of the rows, the incomplete rows, and the number of their places.
     """
-    columns = columns_of(child, members)
-    r, q = table.cardinalities[child], 1
+    columns = columns_of(terms.child[i], terms.members[i])
+    r, q = table.cardinalities[columns[0]], 1
     for p in range(1, len(columns)):
         q *= table.cardinalities[columns[p]]
-    f, g = terms.rows[i, 0], terms.rows[i, 1]
+    f, g = terms.cell[i], terms.configuration[i]
     family = FamilyTable(columns, r, terms.functions, f, g, np.zeros(q * r), np.zeros(q))
     score, n_rows, n_cells = -terms.penalty[i], 0, 0
     rows = np.empty(len(table.weights), np.int64)

@@ -26,13 +26,12 @@ from exactlearn.augmentation.branch_and_bound.incomplete_rows import (
 )
 from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.task import Task
-from exactlearn.errors import InfeasibleError, TooLargeError
+from exactlearn.errors import TooLargeError
 from exactlearn.scoring.candidates import n_families
-from exactlearn.scoring.incremental_tables import set_sizes
 from exactlearn.solvers.lp.multipliers import Multipliers
 
+# Most families that are bounded.
 MAX_FAMILIES = 5_000_000
-"""Most families that are bounded."""
 
 # Nodes spent on a family's bound: on all families once, then where it matters.
 FIRST_NODE_BUDGET, NODE_BUDGET = 20, 8_000
@@ -61,27 +60,15 @@ class IncompleteFamilies(Families):
 
     @classmethod
     def of(cls, task: Task, control: SearchControl = UNLIMITED) -> "IncompleteFamilies":
-        """List the families of a task whose table has weights.
-
-        Raises
-        ------
-        InfeasibleError
-            When the rules leave a variable without any.
-        """
-        names, states = task.dataset.names, task.dataset.cardinalities
-        families = Families.allowed(names, task.rules)
-        child, members = families.child, families.members
-        if not (counts := np.diff(families.first)).all():
-            raise InfeasibleError(
-                f"no parent set of {names[counts.argmin()]!r} satisfies the constraints"
-            )
-        terms = FamilyTerms.of(task.tables, set_sizes(states, members), states[child])
-        return cls(names, child, members, terms, control)
+        """List the families of a task, of which the rules leave every variable one."""
+        allowed = Families.allowed(task.dataset.names, task.rules)
+        terms = FamilyTerms.of(allowed, task.tables, task.dataset.cardinalities)
+        return cls(allowed.names, allowed.child, allowed.members, terms, control)
 
     def take(self, keep: NDArray[np.bool_]) -> "IncompleteFamilies":
         """Return some of the families, shape (m,); every child must keep one."""
-        child, members = self.child[keep], self.members[keep]
-        return replace(self, child=child, members=members, terms=self.terms.take(keep))
+        terms = self.terms.take(keep)
+        return replace(self, child=terms.child, members=terms.members, terms=terms)
 
     def bounds(
         self, which: NDArray[np.int64], cells: MissingCells, most_nodes: int
@@ -99,7 +86,7 @@ class IncompleteFamilies(Families):
 
         def bound(piece: int, _: None) -> NDArray[np.float64]:
             own = which[piece * size : (piece + 1) * size]
-            return bound_families(own, self.child, self.members, cells, self.terms, most_nodes)
+            return bound_families(own, cells, self.terms, most_nodes)
 
         pieces = in_order(bound, -(-len(which) // size), lambda: None, threads)
         for piece, bounds in enumerate(pieces):
@@ -227,7 +214,7 @@ class NodeRelaxation:
         open_cells, families = self.open_cells, self.families
         column = np.eye(families.n_variables)[self.cells.variables[open_cells]]
         charges = np.ascontiguousarray(of_cells[:, open_cells] @ column)
-        return family_charges(families.child, families.members, self.cells.payers, charges)
+        return family_charges(families.terms, self.cells.payers, charges)
 
     def fixed(self, cell: int, state: int) -> "NodeRelaxation":
         """Return the relaxation with a missing cell fixed, which drops its multipliers."""
@@ -313,13 +300,8 @@ class NodeRelaxation:
                 return Adjusted(scores, best, multipliers.total_of(best) + self.lagrangian_constant)
             self.freshen(scores, stale.tolist(), AT_ONCE)
 
-    def completion_with(self, number: int, values: NDArray[np.int64]) -> LocalCompletion:
-        """Return a family's local completion with some states of all cells, shape (cells,)."""
-        return replace(self, cells=self.cells.fill(values)).best_completion(number)
-
     def best_completion(self, number: int) -> LocalCompletion:
         """Return the local completion that maximises a family's score, fixed cells included."""
-        child, members = int(self.families.child[number]), self.families.members[number]
-        terms = self.families.terms
-        found = complete_family(number, child, members, self.cells, terms, NODE_BUDGET)
-        return LocalCompletion(number, *found)
+        return LocalCompletion(
+            number, *complete_family(number, self.cells, self.families.terms, NODE_BUDGET)
+        )

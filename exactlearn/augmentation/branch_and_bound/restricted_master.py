@@ -8,7 +8,7 @@ has one sink of a set at most. Cluster inequalities keep the selection acyclic.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,7 +143,7 @@ class RestrictedMaster:
     def reduced_cost(self, completion: LocalCompletion, solved: Solved) -> float:
         """Return the reduced cost of a local completion."""
         charge = float(solved.cell_multipliers[self.paid(completion)].sum())
-        met = self.met(np.array([completion.number]))[: len(solved.multipliers.values), 0]
+        met = self.met(np.array([completion.number]))[:, 0]
         reward = float(solved.multipliers.values @ met)
         value = float(solved.values[self.families.child[completion.number]])
         return completion.score - charge + reward - value
@@ -231,9 +231,9 @@ class RestrictedMaster:
         ]
         upper = np.concatenate([complement, np.where(allowed, np.inf, 0.0)])
         self._lp.bound_columns(np.arange(len(upper)), upper)
-        common = np.where(filled >= 0, filled, self.values)
+        common = node.cells.fill(np.where(filled >= 0, filled, self.values))
         for number in self.network:
-            self.add(node.completion_with(number, common))
+            self.add(replace(node, cells=common).best_completion(number))
             if not node.families.control.goes_on():
                 break
 

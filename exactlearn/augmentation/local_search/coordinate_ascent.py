@@ -32,8 +32,8 @@ from exactlearn.scoring.incremental_tables import (
 from exactlearn.scoring.scores import ScoreLike
 from exactlearn.scoring.terms import TermTables
 
+# Least improvement that counts: smaller ones are rounding, and could cycle.
 LEAST_RISE = 1e-8
-"""Least improvement that counts: smaller ones are rounding, and could cycle."""
 
 
 def coordinate_ascent(

@@ -38,12 +38,12 @@ PERTURBATIONS, PERTURBATIONS_AGAIN = 20, 4
 # pair of a variable with another.
 TABLES, TABLES_EACH = 1_000_000, 2
 
+# What holds where DAGs are not proven best.
 LOCAL_IN_THE_GRAPH = (
     "the guarantee is local in the graph, too: no other value of a single cell improves the score "
     "with any identified parent sets that fit the order of the DAG's variables; the DAG is the "
     "best one found, not proven best"
 )
-"""What holds where DAGs are not proven best."""
 
 
 def augment_local(task: Task, incumbent: Incumbent) -> Augmentation:
