@@ -78,7 +78,7 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     from exactlearn.scoring.sparse_candidates import sparse_candidates as sparse_candidates
     from exactlearn.solvers import Problem as Problem
     from exactlearn.solvers import solve as solve
-    from exactlearn.solvers.enumeration.networks import enumerate_networks as enumerate_networks
+    from exactlearn.solvers.enumeration import enumerate_networks as enumerate_networks
     from exactlearn.structure.equivalence_search import equivalence_search as equivalence_search
     from exactlearn.structure.ess_choice import choose_ess as choose_ess
     from exactlearn.structure.learned_counts import learned_counts as learned_counts

@@ -2,8 +2,8 @@
 
 :func:`solve` takes a :class:`Problem` apart into :mod:`.components`, finds a first selection of
 each (:mod:`.ordering`), and lets the component solvers prove it (:mod:`.strategy`).
-Constraints on the whole network are branched on around that (:mod:`.constrained`). Theorems, with
-their proofs and tests: docs/theory/solvers.md.
+Constraints on the whole network are inequalities of branch and cut (:mod:`.constrained`). Theorems,
+with their proofs and tests: docs/theory/solvers.md.
 
 ========================  =====================================================  ==================
 symbol                    meaning                                                shape

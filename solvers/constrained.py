@@ -1,27 +1,180 @@
-"""The best network under constraints that concern the whole network, with any solver.
+"""The best network under constraints that concern the whole network.
 
-Constraints on single parent sets only drop candidates. The others are enforced by taking the set of
-all networks apart (:mod:`exactlearn.solvers.enumeration.partition`): every bound on the way is
-valid, so that a limit leaves the best network so far with an honest gap.
+Constraints on single parent sets only drop candidates. Of the others, each network that violates
+one yields a clause (:mod:`exactlearn.solvers.constraints`), which is a linear inequality: the
+values of the candidates that satisfy its conditions add up to one or more. Branch and cut begins
+with those of the empty network and the bounds on the number of arcs, and adds the others when a
+selection breaks them. The network that is best without the constraints, by any solver, gives a
+first bound, and changed until it satisfies them a first incumbent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl
+from exactlearn._runtime.control import UNLIMITED, Event, OnEvent, SearchControl
 
-from .constraints import ArcTotal, minimal_conflict
-from .enumeration.partition import Partition, Solver
+from .candidate_table import CandidateTable, Parents, Row, repaired
+from .component_solver import ComponentControl, Progress, SolverOptions
+from .components import Component
+from .constraints import ArcTotal, Clause, minimal_conflict
 from .implied_arcs import simple_network, with_implied_arcs
+from .lp.clusters import LEAST
+from .lp.multipliers import Multipliers, reaching
+from .lp.root import cluster_multipliers
+from .parameters import DEFAULTS
 from .problem import Problem, Requirement
-from .result import TOLERANCE, Result, Status
+from .result import TOLERANCE, Result
+from .strategy import COMPONENT_SOLVERS
+
+if TYPE_CHECKING:
+    from .scip.solver import Master
+
+Solver = Callable[..., Result]
+"""Any function that solves a problem without constraints as ``solve`` of this package does."""
 
 CONFLICT = 2.0
 """Seconds after which constraints in conflict are named though fewer might be."""
+
+THRESHOLDS = (0.5, 0.2, 0.05, 1e-6)
+"""Values above which arcs count in the search for violated inequalities."""
+
+REPAIRS = 200
+"""Parent sets that are changed to make a network satisfy the constraints."""
+
+
+class Demands:
+    """What branch and cut asks of selections besides acyclicity.
+
+    Parameters
+    ----------
+    problem
+        The problem with its constraints.
+    table
+        The candidates; all satisfy what can be judged one by one.
+
+    Attributes
+    ----------
+    floor
+        Selections that score no more are not wanted.
+    """
+
+    floor = -inf
+
+    def __init__(self, problem: Problem, table: CandidateTable) -> None:
+        self.problem, self.table = problem, table
+        self.overall = problem.overall_constraints
+
+    @property
+    def rows(self) -> list[Row]:
+        """Inequalities to begin with."""
+        nothing: Parents = ((),) * self.problem.n_variables
+        clauses = [c.clause(nothing) for c in self.overall if not isinstance(c, ArcTotal)]
+        rows, sizes = [self.table.row(c) for c in clauses if c is not None], self.table.sizes
+        everything = np.arange(len(sizes))
+        for c in self.overall:
+            if isinstance(c, ArcTotal):
+                rows.append(Row(everything, sizes.astype(np.float64), float(c.least)))
+                if c.most is not None:
+                    rows.append(Row(everything, -sizes.astype(np.float64), -float(c.most)))
+        return rows
+
+    def clause(self, parents: Parents) -> Clause | None:
+        """Return the shortest clause of the constraints that a network violates."""
+        clauses = [c.clause(parents) for c in self.overall]
+        return min((c for c in clauses if c is not None), key=len, default=None)
+
+    def cut(self, chosen: NDArray[np.int64]) -> Row | None:
+        """Return an inequality that excludes an acyclic selection, if it is to be excluded."""
+        clause = self.clause(self.table.parents(chosen))
+        return None if clause is None else self.table.row(clause)
+
+    def violated(self, x: NDArray[np.float64], arcs: NDArray[np.float64]) -> list[Row]:
+        """Return inequalities of the constraints that a fractional selection violates.
+
+        Those of the graphs of all arcs that are chosen enough.
+
+        Parameters
+        ----------
+        x
+            Value of each candidate, shape (m,).
+        arcs
+            Value of each arc [parent, child], shape (n, n).
+        """
+        rows = []
+        for threshold in THRESHOLDS if self.overall else ():
+            graph = tuple(tuple(np.flatnonzero(own).tolist()) for own in (arcs > threshold).T)
+            clauses = (c.clause(graph) for c in self.overall)
+            rows += [self.table.row(clause) for clause in clauses if clause is not None]
+        return [row for row in rows if row.weights @ x[row.candidates] < row.least - LEAST]
+
+    def repaired(self, chosen: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return a selection near another one that satisfies all constraints, if one is found."""
+        found = repaired(self.table, self.table.parents(chosen), self.clause, REPAIRS)
+        return None if found is None else self.table.chosen(found)
+
+
+def branch_and_cut(
+    demands: Demands,
+    start: Parents | None,
+    control: SearchControl,
+    multipliers: Multipliers | None = None,
+    **options: Any,
+) -> tuple["Master", Progress]:
+    """Solve the integer program of all candidates; return it, and what was found.
+
+    Parameters
+    ----------
+    demands
+        What selections must satisfy, and the candidates.
+    start
+        A network that satisfies it, if one is known.
+    control
+        The control of the whole search.
+    multipliers
+        Clusters to begin with; their bound holds.
+    options
+        As :func:`exactlearn.solvers.solve` takes them.
+    """
+    from .scip.solver import Master  # SCIP takes long to import
+
+    table, problem = demands.table, demands.table.problem
+    component = Component(
+        variables=np.arange(problem.n_variables),
+        first=problem.first,
+        scores=problem.scores,
+        parents=table.bits,
+        candidate=np.arange(problem.n_candidates),
+    )
+    progress = Progress(problem, [component], control)
+    if start is not None:
+        progress.improve(0, table.chosen(start))
+    if multipliers is not None:
+        progress.prove(0, multipliers.bound(problem), closed=False)
+    parameters = vars(options.pop("parameters", DEFAULTS))
+    kept = {name: value for name, value in options.items() if name in ("absolute_gap", "seed")}
+    chosen = SolverOptions(**parameters, **kept, multipliers=multipliers)
+    inner = ComponentControl(progress, 0, chosen)
+    master = Master(component, inner.incumbent, inner, demands)
+    outcome = master.optimise()
+    progress.prove(0, outcome.bound, outcome.nodes, closed=outcome.proven)
+    return master, progress
+
+
+def near(
+    table: CandidateTable, multipliers: Multipliers, least: float, chosen: Parents | None = None
+) -> CandidateTable:
+    """Return the candidates that a network which scores more may have, and a network's own."""
+    adjusted, problem = multipliers.adjusted(table.problem), table.problem
+    best = np.maximum.reduceat(adjusted, problem.first[:-1])
+    bound = multipliers.total_of(best)
+    kept = reaching(adjusted, problem.child, best, bound, least - TOLERANCE * 1e-3 * abs(bound))
+    kept[(table.chosen(chosen) if chosen else np.zeros(0, np.int64))] = True
+    return CandidateTable(problem.select(kept))
 
 
 def solve_constrained(
@@ -44,7 +197,8 @@ def solve_constrained(
     solve
         Solves problems without constraints.
     solver, time_limit, gap, start, on_event, options
-        As in :func:`exactlearn.solvers.solve`.
+        As in :func:`exactlearn.solvers.solve`; the solver is that of the problem without
+        constraints, which comes first.
 
     Returns
     -------
@@ -53,84 +207,94 @@ def solve_constrained(
         message names a smallest set of them that contradict each other.
     """
     with SearchControl(time_limit, on_event).running() as control:
-        search = Partition(
-            problem=problem,
-            solve=solve,
-            control=control,
-            gap=gap,
-            start=start,
-            options={"solver": solver, **options},
+        implied = with_implied_arcs(problem)
+        if implied is None:
+            return _infeasible(problem, solver, control)
+        table = CandidateTable.by_score(implied)
+        relaxed = _relaxed(
+            table.problem, solve, control, solver=solver, gap=gap, start=start, **options
         )
-        search.advance()
-        status: Status = search.ended or "optimal"
-        if status == "optimal" and search.incumbent.parents is None:
-            return _infeasible(problem, search, solve, solver)
-    result = answer(search, status)
+        if relaxed.status == "infeasible":
+            return _infeasible(problem, solver, control)
+        near_by = relaxed.parents and repaired(
+            table, relaxed.parents, Demands(problem, table).clause, REPAIRS
+        )
+        known = near_by or simple_network(problem)
+        score = -inf if known is None else table.total(known)
+        bound, nodes, is_proven = relaxed.bound, relaxed.nodes, False
+        control.state = lambda: Event(control.seconds, score, bound, nodes, known)
+        control.record()
+        is_heuristic = solver != "auto" and not COMPONENT_SOLVERS[solver].is_exact
+        open_gap = TOLERANCE * max(1.0, abs(score)) + gap * abs(score)
+        if known is not None and (is_heuristic or bound <= score + open_gap):
+            is_proven = bound <= score + open_gap
+        elif control.goes_on():
+            multipliers = cluster_multipliers(table.problem, control, score)
+            demands = Demands(problem, near(table, multipliers, score, known))
+            options["absolute_gap"] = 0.999 * gap * abs(min(score, bound)) if known else 0.0
+            _, progress = branch_and_cut(demands, known, control, multipliers, **options)
+            is_proven = progress.closed[0]
+            known, score, nodes = progress.parents, progress.score, nodes + progress.nodes[0]
+            bound = max(score, min(bound, progress.bound))
+        if is_proven and known is None:
+            return _infeasible(problem, solver, control, nodes)
+        control.record()
+    result = Result(
+        names=problem.names,
+        parents=known,
+        score=score,
+        bound=bound,
+        status="optimal" if is_proven else control.status,
+        solver=solver,
+        seconds=control.seconds,
+        nodes=nodes,
+        trace=tuple(control.trace),
+        message=_message(control, known, is_proven=is_proven),
+        gap_limit=gap,
+    )
     result.check(problem)
     return result
 
 
-def answer(search: Partition, status: Status, bound: float | None = None) -> Result:
-    """Return what a search knows of the best network.
+def _relaxed(problem: Problem, solve: Solver, control: SearchControl, **options: Any) -> Result:
+    """Solve the problem without the constraints on the whole network."""
 
-    Parameters
-    ----------
-    search
-        The search.
-    status
-        How it ended.
-    bound
-        Bound on the best network, where the search went on after it.
-    """
-    found = search.incumbent
-    bound = max(search.bound if bound is None else bound, found.score)
-    open_gap = TOLERANCE * max(1.0, abs(found.score)) + search.gap * abs(found.score)
-    if status == "optimal" and bound - found.score > open_gap:
-        status = "feasible"
-    said = [f"{search.solved} problems without constraints on the whole network were solved"]
-    if status == "feasible" and search.control.left == 0:
-        said.insert(0, "the time limit was reached")
-    if status == "interrupted":
-        said.insert(0, "interrupted")
-    if found.parents is None:
+    def hear(event: Event) -> None:
+        control.state = lambda: Event(control.seconds, -inf, event.bound, event.nodes, None)
+        control.look()
+
+    return solve(problem, time_limit=control.remaining, on_event=hear, **options)
+
+
+def _message(control: SearchControl, known: Parents | None, *, is_proven: bool) -> str:
+    said = ["inequalities hold the constraints on the whole network"]
+    if not is_proven and control.is_over:
+        said.insert(0, "interrupted" if control.is_stopped else "the time limit was reached")
+    if known is None:
         said.append("nothing was found yet")
-    return Result(
-        names=search.problem.names,
-        parents=found.parents,
-        score=found.score,
-        bound=bound,
-        status=status,
-        solver=str(search.options.get("solver", "auto")),
-        seconds=search.control.seconds,
-        nodes=search.nodes,
-        trace=tuple(search.control.trace),
-        message="; ".join(said),
-        gap_limit=search.gap,
-    )
+    return "; ".join(said)
 
 
-def _infeasible(problem: Problem, search: Partition, solve: Solver, solver: str) -> Result:
+def _infeasible(problem: Problem, solver: str, control: SearchControl, nodes: int = 0) -> Result:
     return Result(
         parents=None,
         score=-inf,
         bound=-inf,
         status="infeasible",
         solver=solver,
-        seconds=search.control.seconds,
-        nodes=search.nodes,
-        message=conflict(problem, solve, search.control),
+        seconds=control.seconds,
+        nodes=nodes,
+        message=conflict(problem, control),
     )
 
 
-def conflict(problem: Problem, solve: Solver, control: SearchControl = UNLIMITED) -> str:
+def conflict(problem: Problem, control: SearchControl = UNLIMITED) -> str:
     """Say which constraints contradict each other, none of which can be spared if there is time.
 
     Parameters
     ----------
     problem
         A problem without a solution.
-    solve
-        Solves problems without constraints.
     control
         Ends the search for a smaller conflict, which takes two seconds at most.
     """
@@ -146,31 +310,23 @@ def conflict(problem: Problem, solve: Solver, control: SearchControl = UNLIMITED
 
     def may_be_satisfied(some: Sequence[Requirement]) -> bool:
         nonlocal in_time
-        answer = is_satisfiable(problem.constrained_by(some), solve, control)
+        answer = is_satisfiable(problem.constrained_by(some), control)
         in_time = in_time and answer is not None
         return answer is not False  # a constraint more does no harm
 
-    if not may_be_satisfied(()):
-        return "no acyclic selection of the candidates exists"
     message = problem.describe_conflict(minimal_conflict(requirements, may_be_satisfied))
     return message if in_time else f"{message} (there was no time to name fewer)"
 
 
-def is_satisfiable(
-    problem: Problem, solve: Solver, control: SearchControl = UNLIMITED
-) -> bool | None:
+def is_satisfiable(problem: Problem, control: SearchControl = UNLIMITED) -> bool | None:
     """Return whether any network satisfies all constraints; ``None`` when the search ends first."""
-    if with_implied_arcs(problem) is None:
+    implied = with_implied_arcs(problem)
+    if implied is None:
         return False
-    if not problem.overall_constraints:
+    if not problem.overall_constraints or simple_network(problem) is not None:
         return True
-    if simple_network(problem) is not None:
-        return True
-    totals = [c for c in problem.overall_constraints if isinstance(c, ArcTotal)]
-    towards = -1.0 if any(c.most is not None for c in totals) else 1.0 if totals else 0.0
-    sizes = np.diff(problem.member_first).astype(np.float64)
-    aimed = replace(problem, scores=towards * sizes)
-    search = Partition(problem=aimed, solve=solve, control=control.aside(), first_only=True)
-    search.advance()
-    found = search.incumbent.parents is not None
-    return None if search.ended is not None and not found else found
+    if control.is_over:
+        return None
+    table = CandidateTable.by_score(replace(implied, scores=np.zeros(implied.n_candidates)))
+    _, progress = branch_and_cut(Demands(problem, table), None, control.aside())
+    return None if not progress.closed[0] else progress.parents is not None

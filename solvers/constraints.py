@@ -2,9 +2,8 @@
 
 Each constraint names the arcs it rules out at once, and answers for a network that violates it
 with a *clause*: conditions on single parent sets, at least one of which holds in every network that
-satisfies the constraint and none of which holds in this one. Branching on the clause excludes the
-network and no other that is wanted. :mod:`exactlearn.solvers.enumeration.partition` does so around
-any solver.
+satisfies the constraint and none of which holds in this one. As a linear inequality, the clause
+excludes the network and no other that is wanted (:mod:`exactlearn.solvers.constrained`).
 
 Constraints that contradict each other are reported as a minimal conflict: a set without any one of
 which the rest can be satisfied. It is found by halving (Junker 2004, "QuickXplain"), so that few

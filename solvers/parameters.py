@@ -322,34 +322,6 @@ class DecisionParameters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartitionParameters:
-    """Tuning constants of the search that takes the set of all networks apart.
-
-    Parameters
-    ----------
-    per_variable
-        Candidates of each variable that the first window holds, about.
-    wider
-        Factor by which a window grows.
-    most_neighbours
-        Better neighbours of an incumbent that are checked for the constraints.
-    most_repairs
-        Parent sets that are changed to make a network satisfy the constraints.
-    easy
-        Variables up to which a part is solved sooner than bounded.
-    heuristic_nodes
-        Nodes after which a solver that proves nothing has had its chances.
-    """
-
-    per_variable: int = 4
-    wider: float = 4.0
-    most_neighbours: int = 300
-    most_repairs: int = 200
-    easy: int = 12
-    heuristic_nodes: int = 100
-
-
-@dataclass(frozen=True, kw_only=True)
 class ProofParameters:
     """Tuning constants of the branch and bound that ends in a certificate.
 
@@ -401,8 +373,6 @@ class SolverParameters:
     order_graph, ordering, branch_and_cut, branching
         Of the search in the order graph, the local search among orders, branch and cut, and its
         branching on arcs.
-    partition
-        Of the search under constraints on the whole network, and for the k best networks.
     decision
         Of the decision whether a selection scores more than a target.
     proof
@@ -420,7 +390,6 @@ class SolverParameters:
     ordering: OrderingParameters = OrderingParameters()
     branch_and_cut: BranchAndCutParameters = BranchAndCutParameters()
     branching: ArcBranchingParameters = ArcBranchingParameters()
-    partition: PartitionParameters = PartitionParameters()
     decision: DecisionParameters = DecisionParameters()
     proof: ProofParameters = ProofParameters()
 

@@ -35,7 +35,7 @@ from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.scoring.properties import is_convex, properties
 from exactlearn.scoring.scores import ScoreLike, size_penalty
 from exactlearn.solvers import solve
-from exactlearn.solvers.enumeration.networks import enumerate_networks
+from exactlearn.solvers.enumeration import enumerate_networks
 
 # Most starts of the climber that finds the first incumbent, and the share of a time limit after
 # which it leaves the rest to bounds.

@@ -23,7 +23,7 @@ from exactlearn.graphs.equivalence import cpdag
 from exactlearn.reporting.records import cpdag_record, learning_record, support_records
 from exactlearn.reporting.svg_picture import FIGURES
 from exactlearn.solvers import Result
-from exactlearn.solvers.enumeration.networks import Enumeration
+from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.structure.equivalence_search import EquivalenceSearch
 from exactlearn.structure.selection import Scored, fitted_network, select
 

@@ -45,7 +45,7 @@ from exactlearn.reporting.placed_drawing import placed
 from exactlearn.reporting.records import named_arcs
 from exactlearn.reporting.svg_picture import PIXELS, svg_file
 from exactlearn.solvers.certificates.certificate import Certificate
-from exactlearn.solvers.enumeration.networks import Enumeration
+from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.structure.learning import LearnedNetwork
 
 HEAD, MOST_VARIABLES, MOST_TABLES = 5, 30, 40

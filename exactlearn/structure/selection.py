@@ -24,7 +24,7 @@ from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, MaxParents, Tiers
-from exactlearn.solvers.enumeration.networks import (
+from exactlearn.solvers.enumeration import (
     Enumeration,
     enumerate_networks,
 )

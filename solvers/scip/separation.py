@@ -9,7 +9,8 @@ import numpy as np
 from pyscipopt import Conshdlr
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
-from ..lp.clusters import Counted, Support, short_circuits
+from ..candidate_table import Row
+from ..lp.clusters import Counted, Support, arc_lengths, short_circuits
 from ..lp.relaxation import cluster_rows
 from ..lp.separation import quick_clusters, separate
 from ..parameters import BranchAndCutParameters
@@ -42,9 +43,10 @@ class Acyclicity(Conshdlr):
         self.losses: list[float] = []
 
     def conslock(self, constraint: Any, locktype: int, nlockspos: int, nlocksneg: int) -> None:
-        """Declare to SCIP that raising a candidate may break acyclicity."""
+        """Declare to SCIP that raising a candidate may break acyclicity, or more than that."""
+        down = nlocksneg if self.master.demands is None else nlocksneg + nlockspos
         for variable in self.master.x:
-            self.master.model.addVarLocksType(variable, locktype, nlocksneg, nlockspos)
+            self.master.model.addVarLocksType(variable, locktype, down, nlockspos)
 
     def consinitlp(self, constraints: Any) -> Reply:
         """Begin with the clusters that are known."""
@@ -83,24 +85,35 @@ class Acyclicity(Conshdlr):
         x = self.master.solution(solution)
         support = self.master.support(np.round(x))
         circuits = short_circuits(*support, self.master.component.n_variables, 1)
-        return {"result": RESULT.INFEASIBLE if len(circuits) else RESULT.FEASIBLE}
+        is_out = len(circuits) > 0 or self.master.cut(self.master.chosen(x)) is not None
+        return {"result": RESULT.INFEASIBLE if is_out else RESULT.FEASIBLE}
 
     def _enforce(self) -> Reply:
         x = self.master.relaxed()
         n = self.master.component.n_variables
         circuits = short_circuits(*self.master.support(x), n, self.parameters.most_cuts)
-        if not len(circuits):
-            return self._judge(None)
-        return self._add(Counted.of(circuits), forced=True)
+        if len(circuits):
+            return self._add(Counted.of(circuits), forced=True)
+        row = self.master.cut(self.master.chosen(x))
+        if row is None:
+            return {"result": RESULT.FEASIBLE}
+        cut_off = self._add_row(row, self.master.model.infinity(), forced=True)
+        return {"result": RESULT.CUTOFF if cut_off else RESULT.SEPARATED}
 
     def _separate(self) -> Reply:
         if self.master.model.getDepth() == 0 and self._tails_off():
             return {"result": RESULT.DIDNOTRUN}
         x = self.master.relaxed()
         support, n = self.master.support(x), self.master.component.n_variables
-        found = self._violated(support, n)
+        found, demands = self._violated(support, n), self.master.demands
+        arcs = 1.0 - arc_lengths(*support, n)
+        rows = [] if demands is None else demands.violated(x, arcs)
+        endless = self.master.model.infinity()
+        cut_off = [self._add_row(row, endless, forced=False) for row in rows]
+        if any(cut_off):
+            return {"result": RESULT.CUTOFF}
         if not len(found):
-            return {"result": RESULT.DIDNOTFIND}
+            return {"result": RESULT.SEPARATED if rows else RESULT.DIDNOTFIND}
         self.pool = Counted.join(self.pool, found)
         return self._add(found, forced=False)
 
@@ -138,16 +151,24 @@ class Acyclicity(Conshdlr):
         endless, sizes = self.master.model.infinity(), found.clusters.sum(axis=1)
         least = np.where(forms, -endless, found.counts)
         most = np.where(forms, sizes - found.counts, endless)
-        model, columns = self.master.model, self.master.columns
         cut_off = False
         for k, (lower, upper) in enumerate(zip(least.tolist(), most.tolist(), strict=True)):
-            row = model.createEmptyRowUnspec(
-                "cut", lhs=lower, rhs=upper, local=False, modifiable=False, removable=True
-            )
-            model.cacheRowExtensions(row)
-            for c in items[starts[k] : starts[k + 1]].tolist():
-                model.addVarToRow(row, columns[c], 1.0)
-            model.flushRowExtensions(row)
-            cut_off |= bool(model.addCut(row, forced))
-            model.releaseRow(row)
+            inside = items[starts[k] : starts[k + 1]]
+            row = Row(inside, np.ones(len(inside)), lower)
+            cut_off |= self._add_row(row, upper, forced=forced)
         return {"result": RESULT.CUTOFF if cut_off else RESULT.SEPARATED}
+
+    def _add_row(self, inequality: Row, most: float, *, forced: bool) -> bool:
+        """Add a row to the linear program; return whether it cuts the node off."""
+        model, columns = self.master.model, self.master.columns
+        row = model.createEmptyRowUnspec(
+            "cut", lhs=inequality.least, rhs=most, local=False, modifiable=False, removable=True
+        )
+        model.cacheRowExtensions(row)
+        terms = zip(inequality.candidates.tolist(), inequality.weights.tolist(), strict=True)
+        for c, weight in terms:
+            model.addVarToRow(row, columns[c], weight)
+        model.flushRowExtensions(row)
+        cut_off = bool(model.addCut(row, forced))
+        model.releaseRow(row)
+        return cut_off

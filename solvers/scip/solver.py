@@ -10,7 +10,7 @@ numbers stay small whatever the scores' offset.
 from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,10 @@ from ..ordering.solver import OrderSearch
 from ..parameters import BranchAndCutParameters
 from .branching import ArcBranching
 from .separation import Acyclicity
+
+if TYPE_CHECKING:
+    from ..candidate_table import Row
+    from ..constrained import Demands
 
 T = TypeVar("T")
 
@@ -76,17 +80,25 @@ class Master:
     """The integer program of one component, with what its callbacks share."""
 
     def __init__(
-        self, component: Component, incumbent: Selection | None, control: ComponentControl
+        self,
+        component: Component,
+        incumbent: Selection | None,
+        control: ComponentControl,
+        demands: "Demands | None" = None,
     ) -> None:
         self.component, self.control, options = component, control, control.options
+        self.demands = demands
         seed = options.seed
         self.failure: BaseException | None = None
         self.losses = component.scores[component.first[component.child]] - component.scores
-        self.cutoff = np.inf
+        self.cutoff = self.bound = np.inf
         self.model = new_model(component, self.losses, seed, options.branch_and_cut)
         self.model.setParam("limits/absgap", options.absolute_gap)
         self.x = add_variables(self.model, component, self.losses)
         add_pair_rows(self.model, component, self.x)
+        for row in [] if demands is None else demands.rows:
+            terms = zip(row.candidates.tolist(), row.weights.tolist(), strict=True)
+            self.model.addCons(quicksum(weight * self.x[c] for c, weight in terms) >= row.least)
         known = options.multipliers
         clusters = Counted.none(component.n_variables) if known is None else known.counted
         self.acyclicity = Acyclicity(self, clusters, seed, options.branch_and_cut)
@@ -105,6 +117,7 @@ class Master:
         )  # fmt: skip
         if incumbent is not None:
             self._begin_with(incumbent, options.absolute_gap)
+        self._raise_floor()
 
     def _begin_with(self, incumbent: Selection, absolute_gap: float) -> None:
         """Look only for selections that beat the incumbent by more than the absolute gap."""
@@ -119,6 +132,21 @@ class Master:
         for c in chosen:
             self.model.setSolVal(solution, self.x[c], 1.0)
         return bool(self.model.addSol(solution))
+
+    def cut(self, chosen: Selection) -> "Row | None":
+        """Return an inequality that excludes an acyclic selection, if more is demanded of it."""
+        if self.demands is None:
+            return None
+        row = self.demands.cut(chosen)
+        self._raise_floor()
+        return row
+
+    def _raise_floor(self) -> None:
+        """Look only for selections above what is demanded."""
+        floor = -np.inf if self.demands is None else self.demands.floor
+        if self.component.relaxation - floor < self.cutoff:
+            self.cutoff = self.component.relaxation - floor
+            self.model.setObjlimit(self.cutoff)
 
     def guarded(self, callback: Callable[[], T], otherwise: T) -> T:
         """Run a callback's body; keep what it raises for after SCIP has stopped."""
@@ -176,6 +204,11 @@ class Master:
 
     def offer(self, chosen: Selection) -> bool:
         """Offer a selection to the listener and to SCIP; return whether it is better."""
+        if self.cut(chosen) is not None:
+            found = self.demands.repaired(chosen) if self.demands is not None else None
+            if found is None:
+                return False
+            chosen = found
         return self.control.improve(chosen) and self._add_solution(chosen)
 
     def optimise(self) -> Outcome:
@@ -203,16 +236,18 @@ class Master:
 
     def _take_bound(self) -> None:
         model, is_solving = self.model, self.model.getStage() == STAGE.SOLVING
-        bound = self._bound(min(model.getDualbound(), self.cutoff))
+        self.bound = bound = self._bound(min(model.getDualbound(), self.cutoff))
         left = model.getNNodesLeft() if is_solving else 0
         self.control.prove(bound, model.getNTotalNodes(), left)
 
     def _take_best(self) -> None:
         """Read SCIP's best solution; its score is recomputed from the candidates."""
-        x = self.solution(self.model.getBestSol())
+        self.control.improve(self.chosen(self.solution(self.model.getBestSol())))
+
+    def chosen(self, x: NDArray[np.float64]) -> Selection:
+        """Return the candidate of the highest value of each variable."""
         first = self.component.first
-        chosen = np.array([a + int(np.argmax(x[a:b])) for a, b in pairwise(first)], np.int64)
-        self.control.improve(chosen)
+        return np.array([a + int(np.argmax(x[a:b])) for a, b in pairwise(first)], np.int64)
 
 
 def solve_component(

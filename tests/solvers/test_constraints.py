@@ -11,7 +11,7 @@ from exactlearn.errors import CheckError, OptionError
 from exactlearn.graphs.d_separation import active_trail
 from exactlearn.solvers import Problem, solve
 from exactlearn.solvers import constrained as constrained_module
-from exactlearn.solvers.candidate_table import CandidateTable, neighbours, repaired, total
+from exactlearn.solvers.candidate_table import CandidateTable, neighbours, repaired
 from exactlearn.solvers.constrained import is_satisfiable
 from exactlearn.solvers.constraints import (
     ArcTotal,
@@ -27,7 +27,6 @@ from exactlearn.solvers.constraints import (
     minimal_conflict,
 )
 from exactlearn.solvers.implied_arcs import simple_network, with_implied_arcs
-from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.select import SOLVERS
 from exactlearn.solvers.strategy import COMPONENT_SOLVERS
 from tests.constraint_oracle import Parents, holds, networks, random_constraint, separated
@@ -93,8 +92,8 @@ def test_repairs_lead_to_networks_that_satisfy() -> None:
     repairs = 0
     for _ in range(60):
         problem = constrained(rng, 4, rng.integers(0, 8, 2).tolist(), kept=0.9)
-        free = problem.select(problem.allowed).constrained_by(())
-        table = CandidateTable.of(free, Multipliers.none(free.n_variables))
+        table = CandidateTable.by_score(problem)
+        free = table.problem
         start = networks(free)[0][1]
 
         def clause_of(parents: Parents, problem: Problem = problem) -> Clause | None:
@@ -105,8 +104,8 @@ def test_repairs_lead_to_networks_that_satisfy() -> None:
         if found is not None:
             repairs += 1
             scores = {parents: score for score, parents in networks(problem)}
-            assert total(table, found) == pytest.approx(scores[found])
-            near = neighbours(table, found, scores[found], -np.inf, 1000)
+            assert table.total(found) == pytest.approx(scores[found])
+            near = neighbours(table, found, -np.inf, 1000)
             every = {parents: score for score, parents in networks(free)}
             changed = {p: s for p, s in every.items() if sum(map(ne, p, found)) == 1}
             assert dict(near) == pytest.approx(changed)
@@ -161,7 +160,7 @@ def test_active_trails_are_missing_exactly_when_separated() -> None:
 
 def test_conditions_select_candidates() -> None:
     problem = random_problem(np.random.default_rng(26), 5, most_parents=3)
-    table = CandidateTable.of(problem, Multipliers.none(problem.n_variables))
+    table = CandidateTable(problem)
     for variable, kind, members in product(
         range(5), ("all", "any", "same", "at most", "at least"), [(), (0,), (1, 2), (0, 3, 4)]
     ):
@@ -199,7 +198,7 @@ def test_satisfiability_agrees_with_brute_force() -> None:
     rng = np.random.default_rng(28)
     for _ in range(40):
         problem = constrained(rng, 4, rng.integers(0, 8, 4).tolist(), kept=0.4, empty_sets=0.6)
-        assert is_satisfiable(problem, solve) == bool(networks(problem))
+        assert is_satisfiable(problem) == bool(networks(problem))
 
 
 def test_minimal_conflict_of_many() -> None:

@@ -13,7 +13,7 @@ from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BDeu
 from exactlearn.solvers import Problem
 from exactlearn.solvers.constraints import ArcTotal, RequiredAncestor
-from exactlearn.solvers.enumeration.networks import (
+from exactlearn.solvers.enumeration import (
     Enumeration,
     ScoredNetwork,
     enumerate_networks,
@@ -159,8 +159,7 @@ def test_a_limit_is_reported() -> None:
     problem = random_problem(np.random.default_rng(7), 8, kept=0.9)
     found = enumerate_networks(problem, k=10, time_limit=0)
     assert not found.complete
-    assert found.networks == ()
-    assert found.best.status == "feasible"
+    assert len(found.networks) == 1
     all_found = enumerate_networks(problem, k=10)
     assert found.bound >= all_found.networks[0].score
     assert all_found.best.status == "optimal"

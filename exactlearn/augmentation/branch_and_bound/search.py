@@ -34,7 +34,7 @@ from exactlearn.augmentation.local_search.coordinate_ascent import coordinate_as
 from exactlearn.augmentation.local_search.hill_climber import climb, is_tabulated
 from exactlearn.augmentation.solutions import SolutionPool
 from exactlearn.augmentation.task import Task
-from exactlearn.solvers.enumeration.networks import enumerate_networks
+from exactlearn.solvers.enumeration import enumerate_networks
 from exactlearn.solvers.lp.multipliers import Multipliers, reaching
 from exactlearn.solvers.lp.root import cluster_multipliers
 

@@ -1,0 +1,310 @@
+"""The k best networks, the k best equivalence classes, and all within a factor of the best.
+
+One branch and cut meets them all: a network that it meets is noted and excluded by an inequality,
+a class by one of its adjacencies and v-structures (:mod:`exactlearn.graphs.equivalence`), so that
+its other members are never met. Whatever scores no more than the k-th best one noted so far is
+cut off.
+
+The answer is over the candidates of the problem. Where dominated parent sets were dropped from
+these, networks that have them are not counted, although they may be among the best.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from heapq import nlargest
+from itertools import combinations
+from math import inf, isfinite, log
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import ROUNDING, OnEvent, SearchControl
+from exactlearn._runtime.display import Displayed
+from exactlearn.errors import OptionError
+from exactlearn.graphs.equivalence import cpdag
+from exactlearn.graphs.partially_directed import PartiallyDirectedGraph, v_structures
+
+from .candidate_table import CandidateTable, Parents, Row, neighbours
+from .constrained import Demands, branch_and_cut, near
+from .constraints import Condition, ForbiddenAdjacency
+from .implied_arcs import with_implied_arcs
+from .lp.root import cluster_multipliers
+from .problem import Problem
+from .result import Result, Status
+from .select import solve
+from .strategy import COMPONENT_SOLVERS
+
+SLACK = 1e-4
+"""How far below a factor's least score networks are met: SCIP may leave out those at its limit."""
+
+
+class ScoredNetwork(NamedTuple):
+    """A network and its score; of an equivalence class, its best member."""
+
+    parents: Parents
+    score: float
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Enumeration(Displayed, shown="status networks best bound seconds"):
+    """Networks, or classes, in the order of their scores.
+
+    Parameters
+    ----------
+    networks
+        What was found, the best first; equal scores in the order of the parents. Where a limit
+        came before the first one was proven to be the best, the best one known.
+    best
+        The result of looking for the best one only.
+    status
+        ``optimal`` when all that was wanted is proven to be there, ``feasible`` after a limit,
+        ``interrupted`` after Ctrl-C, ``infeasible`` when no network satisfies the constraints.
+    bound
+        No other network (or class) of the candidates scores more; ``-inf`` when there is none.
+    seconds
+        Wall time.
+    nodes
+        Nodes of the search trees.
+    """
+
+    networks: tuple[ScoredNetwork, ...]
+    best: Result
+    status: Status
+    bound: float
+    seconds: float
+    nodes: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that was wanted is proven to be there."""
+        return self.status in ("optimal", "infeasible")
+
+    @property
+    def ties(self) -> int:
+        """Number of those found that have the best score."""
+        return sum(
+            found.score >= self.networks[0].score - _rounding(self.networks[0].score)
+            for found in self.networks
+        )
+
+
+@checked_arguments()
+def enumerate_networks(
+    problem: Problem,
+    *,
+    k: int | None = None,
+    factor: float | None = None,
+    classes: bool = False,
+    solver: str = "auto",
+    time_limit: float | None = None,
+    on_event: OnEvent | None = None,
+    **options: Any,
+) -> Enumeration:
+    """Return the best networks, or Markov equivalence classes, over the candidates of a problem.
+
+    Parameters
+    ----------
+    problem
+        A problem, with any constraints.
+    k
+        How many.
+    factor
+        All whose probability is at least that of the best one divided by this: scores are
+        logarithms. 1 gives all networks that tie for the best score.
+    classes
+        Return the best equivalence classes, each by its best network over the candidates.
+        Constraints hold for the networks that are returned, not for all members of their classes.
+    solver, time_limit, on_event, options
+        As in :func:`exactlearn.solvers.solve`; the solver, which must be exact, finds the best one.
+
+    Raises
+    ------
+    OptionError
+        When neither ``k`` nor ``factor`` is given, or one is none.
+
+    Examples
+    --------
+    >>> problem = Problem.from_candidates("ab", [{(): -2.0, (1,): -1.0}, {(): -2.0, (0,): -1.5}])
+    >>> [(found.parents, found.score) for found in enumerate_networks(problem, k=2).networks]
+    [(((1,), ()), -3.0), (((), (0,)), -3.5)]
+    >>> len(enumerate_networks(problem, k=2, classes=True).networks)
+    2
+    """
+    _check(k, factor, solver)
+    with SearchControl(time_limit, on_event).running() as control:
+        best = solve(
+            problem, solver=solver, time_limit=control.remaining, on_event=on_event, **options
+        )
+        if best.parents is None or best.status != "optimal":
+            first = [] if best.parents is None else [ScoredNetwork(best.parents, best.score)]
+            return _answer(control, best, first, best.status, best.bound, 0)
+        listing = Listing(problem, best, control, k, factor, classes=classes)
+        if k == 1 and not classes:
+            return _answer(control, best, listing.ranked, "optimal", listing.bound, 0)
+        multipliers = cluster_multipliers(listing.table.problem, control)
+        listing.table = near(listing.table, multipliers, listing.floor, best.parents)
+        master, progress = branch_and_cut(listing, best.parents, control, multipliers, **options)
+        if progress.closed[0]:
+            nodes = progress.nodes[0]
+            return _answer(control, best, listing.ranked, "optimal", listing.bound, nodes)
+        proven = [network for network in listing.ranked if network.score >= master.bound]
+        found = proven or listing.ranked[:1]
+        return _answer(control, best, found, control.status, master.bound, progress.nodes[0])
+
+
+def _check(k: int | None, factor: float | None, solver: str) -> None:
+    if k is None and factor is None:
+        raise OptionError("say how many networks are wanted (k), or within which factor (factor)")
+    if k is not None and k < 1:
+        raise OptionError(f"k must be at least 1, not {k!r}")
+    if factor is not None and not (isfinite(factor) and factor >= 1):
+        raise OptionError(f"factor must be a finite number of at least 1, not {factor!r}")
+    if solver in COMPONENT_SOLVERS and not COMPONENT_SOLVERS[solver].is_exact:
+        raise OptionError(
+            f"the best networks cannot be distinguished from others by {solver!r}, which proves "
+            "nothing but a bound: use solver='auto'"
+        )
+
+
+def _answer(
+    control: SearchControl,
+    best: Result,
+    networks: Sequence[ScoredNetwork],
+    status: Status,
+    bound: float,
+    nodes: int,
+) -> Enumeration:
+    return Enumeration(
+        networks=tuple(networks),
+        best=best,
+        status=status,
+        bound=bound,
+        seconds=control.seconds,
+        nodes=best.nodes + nodes,
+    )
+
+
+class Listing(Demands):
+    """Notes and excludes all networks, or classes, that branch and cut meets.
+
+    Parameters
+    ----------
+    problem, best
+        The problem, and its best network.
+    control
+        Is told of each network.
+    k, factor, classes
+        As in :func:`enumerate_networks`.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        best: Result,
+        control: SearchControl,
+        k: int | None,
+        factor: float | None,
+        *,
+        classes: bool,
+    ) -> None:
+        implied = with_implied_arcs(problem)
+        assert implied is not None
+        assert best.parents is not None
+        super().__init__(problem, CandidateTable.by_score(implied))
+        self.k, self.control, self.classes = k, control, classes
+        least = -inf if factor is None else best.score - log(factor) - _rounding(best.score)
+        self.bound = self.least = least
+        self.floor = least - SLACK
+        self._known: dict[Hashable, ScoredNetwork] = {}
+        self._met: set[Hashable] = set()
+        self._learn(best.parents)
+
+    @property
+    def ranked(self) -> list[ScoredNetwork]:
+        """The best ones known, as many as are wanted."""
+        found = [network for network in self._known.values() if network.score > self.least]
+        ranked = sorted(found, key=lambda network: (-network.score, network.parents))
+        return ranked[: self.k]
+
+    def cut(self, chosen: NDArray[np.int64]) -> Row | None:
+        """Return an inequality that excludes what was met: it violates a constraint or is known."""
+        row = super().cut(chosen)
+        if row is not None:
+            return row
+        parents = self.table.parents(chosen)
+        self._learn(parents)
+        return self.table.row(_other_class(parents) if self.classes else _other_network(parents))
+
+    def repaired(self, chosen: NDArray[np.int64]) -> None:
+        """Return nothing: no network is better than those noted."""
+
+    def _learn(self, parents: Parents) -> None:
+        """Take note of a network and its neighbours."""
+        kind = self._kind(parents)
+        if kind in self._met:
+            return
+        self._met.add(kind)
+        self._note(self._best_member(parents) if self.classes else parents)
+        for parents_near, _ in neighbours(self.table, parents, self.floor, self.k or 0):
+            if not self.problem.violations(parents_near):
+                self._note(parents_near)
+        self._raise()
+        self.control.record()
+
+    def _kind(self, parents: Parents) -> Hashable:
+        return cpdag(parents) if self.classes else parents
+
+    def _note(self, parents: Parents) -> None:
+        kind, score = self._kind(parents), self.table.total(parents)
+        if kind not in self._known or score > self._known[kind].score:
+            self._known[kind] = ScoredNetwork(parents, score)
+
+    def _raise(self) -> None:
+        """Cut off what scores no more than the k-th best one."""
+        if self.k is not None and len(self._known) >= self.k:
+            best = nlargest(self.k, (network.score for network in self._known.values()))
+            self.floor = self.bound = max(self.least, best[-1])
+
+    def _best_member(self, parents: Parents) -> Parents:
+        """Return the best network of a class: a bonus for each arc ensures that all are there."""
+        table, keep = self.table, np.ones(self.table.problem.n_candidates, np.bool_)
+        for case in _other_class(parents):
+            if isinstance(case, Condition):
+                keep[table.rows(case.variable)] &= ~table.holds(case)
+        part = replace(table.problem.select(keep), constraints=self.overall)
+        bonus = 1.0 + np.ptp(part.scores) * part.n_variables
+        found = solve(replace(part, scores=part.scores + bonus * np.diff(part.member_first)))
+        return found.parents if found.status == "optimal" and found.parents else parents
+
+
+def _other_network(parents: Parents) -> list[Condition | ForbiddenAdjacency]:
+    """Return the cases of all networks but one: some variable has other parents."""
+    return [Condition(v, "other", frozenset(family)) for v, family in enumerate(parents)]
+
+
+def _other_class(parents: Parents) -> list[Condition | ForbiddenAdjacency]:
+    """Return the cases of all networks that are not equivalent to one.
+
+    Some variable has a parent that it is not adjacent to here; or some adjacency is missing; or,
+    with the same adjacencies, some v-structure is new or missing.
+    """
+    graph, structures = PartiallyDirectedGraph.of(parents), v_structures(parents)
+    links, variables = graph.skeleton, frozenset(range(len(parents)))
+    strangers = [variables - around - {v} for v, around in enumerate(graph.adjacencies)]
+    cases: list[Condition | ForbiddenAdjacency] = [
+        Condition(v, "any", others) for v, others in enumerate(strangers)
+    ]
+    cases += [ForbiddenAdjacency(a, b) for a, b in sorted(links)]
+    for child, around in enumerate(graph.adjacencies):
+        for a, b in combinations(sorted(around), 2):
+            if (a, b) not in links:
+                collides = (a, child, b) in structures
+                case = Condition(child, "all", frozenset({a, b}))
+                cases.append(case.opposite if collides else case)
+    return cases
+
+
+def _rounding(score: float) -> float:
+    return ROUNDING * max(1.0, abs(score))

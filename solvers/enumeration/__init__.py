@@ -1,1 +1,0 @@
-"""The k best networks, and all within a factor of the best."""
