@@ -13,7 +13,6 @@ import exactlearn as el
 from exactlearn._runtime.checkpoint import Checkpoint, digest
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.solvers import Problem, solve, strategy
-from exactlearn.solvers.constraints import ArcTotal
 
 
 def random_problem(seed, n, most_parents=2):
@@ -69,7 +68,6 @@ CHANGES = {
     "required arc": lambda: replace(BASE(), required={(0, 1)}),
     "forbidden arc": lambda: replace(BASE(), forbidden={(0, 1)}),
     "limit on parents": lambda: candidates(TABLE, el.BDeu(5.0), 1),
-    "constraint on the network": lambda: replace(BASE(), constraints=(ArcTotal(most=0),)),
 }
 
 
