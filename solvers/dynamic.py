@@ -25,9 +25,6 @@ INSTANT = 12
 BLOCK = 1 << 18
 """Subsets treated between two looks at the clock."""
 
-NONE = np.int32(2**31 - 1)
-"""Marks a set of variables that contains no candidate parent set."""
-
 
 def refuse_if_too_large(component: Component) -> None:
     """Raise :class:`TooLargeError` when a component has more than ``LIMIT`` variables."""
@@ -63,89 +60,69 @@ def best_selection(
     ``None`` when every selection has a cycle, or the control ends the search before it is done.
     """
     refuse_if_too_large(component)
-    n = component.n_variables
-    best = np.full((n, 1 << (n - 1)), NONE, np.int32)
-    for v in range(n):
-        _place(best[v], v, component.first, component.parents[:, 0])
-        for bit in range(n - 1):
-            _spread(best[v], bit)
-        if not control.goes_on():
-            return None
+    n, ranks, scores = component.n_variables, _best_ranks(component), _padded_scores(component)
     value = np.full(1 << n, -np.inf)
-    sink = np.full(1 << n, -1, np.int8)
     value[0] = 0.0
-    for start in range(0, 1 << n, BLOCK):
-        stop = min(start + BLOCK, 1 << n)
+    for start in range(1, 1 << n, BLOCK):
         if not control.goes_on():
             return None
-        _extend(value, sink, best, component.scores, component.first, start, stop)
-    return _trace_back(value, sink, best, component.first)
-
-
-def _trace_back(
-    value: NDArray[np.float64],
-    sink: NDArray[np.int8],
-    best: NDArray[np.int32],
-    first: NDArray[np.int64],
-) -> NDArray[np.int64] | None:
-    subset = len(value) - 1
+        _extend(value, ranks, scores, start, min(start + BLOCK, 1 << n))
+    subset, chosen = (1 << n) - 1, component.first[:-1].copy()
     if value[subset] == -np.inf:
         return None
-    chosen = np.zeros(len(best), np.int64)
     while subset:
-        v = int(sink[subset])
-        subset ^= 1 << v
-        chosen[v] = first[v] + best[v, squeeze(subset, v)]
+        members = [v for v in range(n) if subset >> v & 1]
+        rest = subset ^ (1 << np.array(members))
+        rank = ranks[members, _squeezed(rest, np.array(members))]
+        sink = int(np.argmax(value[rest] + scores[members, rank]))
+        subset = int(rest[sink])
+        chosen[members[sink]] += rank[sink]
     return chosen
 
 
-@in_place_kernel
-def squeeze(subset: int, v: int) -> int:
-    """Return the subset, which lacks ``v``, numbered among the subsets of the other variables."""
+def _padded_scores(component: Component) -> NDArray[np.float64]:
+    """Return each variable's scores by falling score, and ``-inf`` behind them."""
+    most = int(np.diff(component.first).max())
+    scores = np.full((component.n_variables, most + 1), -np.inf)
+    place = np.arange(component.n_candidates) - component.first[component.child]
+    scores[component.child, place] = component.scores
+    return scores
+
+
+def _best_ranks(component: Component) -> NDArray[np.int32]:
+    """Return the rank of each variable's best candidate within each set of the others.
+
+    Without one it is that behind the last candidate, shape (n, 2 ** (n - 1)).
+    """
+    n, child = component.n_variables, component.child
+    place = np.arange(component.n_candidates) - component.first[child]
+    ranks = np.full((n, 1 << (n - 1)), np.diff(component.first).max(), np.int32)
+    parents = component.parents[:, 0].astype(np.int64)
+    np.minimum.at(ranks, (child, _squeezed(parents, child)), place.astype(np.int32))
+    for bit in range(n - 1):  # each set with the bit takes over from the same set without it
+        halves = ranks.reshape(n, -1, 2, 1 << bit)
+        np.minimum(halves[:, :, 0], halves[:, :, 1], out=halves[:, :, 1])
+    return ranks
+
+
+def _squeezed(subsets: NDArray[np.int64], v: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return subsets, each without its ``v``, numbered among the subsets of the other variables."""
     low = (1 << v) - 1
-    return (subset & low) | ((subset >> 1) & ~low)
-
-
-@in_place_kernel
-def _place(
-    best: NDArray[np.int32], v: int, first: NDArray[np.int64], parents: NDArray[np.uint64]
-) -> None:
-    """Enter each candidate of ``v`` at its own parent set; earlier ones score higher."""
-    for c in range(first[v], first[v + 1]):
-        at = squeeze(int(parents[c]), v)
-        best[at] = min(best[at], np.int32(c - first[v]))
-
-
-@in_place_kernel
-def _spread(best: NDArray[np.int32], bit: int) -> None:
-    """Let each subset with the bit take over the best of the same subset without it."""
-    half = 1 << bit
-    for start in range(0, len(best), 2 * half):
-        for at in range(start, start + half):
-            best[at + half] = min(best[at + half], best[at])
+    return (subsets & low) | ((subsets >> 1) & ~low)
 
 
 @in_place_kernel
 def _extend(
     value: NDArray[np.float64],
-    sink: NDArray[np.int8],
-    best: NDArray[np.int32],
+    ranks: NDArray[np.int32],
     scores: NDArray[np.float64],
-    first: NDArray[np.int64],
     start: int,
     stop: int,
 ) -> None:
-    """Find the best sink of each subset in a block; subsets come after all of their own."""
-    n = len(best)
-    for subset in range(max(start, 1), stop):
-        for v in range(n):
-            rest = subset ^ (1 << v)
-            if rest > subset or value[rest] == -np.inf:
-                continue
-            rank = best[v, squeeze(rest, v)]
-            if rank == NONE:
-                continue
-            reached = value[rest] + scores[first[v] + rank]
-            if reached > value[subset]:
-                value[subset] = reached
-                sink[subset] = v
+    """Find the best score of each subset in a block; subsets come after all of their own."""
+    for subset in range(start, stop):
+        for v in range(len(ranks)):
+            rest, low = subset ^ (1 << v), (1 << v) - 1
+            if rest < subset:
+                rank = ranks[v, (rest & low) | ((rest >> 1) & ~low)]
+                value[subset] = max(value[subset], value[rest] + scores[v, rank])

@@ -171,20 +171,6 @@ class OrderingParameters:
 
     Parameters
     ----------
-    islands
-        Searches that run side by side.
-    round
-        Candidates that an island looks at in a round, about a twentieth of a second.
-    recombination
-        Rounds after which islands learn from the best one.
-    stall_limit
-        Rounds without gain after which an island begins anew.
-    temperature
-        Temperature, in nats, at which every second island begins a round.
-    large
-        Share of the perturbations that rearrange whole surroundings.
-    perturbation_cost
-        What a perturbation costs besides, in candidates looked at.
     budget, least_budget
         Candidates that a search without a time limit looks at: for each candidate there is, and at
         least.
@@ -196,13 +182,6 @@ class OrderingParameters:
         latest at the limit: for a search that is a part of another one.
     """
 
-    islands: int = 4
-    round: int = 1_000_000
-    recombination: int = 4
-    stall_limit: int = 16
-    temperature: float = 1.0
-    large: float = 0.35
-    perturbation_cost: int = 30
     budget: int = 2_000
     least_budget: int = 40_000_000
     relaxed: int = 1_000_000

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn._runtime.kernel import in_place_kernel
 
 from ..components import Component
 
@@ -30,6 +30,9 @@ Else moves between two ways to miss a candidate could seem to help in turns for 
 
 BEFORE, BEHIND = -1, 2**62
 """Positions before and behind all variables."""
+
+TIE = 1e-6
+"""Difference of two missing weights that does not count."""
 
 
 class Lists(NamedTuple):
@@ -134,15 +137,6 @@ def first_before(
     return -1
 
 
-@kernel
-def positions_along(order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the position of every variable, shape (n,)."""
-    position = np.empty(len(order), np.int64)
-    for at in range(len(order)):
-        position[order[at]] = at
-    return position
-
-
 @in_place_kernel
 def choose_along(
     lists: Lists,
@@ -167,7 +161,6 @@ def total_of(scores: NDArray[np.float64], chosen: NDArray[np.int64]) -> float:
     return total
 
 
-@kernel
 def place_by_weight(lists: Lists, weights: NDArray[np.float64]) -> NDArray[np.int64]:
     """Order the variables: next comes the one that can be placed and misses the least.
 
@@ -175,66 +168,22 @@ def place_by_weight(lists: Lists, weights: NDArray[np.float64]) -> NDArray[np.in
     loses on its best candidate where that is a tie. With the values of a linear program's
     solution as weights this is a rounding of that solution.
     """
-    first, scores = lists.first, lists.scores
-    n = len(first) - 1
-    order = np.empty(n, np.int64)
+    n = len(lists.first) - 1
+    child = np.repeat(np.arange(n), np.diff(lists.first))
+    losses = lists.scores[lists.first[child]] - lists.scores
+    wanting = np.diff(lists.need_first)
+    missing, lost, order = np.ones(n), np.full(n, np.inf), np.empty(n, np.int64)
     placed = np.zeros(n, np.bool_)
-    missing, best = np.ones(n), np.full(n, -1, np.int64)
-    wanting = np.empty(len(scores), np.int64)
-    # count what each candidate still needs
-    for v in range(n):
-        for c in range(first[v], first[v + 1]):
-            wanting[c] = lists.need_first[c + 1] - lists.need_first[c]
-            if wanting[c] == 0:
-                missing[v] -= weights[c]
-                best[v] = c if best[v] < 0 else min(best[v], c)
-    # place the variable that misses least, and grant it to the others
+    ready = np.flatnonzero(wanting == 0)
     for at in range(n):
-        pick = -1
-        for v in range(n):
-            if not placed[v] and (pick < 0 or _comes_before(v, pick, best, missing, scores, first)):
-                pick = v
-        order[at] = pick
+        np.subtract.at(missing, child[ready], weights[ready])
+        np.minimum.at(lost, child[ready], losses[ready])
+        left = np.where(placed, np.inf, np.where(lost < np.inf, missing, TIE + 1.0))
+        ties = np.flatnonzero(left <= left.min() + TIE)
+        order[at] = pick = ties[np.argmin(lost[ties])]
         placed[pick] = True
-        _grant(lists, pick, weights, wanting, missing, best)
+        arcs = lists.arc_rows_first[lists.arc_first[pick : pick + 2]]
+        rows = lists.arc_rows[arcs[0] : arcs[1]]
+        wanting[rows] -= 1
+        ready = rows[wanting[rows] == 0]
     return order
-
-
-@in_place_kernel
-def _grant(
-    lists: Lists,
-    node: int,
-    weights: NDArray[np.float64],
-    wanting: NDArray[np.int64],
-    missing: NDArray[np.float64],
-    best: NDArray[np.int64],
-) -> None:
-    """Take note in place that a node stands before all variables to come."""
-    for arc in range(lists.arc_first[node], lists.arc_first[node + 1]):
-        v = lists.arc_child[arc]
-        for at in range(lists.arc_rows_first[arc], lists.arc_rows_first[arc + 1]):
-            c = lists.arc_rows[at]
-            wanting[c] -= 1
-            if wanting[c] == 0:
-                missing[v] -= weights[c]
-                best[v] = c if best[v] < 0 else min(best[v], c)
-
-
-@in_place_kernel
-def _comes_before(
-    v: int,
-    other: int,
-    best: NDArray[np.int64],
-    missing: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    first: NDArray[np.int64],
-) -> bool:
-    if best[v] < 0 or best[other] < 0:
-        return bool(best[v] >= 0 > best[other])
-    if abs(missing[v] - missing[other]) > 1e-6:
-        return bool(missing[v] < missing[other])
-    lost, other_lost = (
-        scores[first[v]] - scores[best[v]],
-        scores[first[other]] - scores[best[other]],
-    )
-    return bool(lost < other_lost - LEAST)

@@ -3,11 +3,10 @@
 A perturbed order that lost a little is accepted with the probability of simulated annealing, whose
 temperature falls to nothing with the iterations that are left.
 
-Perturbations are changes of an order that a climb does not find, and may not undo. Small ones grant
-a variable a better candidate or put it elsewhere. Large ones turn round, or move to either end,
-what lies around a variable in the network so far: arcs along a chain can often be turned without
-loss, but only all of them together (score equivalence), which no sequence of single insertions does
-without a loss on the way.
+A perturbation is a change of an order that a climb does not find, and may not undo: it turns round,
+or moves to either end, what lies around a variable in the network so far. Arcs along a chain can
+often be turned without loss, but only all of them together (score equivalence), which no sequence
+of single insertions does without a loss on the way.
 """
 
 from typing import NamedTuple
@@ -18,13 +17,18 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 
-from ..parameters import DEFAULTS, OrderingParameters
-from .climb import Queue, choose_and_push, climb, empty_queue, force, order_anew, push_all
-from .decoding import LEAST, Lists, choose_along, latest_need, positions_along, total_of
-from .moves import Plan, State, empty_plan, needs_node
+from .decoding import LEAST, Lists, choose_along, first_before, total_of
+from .moves import Room, State, insert_best, mark_changed, needs_node, room_for
 
 BLOCK = 1_000_000
 """Candidates looked at between two pauses, about a tenth of a second."""
+
+PERTURBATION_COST = 30
+"""What a perturbation costs besides, in candidates looked at."""
+
+WORK, CURSOR, DONE = 0, 1, 2
+"""What ``SearchState.counts`` holds: candidates looked at, the variable that is looked at next, and
+perturbations done; -1 before the first local optimum."""
 
 
 class SearchState(NamedTuple):
@@ -34,78 +38,51 @@ class SearchState(NamedTuple):
     ----------
     state, kept, top
         Where the search is, where the last accepted copy was, and the best so far.
-    queue, earlier, later
-        What waits to be looked at, and room for two plans.
+    room
+        What waits to be looked at, and scratch space.
     totals
         Score of the last accepted copy, and the best score, shape (2,).
-    work, perturbations
-        Candidates and arcs looked at, and perturbations done, shape (1,); -1 before the
-        first local optimum.
+    counts
+        See ``WORK``, shape (3,).
     """
 
     state: State
     kept: State
     top: State
-    queue: Queue
-    earlier: Plan
-    later: Plan
+    room: Room
     totals: NDArray[np.float64]
-    work: NDArray[np.int64]
-    perturbations: NDArray[np.int64]
+    counts: NDArray[np.int64]
 
 
 def iterated_local_search(
     lists: Lists,
     order: NDArray[np.int64],
-    chosen: NDArray[np.int64],
     budget: int,
     perturbations: int,
     temperature: float,
     rng: np.random.Generator,
     control: SearchControl = UNLIMITED,
-    parameters: OrderingParameters = DEFAULTS.ordering,
-) -> int:
-    """Climb from an order, then from perturbed copies; leave the best in place.
+) -> State:
+    """Climb from an order, then from perturbed copies; return the best.
 
-    ``temperature`` is that in the beginning, in nats. Returns the number of candidates and arcs
-    looked at. The control ends the search between two blocks of work.
+    ``temperature`` is that in the beginning, in nats. A variable without a candidate along the
+    order has the number -1. The control ends the search between two blocks of work.
     """
-    search = begin_search(lists, order, chosen, rng)
+    search = begin_search(lists, order)
     while not continue_search(
-        lists, search, budget, perturbations, temperature, parameters.large,
-        parameters.perturbation_cost, int(search.work[0]) + BLOCK, rng,
-    ):  # fmt: skip
+        lists, search, budget, perturbations, temperature, int(search.counts[WORK]) + BLOCK, rng
+    ):
         if not control.goes_on():
             break
-    best = search.state if search.perturbations[0] < 0 else search.top
-    order[:], chosen[:] = best.order, best.chosen
-    return int(search.work[0])
+    return search.state if search.counts[DONE] < 0 else search.top
 
 
-@kernel
-def begin_search(
-    lists: Lists,
-    order: NDArray[np.int64],
-    chosen: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> SearchState:
+def begin_search(lists: Lists, order: NDArray[np.int64]) -> SearchState:
     """Return the beginning of a search: the best candidates along an order."""
-    work = np.zeros(1, np.int64)
-    state = State(order.copy(), positions_along(order), chosen.copy())
-    queue = empty_queue(lists)
-    choose_along(lists, state.position, state.chosen, work)
-    push_all(queue, rng)
-    return SearchState(
-        state,
-        copy_of(state),
-        copy_of(state),
-        queue,
-        empty_plan(lists),
-        empty_plan(lists),
-        np.zeros(2),
-        work,
-        np.full(1, -1, np.int64),
-    )
+    copies = [State(order.copy(), np.argsort(order), np.empty_like(order)) for _ in range(3)]
+    counts = np.array([0, 0, -1])
+    choose_along(lists, copies[0].position, copies[0].chosen, counts)
+    return SearchState(*copies, room_for(lists), np.zeros(2), counts)
 
 
 @kernel
@@ -115,71 +92,55 @@ def continue_search(
     budget: int,
     perturbations: int,
     temperature: float,
-    large: float,
-    perturbation_cost: int,
     until: int,
     rng: np.random.Generator,
 ) -> bool:
     """Search on until so many candidates were looked at; return whether the search is over."""
-    state, work, totals = search.state, search.work, search.totals
+    state, totals, counts = search.state, search.totals, search.counts
     n = len(state.order)
     while True:
-        # climb to a local optimum, or until the block of work is done
-        climb(lists, state, search.queue, search.earlier, search.later, work, until)
-        if search.queue.head_length[1] > 0:
+        if not climb(lists, state, search.room, counts, until):
             return False
-        total = total_of(lists.scores, state.chosen)
-        # accept it, or go back to the last one
-        done = search.perturbations[0]
-        if done < 0:
-            totals[0] = totals[1] = total
-            take_over(search.kept, state)
-            take_over(search.top, state)
+        # accept the local optimum if it lost nothing, or little for the temperature
+        total, done, heat = total_of(lists.scores, state.chosen), counts[DONE], 0.0
+        if done >= 0:
+            counts[WORK] += PERTURBATION_COST + n // 8
+            heat = temperature * (1.0 - max(counts[WORK] / budget, done / perturbations))
+        is_first, is_kept = done < 0, done < 0 or total >= totals[0] - LEAST
+        if is_kept or (heat > 0.0 and total > totals[0] + heat * np.log(rng.random())):
+            totals[0] = total
+            copy_state(search.kept, state)
+            if is_first or total > totals[1] + LEAST:
+                totals[1] = total
+                copy_state(search.top, state)
         else:
-            work[0] += perturbation_cost + n // 8
-            _accept(
-                search,
-                total,
-                temperature * (1.0 - max(work[0] / budget, done / perturbations)),
-                rng,
-            )
-        done += 1
-        search.perturbations[0] = done
-        if done >= perturbations or work[0] > budget:
+            copy_state(state, search.kept)
+        counts[DONE] += 1
+        if counts[DONE] >= perturbations or counts[WORK] > budget:
             return True
-        # order anew now and then, else perturb
-        if done % n == n - 1:
-            order_anew(lists, state, rng, work)
-            push_all(search.queue, rng)
-        else:
-            perturb(lists, state, search.queue, large, rng, work)
+        perturb(lists, state, search.room.waiting, rng, counts)
 
 
 @in_place_kernel
-def _accept(
-    search: SearchState, total: float, temperature: float, rng: np.random.Generator
-) -> None:
-    """Go on from a copy that lost nothing, or little for the temperature, else from the last."""
-    totals = search.totals
-    is_kept = total >= totals[0] - LEAST
-    if is_kept or (temperature > 0.0 and total > totals[0] + temperature * np.log(rng.random())):
-        totals[0] = total
-        take_over(search.kept, search.state)
-        if total > totals[1] + LEAST:
-            totals[1] = total
-            take_over(search.top, search.state)
-    else:
-        take_over(search.state, search.kept)
+def climb(lists: Lists, state: State, room: Room, counts: NDArray[np.int64], until: int) -> bool:
+    """Move variables while what waits helps, in place; return whether nothing waits any more.
 
-
-@kernel
-def copy_of(state: State) -> State:
-    """Return a copy that shares nothing."""
-    return State(state.order.copy(), state.position.copy(), state.chosen.copy())
+    After so many candidates looked at, the rest is left waiting.
+    """
+    n, idle, v = len(room.waiting), 0, counts[CURSOR]
+    while idle < n and counts[WORK] < until:
+        if room.waiting[v]:
+            room.waiting[v] = False
+            insert_best(lists, state, room, v, counts)
+            idle = -1
+        idle += 1
+        v = v + 1 if v + 1 < n else 0
+    counts[CURSOR] = v
+    return bool(idle >= n)
 
 
 @in_place_kernel
-def take_over(target: State, source: State) -> None:
+def copy_state(target: State, source: State) -> None:
     """Copy a state into another."""
     overwrite(target.order, source.order)
     overwrite(target.position, source.position)
@@ -190,57 +151,19 @@ def take_over(target: State, source: State) -> None:
 def perturb(
     lists: Lists,
     state: State,
-    queue: Queue,
-    large: float,
+    waiting: NDArray[np.bool_],
     rng: np.random.Generator,
-    work: NDArray[np.int64],
-) -> None:
-    """Change a few things that lie close to each other, and let what that touches wait."""
-    n = len(state.order)
-    v = int(rng.random() * n)
-    if rng.random() < large:
-        rearrange(lists, state, queue, v, rng, work)
-        return
-    while True:
-        if rng.random() < 0.5:
-            _grant_better(lists, state, queue, v, rng, work)
-        else:
-            u = relative(lists, v, rng)
-            force(lists, state, queue, v, state.position[u], work)
-        if rng.random() < 0.4:
-            break
-        v = relative(lists, v, rng)
-
-
-@in_place_kernel
-def relative(lists: Lists, v: int, rng: np.random.Generator) -> int:
-    """Return a random variable that may be a parent or a child of one, or itself."""
-    begin, end = lists.source_first[v], lists.source_first[v + 1]
-    arc, arcs_end = lists.arc_first[v], lists.arc_first[v + 1]
-    pick = int(rng.random() * (end - begin + arcs_end - arc))
-    if begin + pick < end:
-        return int(lists.sources[begin + pick])
-    return int(lists.arc_child[arc + pick - (end - begin)]) if arc < arcs_end else v
-
-
-@kernel
-def rearrange(
-    lists: Lists,
-    state: State,
-    queue: Queue,
-    v: int,
-    rng: np.random.Generator,
-    work: NDArray[np.int64],
+    counts: NDArray[np.int64],
 ) -> None:
     """Turn round, or move to either end, the variables around one in the network so far."""
-    n = len(state.order)
+    n, need_first, needs = len(state.order), lists.need_first, lists.needs
+    counts[CURSOR] = 0
     # draw the surroundings: small ones mostly
     size = int(2.0 * (n / 4.0) ** (rng.random() ** 2)) + 1
     inside = np.zeros(n, np.bool_)
-    ball = _around(lists, state, v, min(size, n), inside)
+    ball = _around(lists, state, int(rng.random() * n), min(size, n), inside)
     how = int(rng.random() * 3)
-    before = state.position.copy()
-    order, at = state.order.copy(), 0
+    before, order, at = state.position.copy(), state.order.copy(), 0
     # turn them round, or move them to the front or to the back
     if how == 0:
         back = n - 1
@@ -259,14 +182,19 @@ def rearrange(
     for place in range(n):
         state.position[state.order[place]] = place
     # choose anew where a relation in the order has changed
+    touched = inside.copy()
     for u in ball:
         for arc in range(lists.arc_first[u], lists.arc_first[u + 1]):
-            child = lists.arc_child[arc]
-            if not inside[child] and (before[u] < before[child]) != (
-                state.position[u] < state.position[child]
-            ):
-                choose_and_push(lists, state, queue, child, work)
-        choose_and_push(lists, state, queue, u, work)
+            v = lists.arc_child[arc]
+            touched[v] |= (before[u] < before[v]) != (state.position[u] < state.position[v])
+    for v in range(n):
+        if touched[v]:
+            old, begin, end = state.chosen[v], lists.first[v], lists.first[v + 1]
+            place = state.position[v]
+            state.chosen[v] = first_before(
+                need_first, needs, state.position, begin, end, place, counts
+            )
+            mark_changed(lists, state, waiting, v, old)
 
 
 @kernel
@@ -278,51 +206,19 @@ def _around(
     ball[0], count, at = v, 1, 0
     inside[v] = True
     while at < count < size:
-        u = ball[at]
+        u, c = ball[at], state.chosen[ball[at]]
         at += 1
-        if state.chosen[u] >= 0:
-            for k in range(
-                lists.need_first[state.chosen[u]], lists.need_first[state.chosen[u] + 1]
-            ):
-                w = lists.needs[k]
-                if count < size and not inside[w]:
-                    inside[w] = True
-                    ball[count] = w
-                    count += 1
-        for arc in range(lists.arc_first[u], lists.arc_first[u + 1]):
-            child = lists.arc_child[arc]
+        parents = lists.needs[lists.need_first[c] : lists.need_first[c + 1]] if c >= 0 else ball[:0]
+        children = lists.arc_child[lists.arc_first[u] : lists.arc_first[u + 1]]
+        for k in range(len(parents) + len(children)):
+            is_parent = k < len(parents)
+            w = parents[k] if is_parent else children[k - len(parents)]
             if (
                 count < size
-                and not inside[child]
-                and needs_node(lists.need_first, lists.needs, state.chosen[child], u)
+                and not inside[w]
+                and (is_parent or needs_node(lists, state.chosen[w], u))
             ):
-                inside[child] = True
-                ball[count] = child
+                inside[w] = True
+                ball[count] = w
                 count += 1
     return ball[:count]
-
-
-@in_place_kernel
-def _grant_better(
-    lists: Lists,
-    state: State,
-    queue: Queue,
-    v: int,
-    rng: np.random.Generator,
-    work: NDArray[np.int64],
-) -> None:
-    """Let a variable have a better candidate: move it behind the parents, or them before it."""
-    better = state.chosen[v] - lists.first[v]
-    if better <= 0:
-        return
-    c = lists.first[v] + int(rng.random() * better)
-    if rng.random() < 0.5:
-        n = len(state.order)
-        place = latest_need(lists.need_first, lists.needs, state.position, c, n)
-        if place < n:
-            force(lists, state, queue, v, max(place, state.position[v]), work)
-        return
-    for at in range(lists.need_first[c], lists.need_first[c + 1]):
-        parent = lists.needs[at]
-        if state.position[parent] > state.position[v]:
-            force(lists, state, queue, int(parent), state.position[v], work)

@@ -2,9 +2,13 @@
 
 Only the variable itself and those that may take it as a parent are affected by an insertion, and
 what a child ``u`` of ``v`` wins or loses when ``v`` passes it does not depend on how far ``v``
-goes. So both directions are swept from relative to relative, not from neighbour to neighbour in the
-order: the cost is that of the candidates of the relatives, whatever the number of variables
-(compare the swap-by-swap sweeps of Alonso-Barba et al. 2011; Lee and van Beek 2017, MINOBS).
+goes. So the order is swept from child to child, not from neighbour to neighbour: the cost is that
+of the candidates of the children, whatever the number of variables (compare the swap-by-swap sweeps
+of Alonso-Barba et al. 2011; Lee and van Beek 2017, MINOBS).
+
+Variables that are worth a look are marked as *waiting*: after a change those whose candidate
+changed, those they may take as parents, and the children that were passed. So a climb from a
+perturbed order costs as much as the surroundings of the perturbation, not as much as the problem.
 """
 
 from typing import NamedTuple
@@ -12,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn._runtime.kernel import in_place_kernel
 
 from .decoding import BEFORE, BEHIND, LEAST, ROUNDING, Lists, first_before, latest_need, score_of
 
@@ -25,13 +29,22 @@ class State(NamedTuple):
     chosen: NDArray[np.int64]
 
 
-class Plan(NamedTuple):
-    """Relatives that a move passes, in the order of passing; scratch space of the sweeps.
+class Room(NamedTuple):
+    """Which variables wait to be looked at, and scratch space for the moves of one variable.
 
-    ``step_place``, ``step_candidate`` are the better candidates of the variable itself, by where
-    their last need stands.
+    Attributes
+    ----------
+    waiting
+        Shape (n,).
+    place, child, candidate, gain
+        Children that a move may pass, by increasing position; what they choose when passed, and
+        what they win by that, shape (n,).
+    step_place, step_candidate
+        Better candidates of the variable itself, and where their last parent stands, the best and
+        farthest first.
     """
 
+    waiting: NDArray[np.bool_]
     place: NDArray[np.int64]
     child: NDArray[np.int64]
     candidate: NDArray[np.int64]
@@ -40,196 +53,160 @@ class Plan(NamedTuple):
     step_candidate: NDArray[np.int64]
 
 
-@kernel
-def empty_plan(lists: Lists) -> Plan:
-    """Return scratch space for the sweeps of a component."""
-    n, longest = len(lists.first) - 1, 0
-    for v in range(n):
-        longest = max(longest, lists.first[v + 1] - lists.first[v])
-    return Plan(
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n),
-        np.empty(longest, np.int64),
-        np.empty(longest, np.int64),
-    )
+def room_for(lists: Lists) -> Room:
+    """Return the room for a search among the orders of a component; all variables wait."""
+    n, longest = len(lists.first) - 1, int(np.diff(lists.first).max())
+    child, step = np.empty((3, n), np.int64), np.empty((2, longest), np.int64)
+    return Room(np.ones(n, np.bool_), *child, np.empty(n), *step)
 
 
 @in_place_kernel
-def insert_best(
-    lists: Lists, state: State, v: int, earlier: Plan, later: Plan, work: NDArray[np.int64]
-) -> tuple[int, int]:
-    """Move one variable to its best place if that is better.
-
-    Returns
-    -------
-    sign, passed
-        -1 if it moved to the front, 1 if to the back, 0 if not; and how many relatives of
-        ``earlier`` or ``later`` it passed.
-    """
-    gain, place, own, passed = best_earlier(lists, state, v, earlier, work)
-    later_gain, later_place, later_own, later_passed = best_later(lists, state, v, later, work)
-    if max(gain, later_gain) <= LEAST:
-        return 0, 0
-    if later_gain > gain:
-        _apply(state, v, later_place, later_own, later, later_passed)
-        return 1, later_passed
-    _apply(state, v, place, own, earlier, passed)
-    return -1, passed
+def insert_best(lists: Lists, state: State, room: Room, v: int, work: NDArray[np.int64]) -> None:
+    """Move one variable to its best place if that is better, in place; mark those to look at."""
+    chosen, here, old = state.chosen, state.position[v], state.chosen[v]
+    gain, place, own, begin, end = best_place(lists, state, room, v, work)
+    if gain <= LEAST:
+        return
+    chosen[v] = own
+    move(state, v, place)
+    for k in range(begin, end):
+        u = room.child[k]
+        chosen[u], room.candidate[k] = room.candidate[k], chosen[u]
+    for k in range(begin, end):
+        mark_changed(lists, state, room.waiting, room.child[k], room.candidate[k])
+    mark_changed(lists, state, room.waiting, v, old)
+    mark_moved(lists, state, room.waiting, v, here)
 
 
 @in_place_kernel
-def best_earlier(
-    lists: Lists, state: State, v: int, plan: Plan, work: NDArray[np.int64]
-) -> tuple[float, int, int, int]:
-    """Return the best move of a variable to the front: gain, place, its candidate, passed.
+def best_place(
+    lists: Lists, state: State, room: Room, v: int, work: NDArray[np.int64]
+) -> tuple[float, int, int, int, int]:
+    """Return the best move of a variable: gain, place, its candidate, and the children it passes.
 
-    Those it passes may take it as a parent; it loses them.
+    On the way to the front it loses those it passes, and they win it; to the back it is the other
+    way round. The children passed stand in the room, from one index to another.
     """
-    position, chosen, scores = state.position, state.chosen, lists.scores
-    here = position[v]
-    best, place, best_own, passed = 0.0, here, chosen[v], 0
-    # what the variables passed would win with v before them, nearest first
-    position[v] = BEFORE
-    found, hope = 0, 0.0
-    for arc in range(lists.arc_first[v], lists.arc_first[v + 1]):
-        u = lists.arc_child[arc]
-        if position[u] < here:
-            better = first_of_arc(lists, state, arc, work)
-            if better >= 0:
-                gain = scores[better] - score_of(scores, chosen[u])
-                hope += gain
-                _insert(plan, found, -position[u], u, better, gain)
-                found += 1
-    work[0] += lists.arc_first[v + 1] - lists.arc_first[v]
-    position[v] = here
-    # pass one after the other, while v loses candidates that need them
-    won, own = 0.0, chosen[v]
-    for k in range(found):
-        at = -plan.place[k]
-        won += plan.gain[k]
-        if own >= 0 and latest_need(lists.need_first, lists.needs, position, own, at) >= at:
-            own = first_before(
-                lists.need_first, lists.needs, position, own + 1, lists.first[v + 1], at, work
-            )
-        lost = score_of(scores, chosen[v]) - score_of(scores, own)
+    scores, here, current = lists.scores, state.position[v], state.chosen[v]
+    own_score, end = score_of(scores, current), lists.first[v + 1]
+    steps = _list_steps(lists, state, room, v, work)
+    farthest = room.step_place[0] if steps > 0 else here
+    before, found, hope = _list_children(lists, state, room, v, farthest, work)
+    best, place, best_own, low, high = 0.0, here, current, 0, 0
+    # to the back, from one better candidate of v to the next, farther one
+    lost, k = 0.0, before
+    for step in range(steps - 1, -1, -1):
+        at, own = room.step_place[step], room.step_candidate[step]
+        while k < found and room.place[k] <= at:
+            lost -= room.gain[k]
+            k += 1
+        won = scores[own] - own_score
         gain = won - lost - ROUNDING * (won + lost)
         if gain > best:
-            best, place, best_own, passed = gain, at, own, k + 1
+            best, place, best_own, low, high = gain, at, own, before, k
+    # to the front, past one child after the other, while v loses candidates that need them
+    won, own = 0.0, current
+    for k in range(before - 1, -1, -1):
+        at = room.place[k]
+        won += room.gain[k]
+        if own >= 0 and latest_need(lists.need_first, lists.needs, state.position, own, at) >= at:
+            own = first_before(
+                lists.need_first, lists.needs, state.position, own + 1, end, at, work
+            )
+        lost = own_score - score_of(scores, own)
+        gain = won - lost - ROUNDING * (won + lost)
+        if gain > best:
+            best, place, best_own, low, high = gain, at, own, k, before
         if hope - lost <= best:
             break
-    return best, place, best_own, passed
+    return best, place, best_own, low, high
 
 
 @in_place_kernel
-def best_later(
-    lists: Lists, state: State, v: int, plan: Plan, work: NDArray[np.int64]
-) -> tuple[float, int, int, int]:
-    """Return the best move of a variable to the back: gain, place, its candidate, passed.
-
-    It may take those it passes as parents; they lose it.
-    """
-    position, chosen, scores = state.position, state.chosen, lists.scores
-    here = position[v]
-    best, place, best_own, passed = 0.0, here, chosen[v], 0
-    steps = _steps(lists, state, v, plan, work)
-    if steps == 0:
-        return best, place, best_own, passed
-    farthest = plan.step_place[0]
-    # what the variables passed would lose without v before them, nearest first
-    position[v] = BEHIND
-    found = 0
-    for arc in range(lists.arc_first[v], lists.arc_first[v + 1]):
-        u = lists.arc_child[arc]
-        at = position[u]
-        if here < at <= farthest and needs_node(lists.need_first, lists.needs, chosen[u], v):
-            other = first_before(
-                lists.need_first, lists.needs, position, chosen[u] + 1, lists.first[u + 1], at, work
-            )
-            gain = score_of(scores, other) - scores[chosen[u]]
-            _insert(plan, found, at, u, other, gain)
-            found += 1
-    work[0] += lists.arc_first[v + 1] - lists.arc_first[v]
-    position[v] = here
-    # go from one better candidate of v to the next, farther one
-    lost, k = 0.0, 0
-    for step in range(steps - 1, -1, -1):
-        at, own = plan.step_place[step], plan.step_candidate[step]
-        while k < found and plan.place[k] <= at:
-            lost -= plan.gain[k]
-            k += 1
-        own_gain = scores[own] - score_of(scores, chosen[v])
-        gain = own_gain - lost - ROUNDING * (own_gain + lost)
-        if gain > best:
-            best, place, best_own, passed = gain, at, own, k
-    return best, place, best_own, passed
-
-
-@in_place_kernel
-def _steps(lists: Lists, state: State, v: int, plan: Plan, work: NDArray[np.int64]) -> int:
-    """Collect the better candidates of a variable that fewer moves buy; return how many."""
-    need_first, needs, position = lists.need_first, lists.needs, state.position
+def _list_steps(lists: Lists, state: State, room: Room, v: int, work: NDArray[np.int64]) -> int:
+    """List the better candidates of a variable that shorter moves buy; return how many."""
     end = state.chosen[v] if state.chosen[v] >= 0 else lists.first[v + 1]
     steps, nearest = 0, len(state.order)
     for c in range(lists.first[v], end):
-        at = latest_need(need_first, needs, position, c, nearest)
+        at = latest_need(lists.need_first, lists.needs, state.position, c, nearest)
         if at < nearest:
-            plan.step_place[steps] = nearest = at
-            plan.step_candidate[steps] = c
+            room.step_place[steps] = nearest = at
+            room.step_candidate[steps] = c
             steps += 1
     work[0] += end - lists.first[v]
     return steps
 
 
 @in_place_kernel
-def first_of_arc(lists: Lists, state: State, arc: int, work: NDArray[np.int64]) -> int:
+def _list_children(
+    lists: Lists, state: State, room: Room, v: int, farthest: int, work: NDArray[np.int64]
+) -> tuple[int, int, float]:
+    """List the children that win, or lose, when a variable passes them.
+
+    Return how many stand before it, how many there are, and what those before it win together.
+    """
+    position, chosen, scores = state.position, state.chosen, lists.scores
+    here, arcs = position[v], (lists.arc_first[v], lists.arc_first[v + 1])
+    found, hope = 0, 0.0
+    position[v] = BEFORE
+    for arc in range(arcs[0], arcs[1]):
+        u = lists.arc_child[arc]
+        if position[u] < here:
+            c = _first_of_arc(lists, state, arc, work)
+            if c >= 0:
+                gain = scores[c] - score_of(scores, chosen[u])
+                hope += gain
+                _insert(room, found, position[u], u, c, gain)
+                found += 1
+    before, position[v] = found, BEHIND
+    for arc in range(arcs[0], arcs[1]):
+        u = lists.arc_child[arc]
+        at, c = position[u], chosen[u]
+        if here < at <= farthest and needs_node(lists, c, v):
+            other = first_before(
+                lists.need_first, lists.needs, position, c + 1, lists.first[u + 1], at, work
+            )
+            _insert(room, found, at, u, other, score_of(scores, other) - scores[c])
+            found += 1
+    position[v] = here
+    work[0] += arcs[1] - arcs[0]
+    return before, found, hope
+
+
+@in_place_kernel
+def _first_of_arc(lists: Lists, state: State, arc: int, work: NDArray[np.int64]) -> int:
     """Return the best candidate of an arc that beats its child's and can be chosen, or -1."""
-    need_first, needs, position = lists.need_first, lists.needs, state.position
     u = lists.arc_child[arc]
-    current, place = state.chosen[u], position[u]
+    current, place = state.chosen[u], state.position[u]
     for at in range(lists.arc_rows_first[arc], lists.arc_rows_first[arc + 1]):
         c = lists.arc_rows[at]
         if 0 <= current <= c:
             return -1
         work[0] += 1
-        if latest_need(need_first, needs, position, c, place) < place:
+        if latest_need(lists.need_first, lists.needs, state.position, c, place) < place:
             return int(c)
     return -1
 
 
 @in_place_kernel
-def needs_node(
-    need_first: NDArray[np.int64], needs: NDArray[np.int64], candidate: int, node: int
-) -> bool:
+def needs_node(lists: Lists, candidate: int, node: int) -> bool:
     """Return whether a candidate needs a variable; -1 needs nothing."""
     if candidate >= 0:
-        for at in range(need_first[candidate], need_first[candidate + 1]):
-            if needs[at] == node:
+        for at in range(lists.need_first[candidate], lists.need_first[candidate + 1]):
+            if lists.needs[at] == node:
                 return True
     return False
 
 
 @in_place_kernel
-def _insert(plan: Plan, count: int, place: int, child: int, candidate: int, gain: float) -> None:
-    """Insert a relative into the plan, by increasing place."""
+def _insert(room: Room, count: int, place: int, child: int, candidate: int, gain: float) -> None:
+    """Insert a child into the room, by increasing place."""
     k = count
-    while k > 0 and plan.place[k - 1] > place:
-        plan.place[k], plan.child[k] = plan.place[k - 1], plan.child[k - 1]
-        plan.candidate[k], plan.gain[k] = plan.candidate[k - 1], plan.gain[k - 1]
+    while k > 0 and room.place[k - 1] > place:
+        room.place[k], room.child[k] = room.place[k - 1], room.child[k - 1]
+        room.candidate[k], room.gain[k] = room.candidate[k - 1], room.gain[k - 1]
         k -= 1
-    plan.place[k], plan.child[k], plan.candidate[k], plan.gain[k] = place, child, candidate, gain
-
-
-@in_place_kernel
-def _apply(state: State, v: int, place: int, own: int, plan: Plan, passed: int) -> None:
-    """Move a variable; the plan keeps what those it passed had chosen before."""
-    chosen = state.chosen
-    for k in range(passed):
-        u = plan.child[k]
-        chosen[u], plan.candidate[k] = plan.candidate[k], chosen[u]
-    chosen[v] = own
-    move(state, v, place)
+    room.place[k], room.child[k], room.candidate[k], room.gain[k] = place, child, candidate, gain
 
 
 @in_place_kernel
@@ -246,9 +223,39 @@ def move(state: State, v: int, place: int) -> None:
 
 
 @in_place_kernel
-def choose_again(lists: Lists, state: State, v: int, work: NDArray[np.int64]) -> None:
-    """Choose a variable's best candidate for the positions, in place."""
-    begin, end = lists.first[v], lists.first[v + 1]
-    state.chosen[v] = first_before(
-        lists.need_first, lists.needs, state.position, begin, end, state.position[v], work
-    )
+def mark_changed(lists: Lists, state: State, waiting: NDArray[np.bool_], v: int, old: int) -> None:
+    """Mark those who may win by a variable's change of candidates.
+
+    They are those who could serve it by coming earlier, if it lost, and those it needed.
+    """
+    new = state.chosen[v]
+    if new == old:
+        return
+    waiting[v] = True
+    if score_of(lists.scores, new) < score_of(lists.scores, old):
+        mark_later_parents(lists, state, waiting, v)
+    if old >= 0:
+        for at in range(lists.need_first[old], lists.need_first[old + 1]):
+            waiting[lists.needs[at]] = True
+
+
+@in_place_kernel
+def mark_moved(lists: Lists, state: State, waiting: NDArray[np.bool_], v: int, here: int) -> None:
+    """Mark those who may win by a variable's move away from a place."""
+    waiting[v] = True
+    if state.position[v] > here:
+        mark_later_parents(lists, state, waiting, v)
+        return
+    for arc in range(lists.arc_first[v], lists.arc_first[v + 1]):
+        u = lists.arc_child[arc]
+        if state.position[v] < state.position[u] <= here:
+            mark_later_parents(lists, state, waiting, u)
+
+
+@in_place_kernel
+def mark_later_parents(lists: Lists, state: State, waiting: NDArray[np.bool_], v: int) -> None:
+    """Mark a variable, and those behind it that it may take as parents."""
+    waiting[v] = True
+    for at in range(lists.source_first[v], lists.source_first[v + 1]):
+        if state.position[lists.sources[at]] > state.position[v]:
+            waiting[lists.sources[at]] = True

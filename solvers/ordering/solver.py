@@ -3,34 +3,49 @@
 For a fixed order, each variable's best candidate with its parents earlier in the order is
 independent of the others. The search moves one variable at a time to its best place in the order
 (Scanagatta et al. 2017, "Improved local search in Bayesian networks structure learning", WINASOBS;
-Lee and van Beek 2017, MINOBS), and continues from a perturbed copy of the best order. It proves
-nothing; a bound is computed beside it: at first that of the quick multipliers of a dual ascent,
-then those of the cutting planes.
+Lee and van Beek 2017, MINOBS), and continues from a perturbed copy of the best order. Several
+searches run side by side. They prove nothing; a bound is computed beside them: at first that of the
+quick multipliers of a dual ascent, then those of the cutting planes.
 """
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import cached_property
 from math import inf
-from threading import Thread
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.executors import n_threads
+from exactlearn.graphs.dag import topological_order
 
 from .. import dynamic
 from ..component_solver import ComponentControl, Outcome, Selection
 from ..components import WORD, Component
-from ..lp.multipliers import Multipliers
 from ..lp.root import solve_root
-from ..parameters import DEFAULTS, CuttingPlaneParameters, OrderingParameters
 from .decoding import Lists, list_candidates, place_by_weight
-from .islands import rounds
 from .iterated_local_search import iterated_local_search
+from .moves import State
 
 STEP = 0.1
 """Seconds between two looks at the clock while only the bound is waited for."""
+
+TEMPERATURE = 1.0
+"""Temperature, in nats, at which a search begins; that of every second walk is 0."""
+
+WALKS = 4
+"""Independent searches; neither their number nor the answer depends on the number of threads."""
+
+ROUND = 1_000_000
+"""Candidates that a walk looks at between two reports, about a twentieth of a second."""
+
+STALL_LIMIT = 16
+"""Rounds without gain after which a walk begins anew."""
+
+UNBOUNDED = 2**62
+"""A budget or a number of perturbations that does not count."""
 
 
 class OrderSearch:
@@ -42,19 +57,11 @@ class OrderSearch:
         The piece of the problem to search.
     rng
         Source of randomness.
-    parameters
-        Tuning constants; each search begins at their temperature.
     """
 
-    def __init__(
-        self,
-        component: Component,
-        rng: np.random.Generator,
-        parameters: OrderingParameters = DEFAULTS.ordering,
-    ) -> None:
+    def __init__(self, component: Component, rng: np.random.Generator) -> None:
         self.component = component
         self.rng = rng
-        self.parameters = parameters
 
     @cached_property
     def lists(self) -> Lists:
@@ -81,26 +88,24 @@ class OrderSearch:
         control
             Ends the search between blocks of work.
         """
-        chosen = np.full(self.component.n_variables, -1, np.int64)
-        self.climb(order.copy(), chosen, budget, perturbations, control)
+        chosen = self.search(order, budget, perturbations, control).chosen
         return None if chosen.min() < 0 else chosen
 
-    def climb(
+    def search(
         self,
         order: NDArray[np.int64],
-        chosen: NDArray[np.int64],
         budget: int,
         perturbations: int,
         control: SearchControl = UNLIMITED,
-    ) -> None:
-        """Search as :meth:`improve`, in place.
+        temperature: float = TEMPERATURE,
+    ) -> State:
+        """Search as :meth:`improve`; return the best order with its candidates.
 
         A variable without a candidate along the order has the number -1.
         """
-        iterated_local_search(
-            self.lists, order, chosen, budget, perturbations, self.parameters.temperature, self.rng,
-            control, self.parameters,
-        )  # fmt: skip
+        return iterated_local_search(
+            self.lists, order, budget, perturbations, temperature, self.rng, control
+        )
 
     def greedy_order(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return an order that places next the variable that misses least weight (see kernel)."""
@@ -168,68 +173,82 @@ def search_budget(component: Component) -> tuple[int, int]:
     return 4 * 10**7 if n > WORD else 2 * 10**6, 100 * n
 
 
-class Bounding:
-    """Lowers the bound of a component in a thread of its own.
+class Walk:
+    """One of several independent searches: its best order, and since when it has not been bettered.
+
+    A search that stalls begins anew from a random order.
+    """
+
+    def __init__(
+        self, component: Component, seed: np.random.SeedSequence, temperature: float
+    ) -> None:
+        self.search = OrderSearch(component, np.random.default_rng(seed))
+        self.temperature = temperature
+        self.begin(self.search.rng.permutation(component.n_variables))
+
+    def begin(self, order: NDArray[np.int64]) -> None:
+        """Begin anew from an order."""
+        self.order, self.score, self.stalled = order, -inf, 0
+
+    def go_on(self, budget: int, control: SearchControl) -> Selection | None:
+        """Search on for a round; return the best selection if there is one."""
+        if self.stalled >= STALL_LIMIT:
+            self.begin(self.search.rng.permutation(len(self.order)))
+        state = self.search.search(self.order, budget, UNBOUNDED, control, self.temperature)
+        self.order = state.order
+        if state.chosen.min() < 0:
+            return None
+        score = self.search.component.total(state.chosen)
+        self.stalled = 0 if score > self.score + 1e-9 * abs(score) else self.stalled + 1
+        self.score = max(score, self.score)
+        return state.chosen
+
+
+def rounds(
+    component: Component,
+    *,
+    start: Selection | None,
+    seed: int,
+    threads: int,
+    budget: int,
+    control: SearchControl,
+) -> Iterator[list[Selection | None]]:
+    """Yield what all walks have found after each round, without end.
 
     Parameters
     ----------
     component
-        What to bound.
-    score
-        Score of a selection: the bound need not fall below it.
-    parameters
-        Tuning constants of the cutting planes.
+        What to search.
+    start
+        A selection to begin with.
+    seed
+        Seed of all walks.
+    threads
+        How many walks go on at a time; the outcome does not depend on it.
+    budget
+        Candidates that a walk looks at in a round.
     control
-        The control of the search.
-
-    Attributes
-    ----------
-    bound
-        The lowest so far.
+        Breaks off a round.
     """
+    seeds = np.random.SeedSequence(seed).spawn(WALKS)
+    walks = [Walk(component, s, TEMPERATURE * (k % 2)) for k, s in enumerate(seeds)]
+    walks[-1].begin(walks[-1].search.greedy_order(np.zeros(component.n_candidates)))
+    if start is not None:
+        walks[0].begin(order_of(component, start))
+    pool, aside = ThreadPoolExecutor(threads), control.aside()
+    try:
+        while True:
+            running = [pool.submit(walk.go_on, budget, aside) for walk in walks]
+            yield [future.result() for future in running]
+    finally:
+        aside.stop()
+        pool.shutdown(cancel_futures=True)
 
-    def __init__(
-        self,
-        component: Component,
-        score: float,
-        parameters: CuttingPlaneParameters,
-        control: SearchControl,
-    ) -> None:
-        self.component = component
-        self.score = score
-        self.parameters = parameters
-        self.bound = component.relaxation
-        self.failure: BaseException | None = None
-        self._control = control.aside()
-        # no daemon: a linear program that is still being solved when Python ends would abort it
-        self._thread = Thread(target=self._run)
-        self._thread.start()
 
-    def stop(self) -> None:
-        """Stop soon."""
-        self._control.stop()
-
-    def wait(self, seconds: float) -> bool:
-        """Wait some seconds for the last bound; return whether it has come."""
-        self._thread.join(seconds)
-        if self.failure is not None:
-            raise self.failure
-        return not self._thread.is_alive()
-
-    def _run(self) -> None:
-        try:
-            solve_root(
-                self.component,
-                self.score,
-                control=self._control,
-                on_bound=self._take,
-                parameters=self.parameters,
-            )
-        except BaseException as failure:  # raised again by the thread that waits
-            self.failure = failure
-
-    def _take(self, bound: float, multipliers: Multipliers) -> None:
-        self.bound = min(self.bound, bound)
+def order_of(component: Component, chosen: Selection) -> NDArray[np.int64]:
+    """Return an order that an acyclic selection fits."""
+    members = [component.members[slice(*component.member_first[c : c + 2])] for c in chosen]
+    return np.array(topological_order([tuple(map(int, parents)) for parents in members]))
 
 
 def solve_component(
@@ -241,61 +260,72 @@ def solve_component(
     of the threads is for the bound; the selections found do not depend on their number, unless the
     time limit cuts them short.
     """
-    planes = control.options.cutting_planes
+    planes, aside = control.options.cutting_planes, control.aside()
+    bounds = [component.relaxation]
     if not _uses_time(control):
         relaxations = max(5, control.options.ordering.relaxed // component.n_candidates)
         planes = replace(planes, most_rounds=min(planes.most_rounds, relaxations))
-    bounding = Bounding(component, control.score, planes, control)
+    pool = ThreadPoolExecutor(1)  # Python waits for it at its end: it may still solve a program
+    bounding = pool.submit(
+        solve_root,
+        component,
+        control.score,
+        control=aside,
+        on_bound=lambda bound, _: bounds.append(bound),
+        parameters=planes,
+    )
     try:
-        _search(component, incumbent, control, bounding)
+        for chosen in _found(component, incumbent, control):
+            if chosen is not None:
+                control.improve(chosen)
+            control.prove(min(bounds))
+            if _uses_time(control) and control.is_proven:
+                break
+        while not control.is_proven and control.goes_on():
+            done = bool(wait([bounding], min(STEP, control.left)).done)
+            control.prove(min(bounds))
+            if done:
+                bounding.result()  # which raises what went wrong
+                break
         return control.outcome(proven=control.is_proven)
     finally:
-        bounding.stop()
+        aside.stop()
+        pool.shutdown(wait=False)
 
 
-def _search(
-    component: Component,
-    incumbent: Selection | None,
-    control: ComponentControl,
-    bounding: Bounding,
-) -> None:
-    limited = _uses_time(control)  # else when a bound arrives must not decide the answer
+def _found(
+    component: Component, incumbent: Selection | None, control: ComponentControl
+) -> Iterator[Selection | None]:
+    """Yield the best selection of each round until the budget is used up, or nothing is better."""
     options = control.options
-    parameters, budget = options.ordering, options.iteration_budget
+    budget = options.iteration_budget
     if budget is None:
-        wanted = max(parameters.least_budget, parameters.budget * component.n_candidates)
-        budget = 2**62 if limited else wanted
-    spent = 0
-    searches = rounds(
+        wanted = max(
+            options.ordering.least_budget, options.ordering.budget * component.n_candidates
+        )
+        budget = UNBOUNDED if _uses_time(control) else wanted
+    share = min(ROUND, budget // WALKS)
+    threads = max(1, n_threads(options.threads) - 1)
+    search = rounds(
         component,
         start=incumbent,
         seed=options.seed,
-        threads=max(1, n_threads(options.threads) - 1),
-        parameters=replace(parameters, round=min(parameters.round, budget // parameters.islands)),
+        threads=threads,
+        budget=share,
         control=control,
     )
-    for found, work in searches:
-        if found is not None:
-            control.improve(found)
-        _take_bound(control, bounding)
-        spent += work
+    for found in search:
+        known = [chosen for chosen in found if chosen is not None]
+        yield max(known, key=component.total, default=None)
+        budget -= share * WALKS
         is_best = control.score + options.absolute_gap >= component.relaxation
-        if is_best or spent >= budget or not control.goes_on():
-            break
-        if limited and control.is_proven:
-            break
-    while not control.is_proven and control.goes_on():
-        done = bounding.wait(min(STEP, control.left))
-        _take_bound(control, bounding)
-        if done:
-            break
+        if is_best or budget <= 0 or not control.goes_on():
+            return
 
 
 def _uses_time(control: ComponentControl) -> bool:
-    """Return whether the search goes on until its time limit."""
+    """Return whether the search goes on until its time limit.
+
+    Else when a bound arrives must not decide the answer.
+    """
     return control.options.ordering.timed and control.left < inf
-
-
-def _take_bound(control: ComponentControl, bounding: Bounding) -> None:
-    bounding.score = control.score
-    control.prove(bounding.bound)

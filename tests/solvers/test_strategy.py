@@ -79,7 +79,7 @@ def test_tuning_constants_change_no_answer(solver: str, seed: int) -> None:
         order_graph=OrderGraphParameters(
             easy=seed, group=3, partitions=1, first_share=1.0, ascents=0, first_states=64, block=1
         ),
-        ordering=OrderingParameters(islands=2, round=1000, large=1.0, least_budget=10**5),
+        ordering=OrderingParameters(least_budget=10**5),
         branch_and_cut=BranchAndCutParameters(
             most_cuts=1, tail=1, rounding_budget=0, many_candidates=0, large_loss=0.0
         ),
