@@ -128,7 +128,7 @@ def _decide(
         seed=seed,
         multipliers=within(multipliers, component.variables),
         order_graph=OrderGraphParameters(
-            most_states=parameters.most_states, easy=parameters.easy, first_share=1.0
+            most_states=parameters.most_states, group=parameters.group, first_share=1.0
         ),
     )
     names: tuple[str, ...] = ("scip",)

@@ -135,34 +135,16 @@ class OrderGraphParameters:
     ----------
     most_states
         States to be expanded after which the search gives up; ``None`` for never.
-    easy
-        States to be expanded after which pattern databases are built.
     group
         Most variables of one group of a pattern database; a table of 19 takes 4 MiB.
-    partitions
-        Random partitions into groups that are improved.
     first_share
         The first threshold's share of the difference that is to be closed: all of it where no
         selection better than the incumbent is expected.
-    growth
-        How many times more states the next threshold is to reach.
-    ascents
-        Clusters at most by which one state's bound is raised.
-    first_states
-        States that the table holds at first.
-    block
-        States expanded between two looks at the clock, a tenth of a second or so.
     """
 
     most_states: int | None = None
-    easy: int = 3000
     group: int = 19
-    partitions: int = 30
     first_share: float = 0.125
-    growth: float = 5.0
-    ascents: int = 60
-    first_states: int = 1 << 12
-    block: int = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,14 +272,14 @@ class DecisionParameters:
         Variables that the order graph is given: at most the 64 that it can take.
     most_states
         States of the order graph after which branch and cut takes over.
-    easy
-        States after which pattern databases are built: they take a second or two.
+    group
+        Most variables of one group of a pattern database: small ones, which take a millisecond.
     """
 
     budget: int = 10**5
     most_placed: int = 64
     most_states: int = 150_000
-    easy: int = 20_000
+    group: int = 13
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,22 +25,25 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.executors import n_threads
-from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn._runtime.kernel import in_place_kernel
 
 from ..components import undominated
 from ..lp.multipliers import Multipliers
-from ..parameters import OrderGraphParameters
 from ..problem import offsets
 from .rows import (
     ONE,
     Numbered,
     OrderGraph,
+    adjusted_losses,
     lowest,
     size_of,
 )
 
 BLOCK = 1 << 13
 """Subsets computed between two looks at the clock."""
+
+PARTITIONS = 30
+"""Random partitions into groups that are improved."""
 
 PATIENCE = 0.1
 """Seconds between two pauses while other threads compute."""
@@ -56,48 +59,33 @@ def coupling(rows: Multipliers) -> NDArray[np.float64]:
 
 
 def partition(
-    tie: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-    rng: np.random.Generator,
-    tries: int = OrderGraphParameters.partitions,
+    tie: NDArray[np.float64], sizes: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Return the group of each variable such that ties within groups are strong, shape (n,).
 
     Random partitions are improved by exchanging two variables as long as that helps.
     """
     best, strongest = np.repeat(np.arange(len(sizes)), sizes), -1.0
-    for _ in range(tries if len(sizes) > 1 else 0):
-        group = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
-        exchange(tie, group, len(sizes))
+    for _ in range(PARTITIONS if len(sizes) > 1 else 0):
+        group = _exchanged(tie, rng.permutation(np.repeat(np.arange(len(sizes)), sizes)))
         strength = float(tie[group[:, None] == group].sum())
         if strength > strongest + 1e-9:
             best, strongest = group, strength
     return best
 
 
-@kernel
-def exchange(tie: NDArray[np.float64], group: NDArray[np.int64], groups: int) -> None:
-    """Exchange the groups of the two variables that gain most until none gain, in place."""
-    n = len(group)
-    to = np.zeros((n, groups))
-    for v in range(n):
-        for u in range(n):
-            to[v, group[u]] += tie[v, u]
+def _exchanged(tie: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Exchange the groups of the two variables that gain most until none gain."""
+    n, group = len(group), group.copy()
     while True:
-        most, one, other = 1e-9, -1, -1
-        for v in range(n):
-            for u in range(v):
-                a, b = group[v], group[u]
-                gain = to[v, b] - to[v, a] + to[u, a] - to[u, b] - 2.0 * tie[v, u]
-                if a != b and gain > most:
-                    most, one, other = gain, v, u
-        if one < 0:
-            return
-        a, b = group[one], group[other]
-        for v in range(n):
-            to[v, a] += tie[v, other] - tie[v, one]
-            to[v, b] += tie[v, one] - tie[v, other]
-        group[one], group[other] = b, a
+        inside = group[:, None] == group
+        to = tie @ inside  # ties of each variable to the group of each other one
+        gain = to - to.diagonal()[:, None]
+        gain = np.where(inside, 0.0, gain + gain.T - 2.0 * tie)
+        u, v = divmod(int(gain.argmax()), n)
+        if gain[u, v] <= 1e-9:
+            return group
+        group[[u, v]] = group[[v, u]]
 
 
 class Patterns(NamedTuple):
@@ -110,17 +98,15 @@ class Patterns(NamedTuple):
     starts
         Where each table begins, shape (groups,).
     shifts
-        First variable of each group, and the number of variables, shape (groups + 1,).
+        First variable of each group, shape (groups,).
+    groups
+        The variables of each group as a bit set, shape (groups,).
     """
 
     values: NDArray[np.float64]
     starts: NDArray[np.int64]
-    shifts: NDArray[np.int64]
-
-
-def no_patterns(n: int) -> Patterns:
-    """Return a table that says nothing."""
-    return Patterns(np.zeros(0), np.zeros(0, np.int64), np.zeros(1, np.int64))
+    shifts: NDArray[np.uint64]
+    groups: NDArray[np.uint64]
 
 
 def patterns_of(
@@ -163,7 +149,9 @@ def patterns_of(
         done.result()
     if control.is_over:
         return None
-    return Patterns(values, starts[:-1], shifts)
+    firsts = shifts[:-1].astype(np.uint64)
+    groups = ((ONE << sizes.astype(np.uint64)) - ONE) << firsts
+    return Patterns(values, starts[:-1], firsts, groups)
 
 
 def _fill(
@@ -178,7 +166,7 @@ def _fill(
     inside = numbered.members & ~group == 0
     crossing, within = numbered.select(~inside), numbered.select(inside)
     member = (numbered.child >= shift) & (numbered.child < shift + size)
-    costs = crossing.adjusted
+    costs = adjusted_losses(numbered.component, crossing.multipliers)
     ours = np.flatnonzero(keep & member)
     ours = ours[np.lexsort((costs[ours], numbered.child[ours]))]
     graph = crossing.graph(costs, ours)
@@ -189,7 +177,8 @@ def _fill(
             return
         fill_patterns(graph, table, shift, start, min(start + BLOCK, len(table)))
     least = np.full(numbered.component.n_variables, np.inf)
-    np.minimum.at(least, numbered.child, numbered.adjusted)
+    adjusted = adjusted_losses(numbered.component, numbered.multipliers)
+    np.minimum.at(least, numbered.child, adjusted)
     counts, values = within.multipliers.counts, within.multipliers.values
     shift_back(table, least[shift : shift + size], shift, within.members, counts, values)
 
@@ -218,26 +207,12 @@ def fill_patterns(
             v = lowest(left)
             left &= left - np.uint64(1)
             rest = table[subset ^ (1 << (v - shift))]
-            if rest < best:
-                best = rest + cheapest_without(graph, v, last, placed, best - rest)
+            for c in range(graph.first[v], graph.first[v + 1]):
+                if rest + graph.reduced[c] >= best:
+                    break
+                if graph.parents[c] & last == np.uint64(0):
+                    best = min(best, rest + charged(graph, v, c, placed, best - rest))
         table[subset] = best
-
-
-@in_place_kernel
-def cheapest_without(
-    graph: OrderGraph, v: int, absent: np.uint64, placed: np.uint64, enough: float
-) -> float:
-    """Return the least cost of a variable's candidates without absent parents, at most ``enough``.
-
-    The rows that have enough members among those placed are charged.
-    """
-    least = enough
-    for c in range(graph.first[v], graph.first[v + 1]):
-        if graph.reduced[c] >= least:
-            break
-        if graph.parents[c] & absent == np.uint64(0):
-            least = min(least, charged(graph, v, c, placed, least))
-    return least
 
 
 @in_place_kernel
@@ -252,94 +227,6 @@ def charged(graph: OrderGraph, v: int, c: int, placed: np.uint64, enough: float)
             if size_of(graph.members[r] & placed) >= graph.counts[r]:
                 cost += graph.values[r]
     return cost
-
-
-def useful_candidates(
-    patterns: Patterns, graph: OrderGraph, goal: float, control: SearchControl
-) -> NDArray[np.bool_] | None:
-    """Return which candidates may be on a path that costs less than a goal, shape (m,).
-
-    Return ``None`` when the control ends that.
-
-    Parameters
-    ----------
-    patterns
-        The tables.
-    graph
-        The candidates, sorted by reduced cost within each variable, and all rows.
-    goal
-        The cost to stay below.
-    control
-        Ends the computation between blocks of work.
-    """
-    useful = np.zeros(len(graph.losses), np.bool_)
-    ends = np.append(patterns.starts[1:], len(patterns.values))
-    tables = [patterns.values[a:b] for a, b in zip(patterns.starts, ends, strict=True)]
-    total = sum(float(table[-1]) for table in tables)
-    for table, shift in zip(tables, patterns.shifts[:-1].tolist(), strict=True):
-        forward = np.full(len(table), np.inf)
-        forward[0] = 0.0
-        limit = goal - (total - float(table[-1]))
-        for start in range(0, len(table), BLOCK):
-            if not control.goes_on():
-                return None
-            stop = min(start + BLOCK, len(table))
-            pass_through(graph, table, forward, useful, shift, limit, start, stop)
-    return useful
-
-
-@in_place_kernel
-def pass_through(
-    graph: OrderGraph,
-    table: NDArray[np.float64],
-    forward: NDArray[np.float64],
-    useful: NDArray[np.bool_],
-    shift: int,
-    limit: float,
-    start: int,
-    stop: int,
-) -> None:
-    """Place the variables of a group in all orders that cost less than a limit; mark candidates.
-
-    Parameters
-    ----------
-    graph, table, shift
-        The candidates, the group's table and its first variable.
-    forward
-        Least cost of placing each subset first, shape of the table; grows.
-    useful
-        Set true for candidates that such an order may use, shape (m,).
-    limit
-        Cost of the whole group to stay below.
-    start, stop
-        The subsets from which to go on.
-    """
-    whole = len(table) - 1
-    group = np.uint64(whole) << np.uint64(shift)
-    for subset in range(start, stop):
-        if forward[subset] + table[whole ^ subset] >= limit:
-            continue
-        placed = np.uint64(subset) << np.uint64(shift)
-        absent = group & ~placed
-        left = absent
-        while left:
-            v = lowest(left)
-            left &= left - ONE
-            reached = subset | (1 << (v - shift))
-            most = limit - forward[subset] - table[whole ^ reached]
-            # its candidates with their parents placed or outside of the group
-            for c in range(graph.first[v], graph.first[v + 1]):
-                if graph.reduced[c] >= most:
-                    break
-                if graph.parents[c] & absent:
-                    continue
-                total = forward[subset]
-                if useful[c] and total + graph.reduced[c] >= forward[reached]:
-                    continue
-                cost = charged(graph, v, c, placed, most)
-                if cost < most:
-                    useful[c] = True
-                    forward[reached] = min(forward[reached], total + cost)
 
 
 @in_place_kernel
@@ -376,13 +263,6 @@ def estimate(patterns: Patterns, rest: np.uint64) -> float:
 @in_place_kernel
 def estimate_group(patterns: Patterns, k: int, rest: np.uint64) -> float:
     """Return the least cost of placing those of one group that are left."""
-    subset = (rest & group_bits(patterns, k)) >> np.uint64(patterns.shifts[k])
+    subset = (rest & patterns.groups[k]) >> patterns.shifts[k]
     value: float = patterns.values[patterns.starts[k] + np.int64(subset)]
     return value
-
-
-@in_place_kernel
-def group_bits(patterns: Patterns, k: int) -> np.uint64:
-    """Return the variables of one group."""
-    width = np.uint64(patterns.shifts[k + 1] - patterns.shifts[k])
-    return np.uint64(((ONE << width) - ONE) << np.uint64(patterns.shifts[k]))

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn._runtime.kernel import in_place_kernel
 
-from ..components import Component
+from ..components import Component, bits_to_matrix
 from ..lp.multipliers import Multipliers, rewards
 from ..problem import offsets
 
@@ -35,10 +35,9 @@ class OrderGraph(NamedTuple):
     Attributes
     ----------
     first
-        Where each variable's candidates begin, shape (n + 1,). Reduced costs rise within it.
-    parents, losses, reduced
-        Each candidate's parents as a bit set, score lost against its variable's best one, and
-        reduced cost, shape (m,).
+        Where each variable's candidates begin, shape (n + 1,).
+    parents, reduced
+        Each candidate's parents as a bit set, and its reduced cost, shape (m,).
     members, counts, values
         Rows: members as bit sets, number k and multiplier, shape (rows,).
     own_first, own
@@ -49,7 +48,6 @@ class OrderGraph(NamedTuple):
 
     first: NDArray[np.int64]
     parents: NDArray[np.uint64]
-    losses: NDArray[np.float64]
     reduced: NDArray[np.float64]
     members: NDArray[np.uint64]
     counts: NDArray[np.int64]
@@ -82,14 +80,14 @@ def losses_of(component: Component) -> NDArray[np.float64]:
 
 def price(component: Component, multipliers: Multipliers) -> Priced:
     """Return the bound and the reduced costs that multipliers give."""
-    adjusted = losses_of(component) - satisfied_total(component, multipliers)
+    adjusted = adjusted_losses(component, multipliers)
     least = np.minimum.reduceat(adjusted, component.first[:-1])
     return Priced(float(least.sum()) + multipliers.total, adjusted - least[component.child])
 
 
-def satisfied_total(component: Component, multipliers: Multipliers) -> NDArray[np.float64]:
-    """Return the multipliers of the clusters that each candidate satisfies, summed, shape (m,)."""
-    return rewards(
+def adjusted_losses(component: Component, multipliers: Multipliers) -> NDArray[np.float64]:
+    """Return each candidate's loss less the multipliers of the clusters it satisfies, (m,)."""
+    return losses_of(component) - rewards(
         component.child,
         component.member_first,
         component.members,
@@ -107,8 +105,8 @@ class Numbered:
     ----------
     component, multipliers
         Where they come from, numbered as before.
-    child, parents, losses
-        Variable, parents as a bit set, and loss of each candidate, shape (m,).
+    child, parents
+        Variable, and parents as a bit set, of each candidate, shape (m,).
     members
         Members of each row as a bit set, shape (rows,).
     """
@@ -117,7 +115,6 @@ class Numbered:
     multipliers: Multipliers
     child: NDArray[np.int64]
     parents: NDArray[np.uint64]
-    losses: NDArray[np.float64]
     members: NDArray[np.uint64]
 
     @classmethod
@@ -125,25 +122,19 @@ class Numbered:
         cls, component: Component, multipliers: Multipliers, position: NDArray[np.int64]
     ) -> "Numbered":
         """Give each variable the number ``position``."""
+        bits = ONE << position.astype(np.uint64)
+        parents = bits_to_matrix(component.parents, component.n_variables)
         return cls(
             component=component,
             multipliers=multipliers,
             child=position[component.child],
-            parents=moved_bits(component.parents[:, 0], position),
-            losses=losses_of(component),
-            members=(multipliers.clusters * (ONE << position.astype(np.uint64))).sum(
-                axis=1, dtype=np.uint64
-            ),
+            parents=(parents * bits).sum(axis=1, dtype=np.uint64),
+            members=(multipliers.clusters * bits).sum(axis=1, dtype=np.uint64),
         )
 
     def select(self, rows: NDArray[np.bool_]) -> "Numbered":
         """Return the same with some of the rows."""
         return replace(self, multipliers=self.multipliers.take(rows), members=self.members[rows])
-
-    @property
-    def adjusted(self) -> NDArray[np.float64]:
-        """Loss of each candidate less the multipliers of the rows it satisfies, shape (m,)."""
-        return self.losses - satisfied_total(self.component, self.multipliers)
 
     def graph(self, reduced: NDArray[np.float64], keep: NDArray[np.int64]) -> OrderGraph:
         """Return the arrays for some candidates.
@@ -156,22 +147,27 @@ class Numbered:
             Candidates in the wanted order, sorted by variable, shape (kept,).
         """
         n, counts = self.component.n_variables, self.multipliers.counts
-        child, parents, members = self.child[keep], self.parents[keep], self.members
-        inside = (members >> np.arange(n, dtype=np.uint64)[:, None]) & ONE
+        parents, members = self.parents[keep], self.members
+        first = offsets(np.bincount(self.child[keep], minlength=n))
+        inside = ((members >> np.arange(n, dtype=np.uint64)[:, None]) & ONE).astype(np.bool_)
         own_first = offsets(inside.sum(axis=1))
-        own = np.nonzero(inside)[1].astype(np.int64)
-        words = -(-max(1, int(np.diff(own_first).max(initial=0))) // WORD)
+        width = 8 * max(1, -(-int(np.diff(own_first).max(initial=0)) // WORD))
+        few = np.zeros((len(keep), width), np.uint8)
+        for v in range(n):
+            begin, end = first[v : v + 2]
+            shared = np.bitwise_count(parents[begin:end, None] & members[inside[v]])
+            bits = np.packbits(shared < counts[inside[v]], axis=1, bitorder="little")
+            few[begin:end, : bits.shape[1]] = bits
         return OrderGraph(
-            first=offsets(np.bincount(child, minlength=n)),
+            first=first,
             parents=parents,
-            losses=self.losses[keep],
             reduced=reduced[keep],
             members=members,
             counts=counts,
             values=self.multipliers.values,
             own_first=own_first,
-            own=own,
-            few=few_bits(child, parents, members, counts, own_first, own, words),
+            own=np.nonzero(inside)[1].astype(np.int64),
+            few=few.view("<u8").astype(np.uint64),
         )
 
 
@@ -189,36 +185,3 @@ def size_of(bits: np.uint64) -> int:
 def lowest(bits: np.uint64) -> int:
     """Return the smallest member of a bit set that is not empty."""
     return size_of((bits & (~bits + np.uint64(1))) - np.uint64(1))
-
-
-@kernel
-def moved_bits(bits: NDArray[np.uint64], position: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return bit sets whose members have other numbers, shape (m,)."""
-    moved = np.zeros(len(bits), np.uint64)
-    for c in range(len(bits)):
-        left = bits[c]
-        while left:
-            moved[c] |= np.uint64(1) << np.uint64(position[lowest(left)])
-            left &= left - np.uint64(1)
-    return moved
-
-
-@kernel
-def few_bits(
-    child: NDArray[np.int64],
-    parents: NDArray[np.uint64],
-    members: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    own_first: NDArray[np.int64],
-    own: NDArray[np.int64],
-    words: int,
-) -> NDArray[np.uint64]:
-    """Return the bits :attr:`OrderGraph.few`."""
-    few = np.zeros((len(child), words), np.uint64)
-    for c in range(len(child)):
-        begin = own_first[child[c]]
-        for k in range(own_first[child[c] + 1] - begin):
-            r = own[begin + k]
-            if size_of(members[r] & parents[c]) < counts[r]:
-                few[c, k >> 6] |= np.uint64(1) << np.uint64(k & 63)
-    return few

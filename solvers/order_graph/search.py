@@ -1,7 +1,29 @@
 """Breadth-first search of the order graph below a cost threshold, layer by layer.
 
-States wait in a list for each number of placed variables; all paths into a state have been seen
-when its turn comes, whatever the bounds are. A hash table with linear probing finds a state again.
+A *state* is the set S of the variables placed so far, R are the others. Its *cost* is what the
+placed variables' candidates lie below the Lagrangian bound (see
+:mod:`exactlearn.solvers.order_graph.rows`): placing X after S with a candidate c costs
+
+    w_S(c) = reduced cost of c + sum of l over rows (C, k) with X in C, |PA & C| < k <= |S & C|
+
+because the first k members of C that are placed satisfy the row, and every further one that has
+fewer than k parents in C is surplus. Of the candidates with their parents in S the one of the best
+score costs least. States wait in a list for each number of placed variables; all paths into a state
+have been seen when its turn comes, whatever the bounds are. A hash table with linear probing finds
+a state again.
+
+**Bound.** Pattern databases (:mod:`exactlearn.solvers.order_graph.patterns`) say what R costs at
+least. A candidate that costs as much as the threshold leaves to its variable's group is out of
+question below S.
+
+**Who comes next.** Let b_X be the best candidate of X with its parents in S. In some optimal
+completion of S each X in R takes b_X or a candidate of higher score that is not out of question:
+any other can be replaced by b_X, which makes no cycle. Draw an arc to X from each parent in R of
+those better candidates. A set K of variables that no arc enters has all its parents in S and K, so
+there is an order of the completion that begins with K, and it suffices to let the members of K come
+next. We take a smallest such K: a strongly connected component without arcs from outside. A single
+variable without better candidates is placed at once (Karan and Zola 2016, "Exact structure learning
+of Bayesian networks by optimal path extension").
 """
 
 from typing import NamedTuple
@@ -11,9 +33,10 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
 
-from .bounds import COMPLETE, OPEN, Scratch, propagate, quick_bound
-from .patterns import Patterns, charged, estimate
-from .rows import OrderGraph, lowest, size_of
+from .patterns import Patterns, charged, estimate, estimate_group
+from .rows import ONE, OrderGraph, lowest, size_of
+
+NOTHING = np.uint64(0)
 
 FREE = np.int32(-1)
 """Marks the end of a list, a free slot, and the state before the first."""
@@ -108,13 +131,32 @@ def _resized(array: NDArray, capacity: int) -> NDArray:  # type: ignore[type-arg
     return larger
 
 
-@in_place_kernel
-def expand(
-    graph: OrderGraph, patterns: Patterns, scratch: Scratch, table: Table, ascents: int, work: int
-) -> int:
-    """Expand up to ``work`` states; return why it stops."""
+class Scratch(NamedTuple):
+    """Room for what is known of one state.
+
+    Attributes
+    ----------
+    best
+        Candidate each variable takes when it comes next, or -1, shape (n,).
+    reach
+        Ancestors of each variable in some digraph, shape (n,).
+    """
+
+    best: NDArray[np.int64]
+    reach: NDArray[np.uint64]
+
+
+def scratch_for(graph: OrderGraph) -> Scratch:
+    """Return room for the states of a graph."""
     n = len(graph.first) - 1
-    at = table.at
+    return Scratch(np.full(n, -1, np.int64), np.zeros(n, np.uint64))
+
+
+@in_place_kernel
+def expand(graph: OrderGraph, patterns: Patterns, scratch: Scratch, table: Table, work: int) -> int:
+    """Expand up to ``work`` states; return why it stops."""
+    n, at, threshold = len(graph.first) - 1, table.at, table.costs[0]
+    everything = ~NOTHING >> np.uint64(64 - n)
     while True:
         if at[COUNT] + n > len(table.placed):
             return FULL
@@ -130,45 +172,103 @@ def expand(
         state = at[NEXT]
         at[NEXT] = table.following[state]
         at[EXPANDED] += 1
-        # bound it, and place what can be placed at once
-        placed, cost, threshold = table.placed[state], table.cost[state], table.costs[0]
-        if ascents > 0:
-            became, placed, cost, coming, _ = propagate(
-                graph, patterns, scratch, placed, cost, threshold, ascents
-            )
-        else:
-            became, placed, cost, coming, _ = quick_bound(
-                graph, patterns, scratch, placed, cost, threshold
-            )
-        # keep a cheaper path, or add the states that follow
-        if became == COMPLETE and cost < table.costs[1]:
+        # bound it, place what can be placed at once, keep a cheaper path to the complete set
+        placed, cost = table.placed[state], table.cost[state]
+        placed, cost, coming = place_at_once(graph, patterns, scratch, placed, cost, threshold)
+        if placed == everything and cost < min(threshold, table.costs[1]):
             table.costs[1] = cost
             at[LAST] = state
-        if became == OPEN:
-            add_followers(graph, patterns, scratch, table, state, placed, cost, coming)
+        # enter the states in which one of the variables that may come next is placed
+        while coming:
+            v = lowest(coming)
+            coming &= coming - ONE
+            if scratch.best[v] >= 0:
+                reached = cost + charged(graph, v, scratch.best[v], placed, np.inf)
+                follower = placed | (ONE << np.uint64(v))
+                if reached + estimate(patterns, everything & ~follower) < threshold:
+                    enter(table, follower, reached, state)
 
 
 @in_place_kernel
-def add_followers(
+def place_at_once(
     graph: OrderGraph,
     patterns: Patterns,
     scratch: Scratch,
-    table: Table,
-    state: int,
     placed: np.uint64,
     cost: float,
-    coming: np.uint64,
-) -> None:
-    """Enter the states in which one of the variables that may come next is placed."""
-    everything = ~np.uint64(0) >> np.uint64(65 - len(graph.first))
-    while coming:
-        v = lowest(coming)
-        coming &= coming - np.uint64(1)
-        if scratch.best[v] >= 0:
-            reached = cost + charged(graph, v, scratch.best[v], placed, np.inf)
-            follower = placed | (np.uint64(1) << np.uint64(v))
-            if reached + estimate(patterns, everything & ~follower) < table.costs[0]:
-                enter(table, follower, reached, state)
+    threshold: float,
+) -> tuple[np.uint64, float, np.uint64]:
+    """Place the variables that have no better candidates, and find those that come next.
+
+    Returns
+    -------
+    tuple
+        The set placed and its cost after that, and the variables that may come next (their
+        candidates are in ``scratch.best``): none when nothing below the threshold follows.
+    """
+    everything = ~NOTHING >> np.uint64(65 - len(graph.first))
+    while True:
+        # prune by the patterns
+        rest = everything & ~placed
+        bound = cost + estimate(patterns, rest)
+        if bound >= threshold or rest == NOTHING:
+            return placed, cost, NOTHING
+        # find each variable's best candidate, and the parents of better ones outside of S
+        at_once = NOTHING
+        for k in range(len(patterns.starts)):
+            part = rest & patterns.groups[k]
+            limit = threshold - bound + estimate_group(patterns, k, rest)
+            while part:
+                v = lowest(part)
+                bit = ONE << np.uint64(v)
+                part ^= bit
+                best, reach = -1, bit
+                for c in range(graph.first[v], graph.first[v + 1]):
+                    missing = graph.parents[c] & rest
+                    if graph.reduced[c] < limit:
+                        reach |= missing
+                        best = c if missing == NOTHING else best
+                    if missing == NOTHING:
+                        break
+                scratch.best[v], scratch.reach[v] = best, reach
+                if reach == bit:
+                    if best < 0:
+                        return placed, cost, NOTHING
+                    at_once |= bit
+        # place the variables without better candidates, and begin again
+        if at_once == NOTHING:
+            return placed, cost, smallest_source(rest, scratch.reach)
+        while at_once:
+            v = lowest(at_once)
+            at_once &= at_once - ONE
+            cost += charged(graph, v, scratch.best[v], placed, np.inf)
+            placed |= ONE << np.uint64(v)
+
+
+@in_place_kernel
+def smallest_source(members: np.uint64, reach: NDArray[np.uint64]) -> np.uint64:
+    """Close a digraph, given by each member's parents and itself, and return its smallest source.
+
+    Of the sets of a vertex with all its ancestors the smallest is strongly connected: an ancestor's
+    set is contained in it.
+    """
+    left = members
+    while left:
+        k = lowest(left)
+        left &= left - ONE
+        others = members
+        while others:
+            v = lowest(others)
+            others &= others - ONE
+            if reach[v] >> np.uint64(k) & ONE:
+                reach[v] |= reach[k]
+    source, left = members, members
+    while left:
+        v = lowest(left)
+        left &= left - ONE
+        if size_of(reach[v]) < size_of(source):
+            source = reach[v]
+    return source
 
 
 @in_place_kernel
