@@ -228,39 +228,6 @@ class BranchAndCutParameters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChoiceParameters:
-    """Sizes and shares by which the solver of a component is chosen.
-
-    Parameters
-    ----------
-    fastest_dynamic
-        Variables up to which dynamic programming surely takes a fraction of a second.
-    most_placed
-        Variables that the order graph is given: at most the 64 that it can take.
-    few_placed
-        Variables up to which the order graph beats branch and cut, whatever the number of
-        candidates.
-    few_candidates
-        Candidates that the relaxation leaves of a larger component, below which branch and cut is
-        faster.
-    most_states
-        States of the order graph after which a larger component is left to branch and cut.
-    shrunk
-        Share of the variables that a piece must lose before its relaxation is solved once more.
-    incumbent_share
-        Share of the time left that a search for incumbents may take.
-    """
-
-    fastest_dynamic: int = 18
-    most_placed: int = 64
-    few_placed: int = 40
-    few_candidates: int = 2_000
-    most_states: int = 150_000
-    shrunk: float = 0.9
-    incumbent_share: float = 0.3
-
-
-@dataclass(frozen=True, kw_only=True)
 class DecisionParameters:
     """Tuning constants of the decision whether a selection scores more than a target.
 
@@ -327,8 +294,6 @@ class SolverParameters:
 
     Parameters
     ----------
-    choice
-        Of the choice of a component's solver.
     cutting_planes
         Of the linear relaxation at the root.
     order_graph, ordering, branch_and_cut, branching
@@ -345,7 +310,6 @@ class SolverParameters:
     17
     """
 
-    choice: ChoiceParameters = ChoiceParameters()
     cutting_planes: CuttingPlaneParameters = CuttingPlaneParameters()
     order_graph: OrderGraphParameters = OrderGraphParameters()
     ordering: OrderingParameters = OrderingParameters()

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.checkpoint import Checkpoint
-from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl, relative_gap
+from exactlearn._runtime.control import OnEvent, SearchControl, relative_gap
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
 
-from .component_solver import Progress
+from .component_solver import Progress, Selection, SolverOptions
 from .components import split
 from .constrained import solve_constrained
-from .ordering.solver import OrderSearch, search_budget
+from .ordering.solver import INCUMBENT_SHARE, OrderSearch, search_budget
 from .parameters import DEFAULTS, SolverParameters
 from .problem import Problem
 from .result import Result, Status
@@ -162,10 +162,13 @@ def solve(
             progress=Progress(problem, components, solving),
             solver=solver,
             gap=gap,
-            seed=seed,
-            threads=threads,
-            memory_limit=memory_limit,
-            parameters=parameters,
+            options=SolverOptions(
+                **vars(parameters),
+                seed=seed,
+                threads=threads,
+                memory_limit=memory_limit,
+                explain=solver != "auto",
+            ),
         )
         _find_incumbents(strategy, _beginning(problem, start))
         status = strategy.prove()
@@ -218,8 +221,7 @@ def _beginning(problem: Problem, start: Start | None) -> NDArray[np.int64] | Non
 
 def _find_incumbents(strategy: Strategy, beginning: NDArray[np.int64] | None) -> None:
     """Give every component a first selection, and those hard to prove a good one."""
-    progress = strategy.progress
-    tasks = []
+    progress, tasks = strategy.progress, []
     for k, component in enumerate(progress.components):
         if strategy.method(k) == "single":
             progress.improve(k, component.first[:1].copy())
@@ -227,44 +229,24 @@ def _find_incumbents(strategy: Strategy, beginning: NDArray[np.int64] | None) ->
         if strategy.is_instant(k):
             strategy.solve_at_once(k)
             continue
-        search = OrderSearch(component, np.random.default_rng(strategy.seed))
-        orders = _first_orders(search, beginning)
+        search = OrderSearch(component, np.random.default_rng(strategy.options.seed))
+        orders = [search.greedy_order(np.zeros(component.n_candidates))]
+        if beginning is not None:
+            orders.insert(0, np.argsort(beginning[component.variables]))
         for order in orders:  # at once, so that there is a selection whatever the limit
-            _climb(progress, k, search, order)
-        tasks.append((k, search, orders))
-    control = progress.control.part(strategy.parameters.choice.incumbent_share)
-    for k, search, orders in tasks:
-        budget, perturbations = search_budget(search.component)
-        if strategy.method(k) == "dynamic":  # what it will prove needs no search for long
-            perturbations = 0
-        for order in orders:
-            if control.goes_on():
-                _climb(progress, k, search, order, budget, perturbations, control)
+            _take(progress, k, search.improve(order, 0, 0))
+        if strategy.method(k) != "dynamic":  # which proves the best one soon
+            tasks += [(k, search, order) for order in orders]
+    control = progress.control.part(INCUMBENT_SHARE)
+    for k, search, order in tasks:
+        if control.goes_on():
+            _take(progress, k, search.improve(order, *search_budget(search.component), control))
 
 
-def _climb(
-    progress: Progress,
-    k: int,
-    search: OrderSearch,
-    order: NDArray[np.int64],
-    budget: int = 0,
-    perturbations: int = 0,
-    control: SearchControl = UNLIMITED,
-) -> None:
-    """Search from an order; a better selection of component ``k`` becomes the incumbent."""
-    found = search.improve(order, budget, perturbations, control)
+def _take(progress: Progress, k: int, found: Selection | None) -> None:
+    """Let a selection of component ``k`` become the incumbent if it is better."""
     if found is not None:
         progress.improve(k, found)
-
-
-def _first_orders(
-    search: OrderSearch, beginning: NDArray[np.int64] | None
-) -> list[NDArray[np.int64]]:
-    component = search.component
-    orders = [search.greedy_order(np.zeros(component.n_candidates))]
-    if beginning is not None:
-        orders.insert(0, np.argsort(beginning[component.variables]))
-    return orders
 
 
 def _certificate(
@@ -286,7 +268,7 @@ def _certificate(
             clusters=strategy.clusters,
             gap=strategy.gap,
             control=control,
-            parameters=strategy.parameters.proof,
+            parameters=strategy.options.proof,
         )
     except KeyboardInterrupt:  # the second Ctrl-C
         progress.note("certificate unfinished: it was given up")

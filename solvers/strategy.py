@@ -34,8 +34,22 @@ from .lp.multipliers import Multipliers
 from .order_graph import solver as order_graph
 from .order_graph.rows import WORD
 from .ordering import solver as ordering
-from .parameters import DEFAULTS, ChoiceParameters, SolverParameters
 from .result import Status
+
+FASTEST_DYNAMIC = 18
+"""Variables up to which dynamic programming surely takes a fraction of a second."""
+
+FEW_PLACED = 40
+"""Variables up to which the order graph beats branch and cut, whatever the number of candidates."""
+
+FEW_CANDIDATES = 2_000
+"""Candidates that the relaxation leaves of more variables, below which branch and cut is faster."""
+
+MOST_STATES = 150_000
+"""States of the order graph after which a larger component is left to branch and cut."""
+
+SHRUNK = 0.9
+"""Share of the variables that a piece must lose before its relaxation is solved once more."""
 
 
 def _branch_and_cut(
@@ -64,8 +78,7 @@ COMPONENT_SOLVERS: dict[str, ComponentSolver] = {
     ),
     "dynamic": ComponentSolver(
         solve=dynamic.solve_component,
-        reason=f"at most {ChoiceParameters.fastest_dynamic} variables that may form cycles with "
-        "each other",
+        reason=f"at most {FASTEST_DYNAMIC} variables that may form cycles with each other",
         require_suitable=dynamic.refuse_if_too_large,
     ),
     "ordering": ComponentSolver(solve=ordering.solve_component, is_exact=False, shares_time=True),
@@ -88,13 +101,7 @@ class Choice(NamedTuple):
     reason: str
 
 
-def choose(
-    component: Component,
-    solver: str = "auto",
-    *,
-    left: int | None = None,
-    parameters: ChoiceParameters = DEFAULTS.choice,
-) -> Choice:
+def choose(component: Component, solver: str = "auto", left: int | None = None) -> Choice:
     """Choose what solves a component, by its figures.
 
     ``root`` comes before a search that is better with the multipliers of the relaxation.
@@ -107,22 +114,20 @@ def choose(
         The solver that the user names, or ``auto``.
     left
         Candidates that the linear relaxation has left; ``None`` before it is solved.
-    parameters
-        Tuning constants.
     """
     n = component.n_variables
     if n == 1:
         return _choice("single")
     if solver != "auto" and not COMPONENT_SOLVERS[solver].relaxed_first:
         return _choice(solver)
-    if solver == "auto" and n <= parameters.fastest_dynamic:
+    if solver == "auto" and n <= FASTEST_DYNAMIC:
         return _choice("dynamic")
     if left is None:
         return _choice("root")
     if solver != "auto":
         return _choice(solver)
-    is_faster = n <= parameters.few_placed or left >= parameters.few_candidates
-    return _choice("order-graph" if n <= parameters.most_placed and is_faster else "scip")
+    is_faster = n <= FEW_PLACED or left >= FEW_CANDIDATES
+    return _choice("order-graph" if n <= WORD and is_faster else "scip")
 
 
 def _choice(name: str) -> Choice:
@@ -141,8 +146,8 @@ class Strategy:
         The solver that the user names, or ``auto``.
     gap
         Relative gap that counts as optimal.
-    seed, threads, memory_limit, parameters
-        As in :func:`exactlearn.solvers.solve`.
+    options
+        What the component solvers may use.
 
     Attributes
     ----------
@@ -153,17 +158,13 @@ class Strategy:
     progress: Progress
     solver: str
     gap: float = 0.0
-    seed: int = 0
-    threads: int | None = None
-    memory_limit: int | None = None
-    parameters: SolverParameters = DEFAULTS
+    options: SolverOptions = field(default_factory=SolverOptions)
     used: dict[str, list[int]] = field(default_factory=dict)
     _clusters: list[Counted] = field(default_factory=list)
 
     def method(self, k: int) -> str:
         """Return how component ``k`` will be solved: a solver, or ``single``."""
-        component = self.progress.components[k]
-        return choose(component, self.solver, parameters=self.parameters.choice).name
+        return choose(self.progress.components[k], self.solver).name
 
     def prove(self) -> Status:
         """Solve all components; one that stays open does not keep the others from being done."""
@@ -191,7 +192,8 @@ class Strategy:
 
     def is_instant(self, k: int) -> bool:
         """Return whether component ``k`` is solved faster than a first selection is found."""
-        return self.method(k) == "dynamic" and dynamic.is_instant(self.progress.components[k])
+        is_soon = self.solver == "auto" or dynamic.is_instant(self.progress.components[k])
+        return is_soon and self.method(k) == "dynamic"
 
     def solve_at_once(self, k: int) -> None:
         """Solve component ``k``, whatever the time limit."""
@@ -255,19 +257,15 @@ class Strategy:
     def _options(
         self, k: int, multipliers: Multipliers | None, kept: NDArray[np.bool_] | None = None
     ) -> SolverOptions:
-        parameters, order_graph = vars(self.parameters).copy(), self.parameters.order_graph
-        choice, n = self.parameters.choice, self.progress.components[k].n_variables
-        if self.solver == "auto" and n > choice.few_placed and order_graph.most_states is None:
-            parameters["order_graph"] = replace(order_graph, most_states=choice.most_states)
-        return SolverOptions(
-            **parameters,
+        order_graph, n = self.options.order_graph, self.progress.components[k].n_variables
+        if self.solver == "auto" and n > FEW_PLACED and order_graph.most_states is None:
+            order_graph = replace(order_graph, most_states=MOST_STATES)
+        return replace(
+            self.options,
             absolute_gap=self.absolute_gap,
-            seed=self.seed,
-            threads=self.threads,
-            memory_limit=self.memory_limit,
+            order_graph=order_graph,
             multipliers=multipliers,
             kept=kept,
-            explain=self.solver != "auto",
         )
 
     def _share(self, k: int) -> float | None:
@@ -332,7 +330,7 @@ class Strategy:
     def _searched_by(self, component: Component, kept: NDArray[np.bool_] | None) -> str:
         """Return which solver searches what the relaxation leaves of a component."""
         left = component.n_candidates if kept is None else int(kept.sum())
-        return choose(component, self.solver, left=left, parameters=self.parameters.choice).name
+        return choose(component, self.solver, left).name
 
     def _search(
         self, whole: int, k: int, multipliers: Multipliers, kept: NDArray[np.bool_] | None = None
@@ -347,7 +345,7 @@ class Strategy:
             return "optimal"
         if self.method(k) != "root":
             return self._prove(k)
-        if component.n_variables <= self.parameters.choice.shrunk * old.n_variables:
+        if component.n_variables <= SHRUNK * old.n_variables:
             return self._relax(k, multipliers)
         if progress.control.is_over:
             return progress.control.status

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..component_solver import ComponentControl, Outcome, Selection
 from ..components import Component
-from ..ordering.solver import OrderSearch, search_budget
+from ..ordering.solver import INCUMBENT_SHARE, OrderSearch, search_budget
 from .multipliers import Multipliers
 from .root import Root, solve_root
 
@@ -58,7 +58,7 @@ def climb_from(root: Root, component: Component, control: ComponentControl) -> N
     """Search from the order that a solution of the relaxation suggests."""
     search = OrderSearch(component, np.random.default_rng(control.options.seed))
     order = search.greedy_order(root.x)
-    part = control.part(control.options.choice.incumbent_share)
+    part = control.part(INCUMBENT_SHARE)
     found = search.improve(order, *search_budget(component), part)
     if found is not None:
         control.improve(found)

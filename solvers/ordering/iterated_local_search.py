@@ -79,10 +79,12 @@ def iterated_local_search(
 
 def begin_search(lists: Lists, order: NDArray[np.int64]) -> SearchState:
     """Return the beginning of a search: the best candidates along an order."""
-    copies = [State(order.copy(), np.argsort(order), np.empty_like(order)) for _ in range(3)]
+    state, kept, top = (
+        State(order.copy(), np.argsort(order), np.empty_like(order)) for _ in range(3)
+    )
     counts = np.array([0, 0, -1])
-    choose_along(lists, copies[0].position, copies[0].chosen, counts)
-    return SearchState(*copies, room_for(lists), np.zeros(2), counts)
+    choose_along(lists, state.position, state.chosen, counts)
+    return SearchState(state, kept, top, room_for(lists), np.zeros(2), counts)
 
 
 @kernel

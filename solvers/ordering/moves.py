@@ -56,8 +56,10 @@ class Room(NamedTuple):
 def room_for(lists: Lists) -> Room:
     """Return the room for a search among the orders of a component; all variables wait."""
     n, longest = len(lists.first) - 1, int(np.diff(lists.first).max())
-    child, step = np.empty((3, n), np.int64), np.empty((2, longest), np.int64)
-    return Room(np.ones(n, np.bool_), *child, np.empty(n), *step)
+    place, child, candidate = np.empty((3, n), np.int64)
+    step_place, step_candidate = np.empty((2, longest), np.int64)
+    waiting, gain = np.ones(n, np.bool_), np.empty(n)
+    return Room(waiting, place, child, candidate, gain, step_place, step_candidate)
 
 
 @in_place_kernel

@@ -44,6 +44,9 @@ ROUND = 1_000_000
 STALL_LIMIT = 16
 """Rounds without gain after which a walk begins anew."""
 
+INCUMBENT_SHARE = 0.3
+"""Share of the time left that a search for incumbents may take."""
+
 UNBOUNDED = 2**62
 """A budget or a number of perturbations that does not count."""
 

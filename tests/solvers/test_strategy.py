@@ -1,5 +1,6 @@
 """The relaxation, what it leaves, and who searches that, against dynamic programming."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,6 @@ from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.parameters import (
     ArcBranchingParameters,
     BranchAndCutParameters,
-    ChoiceParameters,
     ColumnParameters,
     CuttingPlaneParameters,
     DualAscentParameters,
@@ -28,46 +28,58 @@ def hard_problem(rng: np.random.Generator, n: int) -> Problem:
     return random_problem(rng, n, most_parents=3, kept=0.3)
 
 
-def relaxed(**changes: int) -> SolverParameters:
-    """Leave nothing to dynamic programming."""
-    return SolverParameters(choice=ChoiceParameters(fastest_dynamic=1, **changes))
+@pytest.fixture
+def relaxed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Leave nothing to dynamic programming, and change other constants of the choice."""
+
+    def change(**constants: float) -> None:
+        for name, value in ({"FASTEST_DYNAMIC": 1} | constants).items():
+            monkeypatch.setattr(strategy, name, value)
+
+    return change
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_the_relaxation_leaves_holds_the_optimum(seed: int) -> None:
+def test_what_the_relaxation_leaves_holds_the_optimum(
+    seed: int, relaxed: Callable[..., None]
+) -> None:
+    relaxed()
     rng = np.random.default_rng(seed)
     problem = hard_problem(rng, 6 + seed % 5)
-    found = solve(problem, solver="auto", parameters=relaxed())
+    found = solve(problem, solver="auto")
     assert found.status == "optimal"
     assert found.score == pytest.approx(solve(problem, solver="dynamic").score, abs=1e-9)
     assert found.bound == pytest.approx(found.score, abs=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_branch_and_cut_takes_over_from_the_order_graph(seed: int) -> None:
-    parameters = relaxed(few_placed=0, most_states=0)
+def test_branch_and_cut_takes_over_from_the_order_graph(
+    seed: int, relaxed: Callable[..., None]
+) -> None:
+    relaxed(FEW_PLACED=0, FEW_CANDIDATES=0, MOST_STATES=0)
     problem = hard_problem(np.random.default_rng(100 + seed), 10)
-    found = solve(problem, solver="auto", parameters=parameters)
+    found = solve(problem, solver="auto")
     assert found.score == pytest.approx(solve(problem, solver="dynamic").score, abs=1e-9)
 
 
-def test_the_explanation_names_who_took_what() -> None:
+def test_the_explanation_names_who_took_what(relaxed: Callable[..., None]) -> None:
     problem = hard_problem(np.random.default_rng(3), 9)
     assert "dynamic took a piece of 9 variables" in solve(problem).message
-    message = solve(problem, parameters=relaxed(most_placed=0)).message
+    relaxed(WORD=0)
+    message = solve(problem).message
     assert "scip took" in message or "root took" in message
 
 
 @pytest.mark.parametrize("solver", ["auto", *COMPONENT_SOLVERS])
 @pytest.mark.parametrize("seed", range(3))
-def test_tuning_constants_change_no_answer(solver: str, seed: int) -> None:
+def test_tuning_constants_change_no_answer(
+    solver: str, seed: int, relaxed: Callable[..., None]
+) -> None:
+    relaxed(FEW_PLACED=0, FEW_CANDIDATES=10**6 * seed, SHRUNK=0.0)
     separation = SeparationParameters(
         thresholds=(), orders=1, few=1, most_starts=1, counts=(), most_walks=0
     )
     odd = SolverParameters(
-        choice=ChoiceParameters(
-            fastest_dynamic=1, few_placed=0, few_candidates=10**6 * seed, shrunk=0.0
-        ),
         cutting_planes=CuttingPlaneParameters(
             most_cuts=1,
             tail=3,
@@ -76,9 +88,7 @@ def test_tuning_constants_change_no_answer(solver: str, seed: int) -> None:
             columns=ColumnParameters(beginning=1, most_priced=1),
             separation=separation,
         ),
-        order_graph=OrderGraphParameters(
-            easy=seed, group=3, partitions=1, first_share=1.0, ascents=0, first_states=64, block=1
-        ),
+        order_graph=OrderGraphParameters(group=3, first_share=1.0),
         ordering=OrderingParameters(least_budget=10**5),
         branch_and_cut=BranchAndCutParameters(
             most_cuts=1, tail=1, rounding_budget=0, many_candidates=0, large_loss=0.0
