@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,7 +195,8 @@ def find_states(labels: Sequence[str], states: Sequence[str]) -> list[int | None
     return [found(label) for label in labels]
 
 
-class Values(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Values:
     """The distinct labels of a column, or of many blocks of it: what states are found from.
 
     Parameters
@@ -221,7 +222,7 @@ class Values(NamedTuple):
     place: Callable[[str | None], str]
     weights: NDArray[np.float64] | None = None
 
-    @property
+    @cached_property
     def numbers(self) -> NDArray[np.float64]:
         """The number that each label writes, NaN where it writes none."""
         return np.array([number(label) for label in self.labels], np.float64)
@@ -247,14 +248,13 @@ class Column:
 
     def read(self, missing: Sequence[str]) -> "Column":
         """Return the column without white space around labels, missing symbols, unused labels."""
-        used = {self.labels[k].strip() for k in np.unique(self.codes).tolist() if k >= 0}
-        used -= {symbol.strip() for symbol in missing}
-        kept = [label for label in dict.fromkeys(map(str.strip, self.labels)) if label in used]
-        position = {label: k for k, label in enumerate(kept)}
-        places = [position.get(label.strip(), MISSING) for label in self.labels]
-        # The code -1 reads the extra last entry: missing stays missing.
-        table = np.array([*places, MISSING], np.int8 if len(kept) <= SMALL else np.int32)
-        return replace(self, labels=tuple(kept), codes=table[self.codes])
+        used = np.zeros(len(self.labels) + 1, np.bool_)
+        used[self.codes] = True
+        symbols, stripped = {symbol.strip() for symbol in missing}, [*map(str.strip, self.labels)]
+        known = dict.fromkeys(x for x, is_used in zip(stripped, used, strict=False) if is_used)
+        position = {label: k for k, label in enumerate(x for x in known if x not in symbols)}
+        places = [position.get(label, MISSING) for label in stripped]
+        return Column(self.name, tuple(position), _label_codes(places)[self.codes])
 
     def numbers(self) -> NDArray[np.float64]:
         """Return the number in each cell, NaN where it has none, shape (rows,)."""
@@ -352,7 +352,12 @@ def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
         codes, values = pd.factorize(series.map(str, na_action="ignore"))
     position: dict[str, int] = {}
     places = [position.setdefault(label_of(value), len(position)) for value in values]
-    return Column(name, tuple(position), np.array([*places, MISSING], np.int64)[codes])
+    return Column(name, tuple(position), _label_codes(places)[codes])
+
+
+def _label_codes(places: Sequence[int]) -> NDArray[np.signedinteger[Any]]:
+    """Return the new code of each old one; the code -1 reads the last: missing stays missing."""
+    return np.array([*places, MISSING], np.int8 if len(places) <= SMALL else np.int32)
 
 
 def variable_index(name: str | int, index: Mapping[str, int]) -> int:

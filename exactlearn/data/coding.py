@@ -316,7 +316,7 @@ def frame_rows(frame: "pd.DataFrame", drop: Sequence[Any] = ()) -> LabelledRows:
 
 
 def array_frame(array: NDArray[Any], names: Sequence[str] | None = None) -> "pd.DataFrame":
-    """Return an array as a frame, in which the code -1 of integers is missing.
+    """Return an array as a frame.
 
     Raises
     ------
@@ -332,8 +332,7 @@ def array_frame(array: NDArray[Any], names: Sequence[str] | None = None) -> "pd.
     names = generated_names(array.shape[1]) if names is None else list(names)
     if len(names) != array.shape[1]:
         raise OptionError(f"{len(names)} names for {array.shape[1]} columns: give one each")
-    frame = pd.DataFrame(array, columns=pd.Index(names, dtype=object))
-    return frame.astype("Int64").mask(array == MISSING) if array.dtype.kind == "i" else frame
+    return pd.DataFrame(array, columns=pd.Index(names, dtype=object))
 
 
 def generated_names(count: int) -> list[str]:

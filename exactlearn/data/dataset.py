@@ -26,6 +26,7 @@ from exactlearn.data import MISSING_SYMBOLS, discretisation
 from exactlearn.data.codes import (
     LARGEST,
     MISSING,
+    LabelledRows,
     NamedVariables,
     as_array,
     checked_weights,
@@ -60,6 +61,13 @@ def _frame_of(value: Any) -> Any:
     value = value.to_pandas() if hasattr(value, "to_pandas") else value
     pandas = sys.modules.get("pandas")
     return value if pandas is not None and isinstance(value, pandas.DataFrame) else None
+
+
+def _rows_of(value: Any, frame: Any, drop: Sequence[Any]) -> LabelledRows:
+    """Return the rows of a frame made of an array, of integers with -1 for missing, or the like."""
+    rows = frame_rows(frame, drop)
+    is_integer = isinstance(value, np.ndarray) and value.dtype.kind == "i"
+    return rows.read([str(MISSING)]) if is_integer else rows
 
 
 def _as_frame(value: Any, name: str) -> Any:
@@ -264,7 +272,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
                 )
             states = dict(zip(map(str, frame.columns), states, strict=True))
         options = CodingOptions(states, missing, discretise, tidy)
-        return cls(**coded_rows(frame_rows(frame, drop), options))
+        return cls(**coded_rows(_rows_of(array, frame, drop), options))
 
     def row_place(self, row: int) -> str:
         """Return the place of a row for messages, given its index: ``row 3 (line 4)``.
@@ -675,7 +683,7 @@ def _coded(
         missing = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
         options, drop = CodingOptions(states, missing), [x for x in columns if x not in states]
     try:
-        return Dataset(**coded_rows(frame_rows(frame, drop), options, left_out))
+        return Dataset(**coded_rows(_rows_of(value, frame, drop), options, left_out))
     except DataError as error:  # its advice names parameters that the caller may lack
         lacking = "=" if left_out is None else "(missing="
         if model is None and lacking in str(error):

@@ -6,7 +6,7 @@ counts as missing; a number lies in the bin that holds it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -186,7 +186,7 @@ def _weighted(
     values, seen = column.values(rows.place), column.codes != MISSING
     own = np.zeros((len(values.labels), int(classes.max(initial=0)) + 1))
     np.add.at(own, (column.codes[seen], classes[seen]), weights[seen])
-    return values._replace(weights=own)
+    return replace(values, weights=own)
 
 
 def _medians(
