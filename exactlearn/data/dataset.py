@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import (
-    as_labels,
-    as_names,
-    as_rules,
-    as_states,
-    checked_arguments,
-    like_model,
-    listed,
-    refusal,
-    register,
-)
+from exactlearn._runtime import arguments
 from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.display import ByValue
 from exactlearn.data import MISSING_SYMBOLS, discretisation
@@ -74,16 +64,16 @@ def _as_frame(value: Any, name: str) -> Any:
     frame = None if isinstance(value, np.ndarray) else _frame_of(value)
     if frame is None:
         instead = "code an array with Dataset.from_array(array)"
-        raise refusal(name, "a pandas DataFrame", value, instead)
+        raise arguments.refusal(name, "a pandas DataFrame", value, instead)
     return frame
 
 
 _OPTIONS: dict[str, Any] = {
-    "states": as_states,
-    "missing": as_names,
-    "discretise": as_rules,
-    "drop": as_labels,
-    "names": as_names,
+    "states": arguments.as_states,
+    "missing": arguments.as_names,
+    "discretise": arguments.as_rules,
+    "drop": arguments.as_labels,
+    "names": arguments.as_names,
 }
 
 
@@ -150,8 +140,8 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
     def __post_init__(self) -> None:
         """Check every field, and keep the codes in their smallest type."""
         try:
-            names = tuple(listed(self.names))
-            states = tuple(tuple(listed(s)) for s in self.states)
+            names = tuple(arguments.listed(self.names))
+            states = tuple(tuple(arguments.listed(s)) for s in self.states)
         except TypeError as error:
             raise DataError(f"names, states: expected lists of texts; {error}") from None
         _check_variables(names, states)
@@ -165,7 +155,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         vars(self).update(checked, edges=edges)
 
     @classmethod
-    @checked_arguments(frame=_as_frame, **_OPTIONS)
+    @arguments.checked_arguments(frame=_as_frame, **_OPTIONS)
     def from_frame(
         cls,
         frame: "pd.DataFrame",
@@ -223,7 +213,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         return cls(**coded_rows(frame_rows(frame, drop), options))
 
     @classmethod
-    @checked_arguments(**_OPTIONS)
+    @arguments.checked_arguments(**_OPTIONS)
     def from_array(
         cls,
         array: NDArray[Any],
@@ -666,7 +656,7 @@ def _coded(
         merged: Dataset = value.merged()
         return merged
     if frame is None:
-        raise refusal(
+        raise arguments.refusal(
             name,
             "a Dataset, a pandas DataFrame, an array, or what read_blocks returns",
             value,
@@ -693,12 +683,8 @@ def _coded(
         raise
 
 
-register(
-    dataset=like_model(as_dataset),
-    train=like_model(as_dataset),
-    test=like_model(as_dataset),
-    validation=like_model(as_dataset),
-)
+for _table in ("dataset", "train", "test", "validation"):
+    arguments.register(**{_table: arguments.like_model(as_dataset)})
 
 
 def aligned_codes(
