@@ -132,7 +132,6 @@ def _solve_gadget(task: Task, incumbent: Incumbent) -> _Outcome:
     gadget = reduced(task, incumbent)
     if gadget is None or incumbent.is_over:
         return incumbent.status, f"{incumbent.ending} before all completions were scored"
-    assert incumbent.parents is not None
     n, offset = task.dataset.n_variables, gadget.penalty * len(task.dataset.missing_cells)
 
     def take(parents: tuple[tuple[int, ...], ...]) -> None:
@@ -149,7 +148,6 @@ def _solve_gadget(task: Task, incumbent: Incumbent) -> _Outcome:
         gadget.problem,
         solver=task.solver,
         time_limit=incumbent.remaining,
-        start=gadget.selection(incumbent.parents, incumbent.working_values),
         seed=task.seed,
         on_event=listen,
     )

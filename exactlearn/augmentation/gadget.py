@@ -69,21 +69,6 @@ class Gadget:
         ]
         return np.array(chosen, np.int64)
 
-    def selection(
-        self, dag: Sequence[Sequence[int]], values: NDArray[np.int64]
-    ) -> tuple[tuple[int, ...], ...]:
-        """Return the selection that encodes a DAG and a completion.
-
-        Where a family's own candidate was dominated, the set returned holds it and more: solvers
-        take the best candidate inside a start's parent set.
-        """
-        chosen = (self.first[:-1] + values).tolist()
-        selection = [(*sorted(parents), *chosen) for parents in dag]
-        for a, b in pairwise(self.first.tolist()):
-            for v in range(a, b):
-                selection.append(() if v in chosen else _below(v, a, b, len(dag)))
-        return tuple(selection)
-
 
 def reduced(task: Task, control: SearchControl = UNLIMITED) -> Gadget | None:
     """Return the reduction of a task; ``None`` when the search is over before it is built.

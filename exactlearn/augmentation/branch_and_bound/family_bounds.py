@@ -10,8 +10,8 @@ rows before it that can be in its cell were there, and none were elsewhere in it
 (theorem *Placing rows*, docs/theory/augmentation.md).
 
 Rows that can be in the same cells and weigh the same differ in their multipliers only: placements
-that exchanging two of them improves are left out, and of rows with the same multipliers all
-permutations but one (theorem *Exchange*, docs/theory/augmentation.md).
+that exchanging two of them improves are left out, and of two that an exchange makes no better or
+worse the one with the rows out of order (theorem *Exchange*, docs/theory/augmentation.md).
 """
 
 from typing import NamedTuple
@@ -75,32 +75,19 @@ class Placement(NamedTuple):
 def _is_dominated(
     incomplete: IncompleteRows, at: NDArray[np.int64], k: int, o: int, work: NDArray[np.int64]
 ) -> bool:
-    """Return whether exchanging a row with one placed before is better, or as good and tried.
+    """Return whether exchanging a row with one placed before is better, or as good and in order.
 
     Rows alike differ in their multipliers only. The cells looked at are counted.
     """
-    first = incomplete.first[k]
-    b, t = o - first, incomplete.alike[k]
+    multipliers, first, t = incomplete.multipliers, incomplete.first[k], incomplete.alike[k]
+    b = o - first
     while t >= 0:
         work[0] += 1
         other = incomplete.first[t]
         a = at[t] - other
-        if a != b:
-            multipliers = incomplete.multipliers[at[t]] + incomplete.multipliers[o]
-            better = (
-                multipliers - incomplete.multipliers[other + b] - incomplete.multipliers[first + a]
-            )
-            if better > MARGIN:
-                return True
-            if a > b and better == 0.0:
-                equal = True
-                for place in range(incomplete.first[k + 1] - first):
-                    equal &= (
-                        incomplete.multipliers[other + place]
-                        == incomplete.multipliers[first + place]
-                    )
-                if equal:
-                    return True
+        gain = multipliers[at[t]] + multipliers[o] - multipliers[other + b] - multipliers[first + a]
+        if a != b and (gain > MARGIN or (a > b and gain == 0.0)):
+            return True
         t = incomplete.alike[t]
     return False
 

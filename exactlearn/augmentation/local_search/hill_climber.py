@@ -109,7 +109,7 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
             values = begin[number].completion(task, incumbent)
             first = firsts.setdefault(values.tobytes(), number)
             if first == number and not incumbent.is_over:
-                found[number] = _climb(task, incumbent, values, t)
+                found[number] = climb(task, incumbent, values, t)
         except BaseException:
             incumbent.stop()  # the other threads
             raise
@@ -131,21 +131,13 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
     return max(solutions, key=lambda solution: solution.score) if whole else None
 
 
-def _climb(
-    task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int | None
-) -> Solution | None:
-    if is_tabulated(task):
-        return climb(task, incumbent, values, t)
-    return climb_in_orders(task, incumbent, values)
-
-
 def _climb_alone(
     task: Task, start: Start, t: int | None
 ) -> tuple[Solution | None, Solution | None, int]:
     """Climb on a worker; return the solution, if it got there, the best one, and the nodes."""
     with Incumbent().running() as incumbent:
         values = start.completion(task, incumbent)
-        solution = None if incumbent.is_over else _climb(task, incumbent, values, t)
+        solution = None if incumbent.is_over else climb(task, incumbent, values, t)
     parents = incumbent.parents
     best = None if parents is None else Solution(parents, incumbent.values, incumbent.score)
     return solution, best, incumbent.nodes
@@ -178,10 +170,14 @@ def climb(
 ) -> Solution | None:
     """Climb from a completion to a t-local optimum, or by cheap steps only.
 
+    Where not all families can be tabulated, nor DAGs be proven best, the candidate parent sets are
+    those that a search of bounded budget identifies. In the end, no other value of a single cell
+    lets any of them that fit the DAG's order improve the score.
+
     Parameters
     ----------
     task
-        The table, few variables enough to tabulate all their families.
+        The table.
     incumbent
         Where the best solution and the clock are kept.
     values
@@ -194,10 +190,13 @@ def climb(
     Solution or None
         ``None`` when the search is over first; the incumbent has what was found.
     """
+    if not is_tabulated(task):
+        solution = _rise(task, incumbent, values, None, None) if incumbent.goes_on() else None
+        return None if incumbent.is_over else solution
     families = Families.allowed(task.dataset.names, task.rules)
     store = FamilyStore.of(task.dataset, values, task.tables, families, incumbent)
     neighbourhood = Neighbourhood(task, incumbent, store)
-    solution: Solution | None = None
+    solution = None
     while incumbent.goes_on():
         solution = _rise(task, incumbent, store.values, solution, store)
         store.move_to(solution.values)
@@ -210,18 +209,6 @@ def climb(
         store.move_to(better.values)
         solution = better
     return None
-
-
-def climb_in_orders(task: Task, incumbent: Incumbent, values: NDArray[np.int64]) -> Solution | None:
-    """Climb from a completion where not all families can be tabulated, nor DAGs be proven best.
-
-    The candidate parent sets are those that a search of bounded budget identifies. In the end, no
-    other value of a single cell lets any of them that fit the DAG's order improve the score.
-
-    The parameters and the outcome are those of :func:`climb`.
-    """
-    solution = _rise(task, incumbent, values, None, None) if incumbent.goes_on() else None
-    return None if incumbent.is_over else solution
 
 
 def _rise(

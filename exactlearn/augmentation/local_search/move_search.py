@@ -120,7 +120,6 @@ def best_weight(
     losses: NDArray[np.float64],
     first: NDArray[np.int64],
     gap: float,
-    excluded: float = 0.0,
 ) -> float:
     """Return the weight for which a search is expected to be the shortest.
 
@@ -134,30 +133,13 @@ def best_weight(
         Where each child's families begin, shape (children + 1,).
     gap
         Bound of the networks before the moves, less the target.
-    excluded
-        Weights up to this one are not chosen, but for 1.
     """
-    worth, best = np.inf, 1.0
-    for weight in WEIGHTS:
-        if weight <= excluded and weight < 1.0:
-            break
+
+    def worth(weight: float) -> float:
         bound = weight * gap + np.maximum.reduceat(gains - weight * losses, first[:-1]).sum()
-        if bound / weight**WEIGHT_EXPONENT < worth:
-            worth, best = bound / weight**WEIGHT_EXPONENT, weight
-    return best
+        return float(bound / weight**WEIGHT_EXPONENT)
 
-
-def refuting_weight(before: float, after: float, target: float) -> float:
-    """Return the weight beyond which a network is not above the target any more.
-
-    Parameters
-    ----------
-    before, after
-        Its scores before and after the moves, neither above the target.
-    target
-        The target.
-    """
-    return (after - before) / (target - before) if before < target else 1.0
+    return min(WEIGHTS, key=worth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,11 +207,11 @@ class MoveSearch:
     def look(self, moves: Moves) -> Solution | bool:
         """Return a better solution, or whether the moves' envelope leaves room for any.
 
-        Where the search is over, nothing is excluded.
+        A single move that a weight does not exclude is asked about without the objective cut.
         """
-        scores, excluded = self.after(moves), 0.0
-        while self.incumbent.goes_on():
-            weight = self._weight(scores, excluded)
+        scores = self.after(moves)
+        weights = (1.0,) if self.before is None else (self._weight(scores), 1.0)
+        for weight in weights:
             query = self.promising(scores, weight)
             if query is None:
                 return False
@@ -238,25 +220,16 @@ class MoveSearch:
             if parents is None:
                 return False
             better = self.best_in_order(moves, parents)
-            if better is not None or len(moves) > 1 or weight == 1.0:
-                return len(moves) > 1 if better is None else better
-            excluded = max(weight, self._refuting(moves[0], parents))
-        return True
+            if better is not None or len(moves) > 1:
+                return better or True
+        return False
 
-    def _weight(self, scores: NDArray[np.float64], excluded: float) -> float:
+    def _weight(self, scores: NDArray[np.float64]) -> float:
         """Return the weight of the scores before some moves in the objective cut."""
-        if self.before is None:
-            return 1.0
+        assert self.before is not None, "only the DAG's proof allows of weights"
         families = self.store.families
         losses = self._best[families.child] - self.before - self.rewards
-        return best_weight(scores - self.before, losses, families.first, self.gap, excluded)
-
-    def _refuting(self, move: NDArray[np.int64], parents: Dag) -> float:
-        """Return the weight beyond which a network is not above the target after a move."""
-        before = self.task.solution(parents, self.solution.values).score
-        with self.store.changed(move):
-            after = self.task.solution(parents, self.store.values).score
-        return refuting_weight(before, after, self.solution.target)
+        return best_weight(scores - self.before, losses, families.first, self.gap)
 
     def better_dag(self) -> Solution | None:
         """Return the solution with a better DAG, or ``None`` when its own is proven the best."""

@@ -72,6 +72,7 @@ class Neighbourhood:
         self.relaxed: Solution | None = None
         self.tight = False
         self.known_multipliers: list[Multipliers] = []
+        self.next_prefix: dict[int, int] = {}
 
     def better(self, solution: Solution, t: int) -> Solution | None:
         """Return a better solution; ``None`` when there is provably none, or the search is over.
@@ -130,9 +131,13 @@ class Neighbourhood:
         """Search the completions in which just so many cells differ."""
         close = np.zeros(len(search.rewards), np.bool_)
         moves, best_scores = [], []
-        for fixed, last in prefixes(self.store.single_moves(distinct=size == 1), size - 1):
+        before = list(prefixes(self.store.single_moves(distinct=size == 1), size - 1))
+        # those after the last better solution come first
+        begin = self.next_prefix.get(size, 0) % max(1, len(before))
+        for number in [*range(begin, len(before)), *range(begin)]:
             if not self.incumbent.goes_on():
                 return None
+            self.next_prefix[size], (fixed, last) = number, before[number]
             with self.store.changed(fixed):
                 each, families = search.bounds(last)
                 bounds = each.sum(axis=1) - search.multipliers.total
