@@ -13,11 +13,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, overwrite
-from exactlearn.bayesnet.buckets import PRUNED, Buckets, Space
+from exactlearn.bayesnet.buckets import PRUNED, Buckets, Space, space_for
 
 NO_COUNTS = np.empty(0)
 NO_POSTERIOR = np.empty((1, 0))
 """Passed to kernels of inference, here and in decision graphs, for what is not wanted."""
+
+
+def marginals(
+    layout: Buckets,
+    tables: NDArray[np.float64],
+    codes: NDArray[np.int16],
+    *,
+    with_posterior: bool = True,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return marginals and log-probabilities of rows, as `expect_families` writes them.
+
+    Raises
+    ------
+    TooLargeError
+        When the tables of some row would have too many cells.
+    """
+    n_states = int(layout.state_first[-1])
+    posterior = np.zeros((len(codes), n_states)) if with_posterior else NO_POSTERIOR
+    logs, space = np.empty(len(codes)), space_for(layout, codes)
+    expect_families(layout, tables, codes, np.ones(len(codes)), space, logs, NO_COUNTS, posterior)
+    return posterior, logs
 
 
 @in_place_kernel

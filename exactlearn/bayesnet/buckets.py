@@ -10,7 +10,7 @@ A bucket's cells are indexed with the axes of its members, its own variable last
 message lacks that axis.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -64,7 +64,7 @@ class Buckets(NamedTuple):
 def buckets(
     parents: Sequence[Sequence[int]],
     cardinalities: NDArray[np.int64],
-    missing: Collection[int],
+    codes: NDArray[np.integer],
     trials: int = 0,
 ) -> Buckets:
     """Return the buckets of a DAG, eliminating the variables that some row lacks.
@@ -75,12 +75,13 @@ def buckets(
         Parents of each variable, in the order of its table's axes.
     cardinalities
         Number of states of each variable, shape (variables,).
-    missing
-        The variables that may be missing; the others are constants in every row.
+    codes
+        The rows, -1 for a missing cell, shape (rows, variables).
     trials
         How many orders to try for smaller buckets, beside those of all greedy rules; by default
         one rule gives the only order.
     """
+    missing = {*np.flatnonzero((codes < 0).any(axis=0)).tolist()}
     adjacency = [
         frozenset(u for u in neighbours if u in missing) if v in missing else frozenset[int]()
         for v, neighbours in enumerate(moral_graph(parents))

@@ -89,11 +89,10 @@ class NetworkEM:
         self.available = np.concatenate([table.ravel() for table in counts])
         # Checks for directed cycles and repeated parents before the first inference.
         order = self.model(self.maximise(np.ones_like(self.available))).order
-        counting = dataset if weights.all() else dataset.part(weights > 0)
-        self._missing = np.flatnonzero(counting.codes.min(axis=0, initial=0) < 0).tolist()
-        self._layout = buckets(self.families, dataset.cardinalities, set(self._missing))
+        self._rows = np.flatnonzero((dataset.codes.min(axis=1, initial=0) < 0) & (weights > 0))
+        self._layout = buckets(self.families, dataset.cardinalities, dataset.codes[self._rows])
         self._last = order[::-1] if leaves_out_barren else ()
-        _, parts = self._parts()
+        parts = self._parts()
         self._codes, self._weights = parts.codes, parts.weights
         work = row_sizes(self._layout, self._codes)[:, 0] + SMALL_WORK
         self._blocks = list(blocks(work, BLOCK_WORK))
@@ -135,12 +134,10 @@ class NetworkEM:
             prior = self.smoothing * float(np.log(parameters).sum()) if self.smoothing else 0.0
         return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + prior)
 
-    def _parts(self) -> tuple[NDArray[np.int64], MissingParts]:
-        """Return the incomplete rows of positive weight, and their distinct parts."""
-        weights = self.dataset.row_weights
-        rows = np.flatnonzero((self.dataset.codes.min(axis=1) < 0) & (weights > 0))
-        codes = self.dataset.codes[rows].astype(np.int16)
-        return rows, missing_parts(self._layout, codes, weights[rows], self._last)
+    def _parts(self) -> MissingParts:
+        """Return the distinct parts of the incomplete rows of positive weight."""
+        codes = self.dataset.codes[self._rows].astype(np.int16)
+        return missing_parts(self._layout, codes, self.dataset.row_weights[self._rows], self._last)
 
     def m_step(self, state: EMState) -> NDArray[np.float64]:
         """Return the parameters that maximise the objective given the counts of a state.
@@ -180,7 +177,8 @@ class NetworkEM:
 
     def _without_dependents(self, parameters: NDArray[np.float64]) -> set[int]:
         """Return the variables with missing cells and children, none of which depends on them."""
-        ranges: dict[int, list[float]] = {v: [] for v in self._missing}
+        missing = np.flatnonzero((self.dataset.codes[self._rows] < 0).any(axis=0))
+        ranges: dict[int, list[float]] = {v: [] for v in missing.tolist()}
         for table, family in zip(self.tables(parameters), self.families, strict=True):
             for axis, parent in enumerate(family):
                 if parent in ranges:
@@ -191,10 +189,10 @@ class NetworkEM:
         """Raise an error that names an impossible row."""
         names = self.dataset.names
         if np.isneginf(logs).any():
-            rows, parts = self._parts()
+            parts = self._parts()
             first = int(np.isneginf(logs)[parts.of_row].argmax())
             variable = int(np.argmax(parts.codes[parts.of_row[first]] < 0))
-            place = self.dataset.row_place(int(rows[parts.rows[first]]))
+            place = self.dataset.row_place(int(self._rows[parts.rows[first]]))
             where = f"{place}, around the missing cell of {names[variable]!r}"
         else:
             impossible = np.flatnonzero((self.available > 0) & (parameters == 0))

@@ -25,13 +25,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.hash_tables import WeightedRows
 from exactlearn._runtime.kernel import kernel, overwrite
-from exactlearn.bayesnet.bucket_elimination import (
-    NO_COUNTS,
-    NO_POSTERIOR,
-    collect,
-    distribute,
-    expect_families,
-)
+from exactlearn.bayesnet.bucket_elimination import collect, distribute, marginals
 from exactlearn.bayesnet.buckets import PRUNED, Buckets, Space, blocks, row_sizes, space_for
 
 MOST_CODES = 2.0**22
@@ -102,11 +96,7 @@ def log_likelihood_of_parts(
 ) -> NDArray[np.float64]:
     """Return the log probability of each row's families with missing cells, shape (rows,)."""
     parts = missing_parts(layout, codes, np.ones(len(codes)), parents_last)
-    logs = np.empty(len(parts.codes))
-    space = space_for(layout, parts.codes)
-    expect_families(
-        layout, tables, parts.codes, parts.weights, space, logs, NO_COUNTS, NO_POSTERIOR
-    )
+    _, logs = marginals(layout, tables, parts.codes, with_posterior=False)
     return np.bincount(parts.rows, logs[parts.of_row], len(codes)).astype(np.float64)
 
 

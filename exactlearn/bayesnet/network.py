@@ -282,24 +282,13 @@ class BayesianNetwork(
         [-1.237, -1.892, -1.786]
         """
         codes = self.aligned_codes(dataset)
-        total = np.zeros(len(codes))
-        for variable, (family, table) in enumerate(zip(self.parents, self.tables, strict=True)):
-            with np.errstate(divide="ignore"):
-                logs = np.log(table)
-            cells = codes[:, [*family, variable]]
-            observed = (cells >= 0).all(axis=1)
-            rows = slice(None) if observed.all() else observed
-            total[rows] += logs[tuple(cells[rows].T)]
-        missing = np.flatnonzero((codes < 0).any(axis=0)).tolist()
-        if missing:
-            layout, incomplete = (
-                buckets(self.parents, self.cardinalities, missing),
-                (codes < 0).any(1),
-            )
-            total[incomplete] += log_likelihood_of_parts(
-                layout, flat_tables(self.tables), codes[incomplete], self.order[::-1]
-            )
-        return total
+        logs, incomplete = log_probability_of_families(self, codes), (codes < 0).any(axis=1)
+        if incomplete.any():
+            rows = codes[incomplete]
+            layout = buckets(self.parents, self.cardinalities, rows)
+            tables = flat_tables(self.tables)
+            logs[incomplete] += log_likelihood_of_parts(layout, tables, rows, self.order[::-1])
+        return logs
 
     @checked_arguments()
     def log_likelihood(self, dataset: DatasetLike) -> float:
@@ -400,6 +389,20 @@ def _check_rows(network: BayesianNetwork, i: int) -> None:
             f"probabilities >= 0 that sum to one within {ROW_TOLERANCE:g}, found "
             f"{table[first].tolist()} with sum {float(table[first].sum())!r}: correct the row"
         )
+
+
+def log_probability_of_families(
+    network: BayesianNetwork, codes: NDArray[np.int16]
+) -> NDArray[np.float64]:
+    """Return the log probability of the families that each row observes, shape (rows,)."""
+    logs = np.zeros(len(codes))
+    for variable in np.flatnonzero((codes >= 0).any(axis=0)).tolist():
+        cells = codes[:, [*network.parents[variable], variable]]
+        observed = (cells >= 0).all(axis=1)
+        rows = slice(None) if observed.all() else observed
+        with np.errstate(divide="ignore"):
+            logs[rows] += np.log(network.tables[variable][tuple(cells[rows].T)])
+    return logs
 
 
 TOLERANCE = 1e-13

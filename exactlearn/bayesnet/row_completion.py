@@ -5,19 +5,19 @@ All by exact inference among the missing variables of each row
 Queries take it in place of compilation where the clique tree is small, or the decision graph large.
 """
 
-from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn.bayesnet.bucket_elimination import NO_COUNTS, expect_families, fill_cells
+from exactlearn.bayesnet.bucket_elimination import fill_cells, marginals
 from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, row_sizes, space_for
-from exactlearn.bayesnet.missing_parts import MissingParts, missing_parts
+from exactlearn.bayesnet.missing_parts import missing_parts
 from exactlearn.bayesnet.network import (
     BayesianNetwork,
     NetworkLike,
+    log_probability_of_families,
     normalised,
     without_irrelevant_parents,
 )
@@ -75,18 +75,12 @@ def eliminated(
     TooLargeError
         When the tables of some row would have too many cells.
     """
-    layout, logs = _layout(network, codes), np.empty(len(codes))
-    tables = flat_tables(network.tables)
-    posterior = np.zeros((len(codes), int(layout.state_first[-1])))
-    space, ones = space_for(layout, codes), np.ones(len(codes))
-    expect_families(layout, tables, codes, ones, space, logs, NO_COUNTS, posterior)
-    with np.errstate(divide="ignore"):
-        for variable in np.flatnonzero((codes >= 0).any(axis=0)).tolist():
-            family = codes[:, [*network.parents[variable], variable]]
-            rows = np.flatnonzero((family >= 0).all(axis=1))
-            logs[rows] += np.log(network.tables[variable][tuple(family[rows].T)])
-            seen = np.flatnonzero(codes[:, variable] >= 0)
-            posterior[seen, layout.state_first[variable] + codes[seen, variable]] = 1.0
+    layout = _layout(network, codes)
+    posterior, logs = marginals(layout, flat_tables(network.tables), codes)
+    logs += log_probability_of_families(network, codes)
+    for variable in np.flatnonzero((codes >= 0).any(axis=0)).tolist():
+        seen = np.flatnonzero(codes[:, variable] >= 0)
+        posterior[seen, layout.state_first[variable] + codes[seen, variable]] = 1.0
     posterior[np.isneginf(logs)] = 0.0
     # Rounding may leave 1.0000000000000002.
     return np.minimum(posterior, 1.0, out=posterior), np.minimum(logs, 0.0, out=logs)
@@ -100,12 +94,11 @@ def _layout(network: BayesianNetwork, codes: NDArray[np.int16]) -> Buckets:
         if len(known) == MOST_LAYOUTS:
             del known[next(iter(known))]
         # The search for an order takes a small part of the time that the tables will take.
-        variables = tuple(np.flatnonzero(missing).tolist())
-        layout = buckets(network.parents, network.cardinalities, variables)
-        cells = _most_cells(layout, codes)
-        trials = int(min(MOST_TRIALS, cells / (CELLS_A_TRIAL * max(1, len(variables)) ** 2)))
+        layout = buckets(network.parents, network.cardinalities, codes)
+        cells, variables = _most_cells(layout, codes), max(1, int(missing.sum()))
+        trials = int(min(MOST_TRIALS, cells / (CELLS_A_TRIAL * variables**2)))
         if trials >= LEAST_TRIALS:
-            other = buckets(network.parents, network.cardinalities, variables, trials)
+            other = buckets(network.parents, network.cardinalities, codes, trials)
             layout = other if _most_cells(other, codes) < cells else layout
         known[key] = layout
     return known[key]
@@ -154,20 +147,14 @@ def posterior_cells(network: NetworkLike, dataset: DatasetLike) -> NDArray[np.fl
     array([[0.5, 0.5]])
     """
     task = _IncompleteRows(network, dataset)
-    parts, states = task.parts, task.states
-    found = np.zeros((len(parts.codes), int(task.layout.state_first[-1])))
-    logs = np.empty(len(parts.codes))
-    space = space_for(task.layout, parts.codes)
-    expect_families(
-        task.layout, task.tables, parts.codes, parts.weights, space, logs, NO_COUNTS, found
-    )
-    task.refuse(np.isneginf(logs)[parts.of_cell])
-    posterior = np.zeros((len(states), int(dataset.cardinalities.max(initial=0))))
-    cells = np.arange(len(states))
-    for k in range(states.shape[1]):
-        some = cells[task.layout.cardinality[task.columns] > k]
-        place = task.layout.state_first[task.columns[some]] + k
-        posterior[some, states[some, k]] = found[parts.of_cell[some], place]
+    codes, of_cell = task.parts()
+    found, logs = marginals(task.layout, task.tables, codes)
+    task.refuse(np.isneginf(logs)[of_cell])
+    posterior = np.zeros((len(of_cell), int(dataset.cardinalities.max(initial=0))))
+    n_states = task.layout.cardinality[task.columns]
+    cells, k = np.nonzero(np.arange(task.states.shape[1]) < n_states[:, np.newaxis])
+    places = task.layout.state_first[task.columns[cells]] + k
+    posterior[cells, task.states[cells, k]] = found[of_cell[cells], places]
     return np.minimum(posterior, 1.0, out=posterior)  # rounding may leave 1.0000000000000002
 
 
@@ -198,8 +185,7 @@ def most_probable_completion(network: NetworkLike, dataset: DatasetLike) -> NDAr
     array([1])
     """
     task = _IncompleteRows(network, dataset)
-    parts = task.parts
-    return task.fill(parts.codes, parts.of_cell, np.empty((0, 0)))
+    return task.fill(*task.parts(), np.empty((0, 0)))
 
 
 @checked_arguments()
@@ -264,13 +250,11 @@ def log_likelihood_cells(network: BayesianNetwork, dataset: Dataset, *, sample: 
         When a variable is absent, or a row has a state that the network does not know.
     """
     n = dataset.n_rows
-    chosen = np.zeros(n, np.bool_)
-    chosen[np.linspace(0, n - 1, min(n, sample)).astype(np.int64)] = True
-    codes = network.aligned_codes(dataset.part(chosen))
-    missing = np.flatnonzero((codes < 0).any(axis=0)).tolist()
-    layout = buckets(network.parents, network.cardinalities, missing)
+    chosen = np.unique(np.linspace(0, n - 1, min(n, sample)).astype(np.int64))
+    codes = network.aligned_codes(dataset)[chosen]
+    layout = buckets(network.parents, network.cardinalities, codes)
     parts = missing_parts(layout, codes, np.ones(len(codes)), network.order[::-1])
-    return float(row_sizes(layout, parts.codes)[:, 0].sum()) * n / max(1, int(chosen.sum()))
+    return float(row_sizes(layout, parts.codes)[:, 0].sum()) * n / max(1, len(chosen))
 
 
 class _IncompleteRows:
@@ -283,32 +267,25 @@ class _IncompleteRows:
         columns, states = _variables_and_states(network, dataset)
         self.columns: NDArray[np.int64] = columns[variables]
         self.states: NDArray[np.int64] = states[self.columns]
-        self.layout = buckets(network.parents, network.cardinalities, set(self.columns.tolist()))
-        self.tables = flat_tables(network.tables)
         incomplete, self.source = np.unique(rows, return_inverse=True)
         self.codes = codes[incomplete]
+        self.layout = buckets(network.parents, network.cardinalities, self.codes)
+        self.tables = flat_tables(network.tables)
 
-    @property
-    def parts(self) -> MissingParts:
-        """The distinct parts of the incomplete rows, their cells in the order of the table."""
+    def parts(self) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
+        """Return the distinct parts of the incomplete rows, and that of each cell of the table."""
         found = missing_parts(self.layout, self.codes, np.ones(len(self.codes)))
-        number = np.empty(self.codes.shape, np.int64)
-        number[self.codes < 0] = np.arange(len(found.of_cell))
-        return replace(found, of_cell=found.of_cell[number[self.source, self.columns]])
+        of_cell = np.empty(self.codes.shape, np.int64)
+        of_cell[self.codes < 0] = found.of_cell
+        return found.codes, of_cell[self.source, self.columns]
 
     def fill(
         self, codes: NDArray[np.int16], of_cell: NDArray[np.int64], uniform: NDArray[np.float64]
     ) -> NDArray[np.int64]:
         """Complete some rows as `fill_cells` does; return the table's state of each cell."""
-        filled = np.empty_like(codes)
+        filled, space = np.empty_like(codes), space_for(self.layout, codes)
         impossible = fill_cells(
-            self.layout,
-            self.tables,
-            codes,
-            np.arange(len(codes)),
-            uniform,
-            space_for(self.layout, codes),
-            filled,
+            self.layout, self.tables, codes, np.arange(len(codes)), uniform, space, filled
         )
         if impossible >= 0:
             self.refuse(of_cell == impossible)
@@ -344,11 +321,11 @@ def _variables_and_states(
                 "out, or use a network that has it"
             )
         columns[j] = v = network.names.index(name)
-        for k, state in enumerate(network.states[v]):
-            if state not in dataset.states[j]:
-                raise DataError(
-                    f"column {name!r} has missing cells that may have the network's "
-                    f"state {state!r}, which the table does not declare: add it to the states"
-                )
-            codes[v, k] = dataset.states[j].index(state)
+        absent = [state for state in network.states[v] if state not in dataset.states[j]]
+        if absent:
+            raise DataError(
+                f"column {name!r} has missing cells that may have the network's "
+                f"state {absent[0]!r}, which the table does not declare: add it to the states"
+            )
+        codes[v, : len(network.states[v])] = [*map(dataset.states[j].index, network.states[v])]
     return columns, codes

@@ -193,8 +193,7 @@ def expected_counts(
 
 
 def _layout(network: BayesianNetwork, codes: NDArray[np.int16]) -> Buckets:
-    missing = set(np.flatnonzero((codes < 0).any(axis=0)).tolist())
-    return buckets(network.parents, network.cardinalities, missing)
+    return buckets(network.parents, network.cardinalities, codes)
 
 
 def _most_entries(states: NDArray[np.int64], most: int) -> NDArray[np.int64]:
