@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import variables_by_index
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.data.codes import MISSING
+from exactlearn.data.counts import weight_by
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import OptionError
@@ -61,38 +62,21 @@ def separators_of_indicators(
         return {v: learned_separators(dataset, v, np.flatnonzero(is_full)) for v in partly}
     if isinstance(separators, MissingnessGraph):
         separators.check_table(dataset)
-        return {v: _causes(dataset, separators, v, is_full) for v in partly}
-    chosen = frozenset(variables_by_index(separators, "separators", dataset.names))
-    for v in sorted(chosen):
-        if not is_full[v]:
+        causes = {v: separators.all_causes([dataset.names[v]]) for v in partly}
+        found = {v: frozenset(map(dataset.index, names)) for v, names in causes.items()}
+    else:
+        chosen = frozenset(variables_by_index(separators, "separators", dataset.names))
+        found = dict.fromkeys(partly, chosen)
+    for v, separator in ((v, s) for v, chosen in found.items() for s in sorted(chosen)):
+        if not is_full[separator]:
+            missing = dataset.codes[:, separator] == MISSING
             raise OptionError(
-                f"separator {dataset.names[v]!r} {_lacking(dataset, v)}, but separators must be "
-                "variables that every row observes; leave it out, or let the separators be learned"
+                f"separator {dataset.names[separator]!r} has {missing.sum()} missing cells, the "
+                f"first in {dataset.row_place(int(np.argmax(missing)))}, but informed deletion "
+                f"needs to know what {dataset.names[v]!r} depends on in every row (MAR); leave it "
+                "out, or let the separators be learned"
             )
-    return dict.fromkeys(partly, chosen)
-
-
-def _lacking(dataset: Dataset, v: int) -> str:
-    missing = dataset.codes[:, v] == MISSING
-    return (
-        f"has {missing.sum()} missing cells, the first in "
-        f"{dataset.row_place(int(np.argmax(missing)))}"
-    )
-
-
-def _causes(
-    dataset: Dataset, graph: MissingnessGraph, v: int, is_full: NDArray[np.bool_]
-) -> frozenset[int]:
-    """Return the variables that an indicator depends on, also through other indicators."""
-    causes = {dataset.names.index(cause) for cause in graph.all_causes([dataset.names[v]])}
-    for cause in sorted(causes):
-        if not is_full[cause]:
-            raise OptionError(
-                f"missingness graph: whether {dataset.names[v]!r} is missing depends on "
-                f"{dataset.names[cause]!r}, which {_lacking(dataset, cause)}: not at random "
-                "(MNAR), but informed deletion needs causes that every row observes (MAR)"
-            )
-    return frozenset(causes)
+    return found
 
 
 def learned_separators(
@@ -116,49 +100,27 @@ def learned_separators(
     >>> learned_separators(table, 2, np.array([0, 1]))
     frozenset({0})
     """
-    missing = dataset.codes[:, variable] == MISSING
-    labels, n_labels = np.zeros(dataset.n_rows, np.int32), 1
-    weights, columns = dataset.row_weights, np.array(candidates, np.int64)
+    missing, weights = dataset.codes[:, variable] == MISSING, dataset.row_weights
     penalty = 0.5 * np.log(max(weights.sum(), 1.0))
-    width = int(dataset.cardinalities[columns].max(initial=1))
-    selected, score = frozenset[int](), -np.inf
-    while True:
-        counts = indicator_counts(dataset.codes, columns, labels, missing, weights, n_labels, width)
-        totals = counts.sum(axis=-1)
-        fit = xlogy(counts, counts).sum(axis=(1, 2, 3)) - xlogy(totals, totals).sum(axis=(1, 2))
-        scores = fit - penalty * (totals > 0).sum(axis=(1, 2))
-        if not selected:
-            none = counts[:1].sum(axis=(0, 1, 2)) if len(columns) else np.zeros(2)
-            score = xlogy(none, none).sum() - xlogy(none.sum(), none.sum()) - penalty
-        best = int(np.argmax(scores)) if len(scores) else -1
-        if best < 0 or scores[best] <= score + 1e-9 * abs(score):
-            return selected
-        selected, score = selected | {int(columns[best])}, scores[best]
-        labels = labels * width + dataset.codes[:, columns[best]]
-        seen = totals[best].ravel() > 0
-        labels, n_labels = (np.cumsum(seen, dtype=np.int32) - 1)[labels], int(seen.sum())
-        columns = np.delete(columns, best)
 
+    def bic(labels: NDArray[np.integer]) -> float:
+        """Return the score of the indicator given the label of each row."""
+        counts = weight_by(2 * labels + missing, weights, 0)
+        counts = np.append(counts, np.zeros(len(counts) % 2)).reshape(-1, 2)
+        totals = counts.sum(axis=1)
+        fit = xlogy(counts, counts).sum() - xlogy(totals, totals).sum()
+        return float(fit - penalty * np.count_nonzero(totals))
 
-@kernel
-def indicator_counts(
-    codes: NDArray[np.integer],
-    columns: NDArray[np.int64],
-    labels: NDArray[np.int32],
-    missing: NDArray[np.bool_],
-    weights: NDArray[np.float64],
-    n_labels: int,
-    width: int,
-) -> NDArray[np.float64]:
-    """Count an indicator by the label of the row and the state of each of some columns.
+    def refined(labels: NDArray[np.integer], v: int) -> NDArray[np.integer]:
+        return labels * int(dataset.cardinalities[v]) + dataset.codes[:, v]
 
-    Returns
-    -------
-    Weights, shape (columns, labels, states of the column, 2).
-    """
-    counts = np.zeros((len(columns), n_labels, width, 2))
-    for i in range(len(codes)):
-        label, state, weight = labels[i], np.int64(missing[i]), weights[i]
-        for j in range(len(columns)):
-            counts[j, label, codes[i, columns[j]], state] += weight
-    return counts
+    labels: NDArray[np.integer] = np.zeros(dataset.n_rows, np.int64)
+    selected, score = frozenset[int](), bic(labels)
+    while others := [v for v in candidates.tolist() if v not in selected]:
+        scores = [bic(refined(labels, v)) for v in others]
+        best = int(np.argmax(scores))
+        if scores[best] <= score + 1e-9 * abs(score):
+            break
+        selected, score = selected | {others[best]}, scores[best]
+        labels = index_rows(refined(labels, others[best])[:, np.newaxis])[0].astype(np.int64)
+    return selected

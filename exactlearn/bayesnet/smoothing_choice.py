@@ -37,31 +37,18 @@ from exactlearn.errors import DataError, OptionError
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class SmoothingParameters:
-    """Constants of the choice of smoothing.
+FOLDS = 5
+"""Parts that the rows are divided into."""
 
-    Parameters
-    ----------
-    folds
-        Parts that the rows are divided into.
-    smallest, largest
-        Between which pseudo-counts to search. Smaller ones hardly gain where all is certain, and
-        lose much where a row has what no other has.
-    grid
-        Values of the first grid over log smoothing for each factor of 10.
-    tolerance
-        Relative error of the best smoothing.
-    """
+SMALLEST, LARGEST = 0.01, 1e4
+"""Between which pseudo-counts to search. Smaller ones hardly gain where all is certain, and lose
+much where a row has what no other has."""
 
-    folds: int = 5
-    smallest: float = 0.01
-    largest: float = 1e4
-    grid: int = 8
-    tolerance: float = 1e-4
+GRID = 8
+"""Values of the first grid over log smoothing for each factor of 10."""
 
-
-DEFAULTS = SmoothingParameters()
+TOLERANCE = 1e-4
+"""Relative error of the best smoothing."""
 
 
 @dataclass(frozen=True)
@@ -241,11 +228,7 @@ def validation_terms(
     return LogTerms(shift, weight, float(constant))
 
 
-def maximised(
-    score: Callable[[Floats], Floats],
-    folds: int,
-    parameters: SmoothingParameters = DEFAULTS,
-) -> SmoothingChoice:
+def maximised(score: Callable[[Floats], Floats], folds: int) -> SmoothingChoice:
     """Return the smoothing of the largest score.
 
     Parameters
@@ -257,17 +240,14 @@ def maximised(
     """
     from scipy.optimize import minimize_scalar  # takes long to import
 
-    low, high = np.log(parameters.smallest), np.log(parameters.largest)
-    steps = max(1, round((high - low) / np.log(10) * parameters.grid))
+    low, high = np.log(SMALLEST), np.log(LARGEST)
+    steps = round((high - low) / np.log(10) * GRID)
     grid = np.linspace(low, high, steps + 1)
     values = score(np.exp(grid))
     top = int(values.argmax())
     around = grid[max(0, top - 1)], grid[min(steps, top + 1)]
-    found = minimize_scalar(
-        lambda x: -float(score(np.exp([x]))[0]),
-        bounds=around,
-        options={"xatol": parameters.tolerance},
-    )
+    loss = lambda x: -float(score(np.exp([x]))[0])  # noqa: E731
+    found = minimize_scalar(loss, bounds=around, options={"xatol": TOLERANCE})
     if values[top] >= -found.fun:
         return SmoothingChoice(float(np.exp(grid[top])), float(values[top]), folds)
     return SmoothingChoice(float(np.exp(found.x)), -float(found.fun), folds)
@@ -279,7 +259,7 @@ def choose_smoothing(
     parents: ParentsLike,
     *,
     seed: int = 0,
-    parameters: SmoothingParameters = DEFAULTS,
+    folds: int = FOLDS,
 ) -> SmoothingChoice:
     """Return the pseudo-count under which a network predicts held-out rows best.
 
@@ -295,8 +275,8 @@ def choose_smoothing(
         As for :func:`exactlearn.fit_em`.
     seed
         Of the division into folds.
-    parameters
-        Folds and tuning constants.
+    folds
+        Parts that the rows are divided into.
 
     Raises
     ------
@@ -316,15 +296,15 @@ def choose_smoothing(
     True
     """
     families = checked_families(dataset, parents, 0.0)
-    folds = divided(dataset.row_weights, parameters.folds, seed)
-    parts = [_family_terms(dataset, child, own, folds) for child, own in enumerate(families)]
+    division = divided(dataset.row_weights, folds, seed)
+    parts = [_family_terms(dataset, child, own, division) for child, own in enumerate(families)]
     score = LogTerms.merged(parts)
     if not len(score.shifts):
         raise DataError(
             "no row observes a variable with all its parents, so there is nothing to validate "
             "on: give the smoothing as a number"
         )
-    return maximised(score.at, folds.n, parameters)
+    return maximised(score.at, division.n)
 
 
 def _family_terms(dataset: Dataset, child: int, parents: Sequence[int], folds: Folds) -> LogTerms:

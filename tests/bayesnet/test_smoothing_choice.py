@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from exactlearn.bayesnet.complete_data import full_counts
 from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.smoothing_choice import (
-    SmoothingParameters,
     choose_smoothing,
     divided,
     maximised,
@@ -137,4 +136,4 @@ def test_the_higher_of_two_maxima_is_found():
 def test_mistakes_are_reported(codes, parents, folds, error, message):
     data = Dataset(np.array(codes), ("a", "b"), (("n", "y"),) * 2)
     with pytest.raises(error, match=message):
-        choose_smoothing(data, parents, parameters=SmoothingParameters(folds=folds))
+        choose_smoothing(data, parents, folds=folds)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.special import xlogy
 
 from exactlearn._runtime.control import SearchControl
-from exactlearn.bayesnet.smoothing_choice import SmoothingParameters
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference.complete_rows import sample_rows
@@ -136,7 +135,7 @@ def test_smoothing_by_cross_validation():
     """Algorithm 4.1 by hand at the smoothing found, which none of a fine grid beats by much."""
     data = drawn(logic3(5), 60, np.random.default_rng(3))
     graph = learn_on_forest(data, chain(5), size_weight=0.3).graph
-    found = tuned_smoothing(graph, data, seed=7, parameters=SmoothingParameters(folds=4))
+    found = tuned_smoothing(graph, data, seed=7, folds=4)
     parts = np.random.default_rng(7).permutation(60) % 4
 
     def validated(smoothing):
@@ -217,7 +216,7 @@ def test_smoothing_needs_complete_data():
     with pytest.raises(DataError, match="complete"):
         tuned_smoothing(graph, holes)
     with pytest.raises(OptionError, match="folds"):
-        tuned_smoothing(graph, data, parameters=SmoothingParameters(folds=1))
+        tuned_smoothing(graph, data, folds=1)
 
 
 def test_a_start_is_never_made_worse():

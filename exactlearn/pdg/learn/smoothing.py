@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.bayesnet.smoothing_choice import (
-    DEFAULTS,
+    FOLDS,
     Folds,
     LogTerms,
     SmoothingChoice,
-    SmoothingParameters,
     as_good_as_best,
     divided,
     maximised,
@@ -32,9 +31,6 @@ Prior = Literal["start", "uniform"]
 
 STRENGTHS = (np.inf, 256.0, 64.0, 16.0, 4.0, None)
 """Pseudo-rows of each node that validation chooses among; ``None`` for equal pseudo-counts."""
-
-FOLDS = 5
-"""Parts of the rows, each predicted from the others, by which graphs are validated."""
 
 
 class Smoothed(NamedTuple):
@@ -68,7 +64,7 @@ def tuned_smoothing(
     *,
     smoothing: float | None = None,
     seed: int = 0,
-    parameters: SmoothingParameters = DEFAULTS,
+    folds: int = FOLDS,
 ) -> Smoothed:
     """Return a graph with smoothed relative counts of complete data.
 
@@ -82,8 +78,8 @@ def tuned_smoothing(
         Pseudo-count of every parameter; left out, tuned, or 1 where there is one row only.
     seed
         Of the division into folds.
-    parameters
-        Folds and tuning constants.
+    folds
+        Parts that the rows are divided into.
 
     Raises
     ------
@@ -100,7 +96,7 @@ def tuned_smoothing(
     )
     chosen, validated = 1.0 if smoothing is None else smoothing, np.nan
     if smoothing is None and dataset.row_weights.sum() >= 2:
-        choice = choose_graph_smoothing(graph, dataset, seed=seed, parameters=parameters)
+        choice = choose_graph_smoothing(graph, dataset, seed=seed, folds=folds)
         chosen, validated = choice.smoothing, choice.log_likelihood
     return Smoothed(graph.with_counts(node_counts(graph, dataset) + chosen), chosen, validated)
 
@@ -111,7 +107,7 @@ def choose_graph_smoothing(
     *,
     prior: Prior = "uniform",
     seed: int = 0,
-    parameters: SmoothingParameters = DEFAULTS,
+    folds: int = FOLDS,
 ) -> SmoothingChoice:
     """Return the pseudo-count under which a graph predicts held-out rows best.
 
@@ -127,8 +123,8 @@ def choose_graph_smoothing(
         Of the pseudo-counts, as for :func:`~exactlearn.pdg.learn.refine.refine`.
     seed
         Of the division into folds.
-    parameters
-        Folds and tuning constants.
+    folds
+        Parts that the rows are divided into.
 
     Raises
     ------
@@ -146,10 +142,10 @@ def choose_graph_smoothing(
     whole = (weights == np.floor(weights)).all()
     if (weights.sum() if whole else np.count_nonzero(weights)) < 2:
         return SmoothingChoice(1.0, np.nan, 0)
-    score, n_folds = _validation(graph, dataset, prior, seed, parameters)
+    score, n_folds = _validation(graph, dataset, prior, seed, folds)
     if not len(score.shifts):
         return SmoothingChoice(1.0, np.nan, n_folds)
-    return maximised(score.at, n_folds, parameters)
+    return maximised(score.at, n_folds)
 
 
 def estimated(
@@ -245,10 +241,10 @@ def cross_validated(
 
 
 def _validation(
-    graph: DecisionGraph, dataset: Dataset, prior: Prior, seed: int, parameters: SmoothingParameters
+    graph: DecisionGraph, dataset: Dataset, prior: Prior, seed: int, n_folds: int
 ) -> tuple[LogTerms, int]:
     """Return the log-likelihood of held-out rows by the pseudo-count, and the number of folds."""
-    folds = divided(dataset.row_weights, parameters.folds, seed)
+    folds = divided(dataset.row_weights, n_folds, seed)
     counts = _available_counts(graph, dataset, folds)
     units = pseudo_counts(graph, prior)
     nodes = np.repeat(np.arange(graph.n_nodes), np.diff(graph.parameter_offsets))
