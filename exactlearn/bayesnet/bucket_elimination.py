@@ -15,18 +15,17 @@ from numpy.typing import NDArray
 from exactlearn._runtime.kernel import in_place_kernel, overwrite
 from exactlearn.bayesnet.buckets import PRUNED, Buckets, Space, space_for
 
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int16]
+
 NO_COUNTS = np.empty(0)
 NO_POSTERIOR = np.empty((1, 0))
 """Passed to kernels of inference, here and in decision graphs, for what is not wanted."""
 
 
 def marginals(
-    layout: Buckets,
-    tables: NDArray[np.float64],
-    codes: NDArray[np.int16],
-    *,
-    with_posterior: bool = True,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    layout: Buckets, tables: Floats, codes: Codes, *, with_posterior: bool = True
+) -> tuple[Floats, Floats]:
     """Return marginals and log-probabilities of rows, as `expect_families` writes them.
 
     Raises
@@ -44,13 +43,13 @@ def marginals(
 @in_place_kernel
 def expect_families(
     layout: Buckets,
-    tables: NDArray[np.float64],
-    codes: NDArray[np.int16],
-    weights: NDArray[np.float64],
+    tables: Floats,
+    codes: Codes,
+    weights: Floats,
     space: Space,
-    logs: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    posterior: NDArray[np.float64],
+    logs: Floats,
+    counts: Floats,
+    posterior: Floats,
 ) -> None:
     """Add expected counts of the families with missing variables, and write posteriors.
 
@@ -97,12 +96,12 @@ def expect_families(
 @in_place_kernel
 def fill_cells(
     layout: Buckets,
-    tables: NDArray[np.float64],
-    codes: NDArray[np.int16],
+    tables: Floats,
+    codes: Codes,
     source: NDArray[np.int64],
-    uniform: NDArray[np.float64],
+    uniform: Floats,
     space: Space,
-    filled: NDArray[np.int16],
+    filled: Codes,
 ) -> int:
     """Fill the missing cells of rows by their most probable joint states, or by drawn ones.
 
@@ -160,11 +159,7 @@ def fill_cells(
 
 @in_place_kernel
 def collect(
-    layout: Buckets,
-    tables: NDArray[np.float64],
-    row: NDArray[np.int16],
-    maximise: bool,
-    space: Space,
+    layout: Buckets, tables: Floats, row: Codes, maximise: bool, space: Space
 ) -> tuple[int, float]:
     """Fill the buckets of a row and send all messages.
 
@@ -244,7 +239,7 @@ def collect(
 
 
 @in_place_kernel
-def distribute(layout: Buckets, row: NDArray[np.int16], m: int, space: Space) -> None:
+def distribute(layout: Buckets, row: Codes, m: int, space: Space) -> None:
     """Turn the tables of all buckets, after summing messages, into posterior distributions."""
     for i in range(m - 1, -1, -1):
         start, parent = space.cell_first[i], space.parent[i]
@@ -265,7 +260,7 @@ def distribute(layout: Buckets, row: NDArray[np.int16], m: int, space: Space) ->
 
 
 @in_place_kernel
-def is_assigned(layout: Buckets, row: NDArray[np.int16], family: int, variable: int) -> bool:
+def is_assigned(layout: Buckets, row: Codes, family: int, variable: int) -> bool:
     """Return whether a family is in the bucket of a variable, its first missing one eliminated.
 
     A pruned family is in none.
@@ -280,16 +275,14 @@ def is_assigned(layout: Buckets, row: NDArray[np.int16], family: int, variable: 
 
 
 @in_place_kernel
-def find_family(
-    layout: Buckets, row: NDArray[np.int16], family: int, bucket: int, space: Space
-) -> None:
+def find_family(layout: Buckets, row: Codes, family: int, bucket: int, space: Space) -> None:
     """Write the places of a bucket's cells in a family's table."""
     variables = layout.family[layout.family_first[family] : layout.family_first[family + 1]]
     find_places(layout, row, variables, layout.table_first[family], bucket, space)
 
 
 @in_place_kernel
-def find_message(layout: Buckets, row: NDArray[np.int16], bucket: int, space: Space) -> None:
+def find_message(layout: Buckets, row: Codes, bucket: int, space: Space) -> None:
     """Write the places of the cells of a bucket's parent in its message."""
     variables = space.members[space.member_first[bucket] : space.member_first[bucket + 1] - 1]
     first, parent = space.message_first[bucket], space.parent[bucket]
@@ -298,12 +291,7 @@ def find_message(layout: Buckets, row: NDArray[np.int16], bucket: int, space: Sp
 
 @in_place_kernel
 def find_places(
-    layout: Buckets,
-    row: NDArray[np.int16],
-    variables: NDArray[np.int64],
-    first: int,
-    bucket: int,
-    space: Space,
+    layout: Buckets, row: Codes, variables: NDArray[np.int64], first: int, bucket: int, space: Space
 ) -> None:
     """Write the places of a bucket's cells in a table of some variables that begins somewhere."""
     stride = 1

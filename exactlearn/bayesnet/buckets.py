@@ -20,11 +20,9 @@ from numpy.typing import NDArray
 from exactlearn._runtime.kernel import kernel
 from exactlearn.errors import TooLargeError
 from exactlearn.graphs.dag import moral_graph
-from exactlearn.graphs.triangulation import (
-    best_elimination_order,
-    elimination_clusters,
-    elimination_order,
-)
+from exactlearn.graphs.triangulation import elimination_clusters, elimination_order
+
+Floats = NDArray[np.float64]
 
 
 class Buckets(NamedTuple):
@@ -62,10 +60,7 @@ class Buckets(NamedTuple):
 
 
 def buckets(
-    parents: Sequence[Sequence[int]],
-    cardinalities: NDArray[np.int64],
-    codes: NDArray[np.integer],
-    trials: int = 0,
+    parents: Sequence[Sequence[int]], cardinalities: NDArray[np.int64], codes: NDArray[np.integer]
 ) -> Buckets:
     """Return the buckets of a DAG, eliminating the variables that some row lacks.
 
@@ -77,20 +72,13 @@ def buckets(
         Number of states of each variable, shape (variables,).
     codes
         The rows, -1 for a missing cell, shape (rows, variables).
-    trials
-        How many orders to try for smaller buckets, beside those of all greedy rules; by default
-        one rule gives the only order.
     """
     missing = {*np.flatnonzero((codes < 0).any(axis=0)).tolist()}
     adjacency = [
         frozenset(u for u in neighbours if u in missing) if v in missing else frozenset[int]()
         for v, neighbours in enumerate(moral_graph(parents))
     ]
-    order = (
-        best_elimination_order(adjacency, cardinalities, trials=trials)
-        if trials
-        else elimination_order(adjacency, cardinalities)
-    )
+    order = elimination_order(adjacency, cardinalities)
     position = np.empty(len(order), np.int64)
     position[list(order)] = np.arange(len(order))
     separators: list[list[int]] = [[] for _ in order]
@@ -114,7 +102,7 @@ def buckets(
     )
 
 
-def flat_tables(tables: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+def flat_tables(tables: Iterable[Floats]) -> Floats:
     """Return the conditional probabilities of all variables one after the other."""
     return np.concatenate([np.zeros(0), *(np.ravel(table) for table in tables)])
 
@@ -163,11 +151,11 @@ class Space(NamedTuple):
     member_first: NDArray[np.int64]
     members: NDArray[np.int64]
     cell_first: NDArray[np.int64]
-    cells: NDArray[np.float64]
+    cells: Floats
     message_first: NDArray[np.int64]
-    messages: NDArray[np.float64]
-    passed: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    messages: Floats
+    passed: Floats
+    scale: Floats
     places: NDArray[np.int64]
     stride: NDArray[np.int64]
 
@@ -208,7 +196,7 @@ def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
 
 
 @kernel
-def row_sizes(layout: Buckets, codes: NDArray[np.int16]) -> NDArray[np.float64]:
+def row_sizes(layout: Buckets, codes: NDArray[np.int16]) -> Floats:
     """Return the cells of each row's buckets, of its messages, and of its largest bucket.
 
     Shape (rows, 3), as floats, which do not overflow.
@@ -228,7 +216,7 @@ def row_sizes(layout: Buckets, codes: NDArray[np.int16]) -> NDArray[np.float64]:
     return sizes
 
 
-def blocks(work: NDArray[np.float64], most: float) -> Iterator[slice]:
+def blocks(work: Floats, most: float) -> Iterator[slice]:
     """Yield slices of as many items as do not take more than some work, or one item."""
     steps = np.cumsum(work) // most
     ends = [*(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(work)]

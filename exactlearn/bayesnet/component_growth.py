@@ -29,12 +29,7 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
-from exactlearn.bayesnet.component_em import (
-    SMOOTHING,
-    TOLERANCE,
-    ComponentEM,
-    by_em,
-)
+from exactlearn.bayesnet.component_em import SMOOTHING, TOLERANCE, ComponentEM, by_em
 from exactlearn.bayesnet.naive_bayes import NaiveBayes, shares_of
 from exactlearn.data.counts import bic_size_weight, check_size_weight, rate_of
 from exactlearn.data.dataset import Dataset, DatasetLike
@@ -170,37 +165,32 @@ def learn_naive_bayes(
         bic_size_weight(float(dataset.row_weights.sum())) if size_weight is None else size_weight
     )
     check_size_weight(weight)
-    rows: list[ComponentRow] = []
-    best: tuple[int, NaiveBayes] | None = None
+    rows, models, best = list[ComponentRow](), list[NaiveBayes](), 0
     begun = monotonic()
 
-    def keep(model: NaiveBayes, is_best: bool = False) -> bool:
+    def keep(model: NaiveBayes) -> bool:
         nonlocal best
-        row = _row(model, dataset, weight, monotonic() - begun)
-        is_best = is_best or best is None or row.score > rows[best[0]].score
-        if is_best:
-            best = len(rows), model
-        rows.append(row)
+        rows.append(_row(model, dataset, weight, monotonic() - begun))
+        models.append(model)
+        is_best = components is not None or rows[-1].score > rows[best].score or len(rows) == 1
+        best = len(rows) - 1 if is_best else best
         if on_model is not None:
-            on_model(model, row, is_best)
+            on_model(model, rows[-1], is_best)
         return is_best
 
     with SearchControl.within(time_limit).running() as control:
         for model in naive_bayes_models(
             dataset, smoothing=smoothing, seed=seed, components=components, control=control
         ):
-            keep(model, components is not None)
-            assert best is not None
-            if components is None and len(rows) - 1 - best[0] >= STALL_LIMIT:
+            if not keep(model) and len(rows) - 1 - best >= STALL_LIMIT:
                 break
-        assert best is not None
         if components is None:
             problem = ComponentEM(dataset, smoothing, control)
-            for model in _shrunk(best[1], problem, rate_of(weight), control):
+            for model in _shrunk(models[best], problem, rate_of(weight), control):
                 if not keep(model):
                     break
         is_complete = not control.is_over
-    return GrownNaiveBayes(best[1], tuple(rows), best[0], smoothing, weight, is_complete)
+    return GrownNaiveBayes(models[best], tuple(rows), best, smoothing, weight, is_complete)
 
 
 def _shrunk(

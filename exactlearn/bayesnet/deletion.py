@@ -238,7 +238,9 @@ def fit_deletion(
         raise OptionError(f"separators: method {method!r} takes none; use 'id-mar' or 'if-mar'")
     estimator = FamilyEstimator(dataset, method, aggregation, separators, smoothing)
     found = [estimator.estimate(child, family) for child, family in enumerate(families)]
-    return network_of_counts(dataset, families, method, found, estimator.smoothings(families))
+    has_factors = [not estimator.is_full[[*family, v]].all() for v, family in enumerate(families)]
+    smoothings = [0.0 if method == "f-mcar" and factors else smoothing for factors in has_factors]
+    return network_of_counts(dataset, families, method, found, smoothings)
 
 
 def network_of_counts(
@@ -351,15 +353,6 @@ class FamilyEstimator:
             separators = sorted({s for v in (*parents, child) for s in self.informed.get(v, ())})
         return self.mixed(child, parents, separators)
 
-    def smoothings(self, families: Sequence[Sequence[int]]) -> list[float]:
-        """Return the pseudo-count that the counts of each family lack: factors may have had it."""
-        return [
-            0.0
-            if self.method == "f-mcar" and not self.is_full[[*family, v]].all()
-            else self.smoothing
-            for v, family in enumerate(families)
-        ]
-
     def counted(
         self, dataset: Dataset, child: int, parents: Sequence[int], name: str
     ) -> tuple[Floats, FamilyEstimate]:
@@ -394,9 +387,10 @@ class FamilyEstimator:
             weights_of = weight_by(labels, self.weights, len(first))
             groups = _Groups(labels, of_rest[first], weights_of)
         used, observed = float(groups.weights.sum()), self.observing(family)
+        mixture = self._factored if self.is_factored else self._direct
         table, defect, weights = np.zeros(prod(shape)), 0.0, dict[str, float]()
         for name in dict.fromkeys((self.method, weaker)):
-            found = self._mixture(members, groups, len(table), self.smoothing * (name == "f-mcar"))
+            found = mixture(members, groups, len(table), self.smoothing * (name == "f-mcar"))
             table, defect, left = table + found[0], defect + found[1], ~found[2]
             weights[name] = float(groups.weights[found[2]].sum())
             unsupported = weight_by(groups.rest[left], groups.weights[left], n_rest)
@@ -416,7 +410,7 @@ class FamilyEstimator:
             separators if separators is None else tuple(self.dataset.names[v] for v in separators),
         )
 
-    def _mixture(
+    def _direct(
         self, members: Sequence[int], groups: _Groups, size: int, smoothing: float
     ) -> tuple[Floats, float, NDArray[np.bool_]]:
         """Sum the weighted distributions of some variables in groups of rows.
@@ -427,29 +421,19 @@ class FamilyEstimator:
         how far factored distributions summed from one; and which groups have a weight and a row
         that observes the variables: the others add nothing.
         """
-        columns, sizes = self.dataset.codes.T[members], self.dataset.cardinalities[members]
-        observing = (columns >= 0).all(axis=0)
+        columns, sizes = self.dataset.codes[:, members], self.dataset.cardinalities[members]
+        observing = (columns >= 0).all(axis=1)
         labels, weights = groups.labels[observing], self.weights[observing]
         totals = weight_by(labels, weights, len(groups.weights))
-        if self.is_factored:
-            supported = (totals > 0) | (smoothing > 0)
-            return self._factored(
-                members, groups, size, smoothing, supported & (groups.weights > 0)
-            )
         weights = weights * (groups.weights * reciprocal(totals))[labels]
-        cells = configurations(columns[:, observing].T, sizes, groups.rest[labels])
+        cells = configurations(columns[observing], sizes, groups.rest[labels])
         return weight_by(cells, weights, size), 0.0, totals > 0
 
     def _factored(
-        self,
-        members: Sequence[int],
-        groups: _Groups,
-        size: int,
-        smoothing: float,
-        supported: NDArray[np.bool_],
+        self, members: Sequence[int], groups: _Groups, size: int, smoothing: float
     ) -> tuple[Floats, float, NDArray[np.bool_]]:
-        """Sum the weighted aggregates of all factorisations, as `_mixture` does."""
-        sizes = self.dataset.cardinalities[members]
+        """Sum the weighted aggregates of all factorisations, as `_direct` does."""
+        columns, sizes = self.dataset.codes[:, members], self.dataset.cardinalities[members]
         lattice = prod((sizes + 1).tolist())
         if lattice > LARGEST_TABLE:
             names = ", ".join(self.dataset.names[v] for v in members)
@@ -457,9 +441,14 @@ class FamilyEstimator:
                 f"the factorisations of {names} would take {lattice} counts, more than "
                 f"{LARGEST_TABLE}: use fewer parents, or a method of direct deletion"
             )
+        observing, supported = (columns >= 0).all(axis=1), groups.weights > 0
+        if not smoothing:
+            supported &= (
+                weight_by(groups.labels[observing], self.weights[observing], len(supported)) > 0
+            )
         chosen, used = np.flatnonzero(supported), supported[groups.labels]
         labels = (np.cumsum(supported) - 1)[groups.labels[used]]
-        numbers = configurations(self.dataset.codes[:, members][used], sizes + 1, labels)
+        numbers = configurations(columns[used], sizes + 1, labels)
         weights, table, defect = self.weights[used], np.zeros(size), 0.0
         for block in blocks(np.full(len(chosen), float(lattice)), _BLOCK):
             first, n = block.start * lattice, block.stop - block.start

@@ -39,6 +39,8 @@ from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import DataError, OptionError
 
+Floats = NDArray[np.float64]
+
 EQUAL = 1e-9
 """Difference of two probabilities that is rounding."""
 
@@ -98,18 +100,16 @@ class NetworkEM:
         self._blocks = list(blocks(work, BLOCK_WORK))
         self._space = space_for(self._layout, self._codes)
 
-    def model(self, parameters: NDArray[np.float64]) -> BayesianNetwork:
+    def model(self, parameters: Floats) -> BayesianNetwork:
         """Return the network with these flat parameters."""
         return network_of(self.dataset, self.families, parameters)
 
-    def maximise(
-        self, counts: NDArray[np.float64], smoothing: float | None = None
-    ) -> NDArray[np.float64]:
+    def maximise(self, counts: Floats, smoothing: float | None = None) -> Floats:
         """Return the parameters that maximise the objective given flat expected counts."""
         smoothing = self.smoothing if smoothing is None else smoothing
         return np.concatenate([smoothed(t, smoothing).ravel() for t in self.tables(counts)])
 
-    def e_step(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
+    def e_step(self, iteration: int, parameters: Floats) -> EMState:
         """Return the state at some parameters, after so many iterations.
 
         Where the control ends the E-step before it has seen all parts of rows, log-likelihood
@@ -139,7 +139,7 @@ class NetworkEM:
         codes = self.dataset.codes[self._rows].astype(np.int16)
         return missing_parts(self._layout, codes, self.dataset.row_weights[self._rows], self._last)
 
-    def m_step(self, state: EMState) -> NDArray[np.float64]:
+    def m_step(self, state: EMState) -> Floats:
         """Return the parameters that maximise the objective given the counts of a state.
 
         A distribution without counts stays as it is, without pseudo-counts.
@@ -150,16 +150,16 @@ class NetworkEM:
         kept = [np.where(c.sum(axis=-1, keepdims=True) > 0, c, p) for c, p in pairs]
         return self.maximise(np.concatenate([table.ravel() for table in kept]))
 
-    def normalised(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
+    def normalised(self, parameters: Floats) -> Floats:
         """Return parameters in proportion to some, each distribution with the sum one."""
         return self.maximise(parameters, 0.0)
 
-    def tables(self, flat: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    def tables(self, flat: Floats) -> list[Floats]:
         """Return a view of each variable's table among flat numbers."""
         parts = zip(np.split(flat, self._ends), self._shapes, strict=True)
         return [part.reshape(shape) for part, shape in parts]
 
-    def symmetric(self, parameters: NDArray[np.float64]) -> tuple[str, ...]:
+    def symmetric(self, parameters: Floats) -> tuple[str, ...]:
         """Return the variables in whose states parameters are symmetric, and remain so under EM.
 
         They have missing cells and children, and no child depends on them, neither now nor after
@@ -175,7 +175,7 @@ class NetworkEM:
             found &= self._without_dependents(self.m_step(self.e_step(0, parameters)))
         return tuple(self.dataset.names[v] for v in sorted(found))
 
-    def _without_dependents(self, parameters: NDArray[np.float64]) -> set[int]:
+    def _without_dependents(self, parameters: Floats) -> set[int]:
         """Return the variables with missing cells and children, none of which depends on them."""
         missing = np.flatnonzero((self.dataset.codes[self._rows] < 0).any(axis=0))
         ranges: dict[int, list[float]] = {v: [] for v in missing.tolist()}
@@ -185,7 +185,7 @@ class NetworkEM:
                     ranges[parent].append(float(np.ptp(table, axis=axis).max()))
         return {v for v, own in ranges.items() if own and max(own) <= EQUAL}
 
-    def _refuse(self, parameters: NDArray[np.float64], logs: NDArray[np.float64]) -> None:
+    def _refuse(self, parameters: Floats, logs: Floats) -> None:
         """Raise an error that names an impossible row."""
         names = self.dataset.names
         if np.isneginf(logs).any():
@@ -300,9 +300,11 @@ def fit_em(
     first = _first(problem, start)
     symmetric = problem.symmetric(first)
     starts = starts or (STARTS if symmetric else 1)
+    rng = np.random.default_rng(seed)
+    random = [rng.exponential(size=len(first)) for _ in range(starts - 1)]
     return fitted(
         problem,
-        _starts(problem, first, starts, seed),
+        [first, *(problem.normalised(counts) for counts in random)],
         symmetric,
         iterations=iterations,
         tolerance=tolerance,
@@ -312,7 +314,7 @@ def fit_em(
 
 
 def network_of(
-    dataset: Dataset, parents: Sequence[Sequence[int]], parameters: NDArray[np.float64]
+    dataset: Dataset, parents: Sequence[Sequence[int]], parameters: Floats
 ) -> BayesianNetwork:
     """Return a network from its parameters, the table of one variable after the other."""
     families = tuple(tuple(family) for family in parents)
@@ -322,7 +324,7 @@ def network_of(
     return BayesianNetwork(dataset.names, dataset.states, families, tables)
 
 
-def _first(problem: NetworkEM, start: BayesianNetwork | None) -> NDArray[np.float64]:
+def _first(problem: NetworkEM, start: BayesianNetwork | None) -> Floats:
     """Return the parameters of the first start."""
     # Without pseudo-counts, parameters that are zero stay so.
     frequencies = problem.maximise(problem.available, max(1.0, problem.smoothing))
@@ -345,21 +347,9 @@ def _first(problem: NetworkEM, start: BayesianNetwork | None) -> NDArray[np.floa
     )
 
 
-def _starts(
-    problem: NetworkEM, first: NDArray[np.float64], starts: int, seed: int
-) -> list[NDArray[np.float64]]:
-    """Return the parameters of each start: the first, then random ones."""
-    rng = np.random.default_rng(seed)
-    random = (rng.exponential(size=len(first)) for _ in range(starts - 1))
-    return [first, *(problem.maximise(counts, 0.0) for counts in random)]
-
-
 @checked_arguments(missingness=as_missingness_graph)
 def fit_with_indicators(
-    dataset: DatasetLike,
-    parents: ParentsLike,
-    missingness: MissingnessGraph,
-    **options: Any,
+    dataset: DatasetLike, parents: ParentsLike, missingness: MissingnessGraph, **options: Any
 ) -> EMResult[BayesianNetwork]:
     """Fit a network with the indicators of a missingness graph as its last variables by EM.
 

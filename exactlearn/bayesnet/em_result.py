@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl, is_interrupted
 from exactlearn._runtime.display import ByValue
-from exactlearn.errors import CheckError, OptionError
+from exactlearn.errors import CheckError
+
+Floats = NDArray[np.float64]
 
 FALL = 1e-9
 """Largest relative fall of the objective that counts as rounding."""
@@ -32,12 +34,10 @@ class AscentState(Protocol):
     @property
     def iteration(self) -> int:
         """Steps done so far."""
-        ...
 
     @property
     def objective(self) -> float:
         """The maximised objective, which no step lowers."""
-        ...
 
 
 State = TypeVar("State", bound=AscentState)
@@ -121,8 +121,8 @@ class EMState(NamedTuple):
     """
 
     iteration: int
-    parameters: NDArray[np.float64]
-    counts: NDArray[np.float64]
+    parameters: Floats
+    counts: Floats
     log_likelihood: float
     objective: float
 
@@ -148,9 +148,7 @@ class EMStart(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EMResult(
-    ByValue,
-    Generic[M],
-    shown="model log_likelihood iterations converged starts smoothing",
+    ByValue, Generic[M], shown="model log_likelihood iterations converged starts smoothing"
 ):
     """Fitted parameters and how EM got there.
 
@@ -210,26 +208,22 @@ class EMProblem(Protocol[M_co]):
     total_weight: float
     """Weight of all rows."""
 
-    def model(self, parameters: NDArray[np.float64]) -> M_co:
+    def model(self, parameters: Floats) -> M_co:
         """Return the model with these parameters."""
-        ...
 
-    def e_step(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
+    def e_step(self, iteration: int, parameters: Floats) -> EMState:
         """Return the state with these parameters, after so many iterations."""
-        ...
 
-    def m_step(self, state: EMState) -> NDArray[np.float64]:
+    def m_step(self, state: EMState) -> Floats:
         """Return the parameters that maximise the objective given the counts of a state."""
-        ...
 
-    def normalised(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
+    def normalised(self, parameters: Floats) -> Floats:
         """Return parameters in proportion to some, each distribution with the sum one."""
-        ...
 
 
 def fitted(
     problem: EMProblem[M],
-    starts: Sequence[NDArray[np.float64]],
+    starts: Sequence[Floats],
     symmetric: tuple[str, ...] = (),
     *,
     iterations: int,
@@ -277,8 +271,6 @@ def fitted(
         ascents.append((last, converged, trace))
         if is_over(control):
             break
-    if not ascents:
-        raise OptionError("EM needs at least one start")
     ended = converged or (last.iteration >= iterations and not isnan(last.objective))
     best, converged, trace = max(ascents, key=lambda ascent: ascent[0].objective)
     log_likelihoods, objectives = zip(*trace, strict=True)
@@ -343,7 +335,7 @@ class Overrelaxation(Generic[M]):
         self._last_gain = gain
         return following
 
-    def _lengthened(self, state: EMState, plain: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _lengthened(self, state: EMState, plain: Floats) -> Floats:
         """Return the parameters of the lengthened step."""
         possible = (plain > 0) & (state.parameters > 0)
         ratio = np.divide(plain, state.parameters, out=np.ones_like(plain), where=possible)

@@ -28,6 +28,10 @@ from exactlearn._runtime.kernel import kernel, overwrite
 from exactlearn.bayesnet.bucket_elimination import collect, distribute, marginals
 from exactlearn.bayesnet.buckets import PRUNED, Buckets, Space, blocks, row_sizes, space_for
 
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+Codes = NDArray[np.int16]
+
 MOST_CODES = 2.0**22
 """Codes of parts that are looked up together."""
 
@@ -50,18 +54,15 @@ class MissingParts:
         A row of the table and a part of it, in the order of the rows; shape (parts of rows,) each.
     """
 
-    codes: NDArray[np.int16]
-    weights: NDArray[np.float64]
-    of_cell: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    of_row: NDArray[np.int64]
+    codes: Codes
+    weights: Floats
+    of_cell: Numbers
+    rows: Numbers
+    of_row: Numbers
 
 
 def missing_parts(
-    layout: Buckets,
-    codes: NDArray[np.int16],
-    weights: NDArray[np.float64],
-    parents_last: Sequence[int] = (),
+    layout: Buckets, codes: Codes, weights: Floats, parents_last: Sequence[int] = ()
 ) -> MissingParts:
     """Return the distinct parts of the rows of a table.
 
@@ -89,11 +90,8 @@ def missing_parts(
 
 
 def log_likelihood_of_parts(
-    layout: Buckets,
-    tables: NDArray[np.float64],
-    codes: NDArray[np.int16],
-    parents_last: Sequence[int],
-) -> NDArray[np.float64]:
+    layout: Buckets, tables: Floats, codes: Codes, parents_last: Sequence[int]
+) -> Floats:
     """Return the log probability of each row's families with missing cells, shape (rows,)."""
     parts = missing_parts(layout, codes, np.ones(len(codes)), parents_last)
     _, logs = marginals(layout, tables, parts.codes, with_posterior=False)
@@ -102,8 +100,8 @@ def log_likelihood_of_parts(
 
 @kernel
 def _split(
-    layout: Buckets, codes: NDArray[np.int16], parents_last: NDArray[np.int64], n_cells: int
-) -> tuple[NDArray[np.int16], NDArray[np.int64], NDArray[np.int64]]:
+    layout: Buckets, codes: Codes, parents_last: Numbers, n_cells: int
+) -> tuple[Codes, Numbers, Numbers]:
     """Return the parts of all rows, that of each missing cell, and the row of each part."""
     n_rows, width = codes.shape
     parts, n, cell = np.zeros((n_cells, width), np.int16), 0, 0
@@ -164,10 +162,10 @@ class SubsetPosteriors(NamedTuple):
         Flat tables.
     """
 
-    first: NDArray[np.int64]
-    child: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    probability: NDArray[np.float64]
+    first: Numbers
+    child: Numbers
+    begin: Numbers
+    probability: Floats
 
 
 NO_POSTERIORS = SubsetPosteriors(
@@ -179,9 +177,7 @@ BLOCK_WORK = 2.0**23
 """Table cells of inference between two looks at the control: some tenths of a second."""
 
 
-def n_subsets(
-    codes: NDArray[np.int16], cardinalities: NDArray[np.int64], most: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def n_subsets(codes: Codes, cardinalities: Numbers, most: int) -> tuple[Floats, Floats]:
     """Return how many sets of up to ``most`` missing variables parts have, and their cells."""
     missing = codes < 0
     n_sets = _symmetric_sums(missing.astype(np.int64), most)
@@ -189,7 +185,7 @@ def n_subsets(
     return n_sets[:, 1:].sum(axis=1), n_cells[:, 1:].sum(axis=1)
 
 
-def _symmetric_sums(factors: NDArray[np.int64], most: int) -> NDArray[np.float64]:
+def _symmetric_sums(factors: Numbers, most: int) -> Floats:
     """Return the elementary symmetric polynomials of rows of numbers, shape (rows, most + 1)."""
     sums = np.zeros((len(factors), most + 1))
     sums[:, 0] = 1.0
@@ -200,9 +196,9 @@ def _symmetric_sums(factors: NDArray[np.int64], most: int) -> NDArray[np.float64
 
 def subset_posteriors(
     layout: Buckets,
-    tables: NDArray[np.float64],
-    codes: NDArray[np.int16],
-    order: NDArray[np.int64],
+    tables: Floats,
+    codes: Codes,
+    order: Numbers,
     most: int,
     control: SearchControl = UNLIMITED,
 ) -> tuple[SubsetPosteriors, int]:
@@ -256,9 +252,9 @@ def subset_posteriors(
 @kernel
 def _fill(
     layout: Buckets,
-    tables: NDArray[np.float64],
-    codes: NDArray[np.int16],
-    order: NDArray[np.int64],
+    tables: Floats,
+    codes: Codes,
+    order: Numbers,
     most: int,
     space: Space,
     begin: int,

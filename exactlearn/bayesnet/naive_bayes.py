@@ -40,6 +40,7 @@ LEAST = 1e-250
 """A row of less probability is taken in logarithms."""
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.int16]
 
 T = TypeVar("T")
 
@@ -212,7 +213,7 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
         pieces = in_pieces(lambda rows: shares_of(self.table, self.starts, codes[rows])[1], codes)
         return np.concatenate([np.empty(0), *pieces])
 
-    def row_posteriors(self, codes: NDArray[np.int16]) -> tuple[Floats, Floats]:
+    def row_posteriors(self, codes: Codes) -> tuple[Floats, Floats]:
         """Return posterior marginals and the log-likelihood of the observed cells of each row.
 
         Parameters
@@ -237,7 +238,7 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
 as_naive_bayes = instance_of(NaiveBayes, "a NaiveBayes", "learn one with learn_naive_bayes")
 
 
-def in_pieces(work: Callable[[slice], T], codes: NDArray[np.int16]) -> Iterator[T]:
+def in_pieces(work: Callable[[slice], T], codes: Codes) -> Iterator[T]:
     """Yield what some work returns for each piece of the rows, in their order; on all threads."""
     return in_order(
         lambda piece, _: work(slice(piece * PIECE, (piece + 1) * PIECE)),
@@ -247,9 +248,7 @@ def in_pieces(work: Callable[[slice], T], codes: NDArray[np.int16]) -> Iterator[
     )
 
 
-def shares_of(
-    table: Floats, starts: NDArray[np.int64], codes: NDArray[np.int16]
-) -> tuple[Floats, Floats]:
+def shares_of(table: Floats, starts: NDArray[np.int64], codes: Codes) -> tuple[Floats, Floats]:
     """Return P(component | row), and the log-likelihood of the observed cells of each row.
 
     Parameters
@@ -287,12 +286,7 @@ def shares_of(
 
 
 @in_place_kernel
-def multiply_rows(
-    table: Floats,
-    starts: NDArray[np.int64],
-    codes: NDArray[np.int16],
-    products: Floats,
-) -> None:
+def multiply_rows(table: Floats, starts: NDArray[np.int64], codes: Codes, products: Floats) -> None:
     """Write the probability of each row and component, shape (rows, components)."""
     k = table.shape[1]
     for i in range(len(codes)):
@@ -306,12 +300,7 @@ def multiply_rows(
 
 
 @in_place_kernel
-def count_rows(
-    shares: Floats,
-    starts: NDArray[np.int64],
-    codes: NDArray[np.int16],
-    counts: Floats,
-) -> None:
+def count_rows(shares: Floats, starts: NDArray[np.int64], codes: Codes, counts: Floats) -> None:
     """Add the share of each row in each component to the counts of the row's states."""
     k = shares.shape[1]
     for i in range(len(codes)):

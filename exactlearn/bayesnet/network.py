@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
+Floats = NDArray[np.float64]
+
 ROW_TOLERANCE = 1e-6
 """How far from one a row of a conditional probability table may sum."""
 
@@ -79,7 +81,7 @@ class BayesianNetwork(
     names: tuple[str, ...]
     states: tuple[tuple[str, ...], ...]
     parents: tuple[tuple[int, ...], ...]
-    tables: tuple[NDArray[np.float64], ...]
+    tables: tuple[Floats, ...]
 
     def __post_init__(self) -> None:
         """Check the network."""
@@ -253,7 +255,7 @@ class BayesianNetwork(
         return aligned_codes(dataset, self.names, self.states)
 
     @checked_arguments()
-    def log_likelihood_rows(self, dataset: DatasetLike) -> NDArray[np.float64]:
+    def log_likelihood_rows(self, dataset: DatasetLike) -> Floats:
         """Return the natural logarithm of the probability of each row's observed cells.
 
         Parameters
@@ -391,9 +393,7 @@ def _check_rows(network: BayesianNetwork, i: int) -> None:
         )
 
 
-def log_probability_of_families(
-    network: BayesianNetwork, codes: NDArray[np.int16]
-) -> NDArray[np.float64]:
+def log_probability_of_families(network: BayesianNetwork, codes: NDArray[np.int16]) -> Floats:
     """Return the log probability of the families that each row observes, shape (rows,)."""
     logs = np.zeros(len(codes))
     for variable in np.flatnonzero((codes >= 0).any(axis=0)).tolist():
@@ -471,10 +471,7 @@ NetworkLike = BayesianNetwork | Any
 
 @in_place_kernel
 def draw(
-    cumulative: NDArray[np.float64],
-    configuration: NDArray[np.int64],
-    uniform: NDArray[np.float64],
-    codes: NDArray[np.int16],
+    cumulative: Floats, configuration: NDArray[np.int64], uniform: Floats, codes: NDArray[np.int16]
 ) -> None:
     """Write into ``codes`` the state where each cumulated row passes its uniform number.
 

@@ -243,18 +243,12 @@ class Recovery:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the decision for JSON."""
-        return {
-            "recoverable": self.is_recoverable,
-            "kind": self.kind,
-            "formula": self.formula(),
-        }
+        return {"recoverable": self.is_recoverable, "kind": self.kind, "formula": self.formula()}
 
 
 @checked_arguments(missingness=as_missingness_graph)
 def recoverability(
-    parents: ParentsLike,
-    names: Sequence[str],
-    missingness: MissingnessGraph,
+    parents: ParentsLike, names: Sequence[str], missingness: MissingnessGraph
 ) -> tuple[Recovery, ...]:
     """Decide for each family of a network whether a missingness graph makes it recoverable.
 

@@ -5,6 +5,7 @@ All by exact inference among the missing variables of each row
 Queries take it in place of compilation where the clique tree is small, or the decision graph large.
 """
 
+from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,17 +25,12 @@ from exactlearn.bayesnet.network import (
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
-CELLS_A_TRIAL = 50
-"""Trying an order takes as long as so many table cells, times the variables, times them again."""
-
-LEAST_TRIALS, MOST_TRIALS = 4, 320
-"""How many orders are tried, if it pays to try any."""
+Floats = NDArray[np.float64]
 
 MOST_LAYOUTS = 8
-"""How many layouts of a network are kept: for queries with the same variables observed."""
+"""How many layouts are kept: for queries with the same variables observed."""
 
 _PREPARED: WeakKeyDictionary[BayesianNetwork, BayesianNetwork] = WeakKeyDictionary()
-_LAYOUTS: WeakKeyDictionary[BayesianNetwork, dict[bytes, Buckets]] = WeakKeyDictionary()
 
 
 def prepared(network: BayesianNetwork) -> BayesianNetwork:
@@ -49,12 +45,10 @@ def prepared(network: BayesianNetwork) -> BayesianNetwork:
 
 def elimination_cells(network: BayesianNetwork, codes: NDArray[np.int16]) -> float:
     """Return the cells of all tables that the costliest of some rows needs."""
-    return _most_cells(_layout(network, codes), codes)
+    return float(row_sizes(_layout(network, codes), codes)[:, 0].max(initial=0.0))
 
 
-def eliminated(
-    network: BayesianNetwork, codes: NDArray[np.int16]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def eliminated(network: BayesianNetwork, codes: NDArray[np.int16]) -> tuple[Floats, Floats]:
     """Return posterior marginals and log-likelihoods of rows.
 
     Parameters
@@ -88,28 +82,20 @@ def eliminated(
 
 def _layout(network: BayesianNetwork, codes: NDArray[np.int16]) -> Buckets:
     """Return the buckets of some rows; the last ones made are kept, for rows like these."""
-    missing = (codes < 0).any(axis=0)
-    key, known = missing.tobytes(), _LAYOUTS.setdefault(network, {})
-    if key not in known:
-        if len(known) == MOST_LAYOUTS:
-            del known[next(iter(known))]
-        # The search for an order takes a small part of the time that the tables will take.
-        layout = buckets(network.parents, network.cardinalities, codes)
-        cells, variables = _most_cells(layout, codes), max(1, int(missing.sum()))
-        trials = int(min(MOST_TRIALS, cells / (CELLS_A_TRIAL * variables**2)))
-        if trials >= LEAST_TRIALS:
-            other = buckets(network.parents, network.cardinalities, codes, trials)
-            layout = other if _most_cells(other, codes) < cells else layout
-        known[key] = layout
-    return known[key]
+    missing = (codes < 0).any(axis=0).tobytes()
+    return _known_layout(network.parents, tuple(network.cardinalities.tolist()), missing)
 
 
-def _most_cells(layout: Buckets, codes: NDArray[np.int16]) -> float:
-    return float(row_sizes(layout, codes)[:, 0].max(initial=0.0))
+@lru_cache(MOST_LAYOUTS)
+def _known_layout(
+    parents: tuple[tuple[int, ...], ...], cardinalities: tuple[int, ...], missing: bytes
+) -> Buckets:
+    codes = -np.frombuffer(missing, np.int8)[np.newaxis]
+    return buckets(parents, np.array(cardinalities, np.int64), codes)
 
 
 @checked_arguments()
-def posterior_cells(network: NetworkLike, dataset: DatasetLike) -> NDArray[np.float64]:
+def posterior_cells(network: NetworkLike, dataset: DatasetLike) -> Floats:
     """Return the posterior distribution of each missing cell given the observed ones of its row.
 
     Parameters
@@ -280,7 +266,7 @@ class _IncompleteRows:
         return found.codes, of_cell[self.source, self.columns]
 
     def fill(
-        self, codes: NDArray[np.int16], of_cell: NDArray[np.int64], uniform: NDArray[np.float64]
+        self, codes: NDArray[np.int16], of_cell: NDArray[np.int64], uniform: Floats
     ) -> NDArray[np.int64]:
         """Complete some rows as `fill_cells` does; return the table's state of each cell."""
         filled, space = np.empty_like(codes), space_for(self.layout, codes)

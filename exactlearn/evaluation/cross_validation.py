@@ -21,11 +21,10 @@ import numpy as np
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
-from exactlearn.bayesnet.complete_data import SMOOTHING
+from exactlearn.bayesnet.complete_data import SMOOTHING, divided
 from exactlearn.bayesnet.component_growth import learn_naive_bayes
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.smoothing_choice import divided
 from exactlearn.data.dataset import Dataset, DatasetLike, varying_columns
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, Mean

@@ -27,8 +27,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import LOG, SearchControl, is_interrupted
 from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation.task import heuristic_network
-from exactlearn.bayesnet.complete_data import SMOOTHING
-from exactlearn.bayesnet.smoothing_choice import as_good_as_best, divided
+from exactlearn.bayesnet.complete_data import SMOOTHING, as_good_as_best, divided
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, TooLargeError, as_written
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn.bayesnet import row_completion as elimination
 from exactlearn.bayesnet.row_completion import eliminated
 from exactlearn.formats.bif import read_bif
 from exactlearn.pdg.compile.compile import compile_network
@@ -69,13 +68,3 @@ def test_what_a_large_network_is_not_asked_about_is_left_out(seed, n):
         expected.log_probability_of_evidence, rel=1e-12, abs=1e-12
     )
     assert found.posterior[targets[0]] == pytest.approx(expected.posterior[targets[0]], rel=1e-10)
-
-
-def test_a_searched_order_of_elimination_changes_nothing(monkeypatch):
-    rng = np.random.default_rng(4)
-    network = random_network(rng, 6)
-    codes = rng.integers(-1, network.cardinalities, (4, 6)).astype(np.int16)
-    expected = eliminated(replace(network), codes)
-    monkeypatch.setattr(elimination, "CELLS_A_TRIAL", 1e-3)
-    for ours, theirs in zip(eliminated(network, codes), expected, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-12)

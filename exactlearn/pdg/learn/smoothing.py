@@ -1,7 +1,7 @@
 """Smoothing of a decision graph's parameters, tuned by cross-validation.
 
 The counts of a graph's nodes take the place of a network's families
-(:mod:`exactlearn.bayesnet.smoothing_choice`; THESIS, Algorithms 4.1 and 4.2).
+(:mod:`exactlearn.bayesnet.complete_data`; THESIS, Algorithms 4.1 and 4.2).
 """
 
 from collections.abc import Callable, Sequence
@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn.bayesnet.complete_data import check_smoothing
-from exactlearn.bayesnet.smoothing_choice import (
+from exactlearn.bayesnet.complete_data import (
     FOLDS,
     Folds,
     LogTerms,
     SmoothingChoice,
     as_good_as_best,
+    check_smoothing,
     divided,
     maximised,
     validation_terms,
