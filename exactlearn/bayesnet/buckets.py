@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn.errors import TooLargeError
-from exactlearn.graphs.dag import moral_graph
+from exactlearn.graphs.dag import children, moral_graph
 from exactlearn.graphs.triangulation import elimination_clusters, elimination_order
 
 Floats = NDArray[np.float64]
@@ -85,10 +85,6 @@ def buckets(
     for v, cluster in zip(order, elimination_clusters(adjacency, order), strict=True):
         separators[v] = sorted(cluster - {v}, key=lambda u: -int(position[u]))
     families = [[*ps, v] for v, ps in enumerate(parents)]
-    holders: list[list[int]] = [[] for _ in order]
-    for v, family in enumerate(families):
-        for u in family:
-            holders[u].append(v)
     sizes = (int(cardinalities[family].prod()) for family in families)
     return Buckets(
         np.array(order, np.int64),
@@ -96,7 +92,7 @@ def buckets(
         np.asarray(cardinalities, np.int64),
         *_flat(separators),
         *_flat(families),
-        *_flat(holders),
+        *_flat(children(families)),
         _starts(sizes),
         _starts(cardinalities.tolist()),
     )

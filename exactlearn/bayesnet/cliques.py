@@ -105,9 +105,7 @@ class CliqueTree:
         if len(self.parent) != len(self.cliques) or len(self.top_down) != len(self.cliques):
             raise CheckError(f"the clique parents {self.parent} do not form a forest")
         for clique in self.cliques:
-            if list(clique) != sorted(set(clique)) or not set(clique) <= set(
-                range(network.n_variables)
-            ):
+            if list(clique) != [v for v in range(network.n_variables) if v in clique]:
                 raise CheckError(f"clique {clique} is not an increasing list of variables")
         members = [set(clique) for clique in self.cliques]
         for family in ((*parents, v) for v, parents in enumerate(network.parents)):

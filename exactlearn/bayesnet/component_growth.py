@@ -170,7 +170,11 @@ def learn_naive_bayes(
 
     def keep(model: NaiveBayes) -> bool:
         nonlocal best
-        rows.append(_row(model, dataset, weight, monotonic() - begun))
+        likelihood = dataset.total(model.log_likelihood_rows(dataset))
+        size, parameters = model.effective_size, model.representational_size
+        score = (1 - weight) * likelihood - weight * parameters
+        numbers = model.n_components, size, parameters, likelihood, score, monotonic() - begun
+        rows.append(ComponentRow(*numbers))
         models.append(model)
         is_best = components is not None or rows[-1].score > rows[best].score or len(rows) == 1
         best = len(rows) - 1 if is_best else best
@@ -210,13 +214,6 @@ def _shrunk(
             return
         model = by_em(problem, problem.normalised(table.ravel()), control).model
         yield model
-
-
-def _row(model: NaiveBayes, dataset: Dataset, size_weight: float, seconds: float) -> ComponentRow:
-    likelihood, size = dataset.total(model.log_likelihood_rows(dataset)), model.effective_size
-    parameters = model.representational_size
-    score = (1 - size_weight) * likelihood - size_weight * parameters
-    return ComponentRow(model.n_components, size, parameters, likelihood, score, seconds)
 
 
 def naive_bayes_models(

@@ -342,10 +342,9 @@ class FamilyEstimator:
         The counts sum to the weight of the rows that observe the family, or for factored
         estimators of those used.
         """
-        if self.method == "cca" and self.complete.n_rows:
-            return self.counted(self.complete, child, parents, "cca")
         if self.method == "cca":
-            return self.counted(self.dataset, child, parents, "aca")
+            rows, name = (self.complete, "cca") if self.complete.n_rows else (self.dataset, "aca")
+            return self.counted(rows, child, parents, name)
         if self.method in ("aca", "d-mcar") or self.is_full[[*parents, child]].all():
             return self.counted(self.dataset, child, parents, self.method)
         separators = None

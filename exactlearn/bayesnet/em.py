@@ -34,7 +34,7 @@ from exactlearn.bayesnet.buckets import blocks, buckets, row_sizes, space_for
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts, smoothed
 from exactlearn.bayesnet.em_result import STARTS, EMResult, EMState, fitted, is_over
 from exactlearn.bayesnet.missing_parts import MissingParts, missing_parts
-from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike, as_network
+from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike, as_network, subnetwork
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import DataError, OptionError
@@ -177,13 +177,13 @@ class NetworkEM:
 
     def _without_dependents(self, parameters: Floats) -> set[int]:
         """Return the variables with missing cells and children, none of which depends on them."""
-        missing = np.flatnonzero((self.dataset.codes[self._rows] < 0).any(axis=0))
-        ranges: dict[int, list[float]] = {v: [] for v in missing.tolist()}
+        dependents, parents = set[int](), set[int]()
         for table, family in zip(self.tables(parameters), self.families, strict=True):
-            for axis, parent in enumerate(family):
-                if parent in ranges:
-                    ranges[parent].append(float(np.ptp(table, axis=axis).max()))
-        return {v for v, own in ranges.items() if own and max(own) <= EQUAL}
+            spread = [np.ptp(table, axis=axis).max() for axis in range(len(family))]
+            parents.update(family)
+            dependents |= {v for v, most in zip(family, spread, strict=True) if most > EQUAL}
+        missing = np.flatnonzero((self.dataset.codes[self._rows] < 0).any(axis=0)).tolist()
+        return {*missing} & parents - dependents
 
     def _refuse(self, parameters: Floats, logs: Floats) -> None:
         """Raise an error that names an impossible row."""
@@ -386,7 +386,4 @@ def fit_with_indicators(
 
 def without_indicators(network: BayesianNetwork, missingness: MissingnessGraph) -> BayesianNetwork:
     """Return a network without the indicators of a missingness graph, its last variables."""
-    n = network.n_variables - len(missingness.causes)
-    return BayesianNetwork(
-        network.names[:n], network.states[:n], network.parents[:n], network.tables[:n]
-    )
+    return subnetwork(network, range(network.n_variables - len(missingness.causes)))

@@ -267,12 +267,8 @@ def _fill(
     for i in range(begin, end):
         largest = max(largest, found.first[i + 1] - found.first[i])
     variable, place = np.empty(width, np.int64), np.zeros(width, np.int64)
-    origin, member, depth, size = (
-        np.empty(largest, np.int64),
-        np.empty(largest, np.int64),
-        np.empty(largest, np.int64),
-        np.empty(largest, np.int64),
-    )
+    nodes = np.empty((4, largest), np.int64)
+    origin, member, depth, size = nodes[0], nodes[1], nodes[2], nodes[3]
     row = np.empty(width, np.int16)
     for i in range(begin, end):
         m, n, first = 0, 0, found.first[i]

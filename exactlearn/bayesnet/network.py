@@ -19,6 +19,7 @@ from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.bayesnet.buckets import buckets, flat_tables
 from exactlearn.bayesnet.missing_parts import log_likelihood_of_parts
 from exactlearn.data.codes import NamedVariables, repeated
+from exactlearn.data.counts import configurations
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import DataError, OptionError
 from exactlearn.graphs.dag import topological_order
@@ -286,9 +287,8 @@ class BayesianNetwork(
         codes = self.aligned_codes(dataset)
         logs, incomplete = log_probability_of_families(self, codes), (codes < 0).any(axis=1)
         if incomplete.any():
-            rows = codes[incomplete]
+            rows, tables = codes[incomplete], flat_tables(self.tables)
             layout = buckets(self.parents, self.cardinalities, rows)
-            tables = flat_tables(self.tables)
             logs[incomplete] += log_likelihood_of_parts(layout, tables, rows, self.order[::-1])
         return logs
 
@@ -337,9 +337,8 @@ class BayesianNetwork(
         codes = np.empty((self.n_variables, rows), np.int16)
         for i in self.order:
             cumulative = self.tables[i].cumsum(axis=-1)
-            configuration = np.zeros(rows, np.int64)
-            for j in self.parents[i]:
-                configuration = configuration * self.cardinalities[j] + codes[j]
+            family = list(self.parents[i])
+            configuration = configurations(codes[family].T, self.cardinalities[family])
             flat = np.ascontiguousarray(cumulative).reshape(-1, cumulative.shape[-1])
             draw(flat, configuration, rng.random(rows), codes[i])
         return Dataset(codes.T, self.names, self.states)

@@ -32,7 +32,7 @@ parameter learning from incomplete data".
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
@@ -116,7 +116,7 @@ class Propensity:
 
     def formula(self) -> str:
         """Return the formula as text."""
-        return f"P({conditions(_indicator(self.variable), self.causes, self.observed)})"
+        return probability([_indicator(self.variable)], self.causes, self.observed)
 
 
 @dataclass(frozen=True)
@@ -164,13 +164,8 @@ def probability(variables: Iterable[str], given: Iterable[str] = (), ob: Iterabl
     >>> probability("y", "x", "xy")
     'P(y | x, R_x = ob, R_y = ob)'
     """
-    return f"P({conditions(', '.join(variables), given, ob)})"
-
-
-def conditions(text: str, given: Iterable[str], ob: Iterable[str]) -> str:
-    """Return a text with what it is conditional on."""
     behind = ", ".join([*given, *map(_indicator, ob)])
-    return f"{text} | {behind}" if behind else text
+    return f"P({', '.join(variables)}{f' | {behind}' if behind else ''})"
 
 
 def _indicator(name: str) -> str:
@@ -183,15 +178,6 @@ def _sum_over(names: Names) -> str:
 
 Indices = frozenset[int]
 
-RecoveryKind = Literal[
-    "frequencies",
-    "available cases",
-    "separators",
-    "inverse probability",
-    "no criterion",
-    "not recoverable",
-]
-
 
 @dataclass(frozen=True)
 class Recovery:
@@ -202,7 +188,8 @@ class Recovery:
     child, parents
         The family.
     kind
-        Which criterion applies. ``no criterion``: none known here; ``not recoverable``: no formula
+        Which criterion applies: ``frequencies``, ``available cases``, ``separators``, or ``inverse
+        probability``. ``no criterion``: none known here; ``not recoverable``: no formula
         exists, which a theorem proves.
     estimand
         The formula, if there is one.
@@ -212,7 +199,7 @@ class Recovery:
 
     child: str
     parents: Names
-    kind: RecoveryKind
+    kind: str
     estimand: Estimand | None = None
     reason: str = ""
 
@@ -316,7 +303,7 @@ class _IndexedGraph:
         names, family = (self.names[child], self.texts(parents)), {child, *parents}
         lacking = self.incomplete(family)
         if self.independent({child}, lacking, parents):
-            kind: RecoveryKind = "available cases" if lacking else "frequencies"
+            kind = "available cases" if lacking else "frequencies"
             return Recovery(*names, kind, Available(names[:1], names[1], self.sorted(lacking)))
         if (strata := self.stratified(family, lacking)) is not None:
             return Recovery(*names, "separators", strata)

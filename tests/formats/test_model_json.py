@@ -94,13 +94,13 @@ def test_broken_decision_graphs_are_refused_with_the_place(tmp_path, message, ke
         broken("key 'prior' is missing", "prior", None),
         broken("at least one variable", "variables", []),
         broken("key 'prior': expected a list of float64", "prior", 0, "0.5"),
-        broken("the prior has the sum", "prior", 0, 0.9),
-        broken("the prior has the sum", "prior", 0, float("nan")),
+        broken("variable 'component': .* sum to one", "prior", 0, 0.9),
+        broken("variable 'component': .* sum to one", "prior", 0, float("nan")),
         broken("expected a prior of one component or more", "prior", []),
         broken("found shapes", "prior", [1.0]),
         broken("key 'parameters': expected a list", "parameters", [[1.0], [0.5, 0.5]]),
-        broken("parameters of 'X0' in component 1 sum to", "parameters", 1, 0, 0.99),
-        broken("not a number of 0 or more", "parameters", 1, 0, -0.5),
+        broken("variable 'X0', given component=1: .* sum to one", "parameters", 1, 0, 0.99),
+        broken("expected probabilities >= 0", "parameters", 1, 0, -0.5),
     ],
 )
 def test_broken_naive_bayes_models_are_refused_with_the_place(tmp_path, message, keys):
