@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.control import UNLIMITED, Event, OnEvent, SearchControl
+from exactlearn._runtime.control import ROUNDING, UNLIMITED, Event, OnEvent, SearchControl
 
 from .candidate_table import CandidateTable, Parents, Row, repaired
 from .component_solver import ComponentControl, Progress, SolverOptions
@@ -24,7 +24,7 @@ from .components import Component
 from .constraints import ArcTotal, Clause, minimal_conflict
 from .implied_arcs import simple_network, with_implied_arcs
 from .lp.clusters import LEAST
-from .lp.multipliers import Multipliers, reaching
+from .lp.multipliers import Multipliers
 from .lp.root import cluster_multipliers
 from .parameters import DEFAULTS
 from .problem import Problem, Requirement
@@ -169,12 +169,11 @@ def near(
     table: CandidateTable, multipliers: Multipliers, least: float, chosen: Parents | None = None
 ) -> CandidateTable:
     """Return the candidates that a network which scores more may have, and a network's own."""
-    adjusted, problem = multipliers.adjusted(table.problem), table.problem
-    best = np.maximum.reduceat(adjusted, problem.first[:-1])
-    bound = multipliers.total_of(best)
-    kept = reaching(adjusted, problem.child, best, bound, least - TOLERANCE * 1e-3 * abs(bound))
-    kept[(table.chosen(chosen) if chosen else np.zeros(0, np.int64))] = True
-    return CandidateTable(problem.select(kept))
+    reach = multipliers.reach(table.problem)
+    kept = reach > least - ROUNDING * np.abs(reach.max())
+    if chosen is not None:
+        kept[table.chosen(chosen)] = True
+    return CandidateTable(table.problem.select(kept))
 
 
 def solve_constrained(

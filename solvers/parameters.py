@@ -101,9 +101,10 @@ class CuttingPlaneParameters:
         Clusters that each search adds in one round.
     most_rounds
         Rounds after which the multipliers so far are taken.
-    tail, least_gain, least_part
-        Rounds in which so much of the gap must be closed, and of what all rounds together closed
-        where no selection is known.
+    tail, least_gain
+        Rounds in which so much of the gap must be closed.
+    assumed_gap
+        Gap where no selection is known, as a share of what all rounds together closed.
     most_idle
         Rounds without progress that a cluster of no value stays in the relaxation.
     tiny
@@ -118,7 +119,7 @@ class CuttingPlaneParameters:
     most_rounds: int = 2000
     tail: int = 60
     least_gain: float = 0.01
-    least_part: float = 1e-4
+    assumed_gap: float = 0.01
     most_idle: int = 25
     tiny: float = 1e-9
     inwards: float = 0.5
@@ -267,12 +268,8 @@ class ProofParameters:
         Distance from 0 and 1 within which an arc counts as decided.
     least_side
         Share of the gap that a side of a branching counts as closing, at least.
-    most_cuts, most_rounds
-        Clusters added in one round, and rounds of cuts at one node.
-    tail, least_gain
-        Rounds at a node in which such a part of the gap must be closed.
-    tiny
-        Dual value of a cluster that is dropped.
+    planes
+        Of the rounds of cutting planes at one node.
     """
 
     most_nodes: int = 20_000
@@ -281,11 +278,9 @@ class ProofParameters:
     tried: int = 20
     undecided: float = 1e-6
     least_side: float = 1e-6
-    most_cuts: int = 200
-    most_rounds: int = 100
-    tail: int = 5
-    least_gain: float = 0.02
-    tiny: float = 1e-9
+    planes: CuttingPlaneParameters = CuttingPlaneParameters(
+        most_cuts=200, most_rounds=100, tail=5, least_gain=0.02
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,6 @@ what it finds is a suggestion of multipliers, or of an arc to branch on.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -13,12 +12,11 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import SearchControl
 
-from ..lp.clusters import Counted, Support, take_support
+from ..lp.clusters import Counted, Support
 from ..lp.multipliers import Multipliers
-from ..lp.relaxation import Relaxation, Relaxed
-from ..lp.root import solve_root
-from ..lp.separation import quick_clusters, separate
-from ..parameters import ProofParameters
+from ..lp.relaxation import Relaxed
+from ..lp.root import CuttingPlanes
+from ..parameters import CuttingPlaneParameters
 from ..problem import Problem, offsets
 from .certificate import DENOMINATOR, Cluster, Pairs, members_of, rounded
 from .checker import Problem as Lists
@@ -35,53 +33,41 @@ class Piece:
         Least common denominator of the scores.
     chosen
         Parents, as bits, of the selection known; it need not be among the candidates.
-    parameters
-        Tuning constants.
+    clusters
+        Clusters that may help; those not inside of the piece are left out.
+    control
+        Ends the search for multipliers; those so far are returned.
     """
 
     def __init__(
-        self, lists: Lists, grid: int, chosen: Sequence[int], parameters: ProofParameters
+        self,
+        lists: Lists,
+        grid: int,
+        chosen: Sequence[int],
+        clusters: Sequence[Cluster],
+        control: SearchControl,
     ) -> None:
-        self.parameters = parameters
         self.lists = lists
         self.variables = list(lists)
         self.problem = _arrays(lists, grid)
-        self.chosen = self._rows(chosen)
-        self.pool: list[Cluster] = []
-        self._rng = np.random.default_rng(0)
-
-    @cached_property
-    def relaxation(self) -> Relaxation:
-        """The linear program of the nodes, which begins with the pool."""
-        pool = self._counted(self.pool)
-        return Relaxation(
-            self.problem, start=self.chosen, clusters=pool.clusters, counts=pool.counts
+        self.planes = CuttingPlanes(
+            self.problem,
+            chosen=self._rows(chosen),
+            clusters=self._counted(clusters),
+            control=control,
         )
 
-    def root(self, clusters: Sequence[Cluster], enough: float, control: SearchControl) -> Pairs:
-        """Return rounded multipliers of the whole piece; what they need becomes the pool.
-
-        Parameters
-        ----------
-        clusters
-            Clusters that may help; those not inside of the piece are left out.
-        enough
-            Stop as soon as the bound is at most this.
-        control
-            Ends the search for multipliers; those so far are returned.
-        """
-        known = self._counted(clusters)
-        root = solve_root(
-            self.problem, chosen=self.chosen, clusters=known, enough=enough, control=control
-        )
-        pairs = self.pairs(root.multipliers)
-        self.pool = [cluster for cluster, _ in pairs]
-        return pairs
+    def root(self, enough: float) -> Pairs:
+        """Return rounded multipliers of the whole piece; a bound of ``enough`` will do."""
+        self.planes.run(enough)
+        return self.pairs(self.planes.multipliers)
 
     def solve(
-        self, lists: Lists, enough: float, control: SearchControl
+        self, lists: Lists, enough: float, parameters: CuttingPlaneParameters
     ) -> tuple[Relaxed, Pairs] | None:
         """Solve the relaxation of a node by cutting planes; return it with rounded multipliers.
+
+        ``None`` when the control ends that.
 
         Parameters
         ----------
@@ -89,26 +75,18 @@ class Piece:
             Candidates that may be selected; every variable has one at least.
         enough
             Stop as soon as the bound is at most this.
-        control
-            Ends the search for cutting planes; then ``None`` is returned.
+        parameters
+            Tuning constants of the rounds.
         """
-        tiny = self.parameters.tiny
-        self.relaxation.allow(self.held(lists))
-        history: list[float] = []
-        while control.goes_on() and (relaxed := self.relaxation.solve(control)) is not None:
-            history.append(relaxed.objective)
-            if not relaxed.feasible or relaxed.objective <= enough or self._stalls(history, enough):
-                return relaxed, self.pairs(relaxed.multipliers)
-            cuts = self._cuts(relaxed.x)
-            if not len(cuts):
-                return relaxed, self.pairs(relaxed.multipliers)
-            if len(history) == 1 or history[-1] < history[-2] - tiny * abs(history[-2]):
-                self.relaxation.keep(relaxed.multipliers.values > tiny)
-            self.relaxation.add(cuts.clusters, cuts.counts)
-        return None
+        planes = self.planes
+        planes.begin_again(self.held(lists), enough, parameters)
+        planes.run(enough)
+        if planes.relaxed is None:
+            return None
+        return planes.relaxed, self.pairs(planes.multipliers)
 
     def quick_relaxation(
-        self, held: NDArray[np.bool_], parent: int, child: int, there: int, control: SearchControl
+        self, held: NDArray[np.bool_], parent: int, child: int, there: int
     ) -> Relaxed | None:
         """Solve the relaxation with or without an arc, without new cuts.
 
@@ -120,8 +98,6 @@ class Piece:
             Candidates that may be selected, shape (m,).
         parent, child, there
             The arc, and whether it is there.
-        control
-            Ends the linear program.
         """
         at = self.variables.index(child)
         own = slice(self.problem.first[at], self.problem.first[at + 1])
@@ -129,8 +105,9 @@ class Piece:
         side[own] &= np.array([p >> parent & 1 == there for _, p in self.lists[child]])
         if not side[own].any():
             return None
-        self.relaxation.allow(side)
-        return self.relaxation.solve(control)
+        relaxation = self.planes.relaxation
+        relaxation.allow(side)
+        return relaxation.solve(self.planes.control)
 
     def pairs(self, multipliers: Multipliers) -> Pairs:
         """Return multipliers, rounded, of clusters in the whole problem's numbers."""
@@ -141,26 +118,7 @@ class Piece:
 
     def arcs(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return how much of each arc [parent, child] is chosen, shape (n, n)."""
-        n, problem = len(self.variables), self.problem
-        owner = np.repeat(np.arange(len(x)), np.diff(problem.member_first))
-        values = np.zeros((n, n))
-        np.add.at(values, (problem.members, problem.child[owner]), x[owner])
-        return values
-
-    def _cuts(self, x: NDArray[np.float64]) -> Counted:
-        f, n = self.relaxation.families, len(self.variables)
-        support = Support(*take_support(x, f.child, f.member_first, f.members))
-        most = self.parameters.most_cuts
-        quick = Counted.of(quick_clusters(support, n, most, self._rng))
-        return separate(support, n, most, self._rng, quick)
-
-    def _stalls(self, history: list[float], enough: float) -> bool:
-        """Return whether the last rounds have closed little of the gap."""
-        parameters, tail = self.parameters, self.parameters.tail
-        if len(history) <= tail:
-            return False
-        slow = history[-1 - tail] - history[-1] < parameters.least_gain * (history[-1] - enough)
-        return slow or len(history) > parameters.most_rounds
+        return Support.of(self.problem, x).arcs(len(self.variables))
 
     def held(self, lists: Lists) -> NDArray[np.bool_]:
         """Return which candidates are in the lists, shape (m,)."""

@@ -123,8 +123,8 @@ class Proof:
         """Relax a strongly connected problem; drop candidates and begin again, or branch."""
         if self.control.is_over:
             return leaf(problem, (), self.grid, score + slack)
-        piece = Piece(problem, self.grid, self.chosen, self.parameters)
-        pairs = piece.root(clusters, self.aim(score, slack), self.control)
+        piece = Piece(problem, self.grid, self.chosen, clusters, self.control)
+        pairs = piece.root(self.aim(score, slack))
         first = leaf(problem, pairs, self.grid, score + slack)
         if first.bound <= score + slack:
             return first
@@ -132,7 +132,7 @@ class Proof:
             return first
         near = left(problem, pairs, self.grid, score - 1)
         if _size(near) <= self.parameters.shrunk * _size(problem):
-            return Fix(score - 1, pairs, self.prove(near, slack, piece.pool))
+            return Fix(score - 1, pairs, self.prove(near, slack, [cluster for cluster, _ in pairs]))
         return Tree(self, piece, score, score + slack).grow(first)
 
     def aim(self, score: int, slack: int) -> float:
@@ -191,7 +191,7 @@ class Tree:
         if not placeable(node.problem):
             node.put(Leaf(self.target))
             return
-        solved = self.piece.solve(node.problem, self.enough, self.proof.control)
+        solved = self.piece.solve(node.problem, self.enough, self.proof.parameters.planes)
         if solved is None:
             node.put(node.known)
             return
@@ -249,7 +249,7 @@ class Tree:
 
     def _try(self, held: NDArray[np.bool_], parent: int, child: int, there: int) -> "Side":
         """Solve the linear program of one side of a branching, without new cuts."""
-        relaxed = self.piece.quick_relaxation(held, parent, child, there, self.proof.control)
+        relaxed = self.piece.quick_relaxation(held, parent, child, there)
         if relaxed is None:
             return Side(parent, child, -np.inf, None)
         return Side(parent, child, relaxed.objective, relaxed.multipliers)

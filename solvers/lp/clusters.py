@@ -11,9 +11,13 @@ More generally, k of its members have fewer than k parents in it, because the fi
 
     v(C, k) = k - |C| + sum over i in C of x(candidates of i with k parents or more in C).
 
-Circuits of length below one, where the arc j -> i has length ``1 - x(candidates of i with parent
-j)``, are violated clusters; :mod:`exactlearn.solvers.lp.separation` finds others. All kernels
-see the *support* only: candidates with x > 0.
+Searches see the *support* only: candidates with x > 0.
+
+Variables with a listed candidate whose parents are all placed are placed; those that never are form
+a cluster, every listed candidate of whose members has a parent in it. It is made minimal by placing
+further members by force as long as a cluster remains (the idea of Trösser, de Givry and Katsirelos
+2021, "Improved acyclicity reasoning for Bayesian network structure learning with constraint
+programming"). Counts of the parents still missing make each placing linear in what it touches.
 """
 
 from dataclasses import dataclass
@@ -22,7 +26,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import count_true, kernel, overwrite, true_places
+from exactlearn._runtime.kernel import count_true, in_place_kernel, kernel, overwrite
+
+from ..components import Candidates
+from ..problem import offsets
 
 LEAST = 1e-4
 """Smallest violation worth a cut."""
@@ -46,6 +53,21 @@ class Support(NamedTuple):
     x: NDArray[np.float64]
     member_first: NDArray[np.int64]
     members: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, problem: Candidates, x: NDArray[np.float64]) -> "Support":
+        """Take the positive ones of all candidates, shape (m,)."""
+        positive, sizes = x > POSITIVE, np.diff(problem.member_first)
+        members = problem.members[np.repeat(positive, sizes)].astype(np.int64)
+        child = problem.child[positive].astype(np.int64)
+        return cls(child, x[positive], offsets(sizes[positive]), members)
+
+    def arcs(self, n: int) -> NDArray[np.float64]:
+        """Return the value of each arc [parent, child], shape (n, n)."""
+        sizes = np.diff(self.member_first)
+        arcs = self.members * n + np.repeat(self.child, sizes)
+        values = np.bincount(arcs, np.repeat(self.x, sizes), n * n)
+        return np.asarray(values, np.float64).reshape(n, n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +110,11 @@ class Counted:
         """Return some rows."""
         return Counted(self.clusters[rows], self.counts[rows])
 
-    def violated(self, support: Support, most: int) -> "Counted":
-        """Return the most violated rows, at most so many."""
-        violation = counted_violations(*support, self.clusters, self.counts)
+    def violated(self, support: Support, most: int, least: float = LEAST) -> "Counted":
+        """Return the most violated rows, at most so many, that are violated more than ``least``."""
+        violation = violations(support, self.clusters, self.counts)
         rank = np.argsort(-violation, kind="stable")[:most]
-        return self.take(rank[violation[rank] > LEAST])
+        return self.take(rank[violation[rank] > least])
 
     def widened(self, variables: NDArray[np.int64], n: int) -> "Counted":
         """Return clusters of some variables as clusters of all ``n``."""
@@ -110,39 +132,11 @@ def first_of_each(rows: NDArray[Any]) -> NDArray[np.int64]:
 
 
 @kernel
-def take_support(
-    x: NDArray[np.float64],
-    child: NDArray[np.int64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the arrays of :class:`Support` for the values of all candidates."""
-    at = true_places(x > POSITIVE)
-    first = np.zeros(len(at) + 1, np.int64)
-    for s in range(len(at)):
-        first[s + 1] = first[s] + member_first[at[s] + 1] - member_first[at[s]]
-    held = np.empty(first[-1], np.int64)
-    for s in range(len(at)):
-        own = members[member_first[at[s]] : member_first[at[s] + 1]]
-        overwrite(held[first[s] : first[s + 1]], own)
-    return child[at], x[at], first, held
-
-
-def violations(support: Support, clusters: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the violation of each cluster, shape (found,)."""
-    return counted_violations(*support, clusters, np.ones(len(clusters), np.int64))
-
-
-@kernel
-def counted_violations(
-    child: NDArray[np.int64],
-    x: NDArray[np.float64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-    clusters: NDArray[np.bool_],
-    counts: NDArray[np.int64],
+def violations(
+    support: Support, clusters: NDArray[np.bool_], counts: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return the violation of each cluster with its count, shape (found,)."""
+    child, x, member_first, members = support
     violation = np.empty(len(clusters))
     for k in range(len(clusters)):
         cluster = clusters[k]
@@ -151,105 +145,122 @@ def counted_violations(
             if cluster[child[s]]:
                 inside = 0
                 for at in range(member_first[s], member_first[s + 1]):
-                    if cluster[members[at]]:
-                        inside += 1
-                        if inside == counts[k]:
-                            violation[k] += x[s]
-                            break
+                    inside += cluster[members[at]]
+                violation[k] += x[s] if inside >= counts[k] else 0.0
     return violation
 
 
 @kernel
-def arc_lengths(
+def disjoint_clusters(
+    listed: NDArray[np.int64],
     child: NDArray[np.int64],
-    x: NDArray[np.float64],
     member_first: NDArray[np.int64],
     members: NDArray[np.int64],
-    n: int,
-) -> NDArray[np.float64]:
-    """Return the length of each arc [parent, child]: one minus its value, shape (n, n)."""
-    length = np.ones((n, n))
-    for s in range(len(x)):
-        for at in range(member_first[s], member_first[s + 1]):
-            length[members[at], child[s]] -= x[s]
-    return np.maximum(length, 0.0)
-
-
-@kernel
-def short_circuits(
-    child: NDArray[np.int64],
-    x: NDArray[np.float64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-    n: int,
-    most: int,
+    order: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """Return the variables on circuits of length below one, shape (found, n).
+    """Return minimal clusters of listed candidates, without common members, shape (found, n).
 
-    From each variable, shortest paths (Dijkstra) are followed while they are short enough to close.
+    Variables without a listed candidate count as placed; members are placed by force in ``order``.
     """
-    length = arc_lengths(child, x, member_first, members, n)
-    heads = np.empty((n, n), np.int64)
-    n_heads = np.zeros(n, np.int64)
-    for tail in range(n):
-        for head in range(n):
-            if length[tail, head] < 1.0 - LEAST:
-                heads[tail, n_heads[tail]] = head
-                n_heads[tail] += 1
-    found = np.zeros((4 * most, n), np.bool_)
-    n_found = 0
-    for source in range(n):
-        if n_found == len(found):
-            break
-        n_found = _circuits_through(source, length, heads, n_heads, found, n_found)
+    n = len(order)
+    owner = child[listed]
+    missing = member_first[listed + 1] - member_first[listed]
+    # the listed candidates that have each variable as a parent
+    starts = np.zeros(n + 2, np.int64)
+    for c in listed:
+        for at in range(member_first[c], member_first[c + 1]):
+            starts[members[at] + 2] += 1
+    for v in range(n):
+        starts[v + 2] += starts[v + 1]
+    users = np.empty(starts[n + 1], np.int64)
+    for s in range(len(listed)):
+        for at in range(member_first[listed[s]], member_first[listed[s] + 1]):
+            users[starts[members[at] + 1]] = s
+            starts[members[at] + 1] += 1
+    # place all that can be
+    left, queue, waiting = np.zeros(n, np.bool_), np.empty(n, np.int64), 0
+    for v in owner:
+        left[v] = True
+    for v in range(n):
+        if not left[v]:
+            queue[waiting] = v
+            waiting += 1
+    for s in range(len(listed)):
+        if missing[s] == 0 and left[owner[s]]:
+            left[owner[s]] = False
+            queue[waiting] = owner[s]
+            waiting += 1
+    _place(queue, waiting, owner, starts, users, missing, left)
+    # one cluster after the other, each of which is then placed
+    found, n_found = np.zeros((n // 2, n), np.bool_), 0
+    while count_true(left):
+        cluster = _minimal_cluster(owner, starts, users, missing, left, order)
+        overwrite(found[n_found], cluster)
+        n_found += 1
+        waiting = 0
+        for v in range(n):
+            if cluster[v]:
+                queue[waiting] = v
+                left[v] = False
+                waiting += 1
+        _place(queue, waiting, owner, starts, users, missing, left)
     return found[:n_found]
 
 
-@kernel
-def _circuits_through(
-    source: int,
-    length: NDArray[np.float64],
-    heads: NDArray[np.int64],
-    n_heads: NDArray[np.int64],
-    found: NDArray[np.bool_],
-    n_found: int,
+@in_place_kernel
+def _place(
+    queue: NDArray[np.int64],
+    waiting: int,
+    owner: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    users: NDArray[np.int64],
+    missing: NDArray[np.int64],
+    left: NDArray[np.bool_],
 ) -> int:
-    """Add the circuits of a source and variables after it to those found; return their number."""
-    n = len(length)
-    limit = 1.0 - LEAST
-    distance = np.full(n, np.inf)
-    before = np.full(n, -1, np.int64)
-    done = np.zeros(n, np.bool_)
-    reached = np.empty(n, np.int64)
-    reached[0] = source
-    n_reached = 1
-    distance[source] = 0.0
-    while True:
-        # settle the nearest variable reached
-        tail = -1
-        for k in range(n_reached):
-            v = reached[k]
-            if not done[v] and (tail < 0 or distance[v] < distance[tail]):
-                tail = v
-        if tail < 0:
-            return n_found
-        done[tail] = True
-        # close a circuit at the source, or reach further variables
-        for k in range(n_heads[tail]):
-            head = heads[tail, k]
-            to = distance[tail] + length[tail, head]
-            if to >= limit or head < source:
-                continue
-            if head == source:
-                if n_found < len(found):
-                    v = tail
-                    while v >= 0:
-                        found[n_found, v] = True
-                        v = before[v]
-                    n_found += 1
-            elif to < distance[head]:
-                if distance[head] == np.inf:
-                    reached[n_reached] = head
-                    n_reached += 1
-                distance[head] = to
-                before[head] = tail
+    """Place the variables of the queue, and all that can be then, in place; return how many.
+
+    Those in the queue, ``waiting`` of them, are taken from ``left`` already. ``missing`` counts
+    the parents of each candidate that are left.
+    """
+    done = 0
+    while done < waiting:
+        v = queue[done]
+        done += 1
+        for at in range(starts[v], starts[v + 1]):
+            s = users[at]
+            missing[s] -= 1
+            if missing[s] == 0 and left[owner[s]]:
+                left[owner[s]] = False
+                queue[waiting] = owner[s]
+                waiting += 1
+    return done
+
+
+@kernel
+def _minimal_cluster(
+    owner: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    users: NDArray[np.int64],
+    missing: NDArray[np.int64],
+    left: NDArray[np.bool_],
+    order: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """Return a minimal cluster among the variables left, shape (n,); none are placed for good."""
+    cluster, short = left.copy(), missing.copy()
+    size = count_true(cluster)
+    queue = np.empty(len(left), np.int64)
+    trial, tried = cluster.copy(), short.copy()
+    for v in order:
+        if not cluster[v]:
+            continue
+        trial[v] = False
+        queue[0] = v
+        placed = _place(queue, 1, owner, starts, users, tried, trial)
+        if placed < size:
+            size -= placed
+            overwrite(cluster, trial)
+            overwrite(short, tried)
+        else:
+            overwrite(trial, cluster)
+            overwrite(tried, short)
+    return cluster

@@ -23,7 +23,7 @@ from exactlearn._runtime.kernel import in_place_kernel, kernel, true_places
 from ..components import Candidates, families_of
 from ..parameters import DEFAULTS, DualAscentParameters, SubgradientParameters
 from ..problem import Problem, offsets
-from .closures import disjoint_clusters, members_of
+from .clusters import disjoint_clusters
 from .multipliers import Multipliers, satisfied
 
 
@@ -78,10 +78,9 @@ def ascend(
     while limit > least and work > 0:
         # clusters that no candidate below the limit lets a member leave
         listed = true_places(costs <= limit)
-        starts, parents = members_of(listed, member_first, members)
         order = (np.arange(n) + turn) % n
         turn += 1
-        found = disjoint_clusters(child[listed], starts, parents, order)
+        found = disjoint_clusters(listed, child, member_first, members, order)
         work -= len(scores) + n * len(listed) // 8
         if not len(found):
             limit = 0.5 * limit

@@ -19,14 +19,13 @@ of the multipliers of each byte's 256 subsets are tabulated (the method of the f
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import fsum
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn._runtime.kernel import kernel
 
-from ..components import Candidates, Families, families_of
+from ..components import Candidates, families_of
 from ..problem import Problem
 from .clusters import Counted
 
@@ -107,18 +106,7 @@ class Multipliers:
 
         The problem may be a component; what candidates read is left out of account.
         """
-        return self.adjusted_families(families_of(problem))
-
-    def adjusted_families(self, families: Families) -> NDArray[np.float64]:
-        """Return the same from bare arrays."""
-        return families.scores + rewards(
-            families.child,
-            families.member_first,
-            families.members,
-            self.clusters,
-            self.counts,
-            self.values,
-        )
+        return problem.scores + rewards(problem, self.clusters, self.counts, self.values)
 
     def bound(self, problem: Candidates, allowed: NDArray[np.bool_] | None = None) -> float:
         """Return the upper bound on every acyclic selection's score; rounding is allowed for.
@@ -130,12 +118,24 @@ class Multipliers:
         allowed
             Which candidates may be selected, shape (m,).
         """
-        adjusted = self.adjusted(problem)
+        return float(self.reach(problem, allowed).max())
+
+    def reach(
+        self, problem: Candidates, allowed: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the upper bound on selections with each candidate, shape (m,); as :meth:`bound`.
+
+        With a candidate in place of the best one of its variable, the bound falls by how much less
+        it is worth.
+        """
+        adjusted, child = self.adjusted(problem), problem.child
         if isinstance(problem, Problem):
             adjusted = np.where(problem.allowed, adjusted, -np.inf)
         if allowed is not None:
             adjusted = np.where(allowed, adjusted, -np.inf)
-        return self.total_of(np.maximum.reduceat(adjusted, problem.first[:-1]))
+        best = np.maximum.reduceat(adjusted, problem.first[:-1])
+        reached: NDArray[np.float64] = self.total_of(best) - (best[child] - adjusted)
+        return reached
 
     def total_of(self, best: NDArray[np.float64]) -> float:
         """Return a bound no smaller than the exact one, from each variable's best adjusted score.
@@ -150,10 +150,10 @@ class Multipliers:
 
 
 def satisfied(
-    problem: Problem, clusters: NDArray[np.bool_], counts: NDArray[np.int64]
+    problem: Candidates, clusters: NDArray[np.bool_], counts: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return which candidates of members have too few parents inside, shape (clusters, m)."""
-    return Meeting.of(families_of(problem), clusters, counts).met.T
+    return Meeting.of(problem, clusters, counts).met.T
 
 
 def reaching(
@@ -180,32 +180,8 @@ def reaching(
     return found
 
 
-class Packed(NamedTuple):
-    """Clusters as bits, those of lower counts first.
-
-    Attributes
-    ----------
-    inside
-        The clusters that hold each variable, shape (n, bytes).
-    of_count
-        The clusters of each count, shape (highest count + 1, bytes).
-    lowest, highest
-        The lowest and the highest count in each byte, shape (bytes,).
-    sums
-        The sum of the multipliers of each subset of a byte, shape (bytes, 256).
-    """
-
-    inside: NDArray[np.int32]
-    of_count: NDArray[np.int32]
-    lowest: NDArray[np.int32]
-    highest: NDArray[np.int32]
-    sums: NDArray[np.float64]
-
-
 def rewards(
-    child: NDArray[np.int64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
+    problem: Candidates,
     clusters: NDArray[np.bool_],
     counts: NDArray[np.int64],
     values: NDArray[np.float64],
@@ -214,16 +190,13 @@ def rewards(
 
     Parameters
     ----------
-    child, member_first, members
-        The candidates, as in :class:`~exactlearn.solvers.components.Families`.
+    problem
+        The candidates.
     clusters, counts, values
         Members, shape (clusters, n), count and multiplier of each cluster.
     """
-    used = np.flatnonzero(values > 0.0)
-    used = used[np.argsort(counts[used], kind="stable")]
-    packed = _packed(clusters[used], counts[used], values[used])
-    nothing = np.zeros((0, 0), np.uint8)
-    return _sums(child, member_first, members, packed, nothing)
+    used = values > 0.0
+    return Meeting.of(problem, clusters[used], counts[used]).rewards(values[used])
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +208,7 @@ class Meeting:
     bits
         Eight clusters in a byte, shape (m, bytes).
     order
-        The clusters in the order of the bits, shape (clusters,).
+        The clusters in the order of the bits, those of lower counts first, shape (clusters,).
     """
 
     bits: NDArray[np.uint8]
@@ -243,18 +216,22 @@ class Meeting:
 
     @classmethod
     def of(
-        cls, families: Families, clusters: NDArray[np.bool_], counts: NDArray[np.int64]
+        cls, problem: Candidates, clusters: NDArray[np.bool_], counts: NDArray[np.int64]
     ) -> "Meeting":
         """Find out for each candidate and cluster, with its count."""
-        order = np.argsort(counts, kind="stable")
-        packed = _packed(clusters[order], counts[order], np.zeros(len(order)))
-        bits = np.zeros((len(families.child), len(packed.lowest)), np.uint8)
-        _sums(families.child, families.member_first, families.members, packed, bits)
+        order, f = np.argsort(counts, kind="stable"), families_of(problem)
+        counts = counts[order]
+        of_count = counts == np.arange(int(counts.max(initial=1)) + 1)[:, None]
+        each = np.pad(counts, (0, -len(counts) % BITS), mode="edge") if len(counts) else counts
+        highest = each.reshape(-1, BITS).max(axis=1)
+        inside = _bytes(clusters[order].T)
+        bits = _meet(f.child, f.member_first, f.members, inside, _bytes(of_count), highest)
         return cls(bits, order)
 
     def rewards(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what :func:`rewards` returns for the multipliers, shape (clusters,)."""
-        return _look_up(self.bits, _subset_sums(values[self.order]))
+        padded = np.pad(values[self.order], (0, -len(values) % BITS))
+        return _look_up(self.bits, padded.reshape(-1, BITS) @ SUBSETS)
 
     @property
     def met(self) -> NDArray[np.bool_]:
@@ -276,69 +253,28 @@ def _look_up(bits: NDArray[np.uint8], sums: NDArray[np.float64]) -> NDArray[np.f
     return total
 
 
-def _subset_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sum of the multipliers of each subset of a byte, shape (bytes, 256)."""
-    sums: NDArray[np.float64] = np.pad(values, (0, -len(values) % BITS)).reshape(-1, BITS) @ SUBSETS
-    return sums
-
-
-def _packed(
-    clusters: NDArray[np.bool_], counts: NDArray[np.int64], values: NDArray[np.float64]
-) -> Packed:
-    """Pack clusters in order of their counts."""
-    highest = int(counts.max(initial=1))
-    pad = -len(counts) % BITS
-    of_count = counts == np.arange(highest + 1)[:, None]
-    own = np.pad(counts, (0, pad), mode="edge") if pad else counts
-    return Packed(
-        _bytes(clusters.T),
-        _bytes(of_count),
-        own.reshape(-1, BITS).min(axis=1).astype(np.int32),
-        own.reshape(-1, BITS).max(axis=1).astype(np.int32),
-        _subset_sums(values),
-    )
-
-
 def _bytes(rows: NDArray[np.bool_]) -> NDArray[np.int32]:
     return np.packbits(rows, axis=1, bitorder="little").astype(np.int32, order="C")
 
 
-@in_place_kernel
-def _same_family(
-    c: int, child: NDArray[np.int64], member_first: NDArray[np.int64], members: NDArray[np.int64]
-) -> bool:
-    """Return whether a candidate has the child and the parents of the one before it."""
-    size = member_first[c + 1] - member_first[c]
-    if child[c] != child[c - 1] or size != member_first[c] - member_first[c - 1]:
-        return False
-    for p in range(size):
-        if members[member_first[c] + p] != members[member_first[c - 1] + p]:
-            return False
-    return True
-
-
 @kernel
-def _sums(
+def _meet(
     child: NDArray[np.int64],
     member_first: NDArray[np.int64],
     members: NDArray[np.int64],
-    packed: Packed,
-    bits: NDArray[np.uint8],
-) -> NDArray[np.float64]:
-    """Return each candidate's sum; fill in which clusters it satisfies if there is room for that.
+    inside: NDArray[np.int32],
+    of_count: NDArray[np.int32],
+    highest: NDArray[np.int64],
+) -> NDArray[np.uint8]:
+    """Return the clusters that each candidate satisfies as bits, shape (m, bytes).
 
-    Completions of one family stand together, and satisfy the same ones.
+    The clusters that hold each variable, those of each count, and the highest count of each byte
+    are given.
     """
-    inside, of_count, lowest, highest, sums = packed
-    total = np.zeros(len(child))
+    bits = np.zeros((len(child), len(highest)), np.uint8)
     many = np.zeros(len(of_count), np.int64)
     for c in range(len(child)):
-        if c > 0 and _same_family(c, child, member_first, members):
-            total[c] = total[c - 1]
-            for b in range(bits.shape[1]):
-                bits[c, b] = bits[c - 1, b]
-            continue
-        for b in range(len(lowest)):
+        for b in range(len(highest)):
             left = many[0] = inside[child[c], b]
             if left == 0:
                 continue
@@ -350,9 +286,7 @@ def _sums(
                 for j in range(highest[b], 0, -1):
                     many[j] |= many[j - 1] & held
             # left: clusters with fewer parents than their count
-            for j in range(lowest[b], highest[b] + 1):
+            for j in range(1, highest[b] + 1):
                 left &= ~(many[j] & of_count[j, b])
-            total[c] += sums[b, left]
-            if len(bits):
-                bits[c, b] = left
-    return total
+            bits[c, b] = left
+    return bits

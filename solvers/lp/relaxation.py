@@ -18,13 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn._runtime.kernel import kernel
 
-from ..components import Candidates, families_of
+from ..components import Candidates, Families, families_of
 from ..parameters import DEFAULTS, ColumnParameters
 from ..problem import offsets
+from .clusters import Counted
 from .linear_program import LinearProgram
 from .multipliers import Multipliers
+
+FEW, ENOUGH = 1, 2
+"""A candidate of a member of a cluster has fewer parents inside than the count, or as many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +41,8 @@ class Relaxed:
         The optimum, up to the tolerance of the solver.
     bound
         No selection of allowed candidates scores more: the bound of the multipliers.
+    reach
+        The same of selections with each candidate, shape (m,).
     x
         Value of each candidate, shape (m,).
     multipliers
@@ -49,6 +55,7 @@ class Relaxed:
 
     objective: float
     bound: float
+    reach: NDArray[np.float64]
     x: NDArray[np.float64]
     multipliers: Multipliers
     variable_duals: NDArray[np.float64]
@@ -65,8 +72,8 @@ class Relaxation:
     start
         Candidates that are columns from the beginning besides the best ones, such as those of the
         incumbent.
-    clusters, counts
-        Clusters to begin with, shape (clusters, n), and their counts, all 1 if not given.
+    clusters
+        Clusters to begin with.
     parameters
         Tuning constants of column generation.
     """
@@ -76,17 +83,15 @@ class Relaxation:
         problem: Candidates,
         *,
         start: NDArray[np.int64] | None = None,
-        clusters: NDArray[np.bool_] | None = None,
-        counts: NDArray[np.int64] | None = None,
+        clusters: Counted | None = None,
         parameters: ColumnParameters = DEFAULTS.cutting_planes.columns,
     ) -> None:
         self.parameters = parameters
         self.families = families_of(problem)
         n, m = self.families.n_variables, len(self.families.scores)
-        self.clusters = np.zeros((0, n), np.bool_)
-        self.counts = np.zeros(0, np.int64)
+        self.pool = Counted.none(n)
         self.allowed = np.ones(m, np.bool_)
-        self._meets = np.zeros(0, np.bool_)
+        self._forms = np.zeros(0, np.bool_)
         self._candidates = np.zeros(0, np.int64)
         self._is_column = np.zeros(m, np.bool_)
         self._grown = False
@@ -98,34 +103,26 @@ class Relaxation:
         given = start if start is not None else parentless
         self._enter(np.unique(np.concatenate([best, parentless, given])))
         if clusters is not None:
-            self.add(clusters, counts)
+            self.add(clusters)
 
-    @property
-    def n_clusters(self) -> int:
-        """Number of cluster rows."""
-        return len(self.clusters)
-
-    def add(self, clusters: NDArray[np.bool_], counts: NDArray[np.int64] | None = None) -> None:
-        """Add the rows of clusters, shape (clusters, n), with their counts, if not all are 1."""
-        f = self.families
-        counts = np.ones(len(clusters), np.int64) if counts is None else counts
-        starts, items, meets = cluster_rows(
-            f.child, f.member_first, f.members, clusters, counts, self._candidates
+    def add(self, found: Counted) -> None:
+        """Add the rows of clusters; artificial columns satisfy all clusters of their variable."""
+        uses, forms = cluster_rows(self.families, self._candidates, found)
+        entries = np.hstack([found.clusters & ~forms[:, None], uses])
+        lower = np.where(forms, -np.inf, found.counts)
+        upper = np.where(forms, found.clusters.sum(axis=1) - found.counts, np.inf)
+        self._lp.add_rows(lower, upper, *_listed(entries))
+        self.pool = Counted(
+            np.concatenate([self.pool.clusters, found.clusters]),
+            np.concatenate([self.pool.counts, found.counts]),
         )
-        starts, columns = _with_artificial(starts, items, meets, clusters, f.n_variables)
-        lower = np.where(meets, -np.inf, counts)
-        upper = np.where(meets, clusters.sum(axis=1) - counts, np.inf)
-        self._lp.add_rows(lower, upper, starts, columns)
-        self.clusters = np.concatenate([self.clusters, clusters])
-        self.counts = np.concatenate([self.counts, counts])
-        self._meets = np.concatenate([self._meets, meets])
+        self._forms = np.concatenate([self._forms, forms])
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """Drop the rows of all clusters but those where ``kept``, shape (clusters,), is true."""
         if not kept.all():
             self._lp.delete_rows(self.families.n_variables + np.flatnonzero(~kept))
-            self.clusters, self.counts = self.clusters[kept], self.counts[kept]
-            self._meets = self._meets[kept]
+            self.pool, self._forms = self.pool.take(kept), self._forms[kept]
 
     def allow(self, allowed: NDArray[np.bool_]) -> None:
         """Bar all candidates but those where ``allowed``, shape (m,), is true."""
@@ -139,21 +136,16 @@ class Relaxation:
 
         Return ``None`` when the control ends that.
         """
+        f, parameters = self.families, self.parameters
         while (relaxed := self._solve_columns(control)) is not None:
-            f = self.families
-            adjusted = relaxed.multipliers.adjusted_families(f)
-            entering = priced_in(
-                f.first,
-                adjusted,
-                self.allowed,
-                self._is_column,
-                relaxed.variable_duals,
-                self.parameters.most_priced,
-                self.parameters.tolerance,
-            )
+            adjusted = np.where(self.allowed, relaxed.multipliers.adjusted(f), -np.inf)
+            price = relaxed.variable_duals[f.child] + parameters.tolerance
+            worth = np.where(self._is_column | (adjusted <= price), -np.inf, adjusted)
+            entering = best_candidates(f.first, worth, parameters.most_priced)
+            entering = entering[worth[entering] > -np.inf]
             if not len(entering):
-                best = np.maximum.reduceat(np.where(self.allowed, adjusted, -np.inf), f.first[:-1])
-                return replace(relaxed, bound=relaxed.multipliers.total_of(best))
+                reach = relaxed.multipliers.reach(f, self.allowed)
+                return replace(relaxed, bound=float(reach.max()), reach=reach)
             self._enter(entering)
         return None
 
@@ -166,11 +158,12 @@ class Relaxation:
         self._grown = False
         x = np.zeros(len(self.allowed))
         x[self._candidates] = np.maximum(values[n:], 0.0)
-        cluster_duals = np.maximum(np.where(self._meets, duals[n:], -duals[n:]), 0.0)
-        multipliers = Multipliers(self.clusters, cluster_duals, self.counts)
-        shift = self.clusters[self._meets].T.astype(np.float64) @ cluster_duals[self._meets]
+        pool, forms = self.pool, self._forms
+        cluster_duals = np.maximum(np.where(forms, duals[n:], -duals[n:]), 0.0)
+        multipliers = Multipliers(pool.clusters, cluster_duals, pool.counts)
+        shift = pool.clusters[forms].T.astype(np.float64) @ cluster_duals[forms]
         feasible = bool(values[:n].max(initial=0.0) <= self.parameters.tolerance)
-        return Relaxed(objective, np.inf, x, multipliers, duals[:n] + shift, feasible)
+        return Relaxed(objective, np.inf, x, x, multipliers, duals[:n] + shift, feasible)
 
     def _add_artificial(self) -> None:
         f, n = self.families, self.families.n_variables
@@ -181,110 +174,63 @@ class Relaxation:
     def _enter(self, candidates: NDArray[np.int64]) -> None:
         """Make candidates columns."""
         f = self.families
-        starts, rows = column_rows(
-            f.child, f.member_first, f.members, self.clusters, self.counts, self._meets, candidates
-        )
-        self._lp.add_columns(f.scores[candidates], starts, rows)
+        uses, _ = cluster_rows(f, candidates, self.pool, self._forms)
+        own = f.child[candidates][:, None] == np.arange(f.n_variables)
+        self._lp.add_columns(f.scores[candidates], *_listed(np.hstack([own, uses.T])))
         self._candidates = np.concatenate([self._candidates, candidates])
         self._is_column[candidates] = True
         self._grown = True
 
 
-def _with_artificial(
-    starts: NDArray[np.int64],
-    items: NDArray[np.int64],
-    meets: NDArray[np.bool_],
-    clusters: NDArray[np.bool_],
-    n: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows with the artificial columns, after which the others are numbered.
-
-    These satisfy every cluster of their variable, so they appear in the rows that sum those that
-    do, not in the others.
-    """
-    row, variable = np.nonzero(clusters & ~meets[:, None])
-    rows = np.concatenate([np.repeat(np.arange(len(meets)), np.diff(starts)), row])
-    columns = np.concatenate([items + n, variable])[np.argsort(rows, kind="stable")]
-    counts = np.bincount(rows, minlength=len(meets))
-    return offsets(counts), columns
+def _listed(entries: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where each row of a matrix begins, and the columns of its entries."""
+    rows, columns = np.nonzero(entries)
+    return offsets(np.bincount(rows, minlength=len(entries))), columns
 
 
-@in_place_kernel
-def satisfies(
-    c: int,
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-    cluster: NDArray[np.bool_],
-    count: int,
-) -> bool:
-    """Return whether a candidate has fewer parents in a cluster than the count."""
-    inside = 0
-    for at in range(member_first[c], member_first[c + 1]):
-        inside += cluster[members[at]]
-    return inside < count
-
-
-@kernel
 def cluster_rows(
-    child: NDArray[np.int64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-    clusters: NDArray[np.bool_],
-    counts: NDArray[np.int64],
+    families: Families,
     candidates: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the rows of clusters, in the shorter form of each: starts, positions and form.
+    pool: Counted,
+    forms: NDArray[np.bool_] | None = None,
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which candidates the rows of clusters hold, and their forms; the shorter if not given.
 
     True: those with k parents or more inside, at most ``|C| - k`` of them. False: those with
     fewer, at least k. The count k is mostly 1.
+
+    Returns
+    -------
+    uses, forms
+        Shapes (clusters, candidates) and (clusters,).
     """
-    forms = np.empty(len(clusters), np.bool_)
-    starts = np.zeros(len(clusters) + 1, np.int64)
-    for k in range(len(clusters)):
-        sizes = np.zeros(2, np.int64)
-        for c in candidates:
-            if clusters[k, child[c]]:
-                sizes[int(satisfies(c, member_first, members, clusters[k], counts[k]))] += 1
-        forms[k] = sizes[0] < sizes[1]
-        starts[k + 1] = starts[k] + min(sizes[0], sizes[1])
-    items = np.empty(starts[-1], np.int64)
-    for k in range(len(clusters)):
-        at = starts[k]
-        for j in range(len(candidates)):
-            c = candidates[j]
-            inside = clusters[k, child[c]]
-            if inside and satisfies(c, member_first, members, clusters[k], counts[k]) != forms[k]:
-                items[at] = j
-                at += 1
-    return starts, items, forms
+    f = families
+    meets = relation(f.child, f.member_first, f.members, candidates, pool.clusters, pool.counts)
+    if forms is None:
+        forms = (meets == ENOUGH).sum(axis=1) < (meets == FEW).sum(axis=1)
+    return meets == np.where(forms, ENOUGH, FEW)[:, None], forms
 
 
 @kernel
-def column_rows(
+def relation(
     child: NDArray[np.int64],
     member_first: NDArray[np.int64],
     members: NDArray[np.int64],
+    candidates: NDArray[np.int64],
     clusters: NDArray[np.bool_],
     counts: NDArray[np.int64],
-    forms: NDArray[np.bool_],
-    candidates: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of each candidate: its variable's, then those of clusters, after all n."""
-    n = clusters.shape[1]
-    starts = np.zeros(len(candidates) + 1, np.int64)
-    rows = np.empty(len(candidates) * (1 + len(clusters)), np.int64)
-    at = 0
-    for j in range(len(candidates)):
-        c = candidates[j]
-        rows[at] = child[c]
-        at += 1
-        for k in range(len(clusters)):
-            inside = clusters[k, child[c]]
-            if inside and satisfies(c, member_first, members, clusters[k], counts[k]) != forms[k]:
-                rows[at] = n + k
-                at += 1
-        starts[j + 1] = at
-    return starts, rows[:at]
+) -> NDArray[np.int8]:
+    """Return whether candidates of members have few parents inside, or enough: (clusters, k)."""
+    found = np.zeros((len(clusters), len(candidates)), np.int8)
+    for k in range(len(clusters)):
+        for j in range(len(candidates)):
+            c = candidates[j]
+            if clusters[k, child[c]]:
+                inside = 0
+                for at in range(member_first[c], member_first[c + 1]):
+                    inside += clusters[k, members[at]]
+                found[k, j] = FEW if inside < counts[k] else ENOUGH
+    return found
 
 
 @kernel
@@ -307,26 +253,3 @@ def best_candidates(
                 best[at] = c
                 count = min(count + 1, begin + most)
     return best[:count]
-
-
-@kernel
-def priced_in(
-    first: NDArray[np.int64],
-    adjusted: NDArray[np.float64],
-    allowed: NDArray[np.bool_],
-    is_column: NDArray[np.bool_],
-    prices: NDArray[np.float64],
-    most: int,
-    tolerance: float,
-) -> NDArray[np.int64]:
-    """Return allowed candidates, not yet columns, that are worth more than their variable's price.
-
-    At most ``most`` for each variable, those worth most.
-    """
-    values = np.full(len(adjusted), -np.inf)
-    for i in range(len(first) - 1):
-        for c in range(first[i], first[i + 1]):
-            if allowed[c] and not is_column[c] and adjusted[c] > prices[i] + tolerance:
-                values[c] = adjusted[c]
-    best = best_candidates(first, values, most)
-    return best[values[best] > -np.inf]

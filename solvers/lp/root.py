@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 
-from ..components import Candidates, Families, families_of, split
+from ..components import Candidates, split
 from ..parameters import DEFAULTS, CuttingPlaneParameters
 from ..problem import Problem
-from .clusters import Counted, Support, take_support
+from .clusters import Counted, Support
 from .dual_bounds import greedy_multipliers
 from .multipliers import Multipliers
 from .relaxation import Relaxation, Relaxed
-from .separation import quick_clusters, separate
+from .separation import quick_clusters, separate, tails_off
 
 OnBound = Callable[[float, Multipliers], None]
 
@@ -39,8 +39,8 @@ class Root:
         No selection scores more; rounding is allowed for.
     x
         Values of the candidates in the last relaxation solved, shape (m,).
-    reduced_costs
-        What the bound falls by when a candidate is chosen, at least, shape (m,).
+    reach
+        No selection with a candidate scores more, by the multipliers of all rounds, shape (m,).
     pool
         Clusters with a positive multiplier in some round.
     rounds
@@ -50,17 +50,13 @@ class Root:
     multipliers: Multipliers
     bound: float
     x: NDArray[np.float64]
-    reduced_costs: NDArray[np.float64]
+    reach: NDArray[np.float64]
     pool: Counted
     rounds: int
 
     def may_reach(self, score: float) -> NDArray[np.bool_]:
         """Return which candidates may be in a selection of such a score, shape (m,)."""
-        return self.bound - self.reduced_costs >= score
-
-
-def no_listener(bound: float, multipliers: Multipliers) -> None:
-    """Ignore a bound."""
+        return self.reach >= score
 
 
 def solve_root(
@@ -71,7 +67,7 @@ def solve_root(
     clusters: Counted | None = None,
     enough: float = -np.inf,
     control: SearchControl = UNLIMITED,
-    on_bound: OnBound = no_listener,
+    on_bound: OnBound | None = None,
     parameters: CuttingPlaneParameters = DEFAULTS.cutting_planes,
 ) -> Root:
     """Bound a component's selections by cutting planes.
@@ -95,14 +91,11 @@ def solve_root(
     parameters
         Tuning constants.
     """
-    families = families_of(component)
-    start = Counted.none(families.n_variables) if clusters is None else clusters
     planes = CuttingPlanes(
-        component, families, chosen, start, on_bound, incumbent, control, parameters
-    )
-    enough = max(enough, incumbent)
-    while planes.bound > enough and control.goes_on() and planes.step():
-        pass
+        component, incumbent, chosen=chosen, clusters=clusters, control=control,
+        on_bound=on_bound, parameters=parameters,
+    )  # fmt: skip
+    planes.run(max(enough, incumbent))
     return planes.root()
 
 
@@ -140,44 +133,62 @@ def cluster_multipliers(
 
 
 class CuttingPlanes:
-    """The rounds of cutting planes, one by one."""
+    """The rounds of cutting planes, one by one; see :func:`solve_root` for the parameters.
+
+    Attributes
+    ----------
+    bound, multipliers
+        The lowest bound met since the beginning, or since :meth:`begin_again`.
+    relaxed
+        The last relaxation solved.
+    """
 
     def __init__(
         self,
         component: Candidates,
-        families: Families,
-        chosen: NDArray[np.int64] | None,
-        start: Counted,
-        on_bound: OnBound,
         incumbent: float = -np.inf,
+        *,
+        chosen: NDArray[np.int64] | None = None,
+        clusters: Counted | None = None,
         control: SearchControl = UNLIMITED,
+        on_bound: OnBound | None = None,
         parameters: CuttingPlaneParameters = DEFAULTS.cutting_planes,
     ) -> None:
-        self.families = families
-        self.control = control
-        self.parameters = parameters
-        self.incumbent = incumbent
-        self.on_bound = on_bound
+        self.control, self.on_bound, self.parameters = control, on_bound, parameters
         self.multipliers = greedy_multipliers(component, parameters.dual_ascent)
-        self.bound = self.multipliers.bound(component)
-        on_bound(self.bound, self.multipliers)
-        self.pool = Counted.join(Counted.of(self.multipliers.clusters), start)
         self.rng = np.random.default_rng(0)
+        known = [Counted.of(self.multipliers.clusters), *([] if clusters is None else [clusters])]
+        self.pool = Counted.join(*known)
         self.relaxation = Relaxation(
-            component,
-            start=chosen,
-            clusters=self.pool.clusters,
-            counts=self.pool.counts,
-            parameters=parameters.columns,
+            component, start=chosen, clusters=self.pool, parameters=parameters.columns
         )
-        self.inner = np.zeros(len(families.scores))
-        self.has_inner = chosen is not None
-        if chosen is not None:
-            self.inner[chosen] = 1.0
-        self.bounds: list[float] = [self.bound]
-        self.last = np.inf
+        self.families, self.target = self.relaxation.families, incumbent
         self.idle = np.zeros(len(self.pool), np.int64)
+        self.reach = self.multipliers.reach(component)
+        self.inner: NDArray[np.float64] | None = None
+        if chosen is not None:
+            self.inner = np.bincount(chosen, minlength=len(self.reach)).astype(np.float64)
+        self._begin(float(self.reach.max()))
+
+    def _begin(self, bound: float) -> None:
+        self.bound, self.last = bound, np.inf
+        self.bounds: list[float] = [bound]
         self.relaxed: Relaxed | None = None
+        if self.on_bound is not None:
+            self.on_bound(bound, self.multipliers)
+
+    def begin_again(
+        self, allowed: NDArray[np.bool_], target: float, parameters: CuttingPlaneParameters
+    ) -> None:
+        """Let the rounds that follow bound the selections of some candidates, shape (m,)."""
+        self.relaxation.allow(allowed)
+        self.parameters, self.target, self.inner = parameters, target, None
+        self._begin(np.inf)
+
+    def run(self, enough: float) -> None:
+        """Go on until the bound is at most so much, or nothing is gained any more."""
+        while self.bound > enough and self.control.goes_on() and self.step():
+            pass
 
     def step(self) -> bool:
         """Solve the relaxation and cut its solution off; return whether that could be done."""
@@ -186,15 +197,14 @@ class CuttingPlanes:
             return False
         self.relaxed = relaxed
         self._note(relaxed)
-        if self._is_stuck():
+        if self._is_stuck() or not relaxed.feasible:
             return False
         found = self._violated(relaxed.x)
         if len(found):
             tight = self._tight(relaxed)
-            active = Counted(self.relaxation.clusters[tight], self.relaxation.counts[tight])
-            self.pool = Counted.join(self.pool, active)
+            self.pool = Counted.join(self.pool, self.relaxation.pool.take(tight))
             self.relaxation.keep(tight)
-            self.relaxation.add(found.clusters, found.counts)
+            self.relaxation.add(found)
             self.idle = np.concatenate([self.idle[tight], np.zeros(len(found), np.int64)])
         return len(found) > 0
 
@@ -215,52 +225,42 @@ class CuttingPlanes:
         """Take note of the bound of a round."""
         if relaxed.bound < self.bound:
             self.bound, self.multipliers = relaxed.bound, relaxed.multipliers.positive()
-            self.on_bound(self.bound, self.multipliers)
+            if self.on_bound is not None:
+                self.on_bound(self.bound, self.multipliers)
+        self.reach = np.minimum(self.reach, relaxed.reach)
         self.bounds.append(self.bound)
 
     def _is_stuck(self) -> bool:
-        """Return whether the last rounds did little."""
-        parameters, rounds = self.parameters, len(self.bounds)
-        if rounds > parameters.most_rounds:
-            return True
-        if rounds <= parameters.tail:
-            return False
-        gained, gap = self.bounds[-parameters.tail] - self.bound, self.bound - self.incumbent
-        least = parameters.least_gain * gap
-        if gap == np.inf:
-            least = parameters.least_part * (self.bounds[0] - self.bound)
-        return gained <= least
+        """Return whether the last rounds did little; a gap is a share of what all rounds closed."""
+        parameters, target = self.parameters, self.target
+        if target == -np.inf:
+            target = self.bound - parameters.assumed_gap * (self.bounds[0] - self.bound)
+        return len(self.bounds) > parameters.most_rounds or tails_off(
+            self.bounds, target, parameters.tail, parameters.least_gain
+        )
 
     def _violated(self, x: NDArray[np.float64]) -> Counted:
         """Return clusters whose inequality a solution violates."""
-        n, support, parameters = self.families.n_variables, self._support(x), self.parameters
-        most, inwards = parameters.most_cuts, parameters.inwards
-        found = self.pool.violated(support, most)
-        if self.has_inner:
-            between = inwards * self.inner + (1.0 - inwards) * x
-            deep = quick_clusters(self._support(between), n, most, self.rng, parameters.separation)
-            if not len(deep):
-                self.inner = between
-            found = Counted.join(found, Counted.of(deep))
+        n, most, parameters = self.families.n_variables, self.parameters.most_cuts, self.parameters
+        support, between = Support.of(self.families, x), x
+        if self.inner is not None:
+            between = parameters.inwards * self.inner + (1.0 - parameters.inwards) * x
+        deep = quick_clusters(
+            Support.of(self.families, between), n, most, self.rng, parameters.separation
+        )
+        if self.inner is not None and not len(deep):
+            self.inner = between
+        found = Counted.join(self.pool.violated(support, most), deep)
         self.control.look()
         return separate(support, n, most, self.rng, found, parameters.separation)
 
-    def _support(self, x: NDArray[np.float64]) -> Support:
-        f = self.families
-        return Support(*take_support(x, f.child, f.member_first, f.members))
-
     def root(self) -> Root:
         """Return what the rounds so far have shown."""
-        f = self.families
-        adjusted = self.multipliers.adjusted_families(f)
-        best = np.maximum.reduceat(adjusted, f.first[:-1])
-        costs = best[f.child] - adjusted
-        x = np.zeros(len(costs)) if self.relaxed is None else self.relaxed.x
         return Root(
             multipliers=self.multipliers,
             bound=self.bound,
-            x=x,
-            reduced_costs=costs,
+            x=np.zeros(len(self.reach)) if self.relaxed is None else self.relaxed.x,
+            reach=self.reach,
             pool=self.pool,
             rounds=len(self.bounds) - 1,
         )

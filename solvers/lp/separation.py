@@ -2,8 +2,8 @@
 
 Three searches, from quick to thorough:
 
-1. circuits of short length (:mod:`exactlearn.solvers.lp.clusters`), and minimal clusters that no
-   larger candidate lets any member leave (:mod:`exactlearn.solvers.lp.closures`);
+1. circuits of length below one, where the arc j -> i has length ``1 - x(candidates of i with parent
+   j)``, and minimal clusters that no larger candidate lets any member leave;
 2. walks that move one variable at a time into or out of a cluster;
 3. clusters with a count above one (Cussens 2011, "Bayesian network learning with cutting planes").
    They are few, yet they close much of what cluster inequalities leave: for three variables and
@@ -12,23 +12,23 @@ Three searches, from quick to thorough:
    candidates have so many, their arcs close a circuit, which plain clusters cut off.
 """
 
+from collections.abc import Sequence
+from itertools import combinations
+
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import count_true, in_place_kernel, kernel, overwrite, true_places
+from exactlearn._runtime.kernel import count_true, in_place_kernel, kernel, overwrite
 
 from ..parameters import DEFAULTS, SeparationParameters
-from .closures import disjoint_clusters, members_of
-from .clusters import (
-    LEAST,
-    POSITIVE,
-    Counted,
-    Support,
-    counted_violations,
-    first_of_each,
-    short_circuits,
-    violations,
-)
+from .clusters import LEAST, POSITIVE, Counted, Support, disjoint_clusters
+
+
+def tails_off(values: Sequence[float], target: float, tail: int, least: float) -> bool:
+    """Return whether the last rounds lowered a value by little of what it is above its target."""
+    if len(values) <= tail:
+        return False
+    return values[-1 - tail] - values[-1] <= least * (values[-1] - target)
 
 
 def separate(
@@ -54,13 +54,11 @@ def separate(
     parameters
         Tuning constants.
     """
-    seeds = counted_clusters(support, n, most, parameters, walk=False)
-    found = Counted.join(found, seeds)
+    found = Counted.join(found, counted_clusters(support, n, most, parameters, walk=False))
     if len(found) >= parameters.few:
         return found
     plain = violated_clusters(support, n, most, rng, parameters)
-    counted = counted_clusters(support, n, most, parameters)
-    return Counted.join(found, Counted.of(plain), counted)
+    return Counted.join(found, plain, counted_clusters(support, n, most, parameters))
 
 
 def violated_clusters(
@@ -69,89 +67,69 @@ def violated_clusters(
     most: int,
     rng: np.random.Generator | None = None,
     parameters: SeparationParameters = DEFAULTS.cutting_planes.separation,
-) -> NDArray[np.bool_]:
-    """Return clusters whose inequality is violated, the most violated first, shape (found, n)."""
+) -> Counted:
+    """Return clusters of count one whose inequality is violated, the most violated first.
+
+    Where the quicker searches find few, walks set out from these and from variables.
+    """
+    rng = np.random.default_rng(0) if rng is None else rng
     found = quick_clusters(support, n, most, rng, parameters)
-    few = len(found) < parameters.few
-    return slow_clusters(support, n, found, most, rng, parameters) if few else found
+    if len(found) >= parameters.few:
+        return found
+    sources = np.sort(rng.permutation(np.unique(support.members))[: parameters.most_starts])
+    walks = walk_clusters(support, n, sources, found.clusters, 1)
+    return Counted.join(found, Counted.of(walks[walks.any(axis=1)])).violated(support, most)
 
 
 def quick_clusters(
     support: Support,
     n: int,
     most: int,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator,
     parameters: SeparationParameters = DEFAULTS.cutting_planes.separation,
-) -> NDArray[np.bool_]:
-    """Return what the two quicker searches find, the most violated first, shape (found, n)."""
-    rng = np.random.default_rng(0) if rng is None else rng
-    circuits = short_circuits(*support, n, most)
+) -> Counted:
+    """Return what the two quicker searches find, the most violated first."""
+    found = [short_circuits(support, n, most)]
     orders = rng.permuted(np.tile(np.arange(n), (parameters.orders, 1)), axis=1)
-    thresholds = np.array([POSITIVE, *parameters.thresholds])
-    closed = closed_clusters(*support, orders, thresholds, most)
-    return _best(np.concatenate([circuits, closed]), support, most)
-
-
-def slow_clusters(
-    support: Support,
-    n: int,
-    seeds: NDArray[np.bool_],
-    most: int,
-    rng: np.random.Generator | None = None,
-    parameters: SeparationParameters = DEFAULTS.cutting_planes.separation,
-) -> NDArray[np.bool_]:
-    """Return the seeds, shape (seeds, n), and what walks from them and from variables find."""
-    rng = np.random.default_rng(0) if rng is None else rng
-    sources = np.sort(rng.permutation(np.unique(support.members))[: parameters.most_starts])
-    walks = walk_clusters(*support, n, sources, seeds, 1)
-    return _best(np.concatenate([seeds, walks]), support, most)
-
-
-def _best(clusters: NDArray[np.bool_], support: Support, most: int) -> NDArray[np.bool_]:
-    """Keep the most violated of the different clusters."""
-    clusters = clusters[clusters.any(axis=1)]
-    clusters = clusters[first_of_each(clusters)]
-    violation = violations(support, clusters)
-    rank = np.argsort(-violation, kind="stable")[:most]
-    return clusters[rank[violation[rank] > LEAST]]
-
-
-@kernel
-def closed_clusters(
-    child: NDArray[np.int64],
-    x: NDArray[np.float64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-    orders: NDArray[np.int64],
-    thresholds: NDArray[np.float64],
-    most: int,
-) -> NDArray[np.bool_]:
-    """Return minimal clusters that no larger candidate lets anybody leave, shape (found, n).
-
-    At most about ``most``, for all thresholds together and each of the orders, shape (orders, n).
-    """
-    n = orders.shape[1]
-    found = np.zeros((most, n), np.bool_)
-    n_found = 0
-    for threshold in thresholds:
-        listed = true_places(x > threshold)
-        starts, parents = members_of(listed, member_first, members)
-        for o in range(len(orders)):
-            clusters = disjoint_clusters(child[listed], starts, parents, orders[o])
-            for k in range(min(len(clusters), most - n_found)):
-                overwrite(found[n_found], clusters[k])
-                n_found += 1
-            if not len(clusters):
+    for threshold in (POSITIVE, *parameters.thresholds):
+        listed = np.flatnonzero(support.x > threshold)
+        for order in orders:
+            closed = disjoint_clusters(
+                listed, support.child, support.member_first, support.members, order
+            )
+            if not len(closed):
                 break
-    return found[:n_found]
+            found.append(closed)
+    return Counted.join(*map(Counted.of, found)).violated(support, most)
+
+
+def short_circuits(support: Support, n: int, most: int) -> NDArray[np.bool_]:
+    """Return the variables on the shortest circuits of length below one, shape (found, n).
+
+    Each arc that is short enough is closed by a shortest path (Dijkstra).
+    """
+    from scipy.sparse import csr_array  # takes long to import
+    from scipy.sparse.csgraph import dijkstra
+
+    limit, length = 1.0 - LEAST, np.maximum(1.0 - support.arcs(n), 1e-12)
+    tails, heads = np.nonzero(length < limit)
+    graph = csr_array((length[tails, heads], (tails, heads)), shape=(n, n))
+    distance, before = dijkstra(graph, limit=limit, return_predecessors=True)
+    around = distance[heads, tails] + length[tails, heads]
+    closing = np.argsort(around, kind="stable")[: 8 * most]
+    closing = closing[around[closing] < limit]
+    found = np.zeros((len(closing), n), np.bool_)
+    rows, at = np.arange(len(closing)), tails[closing]
+    while len(rows):
+        found[rows, at] = True
+        at = before[heads[closing[rows]], at].astype(np.int64)
+        rows, at = rows[at >= 0], at[at >= 0]
+    return found
 
 
 @kernel
 def walk_clusters(
-    child: NDArray[np.int64],
-    x: NDArray[np.float64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
+    support: Support,
     n: int,
     sources: NDArray[np.int64],
     seeds: NDArray[np.bool_],
@@ -159,121 +137,84 @@ def walk_clusters(
 ) -> NDArray[np.bool_]:
     """Return the best cluster met from each source, grown or peeled, and from each seed.
 
-    Rows of sources that are in no violated cluster are empty.
+    Rows of sources that are in no violated cluster are empty. Only variables that have, among
+    themselves, a positive parent and a positive child help any cluster.
     """
-    whole = _hopeful(child, member_first, members, n)
-    child, x, member_first, members = _among(child, x, member_first, members, whole)
+    child, _, member_first, members = support
+    useful, size = np.ones(n, np.bool_), n + 1
+    while count_true(useful) < size:
+        size = count_true(useful)
+        has_parent, has_child = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+        for s in range(len(child)):
+            for at in range(member_first[s], member_first[s + 1]):
+                if useful[child[s]] and useful[members[at]]:
+                    has_parent[child[s]] = True
+                    has_child[members[at]] = True
+        useful = has_parent & has_child
     found = np.zeros((2 * len(sources) + len(seeds), n), np.bool_)
     for k in range(len(sources)):
         v = sources[k]
-        if whole[v]:
+        if useful[v]:
             found[2 * k, v] = True
-            _walk(child, x, member_first, members, found[2 * k], whole, v, 1, n, count)
-            overwrite(found[2 * k + 1], whole)
-            _walk(child, x, member_first, members, found[2 * k + 1], whole, v, -1, n, count)
+            _walk(support, found[2 * k], useful, v, 1, n, count)
+            overwrite(found[2 * k + 1], useful)
+            _walk(support, found[2 * k + 1], useful, v, -1, n, count)
     for k in range(len(seeds)):
         overwrite(found[2 * len(sources) + k], seeds[k])
     for k in range(len(found)):
         size = count_true(found[k])
         if size:
-            steps = 12 + 2 * size
-            _walk(child, x, member_first, members, found[k], whole, -1, 0, steps, count)
+            _walk(support, found[k], useful, -1, 0, 12 + 2 * size, count)
     return found
 
 
 @kernel
-def _hopeful(
-    child: NDArray[np.int64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-    n: int,
-) -> NDArray[np.bool_]:
-    """Return the variables that have, among themselves, a positive parent and a positive child.
-
-    Others help no cluster.
-    """
-    whole = np.ones(n, np.bool_)
-    size = n + 1
-    while count_true(whole) < size:
-        size = count_true(whole)
-        has_parent, has_child = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-        for s in range(len(child)):
-            for at in range(member_first[s], member_first[s + 1]):
-                if whole[child[s]] and whole[members[at]]:
-                    has_parent[child[s]] = True
-                    has_child[members[at]] = True
-        whole = has_parent & has_child
-    return whole
-
-
-@kernel
-def _among(
-    child: NDArray[np.int64],
-    x: NDArray[np.float64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-    whole: NDArray[np.bool_],
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the support without other variables; candidates without parents among them are out."""
-    kept = np.empty(len(x), np.int64)
-    starts = np.zeros(len(x) + 1, np.int64)
-    held = np.empty(len(members), np.int64)
-    count, total = 0, 0
-    for s in range(len(x)):
-        if whole[child[s]]:
-            for at in range(member_first[s], member_first[s + 1]):
-                if whole[members[at]]:
-                    held[total] = members[at]
-                    total += 1
-            if total > starts[count]:
-                kept[count] = s
-                count += 1
-                starts[count] = total
-    rows = kept[:count]
-    return child[rows], x[rows], starts[: count + 1], held[:total]
-
-
-@kernel
 def _walk(
-    child: NDArray[np.int64],
-    x: NDArray[np.float64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
+    support: Support,
     cluster: NDArray[np.bool_],
-    whole: NDArray[np.bool_],
+    useful: NDArray[np.bool_],
     kept: int,
     direction: int,
-    patience: int,
+    stall_limit: int,
     count: int,
 ) -> None:
     """Move variables into or out of a cluster; it becomes the best one of two or more met.
 
     Each move is the best one that does not undo a recent one; with ``direction`` 1 or -1 variables
-    only enter or leave. ``kept`` stays. The walk ends ``patience`` moves after its last gain.
+    only enter or leave. ``kept`` stays. The walk ends ``stall_limit`` moves after its last gain.
     """
+    child, x, member_first, members = support
     n, tenure = len(cluster), 4 if direction == 0 else len(cluster)
-    free_from = np.zeros(n, np.int64)
-    inside = np.zeros(len(x), np.int64)
-    own = np.zeros(n)
+    free_from, gain = np.zeros(n, np.int64), np.empty(n)
+    inside, own = np.zeros(len(x), np.int64), np.zeros(n)
     current = np.zeros(n, np.bool_)
     # the violation of the cluster to begin with
     for v in range(n):
         if cluster[v]:
-            _flip(child, x, member_first, members, current, inside, own, v, count)
+            _flip(support, current, inside, own, v, count)
     size = count_true(cluster)
     now = 1.0 * count - size
     for v in range(n):
         now += own[v] if cluster[v] else 0.0
     best = now if size > count else -1.0 * n
-    since = 0
-    step = 0
-    while since < patience:
+    since, step = 0, 0
+    while since < stall_limit:
         step += 1
-        gain = _gains(child, x, member_first, members, current, inside, own, count)
+        # what each variable's move changes in the violation
+        for v in range(n):
+            gain[v] = 1.0 - own[v] if current[v] else own[v] - 1.0
+        for s in range(len(x)):
+            if current[child[s]] and count - 1 <= inside[s] <= count:
+                for at in range(member_first[s], member_first[s + 1]):
+                    v = members[at]
+                    if inside[s] < count and not current[v]:
+                        gain[v] += x[s]
+                    elif inside[s] == count and current[v]:
+                        gain[v] -= x[s]
         # the best move that does not undo a recent one, unless it leads to the best cluster
         pick = -1
         for v in range(n):
-            if not whole[v] or v == kept or (current[v] and size == 1):
+            if not useful[v] or v == kept or (current[v] and size == 1):
                 continue
             if direction != 0 and current[v] != (direction < 0):
                 continue
@@ -286,7 +227,7 @@ def _walk(
         # move, and keep the best cluster met
         now += gain[pick]
         size += -1 if current[pick] else 1
-        _flip(child, x, member_first, members, current, inside, own, pick, count)
+        _flip(support, current, inside, own, pick, count)
         free_from[pick] = step + tenure
         since += 1
         if size > count and now > best + 1e-9:
@@ -295,38 +236,9 @@ def _walk(
             since = 0
 
 
-@kernel
-def _gains(
-    child: NDArray[np.int64],
-    x: NDArray[np.float64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-    current: NDArray[np.bool_],
-    inside: NDArray[np.int64],
-    own: NDArray[np.float64],
-    count: int,
-) -> NDArray[np.float64]:
-    """Return what each variable's move changes in the violation, shape (n,)."""
-    gain = np.empty(len(current))
-    for v in range(len(current)):
-        gain[v] = 1.0 - own[v] if current[v] else own[v] - 1.0
-    for s in range(len(x)):
-        if current[child[s]] and count - 1 <= inside[s] <= count:
-            for at in range(member_first[s], member_first[s + 1]):
-                v = members[at]
-                if inside[s] < count and not current[v]:
-                    gain[v] += x[s]
-                elif inside[s] == count and current[v]:
-                    gain[v] -= x[s]
-    return gain
-
-
 @in_place_kernel
 def _flip(
-    child: NDArray[np.int64],
-    x: NDArray[np.float64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
+    support: Support,
     current: NDArray[np.bool_],
     inside: NDArray[np.int64],
     own: NDArray[np.float64],
@@ -334,6 +246,7 @@ def _flip(
     count: int,
 ) -> None:
     """Move one variable, and keep count: parents inside, and value of candidates with enough."""
+    child, x, member_first, members = support
     change = -1 if current[moved] else 1
     current[moved] = not current[moved]
     for s in range(len(x)):
@@ -358,66 +271,29 @@ def counted_clusters(
 
     Without walks, these are seeds.
     """
-    walks = parameters.most_walks if walk else 0
-    found = [Counted.of(np.zeros((0, n), np.bool_))]
+    found = [Counted.none(n)]
     for count in parameters.counts:
-        seeds = family_seeds(*support, n, count, parameters.most_seeds)
-        found.append(_with_count(support, seeds, count, most, walks))
+        seeds = Counted.of(family_seeds(support, n, count, parameters.most_seeds), count)
+        seeds = Counted.join(seeds).violated(support, parameters.most_seeds, -np.inf)
+        if walk:
+            begin, none = seeds.clusters[: parameters.most_walks], np.zeros(0, np.int64)
+            walks = Counted.of(walk_clusters(support, n, none, begin, count), count)
+            seeds = Counted.join(seeds, walks)
+        found.append(seeds.violated(support, most))
     return Counted.join(*found)
 
 
-def _with_count(
-    support: Support, seeds: NDArray[np.bool_], count: int, most: int, most_walks: int
-) -> Counted:
-    seeds, violation = _ranked(seeds, support, count)
-    none = np.zeros(0, np.int64)
-    walks = walk_clusters(*support, seeds.shape[1], none, seeds[:most_walks], count)
-    found = np.concatenate([seeds[violation > LEAST][:most], walks])
-    found, violation = _ranked(found, support, count)
-    return Counted.of(found[violation > LEAST][:most], count)
-
-
-def _ranked(
-    clusters: NDArray[np.bool_], support: Support, count: int
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return the clusters with their violations, the most violated first."""
-    clusters = clusters[clusters.sum(axis=1) > count]
-    clusters = clusters[first_of_each(clusters)]
-    counts = np.full(len(clusters), count, np.int64)
-    violation = counted_violations(*support, clusters, counts)
-    rank = np.argsort(-violation, kind="stable")
-    return clusters[rank], violation[rank]
-
-
-@kernel
-def family_seeds(
-    child: NDArray[np.int64],
-    x: NDArray[np.float64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-    n: int,
-    count: int,
-    most: int,
-) -> NDArray[np.bool_]:
+def family_seeds(support: Support, n: int, count: int, most: int) -> NDArray[np.bool_]:
     """Return each fractional candidate's child with each choice of so many of its parents."""
-    seeds = np.zeros((most, n), np.bool_)
-    n_seeds = 0
-    for s in range(len(x)):
-        first, end = member_first[s], member_first[s + 1]
-        if end - first < count or x[s] > 1.0 - LEAST:
-            continue
-        picks = np.arange(count)
-        while n_seeds < most:
-            seeds[n_seeds, child[s]] = True
-            for p in picks:
-                seeds[n_seeds, members[first + p]] = True
-            n_seeds += 1
-            at = count - 1
-            while at >= 0 and picks[at] == end - first - count + at:
-                at -= 1
-            if at < 0:
-                break
-            picks[at] += 1
-            for later in range(at + 1, count):
-                picks[later] = picks[later - 1] + 1
-    return seeds[:n_seeds]
+    sizes, is_fractional = np.diff(support.member_first), support.x <= 1.0 - LEAST
+    found = [np.zeros((0, count + 1), np.int64)]
+    for size in np.unique(sizes[is_fractional & (sizes >= count)]).tolist():
+        rows = np.flatnonzero(is_fractional & (sizes == size))
+        picks = np.array(list(combinations(range(size), count)))
+        parents = support.members[support.member_first[rows, None, None] + picks]
+        child = np.broadcast_to(support.child[rows, None, None], (len(rows), len(picks), 1))
+        found.append(np.concatenate([child, parents], axis=2).reshape(-1, count + 1))
+    members = np.concatenate(found)[:most]
+    seeds = np.zeros((len(members), n), np.bool_)
+    np.put_along_axis(seeds, members, values=True, axis=1)
+    return seeds

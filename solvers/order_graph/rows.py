@@ -87,14 +87,8 @@ def price(component: Component, multipliers: Multipliers) -> Priced:
 
 def adjusted_losses(component: Component, multipliers: Multipliers) -> NDArray[np.float64]:
     """Return each candidate's loss less the multipliers of the clusters it satisfies, (m,)."""
-    return losses_of(component) - rewards(
-        component.child,
-        component.member_first,
-        component.members,
-        multipliers.clusters,
-        multipliers.counts,
-        multipliers.values,
-    )
+    met = rewards(component, multipliers.clusters, multipliers.counts, multipliers.values)
+    return losses_of(component) - met
 
 
 @dataclass(frozen=True, eq=False)

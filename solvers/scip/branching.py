@@ -15,7 +15,6 @@ from pyscipopt import Branchrule
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
 from ..components import bits_to_matrix
-from ..lp.clusters import arc_lengths
 from ..parameters import ArcBranchingParameters
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class ArcBranching(Branchrule):
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """Return parents, children and values of the arcs between 0 and 1."""
         x = self.master.relaxed()
-        value = 1.0 - arc_lengths(*self.master.support(x), self.master.component.n_variables)
+        value = self.master.support(x).arcs(self.master.component.n_variables)
         within = self.parameters.within
         parent, child = np.nonzero((value > within) & (value < 1.0 - within))
         return parent, child, value[parent, child]

@@ -10,9 +10,10 @@ from pyscipopt import Conshdlr
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
 from ..candidate_table import Row
-from ..lp.clusters import Counted, Support, arc_lengths, short_circuits
+from ..components import families_of
+from ..lp.clusters import Counted, Support
 from ..lp.relaxation import cluster_rows
-from ..lp.separation import quick_clusters, separate
+from ..lp.separation import quick_clusters, separate, short_circuits, tails_off
 from ..parameters import BranchAndCutParameters
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Acyclicity(Conshdlr):
         self.pool = clusters
         self.rng = np.random.default_rng(seed)
         self.begun = False
-        self.losses: list[float] = []
+        self.gains: list[float] = []
 
     def conslock(self, constraint: Any, locktype: int, nlockspos: int, nlocksneg: int) -> None:
         """Declare to SCIP that raising a candidate may break acyclicity, or more than that."""
@@ -84,14 +85,14 @@ class Acyclicity(Conshdlr):
     def _judge(self, solution: Any) -> Reply:
         x = self.master.solution(solution)
         support = self.master.support(np.round(x))
-        circuits = short_circuits(*support, self.master.component.n_variables, 1)
+        circuits = short_circuits(support, self.master.component.n_variables, 1)
         is_out = len(circuits) > 0 or self.master.cut(self.master.chosen(x)) is not None
         return {"result": RESULT.INFEASIBLE if is_out else RESULT.FEASIBLE}
 
     def _enforce(self) -> Reply:
         x = self.master.relaxed()
         n = self.master.component.n_variables
-        circuits = short_circuits(*self.master.support(x), n, self.parameters.most_cuts)
+        circuits = short_circuits(self.master.support(x), n, self.parameters.most_cuts)
         if len(circuits):
             return self._add(Counted.of(circuits), forced=True)
         row = self.master.cut(self.master.chosen(x))
@@ -106,8 +107,7 @@ class Acyclicity(Conshdlr):
         x = self.master.relaxed()
         support, n = self.master.support(x), self.master.component.n_variables
         found, demands = self._violated(support, n), self.master.demands
-        arcs = 1.0 - arc_lengths(*support, n)
-        rows = [] if demands is None else demands.violated(x, arcs)
+        rows = [] if demands is None else demands.violated(x, support.arcs(n))
         endless = self.master.model.infinity()
         cut_off = [self._add_row(row, endless, forced=False) for row in rows]
         if any(cut_off):
@@ -119,12 +119,10 @@ class Acyclicity(Conshdlr):
 
     def _tails_off(self) -> bool:
         """Return whether the last rounds at the root did little; SCIP's zero-half cuts end, too."""
-        model, tail = self.master.model, self.parameters.tail
-        self.losses.append(model.getLPObjVal())
-        if len(self.losses) <= tail:
-            return False
-        before, now = self.losses[-1 - tail], self.losses[-1]
-        if now - before >= self.parameters.least_gain * (model.getCutoffbound() - before):
+        model, parameters = self.master.model, self.parameters
+        self.gains.append(-model.getLPObjVal())
+        target = -model.getCutoffbound()
+        if not tails_off(self.gains, target, parameters.tail, parameters.least_gain):
             return False
         model.setParam("separating/zerohalf/maxroundsroot", 0)
         return True
@@ -132,28 +130,20 @@ class Acyclicity(Conshdlr):
     def _violated(self, support: Support, n: int) -> Counted:
         """Return violated clusters, first those met before."""
         most, parameters = self.parameters.most_cuts, self.parameters.separation
-        known = self.pool.violated(support, most)
-        quick = Counted.of(quick_clusters(support, n, most, self.rng, parameters))
-        found = Counted.join(known, quick)
+        quick = quick_clusters(support, n, most, self.rng, parameters)
+        found = Counted.join(self.pool.violated(support, most), quick)
         return separate(support, n, most, self.rng, found, parameters)
 
     def _add(self, found: Counted, *, forced: bool) -> Reply:
         """Add cluster inequalities to the linear program."""
         component = self.master.component
-        starts, items, forms = cluster_rows(
-            component.child,
-            component.member_first,
-            component.members,
-            found.clusters,
-            found.counts,
-            np.arange(component.n_candidates),
-        )
+        uses, forms = cluster_rows(families_of(component), np.arange(component.n_candidates), found)
         endless, sizes = self.master.model.infinity(), found.clusters.sum(axis=1)
         least = np.where(forms, -endless, found.counts)
         most = np.where(forms, sizes - found.counts, endless)
         cut_off = False
         for k, (lower, upper) in enumerate(zip(least.tolist(), most.tolist(), strict=True)):
-            inside = items[starts[k] : starts[k + 1]]
+            inside = np.flatnonzero(uses[k])
             row = Row(inside, np.ones(len(inside)), lower)
             cut_off |= self._add_row(row, upper, forced=forced)
         return {"result": RESULT.CUTOFF if cut_off else RESULT.SEPARATED}

@@ -24,7 +24,7 @@ from exactlearn.errors import SolverError
 
 from ..component_solver import ComponentControl, Outcome, Selection
 from ..components import Component
-from ..lp.clusters import Counted, Support, take_support
+from ..lp.clusters import Counted, Support
 from ..ordering.solver import OrderSearch
 from ..parameters import BranchAndCutParameters
 from .branching import ArcBranching
@@ -199,8 +199,7 @@ class Master:
 
     def support(self, x: NDArray[np.float64]) -> Support:
         """Return the positive candidates."""
-        component = self.component
-        return Support(*take_support(x, component.child, component.member_first, component.members))
+        return Support.of(self.component, x)
 
     def offer(self, chosen: Selection) -> bool:
         """Offer a selection to the listener and to SCIP; return whether it is better."""

@@ -113,7 +113,7 @@ def test_bounds_of_moves_are_sums_of_the_best_families_and_exceed_every_network(
     _, data, values, score, rules = case(seed)
     store = store_of(data, values, score, rules)
     multipliers = cluster_multipliers(Task(data, score, rules).families(values))
-    rewards = multipliers.adjusted_families(store.families.flat)
+    rewards = multipliers.adjusted(store.families.flat)
     scores = store.scores + rewards
     moves = store.single_moves(distinct=True)
     totals = store.bound_moves(scores, moves, np.inf)[0].sum(axis=1)

@@ -7,16 +7,10 @@ import pytest
 
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.solvers import Problem
-from exactlearn.solvers.components import Component, split
-from exactlearn.solvers.lp.clusters import (
-    LEAST,
-    Support,
-    short_circuits,
-    take_support,
-    violations,
-)
+from exactlearn.solvers.components import Component, families_of, split
+from exactlearn.solvers.lp.clusters import LEAST, Counted, Support, violations
 from exactlearn.solvers.lp.relaxation import cluster_rows
-from exactlearn.solvers.lp.separation import violated_clusters
+from exactlearn.solvers.lp.separation import short_circuits, violated_clusters
 from tests.brute_force import best_selection, is_acyclic
 from tests.solvers.test_solvers import random_problem
 
@@ -146,8 +140,7 @@ def fractional(component: Component, rng: np.random.Generator) -> tuple[np.ndarr
     for a, b in zip(component.first[:-1], component.first[1:], strict=True):
         picked = rng.choice(np.arange(a, b), min(3, b - a), replace=False)
         x[picked] = rng.dirichlet(np.ones(len(picked)))
-    arrays = take_support(x, component.child, component.member_first, component.members)
-    return x, Support(*arrays)
+    return x, Support.of(component, x)
 
 
 def test_violations_are_those_of_the_inequality() -> None:
@@ -156,18 +149,11 @@ def test_violations_are_those_of_the_inequality() -> None:
         component = max(split(random_problem(rng, 6, kept=0.8)), key=lambda c: c.n_variables)
         x, support = fractional(component, rng)
         clusters = all_clusters(component.n_variables)
-        counts = np.ones(len(clusters), np.int64)
-        starts, rows, forms = cluster_rows(
-            component.child,
-            component.member_first,
-            component.members,
-            clusters,
-            counts,
-            np.arange(component.n_candidates),
-        )
-        violation = violations(support, clusters)
+        everything, counted = np.arange(component.n_candidates), Counted.of(clusters)
+        uses, forms = cluster_rows(families_of(component), everything, counted)
+        violation = violations(support, clusters, counted.counts)
         for k, cluster in enumerate(clusters):
-            total = x[rows[starts[k] : starts[k + 1]]].sum()
+            total = x[uses[k]].sum()
             lacking = total - (cluster.sum() - 1) if forms[k] else 1 - total
             assert lacking == pytest.approx(violation[k], abs=1e-9)
 
@@ -179,10 +165,11 @@ def test_searches_find_a_violated_cluster_when_there_is_one() -> None:
         component = max(split(random_problem(rng, 7, kept=0.8)), key=lambda c: c.n_variables)
         _, support = fractional(component, rng)
         n = component.n_variables
-        worst = violations(support, all_clusters(n)).max()
-        quick = violated_clusters(support, n, 50)
-        assert (violations(support, quick) > LEAST).all()
-        assert violations(support, quick).max(initial=-np.inf) <= worst + 1e-9
+        every, quick = Counted.of(all_clusters(n)), violated_clusters(support, n, 50)
+        worst = violations(support, every.clusters, every.counts).max()
+        found = violations(support, quick.clusters, quick.counts)
+        assert (found > LEAST).all()
+        assert found.max(initial=-np.inf) <= worst + 1e-9
         missed += worst > LEAST and not len(quick)
     assert missed <= 3, "the searches are heuristics, but good ones"
 
@@ -200,4 +187,4 @@ def test_circuits_of_a_selection_tell_whether_it_is_acyclic() -> None:
             np.concatenate([[0], np.cumsum([len(p) for p in parents])]).astype(np.int64),
             np.array([p for ps in parents for p in ps], np.int64),
         )
-        assert (len(short_circuits(*support, 5, 1)) == 0) == is_acyclic(parents)
+        assert (len(short_circuits(support, 5, 1)) == 0) == is_acyclic(parents)

@@ -19,7 +19,7 @@ from exactlearn.solvers.lp.dual_bounds import greedy_multipliers, tighten_bound
 from exactlearn.solvers.lp.linear_program import LinearProgram
 from exactlearn.solvers.lp.multipliers import Multipliers, satisfied
 from exactlearn.solvers.lp.relaxation import Relaxation
-from exactlearn.solvers.lp.root import CuttingPlanes, no_listener, solve_root
+from exactlearn.solvers.lp.root import CuttingPlanes, solve_root
 from tests.brute_force import best_selection
 from tests.interrupts import Looks
 
@@ -90,7 +90,7 @@ def test_columns_on_demand_and_rows_in_any_form_give_the_plain_optimum(problem, 
     chosen = (
         data.draw(st.lists(st.integers(0, len(counts) - 1), unique=True)) if len(counts) else []
     )
-    relaxation = Relaxation(problem, clusters=clusters[chosen], counts=counts[chosen])
+    relaxation = Relaxation(problem, clusters=Counted(clusters, counts).take(chosen))
     relaxed = relaxation.solve()
     assert relaxed.feasible
     assert relaxed.objective == pytest.approx(
@@ -101,8 +101,8 @@ def test_columns_on_demand_and_rows_in_any_form_give_the_plain_optimum(problem, 
     assert sums == pytest.approx(np.ones(problem.n_variables))
     rest = np.setdiff1d(np.arange(len(counts)), chosen)
     relaxation.keep(relaxed.multipliers.values > 1e-9)
-    relaxation.add(clusters[rest], counts[rest])
-    tight = Relaxation(problem, clusters=relaxation.clusters, counts=relaxation.counts)
+    relaxation.add(Counted(clusters, counts).take(rest))
+    tight = Relaxation(problem, clusters=relaxation.pool)
     assert relaxation.solve().objective == pytest.approx(tight.solve().objective, abs=1e-6)
 
 
@@ -111,7 +111,7 @@ def test_columns_on_demand_and_rows_in_any_form_give_the_plain_optimum(problem, 
 def test_barred_candidates_stay_out_until_they_are_allowed_again(problem, data):
     clusters, counts = every_cluster(problem.n_variables, (1, 2))
     flags = st.lists(st.booleans(), min_size=problem.n_candidates, max_size=problem.n_candidates)
-    relaxation = Relaxation(problem, clusters=clusters, counts=counts)
+    relaxation = Relaxation(problem, clusters=Counted(clusters, counts))
     for allowed in (*(np.array(data.draw(flags)) for _ in range(2)), np.ones(problem.n_candidates)):
         allowed = allowed.astype(np.bool_)
         if not np.logical_or.reduceat(allowed, problem.first[:-1]).all():
@@ -150,8 +150,7 @@ def test_rounds_bound_from_above_and_never_lose_an_optimal_selection(problem, wa
     best = best_selection(problem)
     bounds = []
     chosen = problem.first[:-1] if warm else None  # the parentless selection
-    start = Counted.of(np.zeros((0, problem.n_variables), np.bool_))
-    planes = CuttingPlanes(problem, Relaxation(problem).families, chosen, start, no_listener)
+    planes = CuttingPlanes(problem, chosen=chosen)
     bounds.append(planes.bound)
     while planes.step():
         bounds.append(planes.bound)
@@ -162,7 +161,7 @@ def test_rounds_bound_from_above_and_never_lose_an_optimal_selection(problem, wa
     assert planes.bound <= plain_optimum(problem, clusters, counts) + 2e-3
     root = solve_root(problem, best, chosen=chosen)
     assert root.bound >= best
-    assert (root.reduced_costs >= 0).all()
+    assert (root.reach <= root.bound).all()
     kept = problem.select(root.may_reach(best))
     assert best_selection(kept) == pytest.approx(best)
 

@@ -290,7 +290,7 @@ class NodeRelaxation:
 
     def adjusted(self, multipliers: Multipliers) -> Adjusted:
         """Return the bounds with the multipliers of clusters."""
-        reward = multipliers.adjusted_families(self.families.flat)
+        reward = multipliers.adjusted(self.families.flat)
         while True:
             scores = self.upper + reward
             numbers = self.families.best(scores)

@@ -24,7 +24,7 @@ from exactlearn.augmentation.branch_and_bound.node_relaxation import (
     LocalCompletion,
     NodeRelaxation,
 )
-from exactlearn.solvers.lp.clusters import Counted, Support, take_support
+from exactlearn.solvers.lp.clusters import Counted, Support
 from exactlearn.solvers.lp.linear_program import LinearProgram
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.separation import counted_clusters, violated_clusters
@@ -196,9 +196,8 @@ class RestrictedMaster:
 
     def separate(self, chosen: NDArray[np.float64]) -> int:
         """Add clusters that a solution violates, by the values of all families; return how many."""
-        flat, n = self.families.flat, self.families.n_variables
-        support = Support(*take_support(chosen, flat.child, flat.member_first, flat.members))
-        found = Counted.of(violated_clusters(support, n, MAX_CLUSTERS))
+        support, n = Support.of(self.families.flat, chosen), self.families.n_variables
+        found = violated_clusters(support, n, MAX_CLUSTERS)
         if len(found) < SeparationParameters.few:
             found = Counted.join(found, counted_clusters(support, n, MAX_CLUSTERS))
         self.add_clusters(found)

@@ -177,7 +177,7 @@ class MoveSearch:
     @cached_property
     def rewards(self) -> NDArray[np.float64]:
         """The multipliers of each family's satisfied clusters, summed, shape (families,)."""
-        return self.multipliers.adjusted_families(self.store.families.flat)
+        return self.multipliers.adjusted(self.store.families.flat)
 
     def among(self, keep: NDArray[np.bool_]) -> "MoveSearch":
         """Return a search among some of the families, shape (families,)."""

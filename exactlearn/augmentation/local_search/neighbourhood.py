@@ -31,10 +31,9 @@ from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
 from exactlearn.augmentation.local_search.move_search import Moves, MoveSearch, tightened
 from exactlearn.augmentation.solutions import Incumbent, Solution
 from exactlearn.augmentation.task import Task
-from exactlearn.solvers.components import families_of
 from exactlearn.solvers.lp.clusters import Counted
 from exactlearn.solvers.lp.multipliers import Multipliers
-from exactlearn.solvers.lp.root import CuttingPlanes, no_listener
+from exactlearn.solvers.lp.root import CuttingPlanes
 from exactlearn.solvers.parameters import SubgradientParameters
 
 # Rounds of cutting planes, and those in which such a share of the gap must be closed: else more
@@ -107,13 +106,7 @@ class Neighbourhood:
         problem = problem.select(problem.allowed)
         start = Counted.none(problem.n_variables) if self.root is None else self.root.counted
         planes = CuttingPlanes(
-            problem,
-            families_of(problem),
-            None,
-            start,
-            no_listener,
-            solution.target,
-            self.incumbent,
+            problem, solution.target, clusters=start, control=self.incumbent
         )
         bounds = [np.inf]
         while planes.bound > solution.target and len(bounds) <= MAX_ROUNDS:
