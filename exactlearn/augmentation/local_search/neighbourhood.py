@@ -105,9 +105,7 @@ class Neighbourhood:
             return
         problem = problem.select(problem.allowed)
         start = Counted.none(problem.n_variables) if self.root is None else self.root.counted
-        planes = CuttingPlanes(
-            problem, solution.target, clusters=start, control=self.incumbent
-        )
+        planes = CuttingPlanes(problem, solution.target, clusters=start, control=self.incumbent)
         bounds = [np.inf]
         while planes.bound > solution.target and len(bounds) <= MAX_ROUNDS:
             if not self.incumbent.goes_on() or not planes.step():
