@@ -32,7 +32,7 @@ from .result import TOLERANCE, Result
 from .strategy import COMPONENT_SOLVERS
 
 if TYPE_CHECKING:
-    from .scip.solver import Master
+    from .branch_and_cut import Master
 
 Solver = Callable[..., Result]
 """Any function that solves a problem without constraints as ``solve`` of this package does."""
@@ -140,7 +140,7 @@ def branch_and_cut(
     options
         As :func:`exactlearn.solvers.solve` takes them.
     """
-    from .scip.solver import Master  # SCIP takes long to import
+    from .branch_and_cut import Master  # SCIP takes long to import
 
     table, problem = demands.table, demands.table.problem
     component = Component(

@@ -172,34 +172,6 @@ class OrderingParameters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArcBranchingParameters:
-    """Tuning constants of branching on arcs in branch and cut.
-
-    Parameters
-    ----------
-    reliable
-        Times an arc is looked ahead before its average cost is trusted.
-    most_ahead
-        Arcs looked ahead at one node.
-    most_futile
-        Arcs looked ahead in a row that may turn out no better than the best so far.
-    iterations
-        Iterations of the linear program of each side.
-    within
-        Distance from 0 and 1 at which an arc counts as fractional.
-    least_cost
-        What a side costs at least, so that the other side still counts in the product.
-    """
-
-    reliable: int = 2
-    most_ahead: int = 8
-    most_futile: int = 3
-    iterations: int = 50
-    within: float = 1e-5
-    least_cost: float = 1e-6
-
-
-@dataclass(frozen=True, kw_only=True)
 class BranchAndCutParameters:
     """Tuning constants of branch and cut.
 
@@ -291,9 +263,8 @@ class SolverParameters:
     ----------
     cutting_planes
         Of the linear relaxation at the root.
-    order_graph, ordering, branch_and_cut, branching
-        Of the search in the order graph, the local search among orders, branch and cut, and its
-        branching on arcs.
+    order_graph, ordering, branch_and_cut
+        Of the search in the order graph, the local search among orders, and branch and cut.
     decision
         Of the decision whether a selection scores more than a target.
     proof
@@ -309,7 +280,6 @@ class SolverParameters:
     order_graph: OrderGraphParameters = OrderGraphParameters()
     ordering: OrderingParameters = OrderingParameters()
     branch_and_cut: BranchAndCutParameters = BranchAndCutParameters()
-    branching: ArcBranchingParameters = ArcBranchingParameters()
     decision: DecisionParameters = DecisionParameters()
     proof: ProofParameters = ProofParameters()
 

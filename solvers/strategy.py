@@ -55,7 +55,7 @@ SHRUNK = 0.9
 def _branch_and_cut(
     component: Component, incumbent: Selection | None, control: ComponentControl
 ) -> Outcome:
-    from .scip.solver import solve_component as branch_and_cut  # SCIP takes long to import
+    from .branch_and_cut import solve_component as branch_and_cut  # SCIP takes long to import
 
     return branch_and_cut(component, incumbent, control)
 

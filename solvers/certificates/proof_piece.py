@@ -116,9 +116,15 @@ class Piece:
         bits = [sum(single[i] for i in np.flatnonzero(row).tolist()) for row in used.clusters]
         return rounded(list(zip(bits, used.counts.tolist(), strict=True)), used.values)
 
-    def arcs(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how much of each arc [parent, child] is chosen, shape (n, n)."""
-        return Support.of(self.problem, x).arcs(len(self.variables))
+    def undecided(self, x: NDArray[np.float64], most: int, within: float) -> list[tuple[int, int]]:
+        """Return the arcs, parent and child, whose values are nearest to one half."""
+        chosen = Support.of(self.problem, x).arcs(len(self.variables))
+        distance = np.abs(chosen - 0.5)
+        order = np.argsort(distance, axis=None, kind="stable")[:most]
+        order = order[distance.ravel()[order] < 0.5 - within]
+        parents, children = np.unravel_index(order, chosen.shape)
+        variables = self.variables
+        return [(variables[p], variables[c]) for p, c in zip(parents, children, strict=True)]
 
     def held(self, lists: Lists) -> NDArray[np.bool_]:
         """Return which candidates are in the lists, shape (m,)."""

@@ -8,9 +8,11 @@ time or nodes run out, open nodes are leaves with the bounds they have.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from heapq import heappop, heappush
 from math import prod
+from operator import or_
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,6 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import SearchControl
 
 from ..components import strong_components
-from ..lp.multipliers import Multipliers
 from ..lp.relaxation import Relaxed
 from ..parameters import DEFAULTS, ProofParameters
 from .certificate import (
@@ -126,9 +127,7 @@ class Proof:
         piece = Piece(problem, self.grid, self.chosen, clusters, self.control)
         pairs = piece.root(self.aim(score, slack))
         first = leaf(problem, pairs, self.grid, score + slack)
-        if first.bound <= score + slack:
-            return first
-        if self.ends():
+        if first.bound <= score + slack or self.ends():
             return first
         near = left(problem, pairs, self.grid, score - 1)
         if _size(near) <= self.parameters.shrunk * _size(problem):
@@ -220,76 +219,57 @@ class Tree:
         for there, name in ((1, "present"), (0, "absent")):
             side = sides[1 - there]
             own = [(s, p) for s, p in node.problem[side.child] if p >> side.parent & 1 == there]
-            pairs = () if side.multipliers is None else self.piece.pairs(side.multipliers)
-            problem = {**node.problem, side.child: own}
-            put = partial(setattr, arc, name)
-            self._push(side.bound, Open(problem, pairs, put, node.known))
+            problem, put = {**node.problem, side.child: own}, partial(setattr, arc, name)
+            self._push(side.bound, Open(problem, side.pairs, put, node.known))
 
     def _branching(self, problem: Problem, relaxed: Relaxed) -> tuple["Side", "Side"] | None:
-        """Return both sides of the arc whose trial lowers the bound most, if one is undecided."""
+        """Return both sides of the arc whose trial lowers the bound most, if one is undecided.
+
+        Those nearest to one half are tried, each by linear programs without new cuts.
+        """
+        parameters, held = self.proof.parameters, self.piece.held(problem)
+        least = parameters.least_side
+        whole = max(relaxed.objective - self.enough, least)
         best, gain = None, -np.inf
-        held = self.piece.held(problem)
-        for arc in self._undecided(relaxed.x):
+        for arc in self.piece.undecided(relaxed.x, parameters.tried, parameters.undecided):
             sides = self._try(held, *arc, 1), self._try(held, *arc, 0)
-            product = prod(self._gain(relaxed.objective, side) for side in sides)
+            closed = (min(relaxed.objective - side.bound, whole) / whole for side in sides)
+            product = prod(max(share, least) for share in closed)
             if product > gain:
                 best, gain = sides, product
         return best
 
-    def _undecided(self, x: NDArray[np.float64]) -> list[tuple[int, int]]:
-        """Return the arcs nearest to one half."""
-        chosen = self.piece.arcs(x)
-        distance = np.abs(chosen - 0.5)
-        parameters = self.proof.parameters
-        order = np.argsort(distance, axis=None, kind="stable")[: parameters.tried]
-        order = order[distance.ravel()[order] < 0.5 - parameters.undecided]
-        parents, children = np.unravel_index(order, chosen.shape)
-        variables = self.piece.variables
-        return [(variables[p], variables[c]) for p, c in zip(parents, children, strict=True)]
-
     def _try(self, held: NDArray[np.bool_], parent: int, child: int, there: int) -> "Side":
-        """Solve the linear program of one side of a branching, without new cuts."""
         relaxed = self.piece.quick_relaxation(held, parent, child, there)
         if relaxed is None:
-            return Side(parent, child, -np.inf, None)
-        return Side(parent, child, relaxed.objective, relaxed.multipliers)
-
-    def _gain(self, objective: float, side: "Side") -> float:
-        """Return how much of the gap one side of a branching closes."""
-        least = self.proof.parameters.least_side
-        whole = max(objective - self.enough, least)
-        return max(min(objective - side.bound, whole) / whole, least)
+            return Side(parent, child, -np.inf, ())
+        return Side(parent, child, relaxed.objective, self.piece.pairs(relaxed.multipliers))
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(NamedTuple):
     """One side of a branching on an arc, and the bound that its linear program gives."""
 
     parent: int
     child: int
     bound: float
-    multipliers: Multipliers | None
+    pairs: Pairs
 
 
 def strong_parts(problem: Problem) -> list[tuple[int, ...]]:
     """Return the strongly connected groups of at least two variables, each in their order."""
-    variables = list(problem)
-    position = {v: i for i, v in enumerate(variables)}
-    tails: list[int] = []
-    heads: list[int] = []
-    for v, own in problem.items():
-        union = 0
-        for _, p in own:
-            union |= p
-        parents = [position[u] for u in members_of(union) if u in position]
-        tails += parents
-        heads += [position[v]] * len(parents)
-    n = len(variables)
-    labels = strong_components(np.array(tails, np.int64), np.array(heads, np.int64), n)
-    groups: list[list[int]] = [[] for _ in range(n)]
-    for v, label in zip(variables, labels.tolist(), strict=True):
-        groups[label].append(v)
-    return sorted(tuple(group) for group in groups if len(group) > 1)
+    position = {v: i for i, v in enumerate(problem)}
+    arcs = [
+        (position[u], position[v])
+        for v, own in problem.items()
+        for u in members_of(reduce(or_, (p for _, p in own), 0))
+        if u in position
+    ]
+    tails, heads = np.array(arcs, np.int64).reshape(-1, 2).T
+    labels = strong_components(tails, heads, len(problem)).tolist()
+    groups: dict[int, list[int]] = {}
+    for v, label in zip(problem, labels, strict=True):
+        groups.setdefault(label, []).append(v)
+    return sorted(tuple(group) for group in groups.values() if len(group) > 1)
 
 
 def restricted(problem: Problem, part: tuple[int, ...]) -> Problem:

@@ -1,6 +1,5 @@
 """Branch and cut, called on one component: clusters to begin with, absolute gaps, incumbents."""
 
-from itertools import pairwise, product
 from math import inf
 
 import numpy as np
@@ -8,14 +7,11 @@ import pytest
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.solvers import Problem, dynamic
+from exactlearn.solvers.branch_and_cut import Master, solve_component
 from exactlearn.solvers.component_solver import ComponentControl, Progress, SolverOptions
 from exactlearn.solvers.components import split
 from exactlearn.solvers.lp.clusters import Counted
 from exactlearn.solvers.lp.multipliers import Multipliers
-from exactlearn.solvers.parameters import ArcBranchingParameters
-from exactlearn.solvers.scip.branching import ArcBranching
-from exactlearn.solvers.scip.solver import Master, solve_component
-from tests.brute_force import is_acyclic
 from tests.solvers.one_component import solved
 from tests.solvers.test_solvers import random_problem
 
@@ -153,34 +149,7 @@ def parents_of(progress: Progress, c: int) -> np.ndarray:
     return component.members[component.member_first[c] : component.member_first[c + 1]]
 
 
-def acyclic_selections(progress: Progress) -> list[np.ndarray]:
-    component = progress.components[0]
-    n = component.n_variables
-    ranges = [range(a, b) for a, b in pairwise(component.first)]
-    return [
-        np.array(chosen)
-        for chosen in product(*ranges)
-        if is_acyclic([set(parents_of(progress, c).tolist()) for c in chosen]) and len(chosen) == n
-    ]
-
-
-def test_every_selection_is_on_one_side_of_a_branch() -> None:
-    rng = np.random.default_rng(6)
-    for _ in range(30):
-        progress = largest_piece(rng, 4, kept=0.5)
-        component = progress.components[0]
-        rule = ArcBranching(master_of(progress, 0), ArcBranchingParameters())
-        allowed = rng.random(component.n_candidates) < 0.8
-        parent, child = rng.permutation(4)[:2]
-        without, with_arc = rule._sides(int(parent), int(child), allowed)
-        assert allowed[without].all()
-        assert allowed[with_arc].all()
-        for chosen in acyclic_selections(progress):
-            if allowed[chosen].all():
-                assert np.isin(chosen, without).any() != np.isin(chosen, with_arc).any()
-
-
-def test_branching_on_arcs_finds_the_optimum() -> None:
+def test_branching_finds_the_optimum() -> None:
     """Problems that the root leaves open: no cuts, so that the tree has to do it."""
     rng = np.random.default_rng(4)
     nodes = 0

@@ -9,7 +9,6 @@ import pytest
 from exactlearn.solvers import Problem, solve, strategy
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.parameters import (
-    ArcBranchingParameters,
     BranchAndCutParameters,
     ColumnParameters,
     CuttingPlaneParameters,
@@ -93,7 +92,6 @@ def test_tuning_constants_change_no_answer(
         branch_and_cut=BranchAndCutParameters(
             most_cuts=1, tail=1, rounding_budget=0, many_candidates=0, large_loss=0.0
         ),
-        branching=ArcBranchingParameters(reliable=0, most_ahead=1),
     )
     problem = hard_problem(np.random.default_rng(seed), 9)
     best = solve(problem, solver="dynamic").score

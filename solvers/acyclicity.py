@@ -9,15 +9,15 @@ import numpy as np
 from pyscipopt import Conshdlr
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
-from ..candidate_table import Row
-from ..components import families_of
-from ..lp.clusters import Counted, Support
-from ..lp.relaxation import cluster_rows
-from ..lp.separation import quick_clusters, separate, short_circuits, tails_off
-from ..parameters import BranchAndCutParameters
+from .candidate_table import Row
+from .components import families_of
+from .lp.clusters import Counted, Support
+from .lp.relaxation import cluster_rows
+from .lp.separation import quick_clusters, separate, short_circuits, tails_off
+from .parameters import BranchAndCutParameters
 
 if TYPE_CHECKING:
-    from .solver import Master
+    from .branch_and_cut import Master
 
 Reply = dict[str, Any]
 

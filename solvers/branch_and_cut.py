@@ -22,17 +22,16 @@ from pyscipopt.scip import PY_SCIP_STAGE as STAGE
 
 from exactlearn.errors import SolverError
 
-from ..component_solver import ComponentControl, Outcome, Selection
-from ..components import Component
-from ..lp.clusters import Counted, Support
-from ..ordering.solver import OrderSearch
-from ..parameters import BranchAndCutParameters
-from .branching import ArcBranching
-from .separation import Acyclicity
+from .acyclicity import Acyclicity
+from .component_solver import ComponentControl, Outcome, Selection
+from .components import Component
+from .lp.clusters import Counted, Support
+from .ordering.solver import OrderSearch
+from .parameters import BranchAndCutParameters
 
 if TYPE_CHECKING:
-    from ..candidate_table import Row
-    from ..constrained import Demands
+    from .candidate_table import Row
+    from .constrained import Demands
 
 T = TypeVar("T")
 
@@ -107,10 +106,6 @@ class Master:
             enfopriority=-1000, chckpriority=-1000, sepafreq=1, propfreq=-1, eagerfreq=-1,
             maxprerounds=0, needscons=False,
         )  # fmt: skip
-        self.model.includeBranchrule(
-            ArcBranching(self, options.branching), "arcs", "a variable has a parent or not",
-            priority=10**6, maxdepth=-1, maxbounddist=1.0,
-        )  # fmt: skip
         self.model.includeHeur(
             Rounding(self, np.random.default_rng(seed)), "acyclicrounding", "rounds to a DAG", "D",
             priority=10**6, freq=1, timingmask=TIMING.DURINGLPLOOP | TIMING.AFTERLPNODE,
@@ -176,16 +171,6 @@ class Master:
     def relaxed(self) -> NDArray[np.float64]:
         """Return the values of the candidates in the current LP."""
         return np.fromiter(map(Variable.getLPSol, self.columns), np.float64, len(self.x))
-
-    def exclude(self, candidates: NDArray[np.int64]) -> bool:
-        """Exclude candidates at the current node; return whether that makes it infeasible."""
-        tighten = self.model.tightenVarUb
-        return any(tighten(self.columns[c], 0.0)[0] for c in candidates)
-
-    def still_allowed(self) -> NDArray[np.bool_]:
-        """Return which candidates may be chosen at the current node."""
-        most = map(Variable.getUbLocal, self.columns)
-        return np.fromiter(most, np.float64, len(self.x)) > 0.5
 
     @cached_property
     def columns(self) -> list[Variable]:

@@ -1,1 +1,0 @@
-"""Branch and cut on SCIP."""
