@@ -305,14 +305,8 @@ def add_pair_rows(model: Model, component: Component, x: list[Variable]) -> None
     """At most one of two variables is a parent of the other."""
     owner = np.repeat(np.arange(component.n_candidates), np.diff(component.member_first))
     child, parent = component.child[owner], component.members
-    low, high = np.minimum(child, parent), np.maximum(child, parent)
-    for _, rows in _groups(low * component.n_variables + high):
+    key = np.minimum(child, parent) * component.n_variables + np.maximum(child, parent)
+    order = np.argsort(key, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
         if len(np.unique(child[rows])) == 2:
             model.addCons(quicksum(x[c] for c in owner[rows]) <= 1)
-
-
-def _groups(keys: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:
-    """Return the positions of each key, keys in increasing order."""
-    order = np.argsort(keys, kind="stable")
-    kinds, starts = np.unique(keys[order], return_index=True)
-    return list(zip(kinds.tolist(), np.split(order, starts[1:]), strict=True)) if len(keys) else []

@@ -41,8 +41,17 @@ def greedy_multipliers(
         Tuning constants.
     """
     f = families_of(problem)
+    costs = np.maximum.reduceat(f.scores, f.first[:-1])[f.child] - f.scores
+    limit = float(costs.max(where=np.diff(f.member_first) == 0, initial=0.0))
     clusters, values = ascend(
-        f.first, f.scores, f.child, f.member_first, f.members, parameters.finest, parameters.work
+        f.first,
+        costs,
+        f.child,
+        f.member_first,
+        f.members,
+        limit,
+        parameters.finest,
+        parameters.work,
     )
     return Multipliers(clusters, values)
 
@@ -50,29 +59,22 @@ def greedy_multipliers(
 @kernel
 def ascend(
     first: NDArray[np.int64],
-    scores: NDArray[np.float64],
+    costs: NDArray[np.float64],
     child: NDArray[np.int64],
     member_first: NDArray[np.int64],
     members: NDArray[np.int64],
+    limit: float,
     finest: float,
     work: int,
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return clusters, shape (clusters, n), and their multipliers, shape (clusters,)."""
+    """Return clusters, shape (clusters, n), and their multipliers, shape (clusters,).
+
+    Reduced costs fall in place; the limit begins where all variables can be parentless.
+    """
     n = len(first) - 1
     clusters = np.zeros((4 * n, n), np.bool_)
     values = np.zeros(4 * n)
     count = 0
-    costs = np.empty(len(scores))
-    limit = 0.0
-    # reduced costs without multipliers; the limit begins where all can be parentless
-    for v in range(n):
-        best = -np.inf
-        for c in range(first[v], first[v + 1]):
-            best = max(best, scores[c])
-        for c in range(first[v], first[v + 1]):
-            costs[c] = best - scores[c]
-            if member_first[c + 1] == member_first[c]:
-                limit = max(limit, costs[c])
     least = limit * finest
     turn = 0
     while limit > least and work > 0:
@@ -81,7 +83,7 @@ def ascend(
         order = (np.arange(n) + turn) % n
         turn += 1
         found = disjoint_clusters(listed, child, member_first, members, order)
-        work -= len(scores) + n * len(listed) // 8
+        work -= len(costs) + n * len(listed) // 8
         if not len(found):
             limit = 0.5 * limit
             continue
