@@ -58,8 +58,8 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     from exactlearn.pdg.learn.refine import refine as refine
     from exactlearn.pdg.learn.structural_em import structural_em_graph as structural_em_graph
     from exactlearn.pdg.learn.structure_search import learn_on_forest as learn_on_forest
-    from exactlearn.pdg.model.auxiliary_network import to_network as to_network
     from exactlearn.pdg.model.decision_graph import DecisionGraph as DecisionGraph
+    from exactlearn.pdg.model.node_functions import to_network as to_network
     from exactlearn.queries.explanations import (
         most_probable_explanations as most_probable_explanations,
     )

@@ -14,7 +14,7 @@ from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, TooLargeError
-from exactlearn.pdg.inference.complete_rows import sample_rows
+from exactlearn.pdg.inference.flows import sample_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.information import kl_divergence
 from exactlearn.queries.posteriors import Model, ModelLike

@@ -2,7 +2,7 @@
 
 The first is one pass. The second is found by branch and bound over the states of the target
 variables (Park and Darwiche 2003, "Solving MAP exactly using systematic search"), from the root of
-the forest downwards. Lists and bounds: :mod:`exactlearn.pdg.inference.complete_rows`.
+the forest downwards. Lists and bounds: :mod:`exactlearn.pdg.inference.flows`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.data.codes import NamedVariables
 from exactlearn.errors import OptionError, TooLargeError
-from exactlearn.pdg.inference.complete_rows import best_rows
+from exactlearn.pdg.inference.flows import best_rows
 from exactlearn.pdg.inference.passes import expect
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import Evidence, ModelLike, conditional

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.display import Displayed
 from exactlearn.pdg.inference.flows import node_probabilities
-from exactlearn.pdg.model.contexts import Cube, NodeFunction, node_contexts, without_redundant
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.node_functions import Cube, NodeFunction, node_contexts, without_redundant
 from exactlearn.queries.posteriors import Evidence, ModelLike, as_graph, conditional
 
 MAX_CONFIGURATIONS = 100_000

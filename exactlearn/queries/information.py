@@ -19,8 +19,8 @@ from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.bayesnet.row_completion import eliminated, elimination_cells
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.inference.flows import node_probabilities
-from exactlearn.pdg.model.auxiliary_network import to_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.node_functions import to_network
 from exactlearn.queries.posteriors import Model, ModelLike, as_graph, joint_posterior
 
 Graphical = BayesianNetwork | DecisionGraph

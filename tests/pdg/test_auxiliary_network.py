@@ -14,8 +14,8 @@ from exactlearn.formats.bif import read_bif
 from exactlearn.formats.model_json import write_pdg
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
-from exactlearn.pdg.model import auxiliary_network
-from exactlearn.pdg.model.auxiliary_network import to_network
+from exactlearn.pdg.model import node_functions
+from exactlearn.pdg.model.node_functions import to_network
 from exactlearn.queries.posteriors import query
 from tests.command_line import fails
 from tests.pdg_oracle import graph_joint, paper_example, random_graph
@@ -89,7 +89,7 @@ def test_names_that_are_taken_and_tables_that_are_too_large(monkeypatch):
         graph.parameters, graph.successors,
     )  # fmt: skip
     assert "node_of_X3_" in to_network(taken).names
-    monkeypatch.setattr(auxiliary_network, "LARGEST_TABLE", 11)
+    monkeypatch.setattr(node_functions, "LARGEST_TABLE", 11)
     with pytest.raises(TooLargeError, match="'X3' would have a table of 12 cells"):
         to_network(graph)
 

@@ -166,7 +166,7 @@ def test_joined_arrangements_are_a_forest_no_larger_than_any_chain_met(seed, n):
     found, adjacency = chain(network, rng, 40)
     tables, part = found.tables, found._variables
     for root in (-1, found.best.index(-1) if len(part) == n else -1):
-        parents = tables.arrangements.smallest(tables.nodes, mask_of(part), root)
+        parents = tables.smallest(mask_of(part), root)
         forest = forest_over(adjacency, [parents.get(v, -1) for v in range(n)], part)
         built = Expansion(tables.residuals, forest).effective_size
         assert built <= found.smallest

@@ -9,8 +9,12 @@ from scipy.special import xlogy
 from exactlearn._runtime.control import SearchControl
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
-from exactlearn.pdg.inference.complete_rows import sample_rows
-from exactlearn.pdg.inference.flows import expect_counts, log_likelihood, log_likelihood_rows
+from exactlearn.pdg.inference.flows import (
+    expect_counts,
+    log_likelihood,
+    log_likelihood_rows,
+    sample_rows,
+)
 from exactlearn.pdg.learn import network_starts
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest, mutual_information, pair_joint
 from exactlearn.pdg.learn.direct import learn_direct

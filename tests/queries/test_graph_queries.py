@@ -9,7 +9,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.compile.compile import compile_network
-from exactlearn.pdg.inference.complete_rows import best_rows, sample_rows
+from exactlearn.pdg.inference.flows import best_rows, sample_rows
 from exactlearn.queries import explanations, information
 from exactlearn.queries.explanations import most_probable_explanations, most_probable_states
 from exactlearn.queries.information import kl_divergence

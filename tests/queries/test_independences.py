@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.formats.model_json import write_pdg
 from exactlearn.pdg.compile.compile import compile_network
-from exactlearn.pdg.model.contexts import node_contexts
 from exactlearn.pdg.model.decision_graph import assemble
+from exactlearn.pdg.model.node_functions import node_contexts
 from exactlearn.queries import independences as module
 from exactlearn.queries.independences import independences
 from tests.command_line import run, run_json

@@ -19,7 +19,7 @@ used in any forest that holds the set; a dynamic program over all arrangements m
 smallest forest they make (theorem *Nodes of a set*, docs/theory/decision_graphs.md).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import exp
 from typing import NamedTuple
 
@@ -177,18 +177,32 @@ class Tree:
             self.inside[v], self._border[v] = inside, border
 
 
-class Arrangements:
-    """All arrangements of sets that the chains met.
+class SetTables:
+    """The tables of all sets met so far in one network; sets are shared by many forests.
 
-    Parameters
+    Attributes
     ----------
-    cardinalities
-        Number of states of each variable.
+    nodes
+        How many nodes each set's top variable needs.
+    work
+        Cells of all tables made.
     """
 
-    def __init__(self, cardinalities: Sequence[int]) -> None:
-        self._cardinalities = cardinalities
+    def __init__(self, residuals: Residuals) -> None:
+        self.residuals = residuals
+        self.nodes: dict[int, int] = {}
+        self.work = 0
         self._arrangements: dict[int, dict[Arrangement, None]] = {}
+        self._tables: dict[int, SetTable] = {}
+        self._kept = 0
+
+    def __getitem__(self, inside: int) -> SetTable:
+        """Return the table of a set."""
+        return self._tables[inside]
+
+    def cost(self, variable: int, children: int, nodes: int) -> int:
+        """Return a variable's share of the effective size, THESIS (3.52)."""
+        return self.residuals.cardinalities[variable] * nodes * max(1, children)
 
     def add_tree(self, tree: Tree, variables: Sequence[int]) -> None:
         """Add the arrangements of all sets of a forest."""
@@ -205,13 +219,11 @@ class Arrangements:
         self._arrangements.setdefault(move.inside, {})[move.top, lower] = None
         self._arrangements.setdefault(over, {})[move.above, upper] = None
 
-    def smallest(self, nodes: Mapping[int, int], whole: int, root: int) -> dict[int, int]:
+    def smallest(self, whole: int, root: int) -> dict[int, int]:
         """Return the parent of each variable in the smallest forest of arrangements that were met.
 
         Parameters
         ----------
-        nodes
-            How many nodes each set's top variable needs.
         whole
             The set of all variables.
         root
@@ -220,10 +232,12 @@ class Arrangements:
         best: dict[int, tuple[int, Arrangement]] = {}
         for inside in sorted(self._arrangements, key=int.bit_count):
             found = [
-                (self._cost(inside, arrangement, nodes, best), arrangement)
-                for arrangement in self._arrangements[inside]
-                if all(s in best for s in arrangement[1])
-                and (inside != whole or root in (-1, arrangement[0]))
+                (
+                    self.cost(top, len(below), self.nodes[inside]) + sum(best[s][0] for s in below),
+                    (top, below),
+                )
+                for top, below in self._arrangements[inside]
+                if all(s in best for s in below) and (inside != whole or root in (-1, top))
             ]
             if found:
                 best[inside] = min(found, key=lambda pair: pair[0])
@@ -235,44 +249,6 @@ class Arrangements:
             parents[top] = above
             stack += [(s, top) for s in below]
         return parents
-
-    def _cost(
-        self,
-        inside: int,
-        arrangement: Arrangement,
-        nodes: Mapping[int, int],
-        best: Mapping[int, tuple[int, Arrangement]],
-    ) -> int:
-        """Return the effective size of a set's subtree, THESIS (3.52)."""
-        top, below = arrangement
-        own = self._cardinalities[top] * nodes[inside] * max(1, len(below))
-        return own + sum(best[s][0] for s in below)
-
-
-class SetTables:
-    """The tables of all sets met so far in one network; sets are shared by many forests.
-
-    Attributes
-    ----------
-    nodes
-        How many nodes each set's top variable needs.
-    arrangements
-        All arrangements of these sets that were met.
-    work
-        Cells of all tables made.
-    """
-
-    def __init__(self, residuals: Residuals) -> None:
-        self.residuals = residuals
-        self.nodes: dict[int, int] = {}
-        self.arrangements = Arrangements(residuals.cardinalities)
-        self.work = 0
-        self._tables: dict[int, SetTable] = {}
-        self._kept = 0
-
-    def __getitem__(self, inside: int) -> SetTable:
-        """Return the table of a set."""
-        return self._tables[inside]
 
     def add(self, table: SetTable) -> None:
         """Take over a table."""
@@ -346,12 +322,11 @@ class Annealing:
             tables.add(table)
         self._root = root
         self._variables = sorted(forest.order)
-        self._cardinalities = tables.residuals.cardinalities
-        tables.arrangements.add_tree(self.tree, self._variables)
+        tables.add_tree(self.tree, self._variables)
         signatures = sum(len(tables[self.tree.inside[v]].signatures) for v in self._variables)
         self._most_signatures = max(LEAST_SIGNATURES, MOST_GROWTH * signatures)
         self.size = sum(
-            self._cost(v, len(self.tree.children[v]), tables.nodes[self.tree.inside[v]])
+            tables.cost(v, len(self.tree.children[v]), tables.nodes[self.tree.inside[v]])
             for v in self._variables
         )
         self.smallest, self.best = self.size, tuple(self.tree.parents)
@@ -393,7 +368,7 @@ class Annealing:
             if table is None:
                 hopeless = True
                 break
-            self.tables.arrangements.add_move(self.tree, move)
+            self.tables.add_move(self.tree, move)
             grown += self._growth(move, table.n_nodes)
             undo.append(self.tree.apply(move))
         if not hopeless and (grown <= 0 or rng.random() < exp(-grown / (temperature * self.size))):
@@ -430,19 +405,15 @@ class Annealing:
         sibling = _any(self.tree.children[above] - {variable}, rng) if above >= 0 else -1
         return self.tree.sinking(variable, sibling) if sibling >= 0 else None
 
-    def _cost(self, variable: int, children: int, nodes: int) -> int:
-        """Return a variable's share of the effective size, THESIS (3.52)."""
-        return self._cardinalities[variable] * nodes * max(1, children)
-
     def _growth(self, move: Move, nodes: int) -> int:
         """Return by how much a move increases the effective size."""
-        tree, known = self.tree, self.tables.nodes
+        tree, known, cost = self.tree, self.tables.nodes, self.tables.cost
         above, top = (known[tree.inside[v]] for v in (move.above, move.top))
         return (
-            self._cost(move.above, len(move.beside) + 1, top if move.rotates else above)
-            + self._cost(move.top, len(move.below), nodes)
-            - self._cost(move.above, len(tree.children[move.above]), above)
-            - self._cost(move.top, len(tree.children[move.top]), top)
+            cost(move.above, len(move.beside) + 1, top if move.rotates else above)
+            + cost(move.top, len(move.below), nodes)
+            - cost(move.above, len(tree.children[move.above]), above)
+            - cost(move.top, len(tree.children[move.top]), top)
         )
 
 

@@ -249,10 +249,7 @@ def signatures_below(
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the signatures of a set below, and the place in ``weights`` (not 0) of each."""
     n, r = weights.shape
-    count = 0
-    for i in range(n):
-        for x in range(r):
-            count += weights[i, x] > 0
+    count = np.count_nonzero(weights)
     rows = np.empty((count, len(source)), np.int32)
     places = np.empty(count, np.int64)
     k = 0

@@ -124,7 +124,8 @@ class Expansion:
         for v in forest.order:
             signatures = known[v] if keep else known.pop(v)
             r = descent.residuals.cardinalities[v]
-            self._count(len(signatures) * r * max(1, len(forest.children[v])))
+            self.cells += len(signatures) * r * max(1, len(forest.children[v]))
+            self._refuse(self.cells)
             conditioned = descent.condition(v, signatures)
             weights, self._below[v] = conditioned.weights, []
             self._weights[v] = weights
@@ -137,10 +138,6 @@ class Expansion:
                 below = np.full(weights.size, -1, np.int32)
                 below[places] = labels
                 self._below[v].append(below.reshape(weights.shape))
-
-    def _count(self, cells: int) -> None:
-        self.cells += cells
-        self._refuse(self.cells)
 
     def _refuse(self, cells: int) -> None:
         if cells > self._max_cells:

@@ -199,7 +199,7 @@ class ForestSearch:
             if self._control.is_stopped:
                 break
             variables = sorted(forest.order)
-            parents = tables.arrangements.smallest(tables.nodes, mask_of(variables), self._root)
+            parents = tables.smallest(mask_of(variables), self._root)
             above = [parents.get(v, -1) for v in range(len(self._adjacency))]
             joined = forest_over(self._adjacency, above, variables)
             chain, rounds = Annealing(tables, self._adjacency, joined, self._root), rounds + 1

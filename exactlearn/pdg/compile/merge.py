@@ -8,15 +8,12 @@ when they differ by rounding only.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.hash_tables import index_rows
-from exactlearn._runtime.kernel import in_place_kernel, kernel
-
-P = TypeVar("P", np.float64, np.object_)
+from exactlearn._runtime.kernel import kernel
 
 TOLERANCE = 1e-13
 """Relative difference up to which two parameters count as equal: rounding, nothing more."""
@@ -56,7 +53,7 @@ def merge_signatures(
         for x in range(r):
             parameters[i, x] /= values[i] if values[i] > 0 else 1.0
     # A row for each possible key: numbers of its parameters, and successors where they matter.
-    numbers = number_values(parameters.reshape(n * r), TOLERANCE).reshape(n, r)
+    numbers = number_values(parameters.reshape(n * r)).reshape(n, r)
     rows = np.full((n, r * (1 + children)), -1, np.int32)
     origin = np.empty(n, np.int64)
     possible = 0
@@ -81,9 +78,9 @@ def merge_signatures(
 def prune_unreached(
     order: Sequence[int],
     children: Sequence[Sequence[int]],
-    parameters: Mapping[int, NDArray[P]],
+    parameters: Mapping[int, NDArray[np.float64]],
     successors: Mapping[int, NDArray[np.int32]],
-) -> tuple[dict[int, NDArray[P]], dict[int, NDArray[np.int32]]]:
+) -> tuple[dict[int, NDArray[np.float64]], dict[int, NDArray[np.int32]]]:
     """Remove the nodes that no row of positive probability reaches.
 
     Successors at zero parameters are set to the first node that remains.
@@ -96,7 +93,7 @@ def prune_unreached(
         Forest children of each variable.
     parameters, successors
         For each variable, shapes (nodes, states) and (nodes, states, children), a node given by
-        its place among the nodes of its variable. Parameters are numbers of any kind.
+        its place among the nodes of its variable.
     """
     kept = {v: np.zeros(len(parameters[v]), np.bool_) for v in order}
     for variable in order:
@@ -123,11 +120,11 @@ def equal_values(values: NDArray[np.float64]) -> NDArray[np.int32]:
 
     Numbers go by first appearance; a value gets the number of an earlier one within `TOLERANCE`.
     """
-    return number_values(np.ascontiguousarray(values).ravel(), TOLERANCE).reshape(values.shape)
+    return number_values(np.ascontiguousarray(values).ravel()).reshape(values.shape)
 
 
 @kernel
-def number_values(values: NDArray[np.float64], tolerance: float) -> NDArray[np.int32]:
+def number_values(values: NDArray[np.float64]) -> NDArray[np.int32]:
     """Give a vector's values >= 0 their numbers, by cells that are wider than the tolerance."""
     n = len(values)
     bits = values.view(np.int64)
@@ -137,36 +134,30 @@ def number_values(values: NDArray[np.float64], tolerance: float) -> NDArray[np.i
     slots = np.full(size, -1, np.int32)
     seen = np.empty(n, np.int64)
     numbers = np.empty(n, np.int32)
-    count = 0
+    count, free = 0, np.int64(0)
     for i in range(n):
         # An earlier value within the tolerance lies in this cell or a neighbour of it.
         number = -1
         cell = bits[i] >> 10
         for shift in range(3):
             near = cell + (shift + 1) % 3 - 1
-            slot = _cell_slot(near, size)
+            mixed = np.uint64(near) * np.uint64(0x9E3779B97F4A7C15)
+            slot = np.int64((mixed >> np.uint64(32)) & np.uint64(size - 1))
             while number < 0 and slots[slot] >= 0:
                 other = seen[slots[slot]]
                 difference = abs(values[i] - values[other])
-                if bits[other] >> 10 == near and difference <= tolerance * values[other]:
+                if bits[other] >> 10 == near and difference <= TOLERANCE * values[other]:
                     number = slots[slot]
                 slot = (slot + 1) & (size - 1)
             if number >= 0:
                 break
-        # Otherwise the value gets a number of its own.
+            if shift == 0:
+                free = slot
+        # Otherwise the value gets a number of its own, where the search in its cell ended.
         if number < 0:
-            slot = _cell_slot(cell, size)
-            while slots[slot] >= 0:
-                slot = (slot + 1) & (size - 1)
             number = count
-            slots[slot] = number
+            slots[free] = number
             seen[number] = i
             count += 1
         numbers[i] = number
     return numbers
-
-
-@in_place_kernel
-def _cell_slot(cell: int, size: int) -> np.int64:
-    mixed = np.uint64(cell) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64((mixed >> np.uint64(32)) & np.uint64(size - 1))

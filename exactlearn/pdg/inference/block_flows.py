@@ -334,12 +334,8 @@ def _out_flows(
     for i in range(reached - 1, -1, -1):
         node = block.queue[i]
         variable = np.int64(variables[node])
-        k, first, p, s = (
-            n_children[variable],
-            first_state[variable],
-            parameter[node],
-            successor[node],
-        )
+        k, first = n_children[variable], first_state[variable]
+        p, s = parameter[node], successor[node]
         known = not block.observed[variable]
         for b in range(n):
             out_flow[node, b] = one if known else zero
@@ -388,42 +384,31 @@ def _in_flows(
     variables, parameter, successor = layout.variable, layout.parameter, layout.successor
     successors, cardinality, n_children = layout.successors, layout.cardinality, layout.n_children
     first_state, allowed, evidence = layout.first_state, block.allowed, block.evidence
-    out_flow, in_flow, product, marginal = (
-        block.out_flow,
-        block.in_flow,
-        block.product,
-        block.marginal,
-    )
+    out_flow, in_flow = block.out_flow, block.in_flow
+    product, marginal = block.product, block.marginal
     zero, one = (0.0, 1.0) if logs is None else (-np.inf, 0.0)
     marginal[:] = 0.0
     for i in range(reached):
         node = block.queue[i]
         root = layout.forest[variables[node]] < 0
         for b in range(n):
-            if not root or weight[b] == 0.0:
-                in_flow[node, b] = zero
-            else:
-                in_flow[node, b] = (
-                    weight[b] / out_flow[node, b] if logs is None else -out_flow[node, b]
-                )
+            in_flow[node, b] = zero
+            if root and weight[b] != 0.0:
+                out = out_flow[node, b]
+                in_flow[node, b] = weight[b] / out if logs is None else -out
     for i in range(reached):
         node = block.queue[i]
         variable = np.int64(variables[node])
-        k, first, p, s = (
-            n_children[variable],
-            first_state[variable],
-            parameter[node],
-            successor[node],
-        )
+        k, first = n_children[variable], first_state[variable]
+        p, s = parameter[node], successor[node]
         for h in range(cardinality[variable]):
             if not (allowed[first + h] and parameters[p + h] > 0.0):
                 continue
             theta = parameters[p + h] if logs is None else np.log(parameters[p + h])
             flow = product[k]
             for b in range(n):
-                flow[b] = _times(
-                    in_flow[node, b], _times(theta, evidence[first + h, b], logs), logs
-                )
+                flow[b] = _times(theta, evidence[first + h, b], logs)
+                flow[b] = _times(in_flow[node, b], flow[b], logs)
             # To each child goes the product of the out-flows of its siblings.
             q = s + h * k
             for c in range(k - 1, 0, -1):

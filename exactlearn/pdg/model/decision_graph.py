@@ -6,10 +6,10 @@ variable: the root of each tree, and from the node of ``X`` the successor that t
 parameters of the reached nodes at the row's states (PDG-SEM, Definition 2.1 and equation 1).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -339,23 +339,12 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         return starts
 
 
-V_co = TypeVar("V_co", covariant=True)
-
-
-class ByVariable(Protocol[V_co]):
-    """Anything that holds a value for each variable number: a sequence or a mapping."""
-
-    def __getitem__(self, variable: int, /) -> V_co:
-        """Return the value of a variable."""
-        ...
-
-
 def assemble(
     names: tuple[str, ...],
     states: tuple[tuple[str, ...], ...],
     forest: NDArray[np.int32],
-    parameters: ByVariable[NDArray[np.float64]],
-    successors: ByVariable[NDArray[np.int32]],
+    parameters: Sequence[NDArray[np.float64]] | Mapping[int, NDArray[np.float64]],
+    successors: Sequence[NDArray[np.int32]] | Mapping[int, NDArray[np.int32]],
 ) -> DecisionGraph:
     """Join the nodes of each variable into one graph.
 
