@@ -9,12 +9,7 @@ from scipy.special import xlogy
 from exactlearn._runtime.control import SearchControl
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
-from exactlearn.pdg.inference.flows import (
-    expect_counts,
-    log_likelihood,
-    log_likelihood_rows,
-    sample_rows,
-)
+from exactlearn.pdg.inference import flows
 from exactlearn.pdg.learn import network_starts
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest, mutual_information, pair_joint
 from exactlearn.pdg.learn.direct import learn_direct
@@ -95,7 +90,7 @@ def test_parity_is_recovered_without_the_forest():
     model.check(data)
     assert found.finished
     assert model.graph.effective_size == 18
-    assert log_likelihood(model.graph, test) / 5000 / np.log(2) == pytest.approx(-4, abs=0.01)
+    assert flows.log_likelihood(model.graph, test) / 5000 / np.log(2) == pytest.approx(-4, abs=0.01)
     assert [p.done for p in seen] == list(range(1, seen[0].total + 1))
     again = learn_direct(data).models[0]
     assert (again.graph.parameters == model.graph.parameters).all()
@@ -147,7 +142,7 @@ def test_smoothing_by_cross_validation():
         for k in range(4):
             train = Dataset(data.codes[parts != k], data.names, data.states)
             model = tuned_smoothing(graph, train, smoothing=smoothing).graph
-            value += log_likelihood_rows(model, data.codes[parts == k]).sum()
+            value += flows.log_likelihood_rows(model, data.codes[parts == k]).sum()
         return value
 
     assert found.validated == pytest.approx(validated(found.smoothing))
@@ -181,7 +176,7 @@ def test_smoothing_of_incomplete_rows_counts_the_nodes_that_they_are_known_to_re
     """Each variable is judged in the rows that observe it and all above it, by real refits."""
     rng = np.random.default_rng(4)
     graph = random_graph(rng, 4)
-    codes = np.where(rng.random((80, 4)) < 0.2, -1, sample_rows(graph, 80, rng))
+    codes = np.where(rng.random((80, 4)) < 0.2, -1, flows.sample_rows(graph, 80, rng))
     data = Dataset(codes, graph.names, graph.states)
     found = choose_graph_smoothing(graph, data, prior=prior, seed=2)
     folds = np.random.default_rng(2).permutation(80) % 5
@@ -196,12 +191,12 @@ def test_smoothing_of_incomplete_rows_counts_the_nodes_that_they_are_known_to_re
             own = graph.variable == v
             for k in range(5):
                 train = data.part(known & (folds != k))
-                counts = expect_counts(
+                counts = flows.expect_counts(
                     graph.layout, graph.parameters, train.codes.astype(np.int16), train.row_weights
                 ).counts
                 model = graph.with_counts(counts + smoothing * pseudo_counts(graph, prior))
                 rows = data.part(known & (folds == k))
-                held_out = expect_counts(
+                held_out = flows.expect_counts(
                     graph.layout, graph.parameters, rows.codes.astype(np.int16), rows.row_weights
                 ).counts
                 value += xlogy(held_out, model.parameters)[np.repeat(own, sizes)].sum()
