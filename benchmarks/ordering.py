@@ -72,8 +72,7 @@ def exchange_neighbours(lists: Lists, state: State, work: NDArray[np.int64]) -> 
             move(state, u, at + 1)
             for w in (u, v):
                 state.chosen[w] = first_before(
-                    lists.need_first,
-                    lists.needs,
+                    lists,
                     state.position,
                     lists.first[w],
                     lists.first[w + 1],

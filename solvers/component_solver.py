@@ -50,8 +50,6 @@ class SolverOptions(SolverParameters):
     multipliers
         Clusters of the component's variables with Lagrange multipliers; the closer their bound, the
         less is left to search.
-    kept
-        Candidates that may be part of a selection better than the incumbent, shape (m,).
     explain
         Whether to note why a search ended without a proof.
     """
@@ -62,7 +60,6 @@ class SolverOptions(SolverParameters):
     memory_limit: int | None = None
     iteration_budget: int | None = None
     multipliers: Multipliers | None = None
-    kept: NDArray[np.bool_] | None = None
     explain: bool = False
 
 

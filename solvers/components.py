@@ -17,12 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.checkpoint import digest
-from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn._runtime.kernel import kernel
 
 from .problem import Problem, offsets
 
 WORD = 64
 """Bits in one word of a bit set."""
+
+SPREAD = 1 << 18
+"""Words whose bits are spread over bytes at a time."""
 
 
 _CLOSED = 32
@@ -84,7 +87,9 @@ class Component:
     @cached_property
     def members(self) -> NDArray[np.int64]:
         """Parents of all candidates, one after the other, shape (total,)."""
-        return bits_of(self.parents, self.member_first)
+        parts = np.array_split(self.parents, 1 + self.parents.size // SPREAD)
+        bits = [np.nonzero(bits_to_matrix(part, WORD * part.shape[1]))[1] for part in parts]
+        return np.concatenate(bits).astype(np.int64)
 
     @cached_property
     def digest(self) -> str:
@@ -186,7 +191,6 @@ def _component(problem: Problem, parts: NDArray[np.int64], part: int) -> Compone
     )
 
 
-@kernel
 def bit_sets(
     starts: NDArray[np.int64],
     items: NDArray[np.int32],
@@ -195,21 +199,13 @@ def bit_sets(
     words: int,
 ) -> NDArray[np.uint64]:
     """Return the items of each row as a bit set of their local numbers, shape (rows, words)."""
-    masks = np.zeros((len(rows), words), np.uint64)
-    for i in range(len(rows)):
-        for k in range(starts[rows[i]], starts[rows[i] + 1]):
-            bit = local[items[k]]
-            if bit >= 0:
-                masks[i, bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
-    return masks
-
-
-@in_place_kernel
-def _contains(masks: NDArray[np.uint64], row: int, other: int) -> bool:
-    inside = True
-    for w in range(masks.shape[1]):
-        inside &= masks[other, w] & ~masks[row, w] == 0
-    return inside
+    sizes = starts[rows + 1] - starts[rows]
+    owner, first = np.repeat(np.arange(len(rows)), sizes), offsets(sizes)[:-1]
+    bits = local[items[np.arange(len(owner)) + np.repeat(starts[rows] - first, sizes)]]
+    owner, bits = owner[bits >= 0], bits[bits >= 0]
+    masks = np.zeros(len(rows) * words, np.uint64)
+    np.add.at(masks, owner * words + (bits >> 6), np.uint64(1) << (bits & 63).astype(np.uint64))
+    return masks.reshape(len(rows), words)
 
 
 @kernel
@@ -225,26 +221,17 @@ def undominated(first: NDArray[np.int64], masks: NDArray[np.uint64]) -> NDArray[
             for b in range(-1, none):
                 if b < 0 or masks[c, b >> 6] >> np.uint64(b & 63) & np.uint64(1):
                     own, k = b, last[b]
-                    while k >= 0 and not _contains(masks, c, k):
+                    while k >= 0:
+                        outside = np.uint64(0)
+                        for w in range(masks.shape[1]):
+                            outside |= masks[k, w] & ~masks[c, w]
+                        if outside == np.uint64(0):
+                            keep[c] = False
+                            break
                         k = earlier[k]
-                    keep[c] &= k < 0
             if keep[c]:
                 earlier[c], last[own] = last[own], c
     return keep
-
-
-@kernel
-def bits_of(masks: NDArray[np.uint64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the members of each bit set, in increasing order, one set after the other."""
-    items = np.empty(starts[-1], np.int64)
-    for i in range(len(masks)):
-        at = starts[i]
-        for w in range(masks.shape[1]):
-            for bit in range(64):
-                if masks[i, w] & (np.uint64(1) << np.uint64(bit)):
-                    items[at] = 64 * w + bit
-                    at += 1
-    return items
 
 
 def bits_to_matrix(masks: NDArray[np.uint64], n: int) -> NDArray[np.bool_]:

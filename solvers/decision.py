@@ -16,12 +16,18 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.graphs.dag import topological_order
 
 from .component_solver import Progress, SolverOptions
-from .components import split
+from .components import WORD, split
 from .lp.multipliers import Multipliers
 from .ordering.solver import heuristic_selection, is_solved_at_once
-from .parameters import DEFAULTS, DecisionParameters, OrderGraphParameters
+from .parameters import OrderGraphParameters
 from .problem import Problem
-from .strategy import COMPONENT_SOLVERS, solve_component, within
+from .strategy import COMPONENT_SOLVERS, MOST_STATES, solve_component, within
+
+BUDGET = 10**5
+"""Candidates that the search for a first selection looks at, about, in all components."""
+
+GROUP = 13
+"""Most variables of one group of a pattern database: tables of this size take a millisecond."""
 
 
 class Decision(NamedTuple):
@@ -51,7 +57,6 @@ def best_above(
     prove: bool = True,
     seed: int = 0,
     control: SearchControl | None = None,
-    parameters: DecisionParameters = DEFAULTS.decision,
 ) -> Decision:
     """Search a selection that scores more than a target: any that is found quickly, or the best.
 
@@ -71,8 +76,6 @@ def best_above(
         As in :func:`exactlearn.solvers.solve`.
     control
         Ends the search; only this search may report to it.
-    parameters
-        Tuning constants.
 
     Returns
     -------
@@ -83,37 +86,28 @@ def best_above(
     progress = Progress(problem, components, control or SearchControl())
     position = np.argsort(topological_order(tuple(tuple(parents) for parents in start)))
     for k in range(len(components)):
-        _first_selection(progress, k, position, seed, parameters.budget)
+        _first_selection(progress, k, position, seed)
     if progress.score > target:
         return Decision(progress.parents, False, 0)
     if not prove:
         return Decision(None, False, 0)
     numbers = range(len(components))
-    decided = [_decide(progress, k, target, multipliers, seed, parameters) for k in numbers]
+    decided = [_decide(progress, k, target, multipliers, seed) for k in numbers]
     found = progress.parents if progress.score > target else None
     return Decision(found, found is None and all(decided), sum(progress.nodes))
 
 
-def _first_selection(
-    progress: Progress, k: int, position: NDArray[np.int64], seed: int, budget: int
-) -> None:
+def _first_selection(progress: Progress, k: int, position: NDArray[np.int64], seed: int) -> None:
     """Search from a network's order; what is solved at once is proven at once."""
     component = progress.components[k]
-    budget = budget * component.n_candidates // progress.problem.n_candidates
+    budget = BUDGET * component.n_candidates // progress.problem.n_candidates
     chosen = heuristic_selection(component, position, budget=budget, perturbations=1, seed=seed)
     progress.improve(k, chosen)
     if is_solved_at_once(component):
         progress.prove(k, progress.scores[k])
 
 
-def _decide(
-    progress: Progress,
-    k: int,
-    target: float,
-    multipliers: Multipliers,
-    seed: int,
-    parameters: DecisionParameters,
-) -> bool:
+def _decide(progress: Progress, k: int, target: float, multipliers: Multipliers, seed: int) -> bool:
     """Find the best selection of a component, the last one's only if it lifts all above a target.
 
     Return whether that could be done.
@@ -127,12 +121,10 @@ def _decide(
         absolute_gap=absolute_gap,
         seed=seed,
         multipliers=within(multipliers, component.variables),
-        order_graph=OrderGraphParameters(
-            most_states=parameters.most_states, group=parameters.group, first_share=1.0
-        ),
+        order_graph=OrderGraphParameters(most_states=MOST_STATES, group=GROUP, first_share=1.0),
     )
     names: tuple[str, ...] = ("scip",)
-    if component.n_variables <= parameters.most_placed:
+    if component.n_variables <= WORD:
         names = ("order-graph", "scip")
     for name in names:
         if progress.control.goes_on():

@@ -201,28 +201,6 @@ class BranchAndCutParameters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecisionParameters:
-    """Tuning constants of the decision whether a selection scores more than a target.
-
-    Parameters
-    ----------
-    budget
-        Candidates that the search for a first selection looks at, about, in all components.
-    most_placed
-        Variables that the order graph is given: at most the 64 that it can take.
-    most_states
-        States of the order graph after which branch and cut takes over.
-    group
-        Most variables of one group of a pattern database: small ones, which take a millisecond.
-    """
-
-    budget: int = 10**5
-    most_placed: int = 64
-    most_states: int = 150_000
-    group: int = 13
-
-
-@dataclass(frozen=True, kw_only=True)
 class ProofParameters:
     """Tuning constants of the branch and bound that ends in a certificate.
 
@@ -265,8 +243,6 @@ class SolverParameters:
         Of the linear relaxation at the root.
     order_graph, ordering, branch_and_cut
         Of the search in the order graph, the local search among orders, and branch and cut.
-    decision
-        Of the decision whether a selection scores more than a target.
     proof
         Of certificates.
 
@@ -280,7 +256,6 @@ class SolverParameters:
     order_graph: OrderGraphParameters = OrderGraphParameters()
     ordering: OrderingParameters = OrderingParameters()
     branch_and_cut: BranchAndCutParameters = BranchAndCutParameters()
-    decision: DecisionParameters = DecisionParameters()
     proof: ProofParameters = ProofParameters()
 
 

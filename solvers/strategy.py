@@ -27,7 +27,7 @@ from .component_solver import (
     Selection,
     SolverOptions,
 )
-from .components import Component, split
+from .components import Component
 from .lp import solver as lp
 from .lp.clusters import Counted
 from .lp.multipliers import Multipliers
@@ -241,22 +241,14 @@ class Strategy:
             self.progress.prove(k, self.progress.scores[k])
         return bool(found)
 
-    def _solve(
-        self,
-        name: str,
-        k: int,
-        multipliers: Multipliers | None = None,
-        kept: NDArray[np.bool_] | None = None,
-    ) -> Status:
+    def _solve(self, name: str, k: int, multipliers: Multipliers | None = None) -> Status:
         """Solve component ``k`` by the solver of a name."""
         self._count(name, k)
-        options = self._options(k, multipliers, kept)
+        options = self._options(k, multipliers)
         share = self._share(k) if COMPONENT_SOLVERS[name].shares_time else None
         return solve_component(COMPONENT_SOLVERS[name], self.progress, k, options, share)
 
-    def _options(
-        self, k: int, multipliers: Multipliers | None, kept: NDArray[np.bool_] | None = None
-    ) -> SolverOptions:
+    def _options(self, k: int, multipliers: Multipliers | None) -> SolverOptions:
         order_graph, n = self.options.order_graph, self.progress.components[k].n_variables
         if self.solver == "auto" and n > FEW_PLACED and order_graph.most_states is None:
             order_graph = replace(order_graph, most_states=MOST_STATES)
@@ -265,7 +257,6 @@ class Strategy:
             absolute_gap=self.absolute_gap,
             order_graph=order_graph,
             multipliers=multipliers,
-            kept=kept,
         )
 
     def _share(self, k: int) -> float | None:
@@ -302,40 +293,20 @@ class Strategy:
         elif not left:
             lp.climb_from(root, component, control)
             kept = root.may_reach(progress.scores[k])
-            chosen = progress.selected[k]
-            kept[chosen] = True
-            left = {**multipliers.state, "chosen": chosen, "kept": kept}
+            left = {**multipliers.state, "chosen": progress.selected[k], "kept": kept}
             if progress.control.seconds - begun >= LONG:
                 self._states.save(key, left)
-        status = (
-            "optimal" if progress.closed[k] else self._search_left(k, left["kept"], multipliers)
-        )
+        status: Status = "optimal"
+        if not progress.closed[k]:
+            parts = progress.refine(k, np.flatnonzero(left["kept"]))
+            status = _worst([self._search(k, part, multipliers) for part in parts])
         if status == "optimal":
             self._states.drop(key)
             self._states.drop(f"relaxation-{component.digest}")
         return status
 
-    def _search_left(self, k: int, kept: NDArray[np.bool_], multipliers: Multipliers) -> Status:
-        """Search what the relaxation of a component has left of its candidates."""
-        progress, component = self.progress, self.progress.components[k]
-        if (
-            self._searched_by(component, kept) == "order-graph"
-            and len(split(progress.problem, component.candidate[kept])) == 1
-        ):
-            # whole: excluded candidates still exclude worse ones
-            return self._search(k, k, multipliers, kept)
-        parts = progress.refine(k, np.flatnonzero(kept))
-        return _worst([self._search(k, part, multipliers) for part in parts])
-
-    def _searched_by(self, component: Component, kept: NDArray[np.bool_] | None) -> str:
-        """Return which solver searches what the relaxation leaves of a component."""
-        left = component.n_candidates if kept is None else int(kept.sum())
-        return choose(component, self.solver, left).name
-
-    def _search(
-        self, whole: int, k: int, multipliers: Multipliers, kept: NDArray[np.bool_] | None = None
-    ) -> Status:
-        """Solve what the relaxation of a whole component has left: a piece, or some candidates."""
+    def _search(self, whole: int, k: int, multipliers: Multipliers) -> Status:
+        """Solve a part of what the relaxation of a whole component has left."""
         progress = self.progress
         old, component = progress.components[whole], progress.components[k]
         multipliers = within(multipliers, np.searchsorted(old.variables, component.variables))
@@ -349,15 +320,12 @@ class Strategy:
             return self._relax(k, multipliers)
         if progress.control.is_over:
             return progress.control.status
-        name = self._searched_by(component, kept)
-        if name == "order-graph":
-            status = self._solve(name, k, multipliers, kept)
-            if status != "feasible" or progress.control.is_over or self.solver == "order-graph":
-                return status
-            name = "scip"
-        if kept is not None:
-            (k,) = progress.refine(k, np.flatnonzero(kept))
-        return self._solve(name, k, multipliers)
+        name = choose(component, self.solver, component.n_candidates).name
+        status = self._solve(name, k, multipliers)
+        is_open = status == "feasible" and not progress.control.is_over
+        if is_open and self.solver == "auto" and name != "scip":
+            status = self._solve("scip", k, multipliers)
+        return status
 
     def _count(self, method: str, k: int) -> None:
         self.used.setdefault(method, []).append(self.progress.components[k].n_variables)

@@ -20,24 +20,10 @@ from exactlearn.errors import TooLargeError
 from ..component_solver import ComponentControl, Outcome, Selection
 from ..components import Component
 from ..lp.multipliers import Multipliers
+from . import search
 from .patterns import Patterns, coupling, partition, patterns_of
 from .rows import WORD, Numbered, OrderGraph, losses_of, price
-from .search import (
-    COUNT,
-    DONE,
-    EXPANDED,
-    FREE,
-    FULL,
-    LAST,
-    Scratch,
-    Table,
-    expand,
-    grown,
-    new_table,
-    place_at_once,
-    scratch_for,
-    table_bytes,
-)
+from .search import Scratch, Table
 
 SHARE = 0.5
 """Share of the free memory for states when no limit is given."""
@@ -81,12 +67,11 @@ class _Sweeps:
 
     def __init__(self, component: Component, control: ComponentControl) -> None:
         self.component, self.control, options = component, control, control.options
-        n, kept = component.n_variables, options.kept
+        n = component.n_variables
         rows = (options.multipliers or Multipliers.none(n)).positive()
         free = available_memory()
         half = MEMORY if free is None else int(SHARE * free)
         self.memory = half if options.memory_limit is None else options.memory_limit
-        self.keep = np.ones(component.n_candidates, np.bool_) if kept is None else kept
         self.priced = price(component, rows)
         self.nodes = 0
         groups = -(-n // options.order_graph.group)
@@ -109,7 +94,7 @@ class _Sweeps:
         options, tolerance = self.control.options, ROUNDING * (1.0 + abs(self.priced.loss))
         goal = self.gap - options.absolute_gap
         if goal > tolerance:
-            keep = self.keep & (self.priced.reduced < self.gap)
+            keep = self.priced.reduced < self.gap
             patterns = patterns_of(self.numbered, keep, self.sizes, self.control, options.threads)
             if patterns is None or not self._sweep_all(patterns, goal - tolerance):
                 return self.control.outcome(proven=False, nodes=self.nodes)
@@ -145,25 +130,25 @@ class _Sweeps:
 
     def _sweep(self, patterns: Patterns, threshold: float) -> tuple[bool, Selection | None]:
         """Search all paths below the threshold; return whether that is done, and the cheapest."""
-        useful, n = self.keep & (self.priced.reduced < threshold), self.component.n_variables
+        useful, n = self.priced.reduced < threshold, self.component.n_variables
         if len(np.unique(self.component.child[useful])) < n:
             return True, None
         listed = self._listed(useful)
         graph = self.numbered.graph(np.where(useful, self.priced.reduced, inf), listed)
-        scratch, table = scratch_for(graph), new_table(n, FIRST_STATES, threshold)
+        scratch, table = search.scratch_for(graph), search.new_table(n, FIRST_STATES, threshold)
         most_states, before = self.control.options.order_graph.most_states, self.nodes
         while self.control.goes_on():
-            why = expand(graph, patterns, scratch, table, BLOCK)
-            self.nodes = before + int(table.at[EXPANDED])
+            why = search.expand(graph, patterns, scratch, table, BLOCK)
+            self.nodes = before + int(table.at[search.EXPANDED])
             if most_states is not None and self.nodes > most_states:
                 self._give_up(f"{self.nodes} states of the order graph did not suffice")
                 break
-            if why == DONE:
+            if why == search.DONE:
                 return True, self._selection(graph, patterns, scratch, table, listed)
-            if why == FULL:
+            if why == search.FULL:
                 if not self._fits(table):
                     break
-                table = grown(table, 2 * len(table.placed))
+                table = search.grown(table, 2 * len(table.placed))
         return False, None
 
     def _listed(self, useful: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -182,12 +167,16 @@ class _Sweeps:
 
     def _fits(self, table: Table) -> bool:
         """Return whether a table of twice the size fits into the memory beside this one."""
-        now, following = table_bytes(len(table.placed)), table_bytes(2 * len(table.placed))
+        now, following = (
+            search.table_bytes(len(table.placed)),
+            search.table_bytes(2 * len(table.placed)),
+        )
         fits = now + following <= self.memory
         if not fits:
             self._give_up(
-                f"{table.at[COUNT]} states of the order graph take {now / 2**20:.0f} MiB, and "
-                f"their next share would exceed the memory limit of {self.memory / 2**20:.0f} MiB"
+                f"{table.at[search.COUNT]} states of the order graph take {now / 2**20:.0f} MiB, "
+                "and their next share would exceed the memory limit of "
+                f"{self.memory / 2**20:.0f} MiB"
             )
         return fits
 
@@ -203,13 +192,13 @@ class _Sweeps:
 
         The search took the same choices, because its threshold does not change.
         """
-        state, following = int(table.at[LAST]), (1 << self.component.n_variables) - 1
-        if state == FREE:
+        state, following = int(table.at[search.LAST]), (1 << self.component.n_variables) - 1
+        if state == search.FREE:
             return None
         chosen = np.full(self.component.n_variables, -1, np.int64)
-        while state != FREE:
+        while state != search.FREE:
             placed, cost = table.placed[state], float(table.cost[state])
-            place_at_once(graph, patterns, scratch, placed, cost, float(table.costs[0]))
+            search.place_at_once(graph, patterns, scratch, placed, cost, float(table.costs[0]))
             new = following & ~int(placed)
             for v in range(len(chosen)):
                 if new >> v & 1:

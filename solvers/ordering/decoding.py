@@ -28,6 +28,9 @@ ROUNDING = 4e-15
 Else moves between two ways to miss a candidate could seem to help in turns for ever.
 """
 
+Counts = NDArray[np.int64]
+"""What a search has done: candidates looked at, and more."""
+
 BEFORE, BEHIND = -1, 2**62
 """Positions before and behind all variables."""
 
@@ -94,20 +97,14 @@ def score_of(scores: NDArray[np.float64], candidate: int) -> float:
 
 
 @in_place_kernel
-def latest_need(
-    need_first: NDArray[np.int64],
-    needs: NDArray[np.int64],
-    position: NDArray[np.int64],
-    candidate: int,
-    limit: int,
-) -> int:
+def latest_need(lists: Lists, position: NDArray[np.int64], candidate: int, limit: int) -> int:
     """Return the last position of all that a candidate needs, or some position behind the limit.
 
     It is -1 if the candidate needs no variable.
     """
     latest = BEFORE
-    for at in range(need_first[candidate], need_first[candidate + 1]):
-        latest = max(latest, position[needs[at]])
+    for at in range(lists.need_first[candidate], lists.need_first[candidate + 1]):
+        latest = max(latest, position[lists.needs[at]])
         if latest > limit:
             break
     return latest
@@ -115,19 +112,13 @@ def latest_need(
 
 @in_place_kernel
 def first_before(
-    need_first: NDArray[np.int64],
-    needs: NDArray[np.int64],
-    position: NDArray[np.int64],
-    begin: int,
-    end: int,
-    place: int,
-    work: NDArray[np.int64],
+    lists: Lists, position: NDArray[np.int64], begin: int, end: int, place: int, work: Counts
 ) -> int:
     """Return the first candidate of a range all whose needs stand before a place, or -1."""
-    at = need_first[begin]
+    at = lists.need_first[begin]
     for c in range(begin, end):
-        stop = need_first[c + 1]
-        while at < stop and position[needs[at]] < place:
+        stop = lists.need_first[c + 1]
+        while at < stop and position[lists.needs[at]] < place:
             at += 1
         if at == stop:
             work[0] += c - begin + 1
@@ -139,17 +130,12 @@ def first_before(
 
 @in_place_kernel
 def choose_along(
-    lists: Lists,
-    position: NDArray[np.int64],
-    chosen: NDArray[np.int64],
-    work: NDArray[np.int64],
+    lists: Lists, position: NDArray[np.int64], chosen: NDArray[np.int64], work: Counts
 ) -> None:
     """Choose each variable's best candidate for the positions, in place."""
     first = lists.first
     for v in range(len(chosen)):
-        chosen[v] = first_before(
-            lists.need_first, lists.needs, position, first[v], first[v + 1], position[v], work
-        )
+        chosen[v] = first_before(lists, position, first[v], first[v + 1], position[v], work)
 
 
 @in_place_kernel

@@ -158,7 +158,7 @@ def perturb(
     counts: NDArray[np.int64],
 ) -> None:
     """Turn round, or move to either end, the variables around one in the network so far."""
-    n, need_first, needs = len(state.order), lists.need_first, lists.needs
+    n = len(state.order)
     counts[CURSOR] = 0
     # draw the surroundings: small ones mostly
     size = int(2.0 * (n / 4.0) ** (rng.random() ** 2)) + 1
@@ -193,9 +193,7 @@ def perturb(
         if touched[v]:
             old, begin, end = state.chosen[v], lists.first[v], lists.first[v + 1]
             place = state.position[v]
-            state.chosen[v] = first_before(
-                need_first, needs, state.position, begin, end, place, counts
-            )
+            state.chosen[v] = first_before(lists, state.position, begin, end, place, counts)
             mark_changed(lists, state, waiting, v, old)
 
 

@@ -111,10 +111,8 @@ def best_place(
     for k in range(before - 1, -1, -1):
         at = room.place[k]
         won += room.gain[k]
-        if own >= 0 and latest_need(lists.need_first, lists.needs, state.position, own, at) >= at:
-            own = first_before(
-                lists.need_first, lists.needs, state.position, own + 1, end, at, work
-            )
+        if own >= 0 and latest_need(lists, state.position, own, at) >= at:
+            own = first_before(lists, state.position, own + 1, end, at, work)
         lost = own_score - score_of(scores, own)
         gain = won - lost - ROUNDING * (won + lost)
         if gain > best:
@@ -130,7 +128,7 @@ def _list_steps(lists: Lists, state: State, room: Room, v: int, work: NDArray[np
     end = state.chosen[v] if state.chosen[v] >= 0 else lists.first[v + 1]
     steps, nearest = 0, len(state.order)
     for c in range(lists.first[v], end):
-        at = latest_need(lists.need_first, lists.needs, state.position, c, nearest)
+        at = latest_need(lists, state.position, c, nearest)
         if at < nearest:
             room.step_place[steps] = nearest = at
             room.step_candidate[steps] = c
@@ -165,9 +163,7 @@ def _list_children(
         u = lists.arc_child[arc]
         at, c = position[u], chosen[u]
         if here < at <= farthest and needs_node(lists, c, v):
-            other = first_before(
-                lists.need_first, lists.needs, position, c + 1, lists.first[u + 1], at, work
-            )
+            other = first_before(lists, position, c + 1, lists.first[u + 1], at, work)
             _insert(room, found, at, u, other, score_of(scores, other) - scores[c])
             found += 1
     position[v] = here
@@ -185,7 +181,7 @@ def _first_of_arc(lists: Lists, state: State, arc: int, work: NDArray[np.int64])
         if 0 <= current <= c:
             return -1
         work[0] += 1
-        if latest_need(lists.need_first, lists.needs, state.position, c, place) < place:
+        if latest_need(lists, state.position, c, place) < place:
             return int(c)
     return -1
 

@@ -318,16 +318,6 @@ def test_it_does_the_same_every_time():
     assert first.bounds == second.bounds
 
 
-def test_candidates_that_are_not_kept_are_not_chosen():
-    problem = random_problem(11, 6)
-    (component,) = split(problem)
-    keep = np.ones(component.n_candidates, np.bool_)
-    keep[component.first[:-1]] = False
-    progress = Progress(problem, [component], SearchControl())
-    solved_by(solve_component, progress, 0, SolverOptions(kept=keep))
-    assert keep[progress.selected[0]].all()
-
-
 def test_a_component_without_acyclic_selection_is_infeasible():
     problem = Problem.from_candidates(["a", "b"], [{(1,): -1.0}, {(0,): -2.0}])
     progress = Progress(problem, split(problem), SearchControl())
