@@ -284,7 +284,10 @@ class NodeRelaxation:
         for child in children:
             start, stop = first[child], first[child + 1]
             most = min(at_once, stop - start)
-            top = start + np.argpartition(-adjusted[start:stop], most - 1)[:most]
+            own = -adjusted[start:stop]
+            top = start + np.argpartition(own, most - 1)[:most]
+            top = np.append(top, start + own.argmin())  # where ties leave the best one out
+            top = np.unique(top)
             stale.append(top[~self.fresh[top]])
         self.refresh(np.concatenate(stale))
 
