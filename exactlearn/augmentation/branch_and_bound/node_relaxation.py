@@ -282,13 +282,9 @@ class NodeRelaxation:
         """Renew the bounds of the best families of some children, by their adjusted bounds."""
         first, stale = self.families.first, []
         for child in children:
-            start, stop = first[child], first[child + 1]
-            most = min(at_once, stop - start)
-            own = -adjusted[start:stop]
-            top = start + np.argpartition(own, most - 1)[:most]
-            top = np.append(top, start + own.argmin())  # where ties leave the best one out
-            top = np.unique(top)
-            stale.append(top[~self.fresh[top]])
+            left = first[child] + np.flatnonzero(~self.fresh[first[child] : first[child + 1]])
+            most = min(at_once, len(left))
+            stale.append(left[np.argpartition(-adjusted[left], most - 1)[:most]])
         self.refresh(np.concatenate(stale))
 
     def adjusted(self, multipliers: Multipliers) -> Adjusted:
