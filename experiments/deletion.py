@@ -83,9 +83,9 @@ def _estimated(
     limit: float,
 ) -> BayesianNetwork:
     if "EM" in method:
-        start: Any = {"start": "f-mar"} if method == "F-MAR + EM" else {}
-        if not start:
-            start = {"starts": int(method.removeprefix("EM-"))}
+        if method == "F-MAR + EM":
+            first = fit_deletion(table, truth.parents, method="f-mar", smoothing=smoothing).model
+        start: Any = {"start": first} if method == "F-MAR + EM" else {"starts": int(method[3:])}
         how: dict[str, Any] = {"smoothing": smoothing, "time_limit": limit, "seed": seed, **start}
         return fit_em(table, truth.parents, **how).model
     name: Any = method.lower()

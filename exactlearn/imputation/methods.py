@@ -111,10 +111,10 @@ class Imputer(Displayed, shown="mode learning network draws"):
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
-        learns, own = self.learning, self.mode not in ("posterior", "mpe", "multiple")
         if not isinstance(self.mode, str):
             instead = "pass a table to fit: Imputer().fit(table)"
             raise refusal("mode", "the name of a mode", self.mode, instead)
+        learns, own = self.learning, self.mode not in ("posterior", "mpe", "multiple")
         if self.mode not in MODES:
             raise OptionError(f"there is no mode {self.mode!r}{did_you_mean(self.mode, MODES)}")
         if self.mode == "augmentation" and learns.learner is None:

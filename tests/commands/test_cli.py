@@ -29,7 +29,6 @@ from tests.command_line import (
     ROOT,
     alone,
     fails,
-    invoke,
     read_record,
     run,
     run_json,
@@ -133,17 +132,6 @@ def test_convert_draws_and_compiles(tmp_path):
     run("convert", tmp_path / "c.pdg.json", "-o", tmp_path / "c.pdg.json.gz")
     run("convert", tmp_path / "c.pdg.json.gz", "-o", tmp_path / "again.svg")
     assert (tmp_path / "again.svg").read_bytes() == (tmp_path / "c.svg").read_bytes()
-
-
-def test_a_column_that_is_cut_badly_is_told_in_a_line(tmp_path):
-    raw = tmp_path / "r.csv"
-    raw.write_text("gain,id\n" + "".join(f"{k % 2},{7 * k}\n" for k in range(200)))
-    words = ("convert", raw, "--discretise", "*=frequency:3", "-o", tmp_path / "c.csv")
-    told, wrote = invoke(*words).stderr.splitlines()
-    assert told.startswith("column 'id': more than half of its whole numbers are different")
-    assert "drop it (--drop id)" in told or "drop it (--drop 'id')" in told
-    assert wrote == f"Wrote {tmp_path / 'c.csv'}"
-    assert invoke(*words, "--quiet").stderr == ""
 
 
 def test_bins_with_commas_and_brackets_pass_through_every_file(tmp_path):
