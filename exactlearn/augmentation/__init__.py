@@ -29,8 +29,8 @@ constant       Lagrangian constant: sum over the cells of the largest
 move           a cell with a new state: row, variable, state            (moves, 3)
 =============  =======================================================  =====================  =====
 
-The methods: :mod:`.exact` runs the exact ones (:mod:`.branch_and_bound` bounds families over all
-completions, :mod:`.gadget` lists these) and lists the k best solutions, and :mod:`.local_search`
+The methods: :mod:`.exact` runs the exact ones (:mod:`.branching` bounds families over all
+completions, :mod:`.gadget` lists these) and lists the k best solutions, and :mod:`.hill_climber`
 climbs over completions.
 """
 

@@ -19,8 +19,8 @@ from exactlearn.augmentation.exact import (
 )
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.gadget import reduced
-from exactlearn.augmentation.local_search.hill_climber import augment_local, augment_mode
-from exactlearn.augmentation.local_search.neighbourhood import better_solution
+from exactlearn.augmentation.hill_climber import augment_local, augment_mode
+from exactlearn.augmentation.neighbourhood import better_solution
 from exactlearn.augmentation.solutions import Augmentation, Incumbent, Solution
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset, DatasetLike

@@ -13,15 +13,15 @@ import numpy as np
 from exactlearn._runtime.arguments import ArcsLike, checked_arguments
 from exactlearn._runtime.control import Event, OnEvent
 from exactlearn._runtime.display import Displayed
-from exactlearn.augmentation.branch_and_bound.node_relaxation import require_few_families
-from exactlearn.augmentation.branch_and_bound.search import branch
+from exactlearn.augmentation.branching import branch
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.gadget import enumerable_families, reduced
-from exactlearn.augmentation.local_search.hill_climber import (
+from exactlearn.augmentation.hill_climber import (
     augment_mode,
     best_climb,
     offer_sparsest,
 )
+from exactlearn.augmentation.node_relaxation import require_few_families
 from exactlearn.augmentation.solutions import (
     Augmentation,
     AugmentationStatus,

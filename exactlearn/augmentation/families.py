@@ -4,7 +4,7 @@ Their scores are differences of sums over two sets of variables, which stand in
 :mod:`exactlearn.scoring.incremental_tables`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations, pairwise
@@ -14,10 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.errors import OptionError
+from exactlearn.graphs.dag import topological_order
 from exactlearn.scoring.incremental_tables import Sets, holders, selected, set_sizes
 from exactlearn.scoring.terms import Terms, TermTables
 from exactlearn.solvers.components import Families as FlatFamilies
 from exactlearn.solvers.problem import Arc, Problem, offsets
+
+Dag = tuple[tuple[int, ...], ...]
+"""Parents of each variable."""
 
 
 @dataclass(frozen=True)
@@ -260,3 +264,11 @@ def some_families(
     return few, SetFamilies.of(
         families, few.members, number[family], number[parents], pairs.penalty[keep]
     )
+
+
+def positions(parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Return the position of each variable in an order of a network, parents first."""
+    order = topological_order(tuple(tuple(p) for p in parents))
+    position = np.empty(len(order), np.int64)
+    position[list(order)] = np.arange(len(order))
+    return position

@@ -15,6 +15,7 @@ from exactlearn._runtime.arguments import checked_arguments, instance_of, regist
 from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import Event, OnEvent, SearchControl, relative_gap
 from exactlearn._runtime.display import ByValue
+from exactlearn.augmentation.coordinate_ascent import cell_losses
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError
@@ -342,7 +343,7 @@ class Augmentation(Structured, ByValue, shown="status score bound method t value
 
         With the score that was maximised, ``next_best`` and ``loss_of_next_best`` say what each
         cell's next best value loses while network and other cells stay
-        (:func:`~exactlearn.augmentation.local_search.coordinate_ascent.cell_losses`).
+        (:func:`~exactlearn.augmentation.coordinate_ascent.cell_losses`).
 
         Examples
         --------
@@ -356,8 +357,6 @@ class Augmentation(Structured, ByValue, shown="status score bound method t value
         """
         if score is None or self.parents is None:
             return dataset.completion_frame(self.values)
-        from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
-
         losses = cell_losses(dataset, score, self.parents, self.values)
         return dataset.completion_frame(self.values, losses=losses)
 

@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn.augmentation.families import FamilyRules
+from exactlearn.augmentation.families import Dag, FamilyRules, positions
 from exactlearn.augmentation.solutions import Incumbent, Solution, total_score
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.row_completion import most_probable_completion
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError
-from exactlearn.graphs.dag import topological_order
 from exactlearn.scoring.candidate_identification import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.properties import Domain
@@ -36,9 +35,6 @@ from exactlearn.solvers.parameters import DEFAULTS, SolverParameters
 # Candidates that the search for each network of a start by hard EM looks at, about; most networks
 # that a start is fitted to, though nearly all completions stay earlier.
 FITTED_BUDGET, FITTED_ROUNDS = 10**6, 20
-
-Dag = tuple[tuple[int, ...], ...]
-"""Parents of each variable."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,14 +213,6 @@ def heuristic_network(
         )
         chosen[component.variables] = component.candidate[found]
     return tuple(problem.parent_set(int(c)) for c in chosen), float(problem.scores[chosen].sum())
-
-
-def positions(parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    """Return the position of each variable in an order of a network, parents first."""
-    order = topological_order(tuple(tuple(p) for p in parents))
-    position = np.empty(len(order), np.int64)
-    position[list(order)] = np.arange(len(order))
-    return position
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 import exactlearn as el
 from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn._runtime.files import suffix_of
-from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
+from exactlearn.augmentation.coordinate_ascent import cell_losses
 from exactlearn.augmentation.solutions import Augmentation
 from exactlearn.bayesnet.row_completion import posterior_cells
 from exactlearn.commands import outcome, pipeline

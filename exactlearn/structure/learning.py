@@ -25,7 +25,7 @@ from exactlearn._runtime.arguments import (
 from exactlearn._runtime.control import OnEvent, SearchControl, relative_gap
 from exactlearn._runtime.display import ByValue
 from exactlearn.augmentation import Augmentation, augment
-from exactlearn.augmentation.branch_and_bound.node_relaxation import MAX_FAMILIES
+from exactlearn.augmentation.node_relaxation import MAX_FAMILIES
 from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import most_probable_completion

@@ -5,10 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from exactlearn.augmentation import METHODS, FamilyRules, augment, check, gadget_problem
-from exactlearn.augmentation.branch_and_bound import search
-from exactlearn.augmentation.local_search import move_search
-from exactlearn.augmentation.local_search.hill_climber import best_climb, climb
+from exactlearn.augmentation import (
+    METHODS,
+    FamilyRules,
+    augment,
+    branching,
+    check,
+    gadget_problem,
+    move_search,
+)
+from exactlearn.augmentation.hill_climber import best_climb, climb
 from exactlearn.augmentation.solutions import Incumbent, Solution, total_score
 from exactlearn.augmentation.task import (
     Task,
@@ -64,7 +70,7 @@ def test_exact_methods_equal_brute_force_on_many_tables(seed, monkeypatch):
 def require_brute_force(seed, monkeypatch):
     data, score, rules = random_case(seed)
     # every third table is solved as those with many missing cells are
-    monkeypatch.setattr(search, "MANY_CELLS", 100 if seed % 3 else 1)
+    monkeypatch.setattr(branching, "MANY_CELLS", 100 if seed % 3 else 1)
     best = max(best_per_completion(data, score, rules).values())
     for method in ("exact", "branching", "gadget"):
         result = run(data, score, rules, method)
@@ -248,6 +254,6 @@ def test_starts_that_meet_are_climbed_once(monkeypatch):
         begun.append(values.tobytes())
         return climb(task, incumbent, values, t)
 
-    monkeypatch.setattr("exactlearn.augmentation.local_search.hill_climber.climb", counted)
+    monkeypatch.setattr("exactlearn.augmentation.hill_climber.climb", counted)
     best_climb(small_task(), Incumbent(), 40, 1)
     assert len(begun) == len(set(begun)) < 40

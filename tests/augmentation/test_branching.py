@@ -8,20 +8,13 @@ import numpy as np
 import pytest
 
 from exactlearn._runtime.checkpoint import Checkpoint
-from exactlearn.augmentation import FamilyRules, augment
-from exactlearn.augmentation.branch_and_bound import lagrangian_dual, search
-from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, place_rows
-from exactlearn.augmentation.branch_and_bound.incomplete_rows import MissingCells
-from exactlearn.augmentation.branch_and_bound.lagrangian_dual import solve_dual, subgradient_method
-from exactlearn.augmentation.branch_and_bound.node_relaxation import (
-    IncompleteFamilies,
-    NodeRelaxation,
-)
-from exactlearn.augmentation.branch_and_bound.restricted_master import RestrictedMaster
-from exactlearn.augmentation.task import (
-    Task,
-    merge_rows,
-)
+from exactlearn.augmentation import FamilyRules, augment, branching, lagrangian_dual
+from exactlearn.augmentation.family_bounds import WORK, place_rows
+from exactlearn.augmentation.incomplete_rows import MissingCells
+from exactlearn.augmentation.lagrangian_dual import solve_dual, subgradient_method
+from exactlearn.augmentation.node_relaxation import IncompleteFamilies, NodeRelaxation
+from exactlearn.augmentation.restricted_master import RestrictedMaster
+from exactlearn.augmentation.task import Task, merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.table import read_dataset
@@ -299,20 +292,20 @@ def test_every_node_counts_and_the_climb_runs_at_ever_fewer(monkeypatch):
     calls = {"solve_dual": 0, "climb": 0}
 
     def counted(name):
-        function = getattr(search, name)
+        function = getattr(branching, name)
 
         def call(*arguments, **options):
             calls[name] += 1
             return function(*arguments, **options)
 
-        monkeypatch.setattr(search, name, call)
+        monkeypatch.setattr(branching, name, call)
 
     for name in calls:
         counted(name)
     table = random_table(np.random.default_rng(1), 4, 16, 12, 3)
-    for module, name in ((search, "MANY_CELLS"), (lagrangian_dual, "MAX_ROUNDS")):
+    for module, name in ((branching, "MANY_CELLS"), (lagrangian_dual, "MAX_ROUNDS")):
         monkeypatch.setattr(module, name, 1)
-    monkeypatch.setattr(search, "STEPS", 0)
+    monkeypatch.setattr(branching, "STEPS", 0)
     found = augment(table, BDeu(1.0), max_parents=2)
     assert found.status == "optimal"
     assert found.nodes == calls["solve_dual"] - 1 > 8  # but for that of the root

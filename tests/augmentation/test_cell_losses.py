@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import exactlearn as el
-from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
+from exactlearn.augmentation.coordinate_ascent import cell_losses
 from exactlearn.augmentation.solutions import total_score
 from exactlearn.errors import TooLargeError
 from tests.graph_oracle import dags

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from exactlearn.augmentation.coordinate_ascent import coordinate_ascent
 from exactlearn.augmentation.families import FamilyRules, parent_sets
 from exactlearn.augmentation.gadget import enumerable_families, reduced
-from exactlearn.augmentation.local_search.coordinate_ascent import coordinate_ascent
 from exactlearn.augmentation.solutions import total_score
 from exactlearn.augmentation.task import Task, merge_rows
 from exactlearn.data.dataset import Dataset

@@ -7,28 +7,14 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from exactlearn.augmentation import FamilyRules, augment, check
+from exactlearn.augmentation import FamilyRules, augment, check, move_search, neighbourhood
+from exactlearn.augmentation.coordinate_ascent import ascend, in_order
 from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.family_store import FamilyStore, envelope, fits, require_tabulated
-from exactlearn.augmentation.local_search import move_search, neighbourhood
-from exactlearn.augmentation.local_search.coordinate_ascent import ascend, in_order
-from exactlearn.augmentation.local_search.move_search import (
-    MoveSearch,
-    tightened,
-)
-from exactlearn.augmentation.local_search.neighbourhood import (
-    grouped,
-    prefixes,
-    prune_groups,
-    with_prefix,
-)
+from exactlearn.augmentation.move_search import MoveSearch, tightened
+from exactlearn.augmentation.neighbourhood import grouped, prefixes, prune_groups, with_prefix
 from exactlearn.augmentation.solutions import Incumbent, Solution, total_score
-from exactlearn.augmentation.task import (
-    Task,
-    fitted_completion,
-    heuristic_network,
-    mode_completion,
-)
+from exactlearn.augmentation.task import Task, fitted_completion, heuristic_network, mode_completion
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.row_completion import most_probable_completion
 from exactlearn.data.dataset import Dataset

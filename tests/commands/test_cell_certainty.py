@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import exactlearn as el
-from exactlearn.augmentation.local_search.coordinate_ascent import cell_losses
+from exactlearn.augmentation.coordinate_ascent import cell_losses
 from exactlearn.augmentation.solutions import total_score
 from exactlearn.bayesnet.row_completion import posterior_cells
 from exactlearn.commands import completion as command

@@ -26,12 +26,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.branch_and_bound.node_relaxation import (
+from exactlearn.augmentation.node_relaxation import (
     Adjusted,
     LocalCompletion,
     NodeRelaxation,
 )
-from exactlearn.augmentation.branch_and_bound.restricted_master import RestrictedMaster, Solved
+from exactlearn.augmentation.restricted_master import RestrictedMaster, Solved
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.relaxation import best_candidates
 

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn.augmentation.branch_and_bound.incomplete_rows import (
+from exactlearn.augmentation.incomplete_rows import (
     MissingCells,
     columns_of,
     payers_of,
 )
-from exactlearn.augmentation.branch_and_bound.node_relaxation import (
+from exactlearn.augmentation.node_relaxation import (
     IncompleteFamilies,
     LocalCompletion,
     NodeRelaxation,

@@ -9,7 +9,7 @@ solved. The proof of t-local optimality goes from cheap to dear:
 2. the moves left are excluded in groups by their envelopes, which are halved if need be, or, of
    several cells where the relaxation is tight, one after the other;
 3. a threshold query answers what no bound excludes
-   (:mod:`exactlearn.augmentation.local_search.move_search`).
+   (:mod:`exactlearn.augmentation.move_search`).
 
 *Sequential pruning* takes the most promising move alone. Mostly a few subgradient steps
 (:mod:`exactlearn.solvers.lp.dual_bounds`) give multipliers that exclude it, and these exclude
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
-from exactlearn.augmentation.local_search.move_search import Moves, MoveSearch, tightened
+from exactlearn.augmentation.move_search import Moves, MoveSearch, tightened
 from exactlearn.augmentation.solutions import Incumbent, Solution
 from exactlearn.augmentation.task import Task
 from exactlearn.solvers.lp.clusters import Counted

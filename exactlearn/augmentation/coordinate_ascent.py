@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn._runtime.kernel import kernel
-from exactlearn.augmentation.families import Families, SetFamilies
+from exactlearn.augmentation.families import Dag, Families, SetFamilies, positions
 from exactlearn.augmentation.family_store import FamilyStore, best_after, best_family
-from exactlearn.augmentation.task import Dag, positions
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.incremental_tables import (

@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.executors import in_order, n_threads
-from exactlearn.augmentation.branch_and_bound.family_bounds import (
+from exactlearn.augmentation.families import Families
+from exactlearn.augmentation.family_bounds import (
     WORK,
     bound_families,
     complete_family,
 )
-from exactlearn.augmentation.branch_and_bound.incomplete_rows import (
+from exactlearn.augmentation.incomplete_rows import (
     FamilyTerms,
     MissingCells,
     family_charges,
 )
-from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.task import Task
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.candidates import n_families

@@ -6,17 +6,17 @@ stays (Theorem 4: the solution is then optimal among all DAGs and all completion
 t). Between two such steps the climber takes cheaper ones that never lower the score. They
 alternate: a good DAG for the completion, then coordinate ascent over single cells within the DAG's
 order. When they bring nothing more, the DAG is made the best of all, and the completions within
-distance t are searched (:mod:`exactlearn.augmentation.local_search.neighbourhood`).
+distance t are searched (:mod:`exactlearn.augmentation.neighbourhood`).
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.executors import finished, in_order, n_threads
+from exactlearn.augmentation.coordinate_ascent import ascend
 from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.family_store import FamilyStore, fits
-from exactlearn.augmentation.local_search.coordinate_ascent import ascend
-from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
+from exactlearn.augmentation.neighbourhood import Neighbourhood
 from exactlearn.augmentation.solutions import Augmentation, AugmentationStatus, Incumbent, Solution
 from exactlearn.augmentation.task import (
     Start,

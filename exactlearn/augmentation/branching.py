@@ -1,8 +1,8 @@
 """Exact augmentation by branching on the states of missing cells, without enumerating completions.
 
 The node relaxation lets every family have its best local completion
-(:mod:`exactlearn.augmentation.branch_and_bound.family_bounds`), less Lagrange multipliers that make
-families agree (:mod:`exactlearn.augmentation.branch_and_bound.lagrangian_dual`); ordinary
+(:mod:`exactlearn.augmentation.family_bounds`), less Lagrange multipliers that make
+families agree (:mod:`exactlearn.augmentation.lagrangian_dual`); ordinary
 parent-set selection is solved, and its score is the node's bound. Where it exceeds the best
 solution known, the search fixes one fractional missing cell at each of its states, best bound
 first. Families that cannot be part of a better network, by the multipliers of the root, are left
@@ -16,22 +16,22 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.branch_and_bound.incomplete_rows import MissingCells
-from exactlearn.augmentation.branch_and_bound.lagrangian_dual import (
+from exactlearn.augmentation.coordinate_ascent import coordinate_ascent
+from exactlearn.augmentation.hill_climber import climb, is_tabulated
+from exactlearn.augmentation.incomplete_rows import MissingCells
+from exactlearn.augmentation.lagrangian_dual import (
     ROOT_STALL_LIMIT,
     STEPS,
     DualBound,
     solve_dual,
     subgradient_method,
 )
-from exactlearn.augmentation.branch_and_bound.node_relaxation import (
+from exactlearn.augmentation.node_relaxation import (
     AT_ONCE,
     IncompleteFamilies,
     NodeRelaxation,
 )
-from exactlearn.augmentation.branch_and_bound.restricted_master import RestrictedMaster
-from exactlearn.augmentation.local_search.coordinate_ascent import coordinate_ascent
-from exactlearn.augmentation.local_search.hill_climber import climb, is_tabulated
+from exactlearn.augmentation.restricted_master import RestrictedMaster
 from exactlearn.augmentation.solutions import SolutionPool
 from exactlearn.augmentation.task import Task
 from exactlearn.solvers.enumeration import enumerate_networks

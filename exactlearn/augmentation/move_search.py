@@ -30,10 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import SearchControl
+from exactlearn.augmentation.coordinate_ascent import scores_in_order
+from exactlearn.augmentation.families import Dag
 from exactlearn.augmentation.family_store import FamilyStore
-from exactlearn.augmentation.local_search.coordinate_ascent import scores_in_order
 from exactlearn.augmentation.solutions import Incumbent, Solution
-from exactlearn.augmentation.task import Dag, Task
+from exactlearn.augmentation.task import Task
 from exactlearn.solvers import Problem
 from exactlearn.solvers.decision import best_above
 from exactlearn.solvers.lp.dual_bounds import tighten_bound

@@ -3,7 +3,7 @@
 Each row with missing cells in the family's columns is placed into one of the table's cells that it
 can be in, by depth-first branch and bound. A state of a missing cell may have Lagrange multipliers,
 which the family's score is reduced by
-(:mod:`exactlearn.augmentation.branch_and_bound.lagrangian_dual`).
+(:mod:`exactlearn.augmentation.lagrangian_dual`).
 
 Bound on what the rows not yet placed add: row after row, each gains at most what it would if all
 rows before it that can be in its cell were there, and none were elsewhere in its configuration
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite, true_places
-from exactlearn.augmentation.branch_and_bound.incomplete_rows import (
+from exactlearn.augmentation.incomplete_rows import (
     FamilyTable,
     FamilyTerms,
     IncompleteRows,

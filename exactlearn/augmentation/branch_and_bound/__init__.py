@@ -1,1 +1,0 @@
-"""Exact augmentation by branch and bound on the states of missing cells."""
