@@ -2,14 +2,13 @@
 
 The most used ones stand on top: :func:`exactlearn.query`, :func:`exactlearn.query_rows`, and so on.
 
-=============  =============================================================  ================
-symbol         meaning                                                        shape
-=============  =============================================================  ================
-``codes``      state of each variable with hard evidence, -1 elsewhere        (variables,)
-``soft``       for each variable with soft evidence, a weight for each state  (states,)
-``posterior``  P(X = x given the evidence), one variable after the other      (states of all,)
-``wanted``     positions of the target variables                              (targets,)
-=============  =============================================================  ================
+=============  ==============================================================  ==================
+symbol         meaning                                                         shape
+=============  ==============================================================  ==================
+``codes``      state of each observed variable, -1 elsewhere                   (variables,)
+``posterior``  P(X = x given the evidence), one variable after the other       (states of all,)
+``wanted``     positions of the target variables                               (targets,)
+=============  ==============================================================  ==================
 """
 
 from exactlearn import loaded_on_use
