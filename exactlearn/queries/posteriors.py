@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from math import exp, inf, prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -509,12 +509,8 @@ def conditional(model: Model, evidence: Evidence | None) -> DecisionGraph:
     TooLargeError
         If a network's decision graph would be too large.
     """
-    codes, graph = coded_evidence(model, evidence), as_graph(model)
-    weights = [np.ones(r) for r in graph.cardinalities.tolist()]  # also of a component
-    for v in np.flatnonzero(codes >= 0):
-        weights[v] = np.eye(len(weights[v]))[codes[v]]
-    given, log_probability = condition(graph, np.concatenate(weights))
-    if log_probability == -np.inf:
+    given = condition(as_graph(model), coded_evidence(model, evidence))
+    if given is None:
         refuse_evidence(evidence or {})
     return given
 
@@ -548,7 +544,7 @@ def _with_component(model: NaiveBayes) -> DecisionGraph:
     )
 
 
-def refuse_evidence(evidence: Evidence) -> None:
+def refuse_evidence(evidence: Evidence) -> NoReturn:
     """Raise the `DataError` of evidence that has probability zero."""
     shown = ", ".join(f"{name}={label_of(state)}" for name, state in evidence.items())
     raise DataError(

@@ -214,46 +214,28 @@ def _checked_rows(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.int16]:
     return np.require(table, np.int16, ["C", "W", "A"])
 
 
-def condition(graph: DecisionGraph, weights: NDArray[np.float64]) -> tuple[DecisionGraph, float]:
-    """Return the distribution proportional to the graph's times a weight of each state.
+def condition(graph: DecisionGraph, codes: NDArray[np.int16]) -> DecisionGraph | None:
+    """Return the distribution given the states of some variables; ``None`` if that is impossible.
 
     Parameters
     ----------
     graph
         The distribution before the evidence.
-    weights
-        Weight of each state, 0 or more, variable after variable, shape (sum of cardinalities,):
-        the probability of what was observed if the variable is in that state. Hard evidence has
-        1 at the observed state and 0 at the others.
+    codes
+        State of each variable, -1 where it is not observed, shape (variables,); those of the last
+        variables may be missing.
 
     Returns
     -------
-    conditional
-        Graph of the same structure; nodes that the evidence excludes keep their parameters.
-    log_probability
-        Logarithm of the expected product of the weights, ``-inf`` for impossible evidence; the
-        graph then is the one given.
-
-    Raises
-    ------
-    OptionError
-        If the weights do not fit the graph, or one is negative or not finite.
+    Graph of the same structure; nodes that the evidence excludes keep their parameters.
     """
-    if weights.shape != (int(graph.cardinalities.sum()),) or not (
-        np.isfinite(weights).all() and (weights >= 0).all()
-    ):
-        raise OptionError(
-            f"evidence needs a finite weight of 0 or more for each of the"
-            f" {int(graph.cardinalities.sum())} states; got an array of shape {weights.shape}"
-        )
-    with np.errstate(divide="ignore"):
-        state_logs = np.split(np.log(weights), np.cumsum(graph.cardinalities)[:-1])
     out_flow = np.empty(graph.n_nodes)
     parameters = graph.parameters.copy()
-    log_probability = 0.0
     for v in graph.order[::-1].tolist():
         with np.errstate(divide="ignore"):
-            logs = np.log(graph.parameters_of(v)) + state_logs[v]
+            logs = np.log(graph.parameters_of(v))
+        if v < len(codes) and codes[v] >= 0:
+            logs[:, np.arange(logs.shape[1]) != codes[v]] = -np.inf
         possible = np.isfinite(logs)
         successors = graph.successors_of(v)
         for place in range(successors.shape[2]):
@@ -270,11 +252,9 @@ def condition(graph: DecisionGraph, weights: NDArray[np.float64]) -> tuple[Decis
         start = graph.first_parameters[v]
         own = parameters[start : start + logs.size].reshape(logs.shape)
         own[reached] = scaled[reached] / total[reached, None]
-        if graph.forest[v] < 0:
-            log_probability += float(flows[0])
-    if log_probability == -np.inf:
-        return graph, log_probability
-    return graph.with_parameters(parameters), log_probability
+        if graph.forest[v] < 0 and flows[0] == -np.inf:
+            return None
+    return graph.with_parameters(parameters)
 
 
 @checked_arguments()
