@@ -22,9 +22,9 @@ from exactlearn.sklearn import (
 from exactlearn.sklearn.classifiers import folds
 
 CLASSIFIERS = [
-    BayesianNetworkClassifier(),
-    BayesianNetworkClassifier(structure="exact", max_parents=3),
-    BayesianNetworkClassifier(structure="naive-bayes"),
+    BayesianNetworkClassifier(random_state=0),
+    BayesianNetworkClassifier(structure="exact", max_parents=3, random_state=0),
+    BayesianNetworkClassifier(structure="naive-bayes", random_state=0),
 ]
 
 
