@@ -20,6 +20,8 @@ from exactlearn.pdg.model.forest import forest_children
 ITERATIONS, TOLERANCE = 500, 1e-9
 """Most iterations of EM for a pair, and the relative gain of its likelihood that ends it."""
 
+TINY = float(np.finfo(float).tiny)
+
 SHARE = 0.01
 """Weight of the uniform distribution in the first parameters: EM never leaves a zero."""
 
@@ -77,44 +79,27 @@ def pair_joint(
         the last column the second one.
     """
     r, s = table.shape[0] - 1, table.shape[1] - 1
-    joint: NDArray[np.float64] = table[:r, :s] + 1.0
+    both, rows, columns = table[:r, :s], table[:r, s], table[r, :s]
+    joint: NDArray[np.float64] = both + 1.0
     joint /= joint.sum()
-    observed = table[:r, :s].sum() + table[r, :s].sum() + table[:r, s].sum()
-    incomplete = table[r].sum() + table[:r, s].sum() > 0.0
+    observed = both.sum() + rows.sum() + columns.sum()
     if observed == 0.0:
         return joint
-    if not incomplete:
-        joint[:] = table[:r, :s] / observed
+    if rows.sum() + columns.sum() == 0.0:
+        joint[:] = both / observed
         return joint
-    row, column = np.empty(r), np.empty(s)
     before = -np.inf
     for _ in range(iterations):
-        for h in range(r):
-            row[h] = joint[h].sum()
-        for k in range(s):
-            column[k] = joint[:, k].sum()
+        row = np.maximum(joint.sum(axis=1), TINY)
+        column = np.maximum(joint.sum(axis=0), TINY)
         # The likelihood of complete and half-observed rows; a small gain ends EM.
-        likelihood = 0.0
-        for h in range(r):
-            for k in range(s):
-                if table[h, k] > 0.0:
-                    likelihood += table[h, k] * np.log(joint[h, k])
-        for h in range(r):
-            if table[h, s] > 0.0:
-                likelihood += table[h, s] * np.log(row[h])
-        for k in range(s):
-            if table[r, k] > 0.0:
-                likelihood += table[r, k] * np.log(column[k])
+        likelihood = (both * np.log(np.maximum(joint, TINY))).sum()
+        likelihood += (rows * np.log(row)).sum() + (columns * np.log(column)).sum()
         if likelihood - before <= tolerance * observed:
             break
         # Distribute half-observed rows by the joint distribution (E-step); normalise (M-step).
         before = likelihood
-        for h in range(r):
-            for k in range(s):
-                if joint[h, k] > 0.0:
-                    by_row = table[h, s] / row[h] + table[r, k] / column[k]
-                    joint[h, k] = table[h, k] + joint[h, k] * by_row
-        joint /= observed
+        joint = (both + joint * (np.expand_dims(rows / row, 1) + columns / column)) / observed
     return joint
 
 

@@ -213,12 +213,6 @@ def expanded_structure(
     return structure
 
 
-def edges_into(reached: NDArray[np.int64], rows: CompleteRows, parent: int) -> NDArray[np.int64]:
-    """Return the edge, node by node and state by state, by which each row leaves a variable."""
-    edges: NDArray[np.int64] = reached[parent] * len(rows.states[parent]) + rows.columns[parent]
-    return edges
-
-
 EdgeTables = dict[int, NDArray[np.float64]]
 """For each variable, the weight of its states along each edge into it, shape (edges, states).
 

@@ -16,7 +16,6 @@ from scipy.sparse import csr_array
 from exactlearn.pdg.learn.populated_graph import (
     CompleteRows,
     PopulatedGraph,
-    edges_into,
     populate,
     structure_of,
 )
@@ -99,25 +98,14 @@ def redirect_edges(
             continue
         place = graph.children[parent].index(v)
         heads = np.ascontiguousarray(structure[parent][:, :, place].ravel())
-        edges = edges_into(reached, rows, parent)
-        gains = _edge_flows(edges, subtrees.labels[v], rows.weights, len(heads), flows[v])
+        edges = reached[parent] * int(graph.cardinalities[parent]) + rows.columns[parent]
+        shape = (len(heads), len(flows[v]))
+        masses = csr_array((rows.weights, (edges, subtrees.labels[v])), shape=shape)
+        masses.sum_duplicates()
+        gains = np.ascontiguousarray(masses @ flows[v])  # of each edge's rows under each node
         moved = choose_heads(gains, heads, score.node_cost(graph, v))
         structure[parent][:, :, place] = moved.reshape(structure[parent].shape[:2])
     return populate(rows, graph.forest, structure)
-
-
-def _edge_flows(
-    edges: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    n_edges: int,
-    flows: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the log-likelihood of each edge's rows under each node, shape (edges, nodes)."""
-    shape = (n_edges, len(flows))
-    mass = csr_array((weights, (edges, labels)), shape=shape)
-    mass.sum_duplicates()
-    return np.ascontiguousarray(mass @ flows)
 
 
 def choose_heads(

@@ -209,10 +209,11 @@ def structural_em_graph(
         raise DataError("the start has other variables or states than the table: align them")
     else:
         refuse_impossible(log_likelihood_rows(start, used.codes), used.lines)
-    kind = _AvailableCases if cases == "available" else _ExpectedCases
     with SearchControl.within(time_limit).running() as control:
-        counted = kind(merged, codes, weights, control)
-        if parameters != "em":
+        counted = _ExpectedCases(merged, codes, weights, control)
+        if cases == "available":
+            counted = _AvailableCases(merged, codes, weights, control, merged, 0.0)
+        elif parameters != "em":
             rows = _complete_rows(merged) if parameters == "complete" else merged
             counted = _CountedParameters(merged, codes, weights, control, rows, smoothing)
         states: list[StructuralEMState] = []
@@ -273,24 +274,6 @@ class _ExpectedCases:
         return smoothed_by_em(graph, self.dataset, smoothing, self.control.remaining)
 
 
-class _AvailableCases(_ExpectedCases):
-    """What is certain of each row; other structures have other available cases."""
-
-    shares_likelihood: ClassVar[bool] = False
-
-    def fitted(self, graph: DecisionGraph) -> DecisionGraph:
-        return self.smoothed(graph, 0.0)
-
-    def counts(self, graph: DecisionGraph) -> EdgeCounts:
-        return available_edge_counts(graph, self.codes, self.weights)
-
-    def smoothed(
-        self, graph: DecisionGraph, smoothing: float, *, last: bool = False
-    ) -> DecisionGraph:
-        counts = available_counts(graph.layout, self.codes, self.weights)
-        return graph.with_counts(counts + smoothing)
-
-
 @dataclass(frozen=True, eq=False)
 class _CountedParameters(_ExpectedCases):
     """Expected completions for the structure; parameters from available or complete cases.
@@ -311,6 +294,13 @@ class _CountedParameters(_ExpectedCases):
         codes = self.rows.codes.astype(np.int16)
         counts = available_counts(graph.layout, codes, self.rows.row_weights)
         return graph.with_counts(counts + smoothing)
+
+
+class _AvailableCases(_CountedParameters):
+    """What is certain of each row; other structures have other available cases."""
+
+    def counts(self, graph: DecisionGraph) -> EdgeCounts:
+        return available_edge_counts(graph, self.codes, self.weights)
 
 
 class StructuralEM:
