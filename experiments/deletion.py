@@ -20,9 +20,9 @@ from exactlearn import (
     fit_deletion,
     fit_em,
     kl_divergence,
-    simulate_missingness,
 )
 from experiments import generators, sources
+from experiments.mechanisms import hide_cells
 
 TEST_ROWS = 10_000
 """Complete rows that an estimate is judged by."""
@@ -49,7 +49,7 @@ def parameters(
     method, seed, data
         As for all runs; the names of methods are the paper's.
     network, rows, hidden
-        What rows are drawn from, how many, and how cells are hidden (`simulate_missingness`).
+        What rows are drawn from, how many, and how cells are hidden (`hide_cells`).
     limit
         Seconds of CPU time that an estimate may take; EM returns its best then.
     divergence
@@ -106,7 +106,7 @@ def _drawn(
     else:
         network = sources.network(name.lower(), data)
     rng = np.random.default_rng([seed, rows])
-    found = simulate_missingness(network.sample(rows, rng), hidden, rng, network.parents)
-    causes = {cause for own in found.graph.causes.values() for cause in own}
+    table, graph = hide_cells(network.sample(rows, rng), hidden, rng, network.parents)
+    causes = {cause for own in graph.causes.values() for cause in own}
     separators = tuple(variable for variable in network.names if variable in causes)
-    return network, found.dataset, separators, network.sample(TEST_ROWS, rng)
+    return network, table, separators, network.sample(TEST_ROWS, rng)

@@ -29,14 +29,15 @@ from exactlearn import (
     choose_ess,
     fit_complete,
     fit_em,
+    hide,
     impute,
     learned_counts,
     most_probable_completion,
-    simulate_missingness,
     solve,
     structural_em,
 )
 from exactlearn.graphs import cpdag, structural_hamming_distance
+from experiments.mechanisms import hide_cells
 from experiments.report import Tables
 from experiments.runner import Grid
 from experiments.sources import SETS, network, public_set
@@ -190,14 +191,13 @@ def _drawn(
     if name not in SETS:
         truth = network(name.lower(), data)
         full, test = truth.sample(rows, rng), truth.sample(TEST_ROWS, rng)
-        hide = simulate_missingness(full, hidden, rng, truth.parents)
-        return truth, full, hide.dataset, test
+        return truth, full, hide_cells(full, hidden, rng, truth.parents)[0], test
     table = public_set(name, data, rng, rows + MAX_TEST_ROWS)
     table = table.part(table.complete_rows)
     chosen = np.zeros(table.n_rows, np.bool_)
     chosen[rng.permutation(table.n_rows)[: min(rows, 4 * table.n_rows // 5)]] = True
     full = table.part(chosen)
-    return None, full, simulate_missingness(full, hidden, rng).dataset, table.part(~chosen)
+    return None, full, hide(full, hidden, rng), table.part(~chosen)
 
 
 def shortfalls(grid: Grid, frame: pd.DataFrame) -> Tables:

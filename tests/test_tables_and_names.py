@@ -148,9 +148,6 @@ VARIABLES = {
     "query_rows": lambda v: el.query_rows(NETWORK, WHOLE, [v(2)]),
     "recoverability": lambda v: el.recoverability([(), (v(0),), ()], NAMES, "X1 <- X0; X2 <-"),
     "score_family": lambda v: el.score_family(WHOLE, v(1), [v(0)], "bdeu"),
-    "simulate_missingness": lambda v: el.simulate_missingness(
-        WHOLE, "random-mar:0.3:1:1:0.5", rng(), [(), (v(0),), (v(1),)]
-    ),
     "sparse_candidates": lambda v: el.sparse_candidates(WHOLE, "bic", required=[(v(2), v(0))]),
     "structural_em": lambda v: el.structural_em(HOLED, "bdeu", required=[(v(2), v(0))]).network,
     "structural_hamming_distance": lambda v: el.graphs.structural_hamming_distance(
@@ -284,7 +281,7 @@ def test_problems_and_constraints_are_told_by_name():
 LABELS = ("2", "0", "1")
 IN_ORDER = {
     *("cell_losses", "choose_smoothing", "fit_by_missingness_graph", "fit_deletion", "fit_em"),
-    *("fit_with_indicators", "recoverability", "simulate_missingness"),
+    *("fit_with_indicators", "recoverability"),
 }
 """These are given families in the order of the variables, where an integer is an index."""
 

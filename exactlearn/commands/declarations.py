@@ -610,11 +610,7 @@ class Simulate(sections.Random):
     hide
         Hide cells: 'mcar:0.1' and 'mar:0.1' a share of them, 'mnar:2' that many of each
         variable, all of one state; 'mnar-states:0.1' a share, each cell with a probability of
-        its state; 'mcar:0.7:0.3' that share of the cells of a share of the variables;
-        'random-mar:0.9:2:0.5:0.5' cells of a share of the variables, depending on 2 others
-        each, with probabilities drawn from a Beta distribution (all causes among 3 variables
-        with another ':3'); 'self-masking:NAME:0.1,0.8' cells of one variable, a probability for
-        each state.
+        its state.
     missingness
         Hide cells by a missingness graph instead, a file or its text as in 'income <- age,
         income', with probabilities drawn uniformly.

@@ -18,7 +18,7 @@ from exactlearn.commands.declarations import Convert, Instances, Simulate, Verif
 from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.pipeline import constraints, score_of, scoring, with_chosen_ess
 from exactlearn.commands.tables import blocks, is_large, load, load_merged
-from exactlearn.data.missingness import SimulatedMissingness, simulate_graph
+from exactlearn.data.missingness import SimulatedMissingness
 from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.errors import CheckError, FormatError, OptionError, did_you_mean
 from exactlearn.formats.graph_file import read_missingness
@@ -50,14 +50,12 @@ def run_simulate(options: Simulate, output: Output) -> Answer:
     """Draw rows, and hide cells of them."""
     path, rng = target(output, tuple(TABLES)), np.random.default_rng(options.seed)
     require_suffix(options.complete, tuple(TABLES), "--complete")
-    model = el.read_model(options.source)
-    full = el.draw_rows(model, options.rows, rng)
+    full = el.draw_rows(el.read_model(options.source), options.rows, rng)
     found = SimulatedMissingness(full, IGNORABLE, {})
     if options.missingness is not None:
-        found = simulate_graph(full, read_missingness(options.missingness), rng)
+        found = el.simulate_missingness(full, read_missingness(options.missingness), rng)
     elif options.hide is not None:
-        parents = model.parents if isinstance(model, el.BayesianNetwork) else None
-        found = el.simulate_missingness(full, options.hide, rng, parents)
+        found = el.simulate_missingness(full, options.hide, rng)
     for table, file in ((full, options.complete), (found.dataset, path)):
         if file is not None:
             el.write_dataset(table, file)

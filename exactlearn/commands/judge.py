@@ -167,12 +167,12 @@ def _pair(
     seed: int,
 ) -> Pair:
     """Return an incomplete table and its truth: what is given, or drawn as 'simulate' does."""
-    rng, parents = np.random.default_rng(seed), None
+    rng = np.random.default_rng(seed)
     if isinstance(source, el.BayesianNetwork):
-        parents, source = source.parents, source.sample(options.rows, rng)
+        source = source.sample(options.rows, rng)
     if not spec:
         return source, truth
-    return el.simulate_missingness(source, spec, rng, parents).dataset, source
+    return el.hide(source, spec, rng), source
 
 
 def _completed(

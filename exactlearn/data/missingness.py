@@ -2,12 +2,9 @@
 
 Each has a missingness graph (:mod:`exactlearn.data.missingness_graph`), which
 :func:`simulate_missingness` returns. Mechanisms with probabilities are a graph and its tables: the
-probability that a cell is missing, for each configuration of the causes of its indicator.
-Indicators are drawn in topological order, each row by itself (:func:`hide_by_graph`). The other
-mechanisms hide a number of cells.
-``mcar:P:M`` and ``random-mar`` are the generators of Van den Broeck, Mohan, Choi and Pearl 2015,
-"Efficient algorithms for Bayesian network parameter learning from incomplete data" (appendix C;
-section 4 and appendix B), ``self-masking`` is that of the lecture of Freiburg on EM (figure 6).
+probability that a cell is missing, for each configuration of the causes of its indicator; any graph
+with any tables may be given instead. Indicators are drawn in topological order, each row by itself
+(:func:`hide_by_graph`). The other mechanisms hide a number of cells.
 
 An amount P is a share with a decimal point or exponent (``0.1``, ``1e-2``), strictly between
 0 and 1; an amount K is a whole number of cells. Cells missing before stay so, and a share counts
@@ -15,9 +12,6 @@ observed cells only. States of hidden cells stay declared.
 
 ``mcar:P``
     Every cell is hidden with probability P, independently of everything.
-``mcar:P:M``
-    The same in a share M of the variables, drawn at random, alone: ``mcar:0.7:0.3`` is Table 3 of
-    the deletion paper.
 ``mcar:K``
     K cells of every variable, drawn without replacement. The augmentation paper's "MAR" data.
 ``mar:P`` or ``mar:P:NAME``
@@ -25,15 +19,6 @@ observed cells only. States of hidden cells stay declared.
     the other variables is hidden with a probability set by the driver's state in its row: linear
     in the state's index, three times as high for the last state as for the first, and P on the
     average over the rows.
-``random-mar:M:K:A:B`` or ``random-mar:M:K:A:B:S``
-    A share M of the variables, drawn at random, has missing cells; these depend on K variables
-    without missing cells, the neighbours in the network before all others, and the probability
-    for each of their configurations is drawn from the Beta distribution with shape parameters A
-    and B. With S, all causes come from S variables drawn before. ``random-mar:0.9:2:0.5:0.5`` is
-    the second setting of the deletion paper, ``random-mar:0.9:2:0.5:0.5:3`` that of its Table 2.
-``self-masking:NAME:P,P,...``
-    A cell of one variable is hidden with a probability that its own state sets, one for each of
-    its states.
 ``mnar:K:S``
     Adel & de Campos' protocol: K cells of every variable, all of them of state index S.
 ``mnar:K``
@@ -52,14 +37,14 @@ that had one: of a state with K cells or fewer in a variable, ``mnar:K:S`` hides
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from exactlearn._runtime.arguments import ParentsLike, checked_arguments, instance_of
+from exactlearn._runtime.arguments import checked_arguments, instance_of
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, DatasetLike, check_complete
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
@@ -70,29 +55,16 @@ _STEEPNESS = 3.0
 """How many times likelier MAR hides a cell at the driver's last state than at its first."""
 
 _FORMS = (
-    *("mcar:P", "mcar:P:M", "mcar:K", "mar:P", "mar:P:NAME"),
+    *("mcar:P", "mcar:K", "mar:P", "mar:P:NAME"),
     *("mnar:K", "mnar:K:S", "mnar:P", "mnar:P:S", "mnar-states:P"),
-    *("random-mar:M:K:A:B", "random-mar:M:K:A:B:S", "self-masking:NAME:P,P,..."),
 )
 """The specifications: a mechanism, and the names of its parts."""
 
-_SHARE, _COUNT = r"(?:\d*\.\d+(?:e-?\d+)?|\d+e-\d+)", r"\d+"
-_NUMBER = f"(?:{_SHARE}|{_COUNT})"
-_PARTS = {
-    "P": _SHARE,
-    "M": _SHARE,
-    "K": _COUNT,
-    "S": _COUNT,
-    "A": _NUMBER,
-    "B": _NUMBER,
-    "NAME": ".+",
-    "P,P,...": f"{_NUMBER}(?:,{_NUMBER})*",
-}
+_PARTS = {"P": r"(?:\d*\.\d+(?:e-?\d+)?|\d+e-\d+)", "K": r"\d+", "S": r"\d+", "NAME": ".+"}
 
 _LEGEND = (
-    "P is a share of cells as in 0.1, M one of variables, K a number of cells of each variable (or "
-    "of causes) as in 2, S a state index as in 0 (or a number of variables that causes come from), "
-    "A and B the shape of a Beta distribution"
+    "P is a share of cells as in 0.1, K a number of cells of each variable as in 2, S a state "
+    "index as in 0"
 )
 
 
@@ -128,15 +100,16 @@ def parse_spec(text: str) -> tuple[str, dict[str, str]]:
     if not 0 < float(parts.get("P", 0.5)) < 1:
         share = f"the share {parts['P']} is not between 0 and 1"
         raise OptionError(f"missingness {text!r}: {share}; {_LEGEND}")
-    if parts.get("K", "1").strip("0") == "" and mechanism != "random-mar":
+    if parts.get("K", "1").strip("0") == "":
         raise OptionError(f"missingness {text!r}: nothing to hide; {_LEGEND}")
     return mechanism, parts
 
 
-_as_spec = instance_of(str, "a specification of missingness", "pass 'mcar:0.1', say")
+_is_spec = instance_of(
+    (str, MissingnessGraph), "a specification or a graph of missingness", "pass 'mcar:0.1', say"
+)
 
-
-Tables = Mapping[str, NDArray[np.float64]]
+Tables = Mapping[str, ArrayLike]
 """For each variable with missing cells the probability that its cell is missing: one axis for each
 variable among the causes, then one of two entries (observed, missing) for each indicator."""
 
@@ -159,8 +132,8 @@ class SimulatedMissingness(NamedTuple):
     tables: Tables
 
 
-@checked_arguments(spec=_as_spec)
-def hide(dataset: DatasetLike, spec: str, rng: np.random.Generator) -> Dataset:
+@checked_arguments(spec=_is_spec)
+def hide(dataset: DatasetLike, spec: str | MissingnessGraph, rng: np.random.Generator) -> Dataset:
     """Hide cells of a table; the module explains the mechanisms.
 
     Parameters
@@ -168,7 +141,8 @@ def hide(dataset: DatasetLike, spec: str, rng: np.random.Generator) -> Dataset:
     dataset
         Complete or not.
     spec
-        Such as ``"mcar:0.1"``, ``"mar:0.1"``, ``"mnar:2"``, ``"mnar:0.03:1"``.
+        Such as ``"mcar:0.1"``, ``"mar:0.1"``, ``"mnar:2"``, ``"mnar:0.03:1"``; or a missingness
+        graph or its text, as ``"income <- age"``, whose probabilities are drawn at random.
     rng
         The only source of randomness: the same state hides the same cells.
 
@@ -188,12 +162,12 @@ def hide(dataset: DatasetLike, spec: str, rng: np.random.Generator) -> Dataset:
     return simulate_missingness(dataset, spec, rng).dataset
 
 
-@checked_arguments(spec=_as_spec)
+@checked_arguments(spec=_is_spec)
 def simulate_missingness(
     dataset: DatasetLike,
-    spec: str,
+    spec: str | MissingnessGraph,
     rng: np.random.Generator,
-    parents: ParentsLike | None = None,
+    tables: Tables | None = None,
 ) -> SimulatedMissingness:
     """Hide cells of a table, and return the missingness graph by which that was done.
 
@@ -201,9 +175,9 @@ def simulate_missingness(
     ----------
     dataset, spec, rng
         As for :func:`hide`, which hides the same cells.
-    parents
-        Parents of each variable in the network that the rows come from, for ``random-mar``, which
-        prefers neighbours; without them it prefers none.
+    tables
+        The probabilities of a missingness graph, as for :func:`hide_by_graph`; drawn uniformly when
+        left out.
 
     Returns
     -------
@@ -214,48 +188,38 @@ def simulate_missingness(
     Raises
     ------
     OptionError, DataError
-        As :func:`hide`.
+        As :func:`hide` and :func:`hide_by_graph`.
+    FormatError
+        When the text of a graph does not follow its grammar.
 
     Examples
     --------
     >>> table = Dataset(np.array([[0], [1], [1], [1]]), ("smoke",), (("no", "yes"),))
     >>> str(simulate_missingness(table, "mnar:2:1", np.random.default_rng(0)).graph)
     'smoke <- smoke'
+    >>> masking = {"smoke": [0.0, 1.0]}
+    >>> found = simulate_missingness(table, "smoke <- smoke", np.random.default_rng(0), masking)
+    >>> found.dataset.codes.ravel().tolist()
+    [0, -1, -1, -1]
     """
-    name, parts = parse_spec(spec)
-    how = _Mechanisms(dataset, parts, rng, parents or [()] * dataset.n_variables)
-    if name == "mnar" or (name == "mcar" and "K" in parts):
-        codes, causes = dataset.codes.copy(), {v: (v,) * (name == "mnar") for v in dataset.names}
-        codes[how.cells_of_one_state() if name == "mnar" else how.cells()] = MISSING
-        return SimulatedMissingness(replace(dataset, codes=codes), MissingnessGraph(causes), {})
-    graph, tables, *uniform = {
-        "mcar": how.mcar,
-        "mar": how.mar,
-        "mnar-states": how.mnar_by_states,
-        "random-mar": how.random_mar,
-        "self-masking": how.self_masking,
-    }[name]()
-    return SimulatedMissingness(hide_by_graph(dataset, graph, tables, rng, *uniform), graph, tables)
-
-
-@checked_arguments(graph=as_missingness_graph)
-def simulate_graph(
-    dataset: DatasetLike, graph: MissingnessGraph, rng: np.random.Generator
-) -> SimulatedMissingness:
-    """Hide cells by any missingness graph, the tables of its mechanisms drawn at random.
-
-    Parameters
-    ----------
-    dataset, graph, rng
-        As for :func:`hide_by_graph`.
-
-    Raises
-    ------
-    OptionError, DataError
-        As these functions do.
-    """
-    tables = draw_tables(dataset, graph, rng)
-    return SimulatedMissingness(hide_by_graph(dataset, graph, tables, rng), graph, tables)
+    if isinstance(spec, MissingnessGraph) or "<-" in spec:
+        graph = as_missingness_graph(spec)
+        if tables is None:
+            shapes = zip(graph.variables, _shapes(dataset, graph), strict=True)
+            tables = {name: rng.beta(1.0, 1.0, size=shape) for name, shape in shapes}
+        return SimulatedMissingness(hide_by_graph(dataset, graph, tables, rng), graph, tables)
+    if tables is not None:
+        raise OptionError(f"tables: {spec!r} has its own probabilities; give a missingness graph")
+    mechanism, parts = parse_spec(spec)
+    if mechanism == "mnar" or "K" in parts:
+        cells = _cells_of_one_state if mechanism == "mnar" else _cells
+        codes = np.where(cells(dataset, parts, rng), MISSING, dataset.codes)
+        graph = MissingnessGraph({v: (v,) * (mechanism == "mnar") for v in dataset.names})
+        return SimulatedMissingness(replace(dataset, codes=codes), graph, {})
+    draw = {"mcar": _mcar, "mar": _mar, "mnar-states": _mnar_by_states}[mechanism]
+    graph, tables = draw(dataset, parts, rng)
+    uniform = None if mechanism == "mnar-states" else rng.random(dataset.codes.shape)
+    return SimulatedMissingness(hide_by_graph(dataset, graph, tables, rng, uniform), graph, tables)
 
 
 def hide_by_graph(
@@ -349,202 +313,108 @@ def _checked(tables: Tables, name: str, shape: tuple[int, ...]) -> NDArray[np.fl
     return table
 
 
-def draw_tables(
-    dataset: Dataset,
-    graph: MissingnessGraph,
-    rng: np.random.Generator,
-    *,
-    beta: tuple[float, float] = (1.0, 1.0),
-) -> dict[str, NDArray[np.float64]]:
-    """Draw the probability that a cell is missing for each configuration of its causes.
+_Parts = Mapping[str, str]
+_Mechanism = tuple[MissingnessGraph, dict[str, NDArray[np.float64]]]
 
-    Parameters
-    ----------
-    dataset
-        Table with the variables of the graph, for their states.
-    graph
-        What each indicator depends on.
-    rng
-        Source of randomness.
-    beta
-        Shape parameters a and b of the Beta distribution that each probability is drawn from; its
-        mean is a / (a + b).
 
-    Raises
-    ------
-    OptionError
-        When the graph has a variable that the table lacks, or a shape parameter is not positive.
-    """
-    if not all(np.isfinite(beta)) or min(beta) <= 0:
+def _mcar(dataset: Dataset, parts: _Parts, rng: np.random.Generator) -> _Mechanism:
+    tables = dict.fromkeys(dataset.names, np.array(float(parts["P"])))
+    return MissingnessGraph(dict.fromkeys(tables, ())), tables
+
+
+def _mar(dataset: Dataset, parts: _Parts, rng: np.random.Generator) -> _Mechanism:
+    complete = (dataset.codes != MISSING).all(axis=0)
+    if "NAME" not in parts and not complete.any():
+        raise DataError("mar needs a variable without missing cells, and there is none")
+    name = parts.get("NAME", dataset.names[int(complete.argmax())])
+    driver = dataset.index(name)
+    if not complete[driver]:
+        raise DataError(f"mar depends on {name!r}, which has missing cells; name a complete one")
+    share, codes = float(parts["P"]), dataset.codes[:, driver]
+    states = int(dataset.cardinalities[driver])
+    odds = 1 + (_STEEPNESS - 1) * np.arange(states) / max(1, states - 1)
+    table: NDArray[np.float64] = share * odds / odds[codes].mean()
+    if (table[codes] > 1).any():
         raise OptionError(
-            f"Beta distribution of missingness: expected shape parameters above 0, found "
-            f"{beta[0]:g} and {beta[1]:g}"
+            f"mar:{share:g} driven by {name!r} would hide some cells with a probability above 1; "
+            f"hide a share of at most {odds[codes].mean() / odds[codes].max():.3g}"
         )
-    shapes = zip(graph.variables, _shapes(dataset, graph), strict=True)
-    return {name: rng.beta(*beta, size=shape) for name, shape in shapes}
+    others = [own for own in dataset.names if own != name]
+    graph = MissingnessGraph(dict.fromkeys(others, (name,)))
+    return graph, dict.fromkeys(others, np.minimum(table, 1.0))
 
 
-@dataclass
-class _Mechanisms:
-    """Mechanisms: a graph, its tables, and perhaps a number for each cell, as `hide_by_graph`."""
+def _mnar_by_states(dataset: Dataset, parts: _Parts, rng: np.random.Generator) -> _Mechanism:
+    """Hide every cell with the probability of its state, drawn for each variable."""
+    from scipy.optimize import brentq  # takes long to import
+    from scipy.special import expit
 
-    dataset: Dataset
-    parts: Mapping[str, str]
-    rng: np.random.Generator
-    parents: Sequence[Sequence[int]]
-
-    def mcar(self) -> tuple[Any, ...]:
-        names, uniform = self.dataset.names, None
-        if "M" in self.parts:
-            names = self._partially_observed()
-        else:
-            uniform = self.rng.random(self.dataset.codes.shape)
-        tables = dict.fromkeys(names, np.array(float(self.parts["P"])))
-        return MissingnessGraph(dict.fromkeys(names, ())), tables, uniform
-
-    def mar(self) -> tuple[Any, ...]:
-        dataset, complete = self.dataset, (self.dataset.codes != MISSING).all(axis=0)
-        if "NAME" not in self.parts and not complete.any():
-            raise DataError("mar needs a variable without missing cells, and there is none")
-        driver = dataset.index(self.parts.get("NAME", dataset.names[int(complete.argmax())]))
-        name = dataset.names[driver]
-        if not complete[driver]:
-            raise DataError(
-                f"mar depends on {name!r}, which has missing cells; name a complete one"
+    tables, share = {}, float(parts["P"])
+    for v, name in enumerate(dataset.names):
+        cells = dataset.codes[:, v][dataset.codes[:, v] != MISSING]
+        log_odds = rng.standard_normal(dataset.cardinalities[v])
+        # The mean lies between the probabilities of the least and the largest log-odds.
+        shift, reach = np.log(share / (1 - share)), np.abs(log_odds).max() + 1
+        if len(cells):
+            shift = brentq(
+                lambda x, odds=log_odds, own=cells: expit(odds + x)[own].mean() - share,
+                shift - reach,
+                shift + reach,
             )
-        others = [own for own in dataset.names if own != name]
-        tables = dict.fromkeys(others, self._state_probabilities(driver))
-        graph = MissingnessGraph(dict.fromkeys(others, (name,)))
-        return graph, tables, self.rng.random(dataset.codes.shape)
+        tables[name] = expit(log_odds + shift)
+    return MissingnessGraph({name: (name,) for name in tables}), tables
 
-    def _state_probabilities(self, driver: int) -> NDArray[np.float64]:
-        """Return the probability of hiding for each state of the driver, P over the rows."""
-        share, states = float(self.parts["P"]), int(self.dataset.cardinalities[driver])
-        odds = 1 + (_STEEPNESS - 1) * np.arange(states) / max(1, states - 1)
-        codes = self.dataset.codes[:, driver]
-        probability: NDArray[np.float64] = share * odds / odds[codes].mean()
-        if (probability[codes] > 1).any():
+
+def _cells(dataset: Dataset, parts: _Parts, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Return which cells are hidden, K observed ones of each variable, shape of the codes."""
+    hidden, count = np.zeros(dataset.codes.shape, np.bool_), int(parts["K"])
+    for variable, column in enumerate(dataset.codes.T):
+        rows = np.flatnonzero(column != MISSING)
+        if len(rows) <= count:
             raise OptionError(
-                f"mar:{share:g} driven by {self.dataset.names[driver]!r} would hide some cells "
-                f"with a probability above 1; hide a share of at most "
-                f"{odds[codes].mean() / odds[codes].max():.3g}"
+                f"mcar:{count} of variable {dataset.names[variable]!r}: it has "
+                f"{len(rows)} observed cells, and one must stay; hide fewer"
             )
-        return np.minimum(probability, 1.0)
+        hidden[rng.choice(rows, count, replace=False), variable] = True
+    return hidden
 
-    def random_mar(self) -> tuple[Any, ...]:
-        names, n, rng = self.dataset.names, self.dataset.n_variables, self.rng
-        n_causes, n_separators = int(self.parts["K"]), int(self.parts.get("S", n))
-        if n_separators > n:
-            raise OptionError(
-                f"random-mar: {n_separators} variables that causes are drawn from; the table has "
-                f"{n}"
-            )
-        kept: Sequence[str] = ()
-        if "S" in self.parts:
-            kept = [names[v] for v in sorted(rng.choice(n, n_separators, replace=False))]
-        chosen = self._partially_observed(kept)
-        observed = [name for name in kept or names if name not in chosen]
-        if n_causes > len(observed):
-            raise OptionError(
-                f"{n_causes} causes of each mechanism: only {len(observed)} variables without "
-                "missing cells can be causes; take fewer causes or a smaller share of incomplete "
-                "variables"
-            )
-        families = zip(names, self.parents, strict=True)
-        arcs = {(names[u], name) for name, family in families for u in family}
-        causes = {}
-        for name in chosen:
-            shuffled = [observed[k] for k in rng.permutation(len(observed))]
-            shuffled.sort(key=lambda other: not arcs & {(other, name), (name, other)})
-            causes[name] = tuple(sorted(shuffled[:n_causes], key=names.index))
-        graph, beta = MissingnessGraph(causes), (float(self.parts["A"]), float(self.parts["B"]))
-        return graph, draw_tables(self.dataset, graph, rng, beta=beta)
 
-    def _partially_observed(self, kept: Sequence[str] = ()) -> tuple[str, ...]:
-        """Return the variables that are to have missing cells, in the order of the table."""
-        share, names = float(self.parts["M"]), self.dataset.names
-        if not 0 <= share <= 1:
-            raise OptionError(
-                f"share of partially observed variables: {share:g} is not from 0 to 1"
-            )
-        free, size = [name for name in names if name not in kept], round(share * len(names))
-        if size > len(free):
-            raise OptionError(
-                f"{size} of {len(names)} variables cannot be partially observed: {len(kept)} are "
-                "to stay fully observed; take a smaller share"
-            )
-        return tuple(free[k] for k in sorted(self.rng.choice(len(free), size, replace=False)))
-
-    def self_masking(self) -> tuple[Any, ...]:
-        name, probabilities = self.parts["NAME"], self.parts["P,P,..."].split(",")
-        return MissingnessGraph({name: (name,)}), {name: np.array(probabilities, float)}
-
-    def mnar_by_states(self) -> tuple[Any, ...]:
-        """Hide every cell with the probability of its state, drawn for each variable."""
-        from scipy.optimize import brentq  # takes long to import
-        from scipy.special import expit
-
-        tables, share = {}, float(self.parts["P"])
-        for v, name in enumerate(self.dataset.names):
-            cells = self.dataset.codes[:, v][self.dataset.codes[:, v] != MISSING]
-            log_odds = self.rng.standard_normal(self.dataset.cardinalities[v])
-            # The mean lies between the probabilities of the least and the largest log-odds.
-            shift, reach = np.log(share / (1 - share)), np.abs(log_odds).max() + 1
-            if len(cells):
-                shift = brentq(
-                    lambda x, odds=log_odds, own=cells: expit(odds + x)[own].mean() - share,
-                    shift - reach,
-                    shift + reach,
-                )
-            tables[name] = expit(log_odds + shift)
-        return MissingnessGraph({name: (name,) for name in tables}), tables
-
-    def cells(self) -> NDArray[np.bool_]:
-        """Return which cells are hidden, K observed ones of each variable, shape of the codes."""
-        hidden, count = np.zeros(self.dataset.codes.shape, np.bool_), int(self.parts["K"])
-        for variable, column in enumerate(self.dataset.codes.T):
-            rows = np.flatnonzero(column != MISSING)
-            if len(rows) <= count:
-                raise OptionError(
-                    f"mcar:{count} of variable {self.dataset.names[variable]!r}: it has "
-                    f"{len(rows)} observed cells, and one must stay; hide fewer"
-                )
-            hidden[self.rng.choice(rows, count, replace=False), variable] = True
+def _cells_of_one_state(
+    dataset: Dataset, parts: _Parts, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Return which cells are hidden, of one state, one of it staying in each variable."""
+    codes, hidden = dataset.codes, np.zeros(dataset.codes.shape, np.bool_)
+    state = int(parts["S"]) if "S" in parts else None
+    for variable in np.flatnonzero(dataset.cardinalities <= (state or 0))[:1].tolist():
+        raise OptionError(
+            f"mnar of state index {state}: variable {dataset.names[variable]!r} has only the "
+            f"indices 0 to {dataset.cardinalities[variable] - 1}"
+        )
+    states = np.arange(int(dataset.cardinalities.max()))[:, None, None]
+    room = np.maximum((codes == states).sum(axis=1) - 1, 0)
+    if "K" in parts:
+        for variable, free in enumerate(room.T):
+            count = int(parts["K"])
+            own = _state_with_room(free, count, rng) if state is None else state
+            rows = np.flatnonzero(codes[:, variable] == own)
+            chosen = rng.choice(rows, min(count, int(free[own])), replace=False)
+            hidden[chosen, variable] = True
         return hidden
+    size, of_all = round(float(parts["P"]) * int((codes != MISSING).sum())), room.sum(axis=1)
+    state = _state_with_room(of_all, size, rng) if state is None else state
+    if of_all[state] < size:
+        raise OptionError(
+            f"mnar: {size} cells are asked for of state index {state}, but only "
+            f"{of_all[state]} can be hidden, one staying in each variable; hide fewer"
+        )
+    free = codes == state
+    for variable in np.flatnonzero(free.any(axis=0)):
+        free[rng.choice(np.flatnonzero(free[:, variable])), variable] = False
+    hidden.flat[rng.choice(np.flatnonzero(free), size, replace=False)] = True
+    return hidden
 
-    def cells_of_one_state(self) -> NDArray[np.bool_]:
-        """Return which cells are hidden, of one state, one of it staying in each variable."""
-        dataset, rng, hidden = self.dataset, self.rng, np.zeros(self.dataset.codes.shape, np.bool_)
-        codes, state = dataset.codes, int(self.parts["S"]) if "S" in self.parts else None
-        for variable in np.flatnonzero(dataset.cardinalities <= (state or 0))[:1].tolist():
-            raise OptionError(
-                f"mnar of state index {state}: variable {dataset.names[variable]!r} has only the "
-                f"indices 0 to {dataset.cardinalities[variable] - 1}"
-            )
-        states = np.arange(int(dataset.cardinalities.max()))[:, None, None]
-        room = np.maximum((codes == states).sum(axis=1) - 1, 0)
-        if "K" in self.parts:
-            for variable, free in enumerate(room.T):
-                count = int(self.parts["K"])
-                own = self._state(free, count) if state is None else state
-                rows = np.flatnonzero(codes[:, variable] == own)
-                chosen = rng.choice(rows, min(count, int(free[own])), replace=False)
-                hidden[chosen, variable] = True
-            return hidden
-        size, of_all = round(float(self.parts["P"]) * int((codes != MISSING).sum())), room.sum(1)
-        state = self._state(of_all, size) if state is None else state
-        if of_all[state] < size:
-            raise OptionError(
-                f"mnar: {size} cells are asked for of state index {state}, but only "
-                f"{of_all[state]} can be hidden, one staying in each variable; hide fewer"
-            )
-        free = codes == state
-        for variable in np.flatnonzero(free.any(axis=0)):
-            free[rng.choice(np.flatnonzero(free[:, variable])), variable] = False
-        hidden.flat[rng.choice(np.flatnonzero(free), size, replace=False)] = True
-        return hidden
 
-    def _state(self, room: NDArray[np.integer], size: int) -> int:
-        """Return a state of which so many cells can be hidden, or else the commonest."""
-        enough = np.flatnonzero(room >= size)
-        return int(self.rng.choice(enough)) if len(enough) else int(np.argmax(room))
+def _state_with_room(room: NDArray[np.integer], size: int, rng: np.random.Generator) -> int:
+    """Return a state of which so many cells can be hidden, or else the commonest."""
+    enough = np.flatnonzero(room >= size)
+    return int(rng.choice(enough)) if len(enough) else int(np.argmax(room))

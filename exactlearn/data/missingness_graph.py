@@ -80,7 +80,6 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         for name, causes in (("causes", self.causes), ("indicator_causes", self.indicator_causes)):
             kept = {v: tuple(own) for v, own in causes.items() if own or name == "causes"}
             object.__setattr__(self, name, kept)
-        incomplete = self.variables
         for name, others in self.indicator_causes.items():
             for other in (name, *others):
                 if other not in self.causes:
@@ -94,12 +93,8 @@ class MissingnessGraph(Displayed, shown="kind variables"):
                     f"missingness graph: {name!r} has a cause twice among {', '.join(others)}; "
                     "name each once"
                 )
-        parents = [
-            [incomplete.index(other) for other in self.indicator_causes.get(name, ())]
-            for name in incomplete
-        ]
         try:
-            topological_order(parents, [f"missing({name})" for name in incomplete])
+            topological_order(self._indicator_parents, [f"missing({name})" for name in self.causes])
         except OptionError as error:
             raise OptionError(f"missingness graph: {error}") from None
 
@@ -107,6 +102,12 @@ class MissingnessGraph(Displayed, shown="kind variables"):
     def variables(self) -> tuple[str, ...]:
         """The variables with missing cells."""
         return tuple(self.causes)
+
+    @property
+    def _indicator_parents(self) -> list[list[int]]:
+        """The indicators that each one depends on, by index."""
+        order = self.variables
+        return [[order.index(u) for u in self.indicator_causes.get(v, ())] for v in order]
 
     @property
     def kind(self) -> MissingnessKind:
@@ -134,14 +135,12 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         """
         causes: dict[str, tuple[str, ...]] = {}
         indicator_causes: dict[str, tuple[str, ...]] = {}
-        for name, variables, indicators in _Reader(text).statements():
+        for name, variables, indicators in _statements(text):
             if name in causes:
                 raise FormatError(
                     f"missingness graph: two statements for {name!r}; put all its causes into one"
                 )
-            causes[name] = variables
-            if indicators:
-                indicator_causes[name] = indicators
+            causes[name], indicator_causes[name] = variables, indicators
         return cls(causes, indicator_causes)
 
     @property
@@ -150,9 +149,8 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         statements = []
         for name, causes in self.causes.items():
             indicators = (f"missing({_quoted(v)})" for v in self.indicator_causes.get(name, ()))
-            statements.append(
-                f"{_quoted(name)} <- {', '.join([*map(_quoted, causes), *indicators])}".rstrip(" ")
-            )
+            listed = ", ".join([*map(_quoted, causes), *indicators])
+            statements.append(f"{_quoted(name)} <- {listed}".rstrip(" "))
         return tuple(statements)
 
     def __str__(self) -> str:
@@ -169,8 +167,7 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         (['x'], ['x', 'y'])
         """
         order = self.variables
-        parents = [[order.index(u) for u in self.indicator_causes.get(v, ())] for v in order]
-        chain = ancestors(parents, map(order.index, variables))
+        chain = ancestors(self._indicator_parents, map(order.index, variables))
         return frozenset(cause for k in chain for cause in self.causes[order[k]])
 
     def check(self, names: Sequence[str]) -> None:
@@ -231,12 +228,11 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         [(2,), (3,)]
         """
         self.check(names)
-        place = {name: v for v, name in enumerate(names)}
-        indicator = {name: len(names) + k for k, name in enumerate(self.causes)}
+        places = [*names, *(f"{INDICATOR}{name}" for name in self.causes)]
         others = self.indicator_causes
         return [
-            (*(place[u] for u in causes), *(indicator[u] for u in others.get(name, ())))
-            for name, causes in self.causes.items()
+            (*map(places.index, causes), *(places.index(INDICATOR + u) for u in others.get(v, ())))
+            for v, causes in self.causes.items()
         ]
 
     def extended(self, dataset: Dataset) -> Dataset:
@@ -290,62 +286,54 @@ IGNORABLE = MissingnessGraph({})
 """No indicators: missing cells that do not depend on their values are left out of the model."""
 
 
-class _Reader:
-    """Reads the statements of a text one after the other."""
+def _statements(text: str) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Yield the variable of each statement with its causes, variables and indicators.
 
-    def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
+    Raises
+    ------
+    FormatError
+        When the text does not follow the grammar.
+    """
+    at = 0
 
-    def take(self, pattern: str, expected: str = "") -> str | None:
-        """Read what a pattern matches, with spaces and comments before it, or nothing.
-
-        Raises
-        ------
-        FormatError
-            When something is expected, and it does not match.
-        """
-        found = re.match(rf"((?:[^\S\n]|#[^\n]*)*)({pattern})?", self.text[self.at :])
+    def take(pattern: str, expected: str = "") -> str | None:
+        """Read what a pattern matches after spaces and comments, or raise what is expected."""
+        nonlocal at
+        found = re.compile(rf"(?:[^\S\n]|#[^\n]*)*({pattern})?").match(text, at)
         assert found is not None  # nothing matches, too
-        self.at += found.end()
-        if found[2] is not None:
-            return found[2]
-        if not expected:
-            return None
-        at = min(self.at, len(self.text.rstrip()))
-        line, column = self.text.count("\n", 0, at) + 1, at - self.text.rfind("\n", 0, at)
-        fault = "a name in double quotes has no end" if self.text[at:][:1] == '"' else expected
-        shown = repr(self.text[at : at + 20].strip() or "the end").strip("'")
-        raise FormatError(
-            f"missingness graph, line {line}, column {column}: {fault}; found {shown}"
-        )
+        at = found.end()
+        if found[1] is not None or not expected:
+            return found[1]
+        end = min(at, len(text.rstrip()))
+        line, column = text.count("\n", 0, end) + 1, end - text.rfind("\n", 0, end)
+        fault = "a name in double quotes has no end" if text[end:][:1] == '"' else expected
+        shown = repr(text[end : end + 20].strip() or "the end").strip("'")
+        where = f"missingness graph, line {line}, column {column}"
+        raise FormatError(f"{where}: {fault}; found {shown}")
 
-    def name(self, expected: str) -> str:
+    def name(expected: str) -> str:
         """Read a name, perhaps between double quotes."""
-        word = self.take(_NAME, expected) or ""
+        word = take(_NAME, expected) or ""
         return word[1:-1].replace('""', '"') if word[:1] == '"' else word.rstrip()
 
-    def statements(self) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-        """Yield the variable of each statement with its causes, variables and indicators."""
-        expected = "expected a statement such as 'income <- age, income'"
-        cause = "expected the name of a cause, or missing(NAME)"
-        while True:
-            while self.take(r"[;\n]"):
-                pass
-            if self.take(r"\Z") is not None:
-                return
-            name = self.name(expected)
-            self.take("<-", expected)
-            variables: list[str] = []
-            indicators: list[str] = []
-            while self.take(r"[;\n]|\Z") is None:
-                if variables or indicators:
-                    self.take(",", "expected a comma between the causes, or a semicolon")
-                if self.take(r"missing *\(") is not None:
-                    indicators.append(self.name(cause))
-                    self.take(r"\)", cause)
-                else:
-                    variables.append(self.name(cause))
-            yield name, tuple(variables), tuple(indicators)
+    statement = "expected a statement such as 'income <- age, income'"
+    cause = "expected the name of a cause, or missing(NAME)"
+    while True:
+        while take(r"[;\n]"):
+            pass
+        if take(r"\Z") is not None:
+            return
+        variable = name(statement)
+        take("<-", statement)
+        causes: dict[bool, list[str]] = {False: [], True: []}
+        while take(r"[;\n]|\Z") is None:
+            if any(causes.values()):
+                take(",", "expected a comma between the causes, or a semicolon")
+            is_indicator = take(r"missing *\(") is not None
+            causes[is_indicator].append(name(cause))
+            if is_indicator:
+                take(r"\)", cause)
+        yield variable, tuple(causes[False]), tuple(causes[True])
 
 
 def _quoted(name: str) -> str:

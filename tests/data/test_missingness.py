@@ -13,8 +13,6 @@ from tests.strategies import datasets
 
 ALL_SPECS = [
     "mcar:0.3",
-    "mcar:0.5:0.5",
-    "random-mar:0.3:1:1:0.5",
     "mcar:1",
     "mar:0.2",
     "mnar:2",
@@ -165,7 +163,7 @@ def test_mar_takes_the_first_complete_variable():
     ("spec", "message"),
     [
         ("mcra:0.1", "did you mean 'mcar'"),
-        ("mcar", "expected mcar:P, mcar:P:M or mcar:K; P is a share of cells as in 0.1"),
+        ("mcar", "expected mcar:P or mcar:K; P is a share of cells as in 0.1"),
         ("mcar:", "expected mcar:P"),
         ("mcar:ten", "expected mcar:P"),
         ("mcar:-1", "expected mcar:P"),
@@ -174,11 +172,6 @@ def test_mar_takes_the_first_complete_variable():
         ("mcar:0.0", "not between 0 and 1"),
         ("mcar:0.1:2", "expected mcar:P"),
         ("mcar:2:0.1", "expected mcar:P"),
-        ("random-mar:0.5:2", "expected random-mar:M"),
-        ("random-mar:0.5:0.5:1:1", "expected random-mar:M"),
-        ("random-mar:0.5:2:1:1:", "expected random-mar:M"),
-        ("self-masking:0.5", "expected self-masking:NAME"),
-        ("self-masking:X0:0.5,", "expected self-masking:NAME"),
         ("mar:2", "expected mar:P or mar:P:NAME; P is a share"),
         ("mar:0.1:", "expected mar:P"),
         ("mnar:2:yes", "expected mnar:K"),
@@ -202,15 +195,6 @@ def test_bad_specs_tell_the_form(spec, message):
         ("mnar:2:2", "'X0' has only the indices 0 to 1"),
         ("mnar:0.9:1", "only .* can be hidden"),
         ("mnar:0.9", "only .* can be hidden"),
-        ("random-mar:0.5:3:1:1", "only 2 variables without"),
-        ("random-mar:0.5:3:1:1:5", "5 variables that causes are drawn from"),
-        ("random-mar:0.9:1:1:1:1", "1 are to stay fully observed"),
-        ("random-mar:1.5:1:1:1", "share of partially observed"),
-        ("random-mar:0.5:1:1:0", "shape parameters above 0"),
-        ("mcar:0.5:1.5", "share of partially observed"),
-        ("self-masking:X1:0.5", r"shape \(2,\)"),
-        ("self-masking:X1:0.5,2", "no probability"),
-        ("self-masking:x:0.5", "'x' is no variable"),
     ],
 )
 def test_too_much_is_refused(spec, message):
@@ -227,7 +211,6 @@ def test_too_much_is_refused(spec, message):
         ("mar:0.2:X2", "X0 <- X2; X1 <- X2; X3 <- X2"),
         ("mnar:2", "X0 <- X0; X1 <- X1; X2 <- X2; X3 <- X3"),
         ("mnar:0.1:1", "X0 <- X0; X1 <- X1; X2 <- X2; X3 <- X3"),
-        ("self-masking:X1:0.1,0.5,1", "X1 <- X1"),
     ],
 )
 def test_a_specification_states_its_graph(spec, graph):
@@ -241,25 +224,6 @@ def test_a_specification_states_its_graph(spec, graph):
         values = 0 if cause is None else before.codes[:, before.names.index(cause)]
         for state, probability in enumerate(probabilities.ravel()):
             assert missing[values == state].mean() == pytest.approx(probability, abs=0.05)
-
-
-def test_random_mar_draws_its_causes_from_separators_and_neighbours():
-    before = table(rows=50, variables=20)
-    found = simulate_missingness(before, "random-mar:0.8:2:0.5:0.5:3", np.random.default_rng(0))
-    assert len(found.graph.causes) == 16
-    assert len({u for causes in found.graph.causes.values() for u in causes}) == 3
-    chain = [(), *((v - 1,) for v in range(1, 20))]
-    found = simulate_missingness(before, "random-mar:0.2:1:1:1", np.random.default_rng(0), chain)
-    for name, (cause,) in found.graph.causes.items():
-        near = {f"X{int(name[1:]) + step}" for step in (-1, 1)}
-        assert cause in near or near - {"X-1", "X20"} <= {*found.graph.causes}
-
-
-def test_a_share_of_cells_of_a_share_of_the_variables():
-    before = table(rows=5000, variables=20)
-    rates = (hide(before, "mcar:0.7:0.3", np.random.default_rng(0)).codes == -1).mean(axis=0)
-    assert (rates > 0).sum() == 6
-    assert rates[rates > 0] == pytest.approx([0.7] * 6, abs=0.03)
 
 
 def test_spect_protocol(data_dir):

@@ -4,12 +4,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from exactlearn import simulate_missingness
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.missingness import draw_tables, hide_by_graph, simulate_graph
+from exactlearn.data.missingness import hide_by_graph
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import ArgumentError, DataError, OptionError
 
@@ -51,7 +49,7 @@ def rates_by_rows(full, found):
 )
 def test_rates_are_those_of_the_tables(text):
     full, graph = table(), MissingnessGraph.parse(text)
-    found = simulate_graph(full, graph, np.random.default_rng(3))
+    found = simulate_missingness(full, graph, np.random.default_rng(3))
     assert found.graph is graph
     kept = found.dataset.codes != -1
     assert (found.dataset.codes[kept] == full.codes[kept]).all()
@@ -59,38 +57,6 @@ def test_rates_are_those_of_the_tables(text):
     for (name, configuration), (rate, count) in rates_by_rows(full, found).items():
         expected = found.tables[name][configuration]
         assert abs(rate - expected) < 4.5 * np.sqrt(expected * (1 - expected) / count) + 1e-9
-
-
-@settings(max_examples=40)
-@given(
-    seed=st.integers(0, 10**6),
-    share=st.floats(0, 0.7).map(lambda x: round(x, 2)),
-    n_causes=st.integers(0, 2),
-)
-def test_mar_takes_its_causes_from_observed_variables_neighbours_first(seed, share, n_causes):
-    rng = np.random.default_rng(seed)
-    full = table(rows=5, variables=8)
-    parents = [tuple(u for u in range(v) if rng.random() < 0.3) for v in range(8)]
-    found = simulate_missingness(full, f"random-mar:{share}:{n_causes}:1:0.5", rng, parents)
-    graph = found.graph
-    assert len(graph.causes) == round(8 * share)
-    assert graph.kind == ("MAR" if graph.causes and n_causes else "MCAR")
-    observed = set(full.names) - graph.causes.keys()
-    adjacent = {(full.names[u], full.names[v]) for v in range(8) for u in parents[v]}
-    for name, causes in graph.causes.items():
-        assert len(causes) == n_causes
-        near = {u for u in observed if (u, name) in adjacent or (name, u) in adjacent}
-        assert len(near & {*causes}) == min(n_causes, len(near))
-        assert found.tables[name].shape == (3,) * n_causes
-
-
-def test_beta_is_the_distribution_of_missing_cells():
-    full = table(rows=10, variables=26)
-    graph = MissingnessGraph(dict.fromkeys(full.names, ("a", "b", "c")))
-    drawn = draw_tables(full, graph, np.random.default_rng(0), beta=(1.0, 0.5))
-    values = np.concatenate([table.ravel() for table in drawn.values()])
-    assert values.mean() == pytest.approx(2 / 3, abs=0.04)
-    assert values.var() == pytest.approx(4 / 45, abs=0.02)
 
 
 def test_no_column_loses_all_its_cells_and_seeds_repeat():
@@ -119,12 +85,24 @@ def test_a_graph_without_its_tables_is_refused():
         hide_by_graph(table(9), MissingnessGraph.parse("a <-"), {}, np.random.default_rng(0))
 
 
+def test_what_does_not_fit_a_graph_is_refused():
+    full, rng = table(rows=9), np.random.default_rng(0)
+    with pytest.raises(OptionError, match=r"shape \(3,\)"):
+        simulate_missingness(full, "a <- a", rng, {"a": [0.5]})
+    with pytest.raises(OptionError, match="no probability"):
+        simulate_missingness(full, "a <- a", rng, {"a": [0.5, 2, 0]})
+    with pytest.raises(OptionError, match="'x' is no variable"):
+        simulate_missingness(full, "x <-", rng)
+    with pytest.raises(OptionError, match="has its own probabilities"):
+        simulate_missingness(full, "mcar:0.5", rng, {"a": 0.5})
+
+
 def test_causes_must_have_their_values():
     full = table(rows=10)
     codes = full.codes.copy()
     codes[3, 1] = -1
     with pytest.raises(DataError, match=r"column 'b', row 4 \(index 3\)"):
-        simulate_graph(
+        simulate_missingness(
             Dataset(codes, full.names, full.states),
             MissingnessGraph.parse("a <- b"),
             np.random.default_rng(0),
@@ -134,7 +112,7 @@ def test_causes_must_have_their_values():
 def test_a_text_is_a_graph_also_where_decision_graphs_are_known():
     import exactlearn.pdg.model.decision_graph  # noqa: F401, its parameters have the same name
 
-    found = simulate_graph(table(rows=9), "a <- b", np.random.default_rng(0))
+    found = simulate_missingness(table(rows=9), "a <- b", np.random.default_rng(0))
     assert found.graph == MissingnessGraph.parse("a <- b")
-    with pytest.raises(ArgumentError, match="'graph': expected a MissingnessGraph"):
-        simulate_graph(table(rows=9), {"a": ["b"]}, np.random.default_rng(0))
+    with pytest.raises(ArgumentError, match="'spec': expected a specification or a graph"):
+        simulate_missingness(table(rows=9), {"a": ["b"]}, np.random.default_rng(0))

@@ -14,6 +14,7 @@ from experiments import (
     deletion,
     equivalence,
     generators,
+    mechanisms,
     pdg_sem,
     sources,
     thesis,
@@ -207,3 +208,45 @@ def test_a_language_dominates_where_its_best_model_of_every_size_is_likelier():
     assert (best, worst) == ("pdg", "nb")
     curves["pdg"].loc[1, "size"], curves["pdg"].loc[0, "test"] = 5, -3.4
     assert thesis.dominating(curves, "test") == ""
+
+
+def table_of(rows, variables):
+    codes = np.random.default_rng(0).integers(0, 3, (rows, variables))
+    names = tuple(f"X{k}" for k in range(variables))
+    return el.Dataset(codes, names, (("a", "b", "c"),) * variables)
+
+
+def test_random_mar_draws_its_causes_from_separators_and_neighbours():
+    rng = np.random.default_rng(0)
+    unrelated = [()] * 20
+    spec = "random-mar:0.8:2:0.5:0.5:3"
+    incomplete, graph = mechanisms.hide_cells(table_of(50, 20), spec, rng, unrelated)
+    assert len(graph.causes) == 16
+    assert {*np.unique(incomplete.missing_cells[:, 1])} <= {int(v[1:]) for v in graph.causes}
+    assert len({u for causes in graph.causes.values() for u in causes}) == 3
+    with pytest.raises(ValueError, match="take fewer"):
+        mechanisms.hide_cells(table_of(50, 4), "random-mar:0.5:3:1:1", rng, unrelated[:4])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_mar_takes_its_causes_from_observed_variables_neighbours_first(seed):
+    rng = np.random.default_rng(seed)
+    share, n_causes = round(rng.uniform(0, 0.7), 2), int(rng.integers(0, 3))
+    full, spec = table_of(5, 8), f"random-mar:{share}:{n_causes}:1:0.5"
+    parents = [tuple(u for u in range(v) if rng.random() < 0.3) for v in range(8)]
+    _, graph = mechanisms.hide_cells(full, spec, rng, parents)
+    assert len(graph.causes) == round(8 * share)
+    assert graph.kind == ("MAR" if graph.causes and n_causes else "MCAR")
+    observed = {*full.names} - graph.causes.keys()
+    adjacent = {(full.names[u], full.names[v]) for v in range(8) for u in parents[v]}
+    for name, causes in graph.causes.items():
+        near = {u for u in observed if (u, name) in adjacent or (name, u) in adjacent}
+        assert len(causes) == n_causes
+        assert len(near & {*causes}) == min(n_causes, len(near))
+
+
+def test_a_share_of_cells_of_a_share_of_the_variables():
+    full, rng = table_of(5000, 20), np.random.default_rng(0)
+    incomplete, _ = mechanisms.hide_cells(full, "mcar:0.7:0.3", rng, [()] * 20)
+    rates = (incomplete.codes == -1).mean(axis=0)
+    assert rates[rates > 0] == pytest.approx([0.7] * 6, abs=0.03)

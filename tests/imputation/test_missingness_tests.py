@@ -9,7 +9,7 @@ from scipy.stats import chi2, chi2_contingency, false_discovery_control, kstest
 
 from exactlearn.data.counts import missingness_patterns
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.missingness import simulate_graph, simulate_missingness
+from exactlearn.data.missingness import simulate_missingness
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.imputation import missingness_diagnosis
 from exactlearn.imputation.missingness_diagnosis import indicator_tests
@@ -68,7 +68,7 @@ def counts_by_rows(table, name, variable):
 def test_statistics_are_those_of_scipy():
     rng = np.random.default_rng(4)
     simulated = MissingnessGraph.parse("a <- b; c <-; d <- missing(a)")
-    table = simulate_graph(random_table(600), simulated, rng).dataset
+    table = simulate_missingness(random_table(600), simulated, rng).dataset
     tests = indicator_tests(table, rng)
     assert tests
     for test in tests:
