@@ -109,8 +109,7 @@ def _children(
     disagreement = (votes.sum(axis=1) - votes.max(axis=1)) / len(node.families.names)
     branching_score = len(votes) * (1.0 - dual.shares.max(axis=1)) + disagreement
     cell = int(np.where(node.cells.filled < 0, branching_score, -inf).argmax())
-    bounds = np.full(dual.shares.shape, inf)
-    bounds[node.open_cells] = node.state_bounds(dual.bound)
+    bounds = node.state_bounds(dual.bound)
     fixed = _fixed(node, dual, target, but=cell)
     for state in np.flatnonzero(bounds[cell] > target).tolist():
         yield bounds[cell, state], fixed.fixed(cell, state)
@@ -118,10 +117,9 @@ def _children(
 
 def _fixed(node: NodeRelaxation, dual: DualBound, target: float, but: int = -1) -> NodeRelaxation:
     """Return a node with the missing cells fixed of which the multipliers leave one state only."""
-    cells, left = node.open_cells, node.state_bounds(dual.bound) > target
-    for at in np.flatnonzero(left.sum(axis=1) == 1).tolist():
-        cell = int(cells[at])
-        node = node.fixed(cell, int(left[at].argmax())) if cell != but else node
+    left = node.state_bounds(dual.bound) > target
+    for cell in np.flatnonzero((left.sum(axis=1) == 1) & (node.cells.filled < 0)).tolist():
+        node = node.fixed(cell, int(left[cell].argmax())) if cell != but else node
     return node
 
 
@@ -139,6 +137,7 @@ def _list_networks(
     task: Task, pool: SolutionPool, node: NodeRelaxation, kept: NDArray[np.bool_]
 ) -> bool:
     """Take the best networks of a node that has fixed all missing cells; return whether all."""
+    node.set_multipliers(np.zeros_like(node.cells.multipliers))
     node.refresh(np.flatnonzero(kept))
     found = enumerate_networks(
         node.families.problem(node.upper).select(kept),

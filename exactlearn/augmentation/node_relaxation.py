@@ -197,34 +197,36 @@ class NodeRelaxation:
     def set_multipliers(self, multipliers: NDArray[np.float64]) -> None:
         """Replace the multipliers; bounds not renewed are raised by what they fell by.
 
-        The largest fall over the states counts, added up over the missing cells of a column.
+        The largest fall over the states allowed counts, added up over the missing cells of a
+        column.
         """
         old = self.cells.multipliers
-        falls = np.maximum(old - multipliers, 0.0).max(axis=2, initial=0.0)
+        falls = np.where(self.allowed, old - multipliers, 0.0).max(axis=2, initial=0.0)
         changes = (old != multipliers).any(axis=2).astype(float)
         self.upper = np.minimum(self.upper + self._charges(falls), self.free)
         self.fresh = self.fresh & (self._charges(changes) == 0.0)
         self.cells = self.cells._replace(multipliers=multipliers)
 
     def _charges(self, of_cells: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum of each family's charges over the open cells of its columns, (m,).
+        """Return the sum of each family's charges over the missing cells of its columns, (m,).
 
         Charges of payers are given for each cell, shape (payers, cells).
         """
-        open_cells, families = self.open_cells, self.families
-        column = np.eye(families.n_variables)[self.cells.variables[open_cells]]
-        charges = np.ascontiguousarray(of_cells[:, open_cells] @ column)
+        families = self.families
+        charges = of_cells @ np.eye(families.n_variables)[self.cells.variables]
         return family_charges(families.terms, self.cells.payers, charges)
 
     def fixed(self, cell: int, state: int) -> "NodeRelaxation":
-        """Return the relaxation with a missing cell fixed, which drops its multipliers."""
+        """Return the relaxation with a missing cell fixed, its multipliers as they are.
+
+        The bounds hold, since families have fewer local completions and pay the same for these;
+        the Lagrangian constant has the fixed state's part (theorem *Fixing cells*).
+        """
         values = self.cells.filled
         values[cell] = state
-        this = np.arange(len(values)) == cell
         return replace(
             self,
             cells=self.cells.fill(values),
-            upper=self.upper + self._charges(self.cells.multipliers[:, :, state] * this),
             fresh=self.fresh & ~self.families.has[:, self.cells.variables[cell]],
         )
 
@@ -244,21 +246,26 @@ class NodeRelaxation:
         return np.flatnonzero(self.cells.filled < 0)
 
     @property
+    def allowed(self) -> NDArray[np.bool_]:
+        """Which states the node allows each missing cell, shape (cells, states)."""
+        filled, state = self.cells.filled[:, None], np.arange(self.cells.multipliers.shape[2])
+        return np.where(filled < 0, state < self.cells.states[:, None], state == filled)
+
+    @property
     def _totals(self) -> NDArray[np.float64]:
-        """Sum of the multipliers of each state of each open cell, shape (open, states)."""
-        total: NDArray[np.float64] = self.cells.multipliers.sum(axis=0)[self.open_cells]
-        total[np.arange(total.shape[1]) >= self.cells.states[self.open_cells, None]] = -np.inf
-        return total
+        """Sum of the multipliers of each state allowed, else -inf, shape (cells, states)."""
+        return np.where(self.allowed, self.cells.multipliers.sum(axis=0), -np.inf)
 
     @property
     def lagrangian_constant(self) -> float:
-        """The Lagrangian constant: the sum over the open cells of their largest total."""
+        """The Lagrangian constant: the sum over the missing cells of their largest total."""
         return float(self._totals.max(axis=1, initial=-np.inf).sum())
 
     def state_bounds(self, bound: float) -> NDArray[np.float64]:
-        """Return what a solution with each state of each open cell scores at most, (open, states).
+        """Return what a solution with each state of each missing cell scores at most.
 
-        ``bound`` is what the multipliers prove of all solutions (theorem *Fixing cells*).
+        ``bound`` is what the multipliers prove of all solutions (theorem *Fixing cells*), which no
+        state has that the node does not allow. Shape (cells, states).
         """
         total = self._totals
         lead: NDArray[np.float64] = total.max(axis=1, keepdims=True) - total
@@ -268,9 +275,8 @@ class NodeRelaxation:
     def constant_states(self) -> NDArray[np.float64]:
         """The states in the constant, ties in equal parts, shape (cells, states)."""
         most = self._totals == self._totals.max(axis=1, keepdims=True)
-        states = np.zeros(self.cells.multipliers.shape[1:])
-        states[self.open_cells] = most / most.sum(axis=1, keepdims=True)
-        return states
+        shares: NDArray[np.float64] = most / most.sum(axis=1, keepdims=True)
+        return shares
 
     def refresh(self, which: NDArray[np.int64]) -> None:
         """Renew some families' bounds."""
