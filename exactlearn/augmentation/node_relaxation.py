@@ -227,6 +227,7 @@ class NodeRelaxation:
         return replace(
             self,
             cells=self.cells.fill(values),
+            upper=self.upper.copy(),
             fresh=self.fresh & ~self.families.has[:, self.cells.variables[cell]],
         )
 
@@ -304,6 +305,18 @@ class NodeRelaxation:
                 best = scores[numbers]
                 return Adjusted(scores, best, multipliers.total_of(best) + self.lagrangian_constant)
             self.freshen(scores, stale.tolist(), AT_ONCE)
+
+    def without_fixed_cells(self) -> tuple[NDArray[np.float64], float]:
+        """Return the bounds and the Lagrangian constant without the multipliers of fixed cells.
+
+        For a DAG they prove no more (theorem *Fixing cells*): its families pay at most the part of
+        the constant. Bounds have shape (m,).
+        """
+        filled = self.cells.filled
+        states = np.where(filled < 0, 0, filled)
+        charges = self.cells.multipliers[:, np.arange(len(states)), states] * (filled >= 0)
+        upper = np.minimum(self.upper + self._charges(charges), self.free)
+        return upper, self.lagrangian_constant - float(charges.sum())
 
     def best_completion(self, number: int) -> LocalCompletion:
         """Return the local completion that maximises a family's score, fixed cells included."""
