@@ -138,9 +138,8 @@ def _list_networks(
 ) -> bool:
     """Take the best networks of a node that has fixed all missing cells; return whether all."""
     node.refresh(np.flatnonzero(kept))
-    scores, _ = node.without_fixed_cells()
     found = enumerate_networks(
-        node.families.problem(scores).select(kept),
+        node.families.problem(node.upper).select(kept),
         k=1 if pool.by_completion else pool.k,
         solver=task.solver,
         time_limit=pool.incumbent.remaining,
@@ -205,8 +204,7 @@ def _choose(
     incumbent, families = pool.incumbent, node.families
     nodes, at_once = incumbent.nodes, AT_ONCE
     while True:
-        upper, constant = node.without_fixed_cells()
-        result = task.solve(families.problem(upper).select(kept), incumbent)
+        result = task.solve(families.problem(node.upper).select(kept), incumbent)
         incumbent.nodes = nodes  # of this search, not of the searches inside
         if result.parents is None or result.status != "optimal" or not incumbent.goes_on():
             return None
@@ -215,7 +213,7 @@ def _choose(
         if not stale:
             break
         node.refresh(np.array([numbers[child] for child in stale]))
-        node.freshen(upper, stale, at_once)
+        node.freshen(node.upper, stale, at_once)
         at_once *= 2  # selections that take turns cost more than bounds
     votes = np.zeros(node.cells.multipliers.shape[1:], np.int64)
     for completion in map(node.best_completion, numbers):
@@ -224,4 +222,4 @@ def _choose(
     values = np.where(filled >= 0, filled, votes.argmax(axis=1))
     values = coordinate_ascent(task.dataset, values, result.parents, task.tables)
     pool.take(task.solution(result.parents, values))
-    return max(result.score + constant, pool.target), votes
+    return max(result.score + node.lagrangian_constant, pool.target), votes

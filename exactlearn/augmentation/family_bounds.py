@@ -28,7 +28,6 @@ from exactlearn.augmentation.incomplete_rows import (
     add_weight,
     columns_of,
     count_rows,
-    fixed_charge,
     increment_at,
     list_incomplete_rows,
 )
@@ -61,7 +60,7 @@ class Placement(NamedTuple):
         The rows with missing cells, and the cell of the table (configuration times states plus
         state) each was placed into, shapes (k,).
     charge
-        The sum of the multipliers there, and of those of fixed cells.
+        The sum of the multipliers there.
     """
 
     bound: float
@@ -168,8 +167,6 @@ def place_rows(
     """
     # count the complete rows, and list the places of the others
     family, score, rows, n_cells = count_rows(i, table, terms)
-    fixed = fixed_charge(family.columns, table)
-    score -= fixed
     incomplete = list_incomplete_rows(family, table, rows, n_cells)
     n = len(incomplete.rows)
     earlier, work = np.zeros(len(family.counts)), np.zeros(1, np.int64)
@@ -177,7 +174,7 @@ def place_rows(
     max_work, root = WORK * most_nodes, np.inf
     if not complete and n * n_cells > 2 * max_work:
         root = score + _rest(family, table, incomplete, 0, earlier, work)
-        return Placement(root, -np.inf, work[0], incomplete.rows, np.zeros(0, np.int64), fixed)
+        return Placement(root, -np.inf, work[0], incomplete.rows, np.zeros(0, np.int64), 0.0)
     # depth-first search: row k stands at place at[k]
     tried = np.zeros(n_cells, np.bool_)
     at, found = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
@@ -220,7 +217,7 @@ def place_rows(
         k += 1
         entering = True
     # the completion found
-    cells, charge = incomplete.cells[found], fixed + incomplete.multipliers[found].sum()
+    cells, charge = incomplete.cells[found], incomplete.multipliers[found].sum()
     return Placement(max(best, left_open), best, work[0], incomplete.rows, cells, charge)
 
 

@@ -269,7 +269,7 @@ def add_weight(family: FamilyTable, cell: int, w: float) -> None:
 def count_rows(
     i: int, table: MissingCells, terms: FamilyTerms
 ) -> tuple[FamilyTable, float, NDArray[np.int64], int]:
-    """Count the complete rows of family number ``i``, fixed cells having their states.
+    """Count the complete rows of family number ``i``.
 
     Return its table, the score of the rows, the incomplete rows, and the number of their places.
     """
@@ -297,21 +297,6 @@ def count_rows(
             n_rows += 1
             n_cells += places
     return family, score, rows[:n_rows].copy(), n_cells
-
-
-@kernel
-def fixed_charge(columns: NDArray[np.int64], table: MissingCells) -> float:
-    """Return the sum of a family's multipliers of the states of fixed cells in its columns."""
-    payers, charge = payers_of(table.payers, columns), 0.0
-    for cell in range(len(table.rows)):
-        state = table.codes[table.variables[cell], table.rows[cell]]
-        if state >= 0:
-            for p in range(len(columns)):
-                if columns[p] == table.variables[cell]:
-                    for payer in payers[p]:
-                        if payer >= 0:
-                            charge += table.multipliers[payer, cell, state]
-    return charge
 
 
 @kernel

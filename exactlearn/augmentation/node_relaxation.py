@@ -162,7 +162,7 @@ class NodeRelaxation:
     free
         Bounds without multipliers, shape (m,).
     upper
-        Bounds at the multipliers, shape (m,).
+        Bounds at the multipliers of open cells, shape (m,).
     fresh
         Which of these were computed at these multipliers for these fixed cells, shape (m,).
     """
@@ -197,14 +197,13 @@ class NodeRelaxation:
     def set_multipliers(self, multipliers: NDArray[np.float64]) -> None:
         """Replace the multipliers; bounds not renewed are raised by what they fell by.
 
-        The largest fall over the states allowed counts, added up over the missing cells of a
-        column.
+        The largest fall over the states counts, added up over the open cells of a column.
         """
-        old = self.cells.multipliers
-        falls = np.where(self.allowed, old - multipliers, 0.0).max(axis=2, initial=0.0)
-        changes = (old != multipliers).any(axis=2).astype(float)
-        self.upper = np.minimum(self.upper + self._charges(falls), self.free)
-        self.fresh = self.fresh & (self._charges(changes) == 0.0)
+        old, is_open = self.cells.multipliers, self.cells.filled < 0
+        falls = np.maximum(old - multipliers, 0.0).max(axis=2, initial=0.0)
+        changes = (old != multipliers).any(axis=2)
+        self.upper = np.minimum(self.upper + self._charges(falls * is_open), self.free)
+        self.fresh = self.fresh & (self._charges(changes * is_open) == 0.0)
         self.cells = self.cells._replace(multipliers=multipliers)
 
     def _charges(self, of_cells: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -217,17 +216,14 @@ class NodeRelaxation:
         return family_charges(families.terms, self.cells.payers, charges)
 
     def fixed(self, cell: int, state: int) -> "NodeRelaxation":
-        """Return the relaxation with a missing cell fixed, its multipliers as they are.
-
-        The bounds hold, since families have fewer local completions and pay the same for these;
-        the Lagrangian constant has the fixed state's part (theorem *Fixing cells*).
-        """
+        """Return the relaxation with a missing cell fixed, its multipliers as they are."""
         values = self.cells.filled
         values[cell] = state
+        this = np.arange(len(values)) == cell
         return replace(
             self,
             cells=self.cells.fill(values),
-            upper=self.upper.copy(),
+            upper=self.upper + self._charges(self.cells.multipliers[:, :, state] * this),
             fresh=self.fresh & ~self.families.has[:, self.cells.variables[cell]],
         )
 
@@ -258,9 +254,17 @@ class NodeRelaxation:
         return np.where(self.allowed, self.cells.multipliers.sum(axis=0), -np.inf)
 
     @property
+    def fixed_multipliers(self) -> NDArray[np.float64]:
+        """The multipliers of fixed cells' states, 0 for open cells, shape (payers, cells)."""
+        filled = self.cells.filled
+        multipliers: NDArray[np.float64] = self.cells.multipliers[:, np.arange(len(filled)), filled]
+        return multipliers * (filled >= 0)
+
+    @property
     def lagrangian_constant(self) -> float:
-        """The Lagrangian constant: the sum over the missing cells of their largest total."""
-        return float(self._totals.max(axis=1, initial=-np.inf).sum())
+        """The Lagrangian constant: the sum over the open cells of their largest total."""
+        largest = self._totals.max(axis=1, initial=-np.inf)
+        return float(largest[self.cells.filled < 0].sum())
 
     def state_bounds(self, bound: float) -> NDArray[np.float64]:
         """Return what a solution with each state of each missing cell scores at most.
@@ -295,28 +299,21 @@ class NodeRelaxation:
         self.refresh(np.concatenate(stale))
 
     def adjusted(self, multipliers: Multipliers) -> Adjusted:
-        """Return the bounds with the multipliers of clusters."""
-        reward = multipliers.adjusted(self.families.flat)
+        """Return the bounds with the multipliers of clusters and of fixed cells.
+
+        With the latter a child's bound is never above its parent's (theorem *Fixing cells*).
+        """
+        fixed = self.fixed_multipliers
+        reward = multipliers.adjusted(self.families.flat) - self._charges(fixed)
+        constant = self.lagrangian_constant + float(fixed.sum())
         while True:
             scores = self.upper + reward
             numbers = self.families.best(scores)
             stale = np.flatnonzero(~self.fresh[numbers])
             if not len(stale):
                 best = scores[numbers]
-                return Adjusted(scores, best, multipliers.total_of(best) + self.lagrangian_constant)
+                return Adjusted(scores, best, multipliers.total_of(best) + constant)
             self.freshen(scores, stale.tolist(), AT_ONCE)
-
-    def without_fixed_cells(self) -> tuple[NDArray[np.float64], float]:
-        """Return the bounds and the Lagrangian constant without the multipliers of fixed cells.
-
-        For a DAG they prove no more (theorem *Fixing cells*): its families pay at most the part of
-        the constant. Bounds have shape (m,).
-        """
-        filled = self.cells.filled
-        states = np.where(filled < 0, 0, filled)
-        charges = self.cells.multipliers[:, np.arange(len(states)), states] * (filled >= 0)
-        upper = np.minimum(self.upper + self._charges(charges), self.free)
-        return upper, self.lagrangian_constant - float(charges.sum())
 
     def best_completion(self, number: int) -> LocalCompletion:
         """Return the local completion that maximises a family's score, fixed cells included."""

@@ -178,22 +178,21 @@ def test_a_childs_bound_is_never_above_its_parents(seed):
     parent = NodeRelaxation.of(families, MissingCells.of(task.dataset))
     clusters = Multipliers(np.ones((1, families.n_variables), bool), rng.random(1))
     known = best_per_completion(task.dataset, task.score, task.rules)
-    fixed = {}
+    dags = allowed_dags(families.n_variables, task.rules)
+    chosen = np.array([[families.number(*family) for family in enumerate(dag)] for dag in dags])
     for cell in rng.permutation(len(parent.cells.rows))[:2].tolist():
         parent.set_multipliers(random_prices(parent.cells, rng, rng.integers(1, 3)))
         bounds = parent.state_bounds(parent.adjusted(clusters).total)
         for state in range(parent.cells.states[cell]):
-            child, fixed[cell] = parent.fixed(cell, state), state
+            child = parent.fixed(cell, state)
             bound = child.adjusted(clusters).total
-            assert bound <= bounds[cell, state] + 1e-9
-            inside = [z for z in known if all(z[c] == v for c, v in fixed.items())]
-            best = max(known[z] for z in inside)
-            assert best <= bound + 1e-9
-            upper, constant = child.without_fixed_cells()
-            dags = allowed_dags(families.n_variables, task.rules)
-            chosen = np.array([[families.number(*f) for f in enumerate(dag)] for dag in dags])
-            kept = child.upper[chosen].sum(axis=1).max() + child.lagrangian_constant
-            assert best <= upper[chosen].sum(axis=1).max() + constant + 1e-9 <= kept + 2e-9
+            filled = child.cells.filled
+            best = max(known[z] for z in known if all((filled < 0) | (filled == z)))
+            assert best - 1e-9 <= bound <= bounds[cell, state] + 1e-9
+            selected = child.upper[chosen].sum(axis=1).max() + child.lagrangian_constant
+            paid = child.adjusted(Multipliers.none(families.n_variables)).scores[chosen].sum(axis=1)
+            kept = paid.max() + child.lagrangian_constant + child.fixed_multipliers.sum()
+            assert best - 1e-9 <= selected <= kept + 1e-9
         parent = child
 
 
