@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite, true_places
+from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 from exactlearn.augmentation.incomplete_rows import (
     FamilyTable,
     FamilyTerms,
@@ -221,7 +221,6 @@ def place_rows(
     return Placement(max(best, left_open), best, work[0], incomplete.rows, cells, charge)
 
 
-@kernel
 def complete_family(
     i: int,
     table: MissingCells,
@@ -235,20 +234,12 @@ def complete_family(
     """
     placed = place_rows(i, table, terms, most_nodes, True)
     columns = columns_of(terms.child[i], terms.members[i])
-    state = np.full(len(table.rows), -1, np.int64)
-    for v in columns:
-        for u in range(len(table.weights)):
-            if table.number[v, u] >= 0:
-                state[table.number[v, u]] = table.codes[v, u]
-    for k in range(len(placed.rows)):
-        place = placed.cells[k]
-        for v in columns:
-            cell = table.number[v, placed.rows[k]]
-            if cell >= 0 and table.codes[v, placed.rows[k]] < 0:
-                state[cell] = place % table.cardinalities[v]
-            place //= table.cardinalities[v]
-    cells = true_places(state >= 0)
-    return cells, state[cells], placed.best + placed.charge
+    codes, number = table.codes[columns], table.number[columns]
+    shape = tuple(table.cardinalities[columns].tolist())
+    codes[:, placed.rows] = np.unravel_index(placed.cells, shape, order="F")
+    cells, states = number[number >= 0], codes[number >= 0].astype(np.int64)
+    order = np.argsort(cells)
+    return cells[order], states[order], placed.best + placed.charge
 
 
 @kernel
