@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from exactlearn.augmentation import (
-    METHODS,
     FamilyRules,
     augment,
     branching,

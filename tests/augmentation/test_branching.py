@@ -150,8 +150,7 @@ def test_families_left_out_are_in_no_better_network(seed):
     target = np.median(reached)
     kept = reaching(adjusted.scores, families.child, adjusted.best, adjusted.total, target)
     np.testing.assert_array_equal(kept, reached > target)
-    dags = allowed_dags(3, rules)
-    chosen = np.array([[families.number(*family) for family in enumerate(dag)] for dag in dags])
+    chosen = networks(families, rules)
     scores = np.array([family_scores(task.dataset, score, *own) for own in listed(families)])
     assert (reached[chosen].min(axis=1) + 1e-9 >= scores[chosen].sum(axis=1).T).all()
 
@@ -178,15 +177,13 @@ def test_a_childs_bound_is_never_above_its_parents(seed):
     parent = NodeRelaxation.of(families, MissingCells.of(task.dataset))
     clusters = Multipliers(np.ones((1, families.n_variables), bool), rng.random(1))
     known = best_per_completion(task.dataset, task.score, task.rules)
-    dags = allowed_dags(families.n_variables, task.rules)
-    chosen = np.array([[families.number(*family) for family in enumerate(dag)] for dag in dags])
+    chosen = networks(families, task.rules)
     for cell in rng.permutation(len(parent.cells.rows))[:2].tolist():
         parent.set_multipliers(random_prices(parent.cells, rng, rng.integers(1, 3)))
         bounds = parent.state_bounds(parent.adjusted(clusters).total)
         for state in range(parent.cells.states[cell]):
             child = parent.fixed(cell, state)
-            bound = child.adjusted(clusters).total
-            filled = child.cells.filled
+            bound, filled = child.adjusted(clusters).total, child.cells.filled
             best = max(known[z] for z in known if all((filled < 0) | (filled == z)))
             assert best - 1e-9 <= bound <= bounds[cell, state] + 1e-9
             selected = child.upper[chosen].sum(axis=1).max() + child.lagrangian_constant
@@ -194,6 +191,12 @@ def test_a_childs_bound_is_never_above_its_parents(seed):
             kept = paid.max() + child.lagrangian_constant + child.fixed_multipliers.sum()
             assert best - 1e-9 <= selected <= kept + 1e-9
         parent = child
+
+
+def networks(families, rules):
+    """Return the families of each DAG, shape (DAGs, n)."""
+    dags = allowed_dags(families.n_variables, rules)
+    return np.array([[families.number(*family) for family in enumerate(dag)] for dag in dags])
 
 
 def listed(families):
