@@ -35,7 +35,6 @@ from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.scoring.properties import is_convex, properties
 from exactlearn.scoring.scores import ScoreLike, size_penalty
 from exactlearn.solvers import solve
-from exactlearn.solvers.enumeration import enumerate_networks
 
 # Most starts of the climber that finds the first incumbent, and the share of a time limit after
 # which it leaves the rest to bounds.
@@ -282,32 +281,5 @@ def best_solutions(
         if best.parents is not None:
             pool.take(task.solution(best.parents, best.values))
         if status == "optimal":
-            _take_neighbours(task, pool)
             status = "optimal" if branch(task, pool) else incumbent.status
     return Ranking(solutions=pool.ranked, status=status, seconds=spent + incumbent.seconds)
-
-
-def _take_neighbours(task: Task, pool: SolutionPool) -> None:
-    """Take solutions near the best one, so that the search has something to beat."""
-    incumbent = pool.incumbent
-    values = incumbent.working_values.copy()
-    if not pool.by_completion:
-        found = enumerate_networks(
-            task.families(values, control=incumbent),
-            k=pool.k,
-            solver=task.solver,
-            time_limit=incumbent.remaining,
-            seed=task.seed,
-        )
-        for network in found.networks:
-            pool.take(task.solution(network.parents, values))
-        return
-    states = task.dataset.cardinalities[task.dataset.missing_cells[:, 1]]
-    for cell, r in enumerate(states):
-        for state in range(int(r)):
-            changed = values.copy()
-            changed[cell] = state
-            result = task.solve(task.families(changed, control=incumbent), incumbent)
-            if result.parents is None or not incumbent.goes_on():
-                return
-            pool.take(task.solution(result.parents, changed))

@@ -5,9 +5,7 @@ import pytest
 
 from exactlearn.augmentation import FamilyRules, augment, family_store
 from exactlearn.augmentation.coordinate_ascent import ascend
-from exactlearn.augmentation.exact import (
-    best_solutions,
-)
+from exactlearn.augmentation.exact import best_solutions
 from exactlearn.augmentation.solutions import GRACE, Incumbent
 from exactlearn.errors import InfeasibleError
 from exactlearn.scoring import incremental_tables
