@@ -17,12 +17,13 @@ from benchmarks.measuring import least_seconds, machine
 from exactlearn._runtime.executors import n_threads
 from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork, normalised, without_irrelevant_parents
+from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness import hide
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.pdg.compile.compile import compile_and_check, compile_network
 from exactlearn.pdg.inference.flows import expected_counts, log_likelihood_rows, posteriors
-from exactlearn.pdg.learn.populated_graph import expected_edge_counts
+from exactlearn.pdg.learn.edge_counts import expected_edge_counts
 from exactlearn.pdg.learn.structural_em import structural_em_graph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 
@@ -150,7 +151,7 @@ def print_rows_per_second(network: BayesianNetwork, graph: DecisionGraph, rows: 
 
 def edges(graph: DecisionGraph, codes: np.ndarray, threads: int) -> object:
     """Take the E-step of structural EM."""
-    return expected_edge_counts(graph, codes, np.ones(len(codes)), threads)
+    return expected_edge_counts(graph, Dataset(codes, graph.names, graph.states), threads)
 
 
 @click.command()

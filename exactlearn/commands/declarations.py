@@ -30,7 +30,7 @@ CountsName = Literal[
     "expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"
 ]
 KindName = Literal["dag", "pattern", "cpdag"]
-GraphMethod = Literal["hybrid", "direct", "em", "available", "complete"]
+GraphMethod = Literal["hybrid", "direct", "em"]
 
 
 class Run(sections.OnCluster):
@@ -502,11 +502,10 @@ class LearnPdg(sections.Reading, sections.Random):
     method
         hybrid: learn a network, compile it and merge, which predicts best; direct: splits, merges
         and redirections over a few forests, of a complete table; em: structural EM, with missing
-        cells, from a tree and from networks; available, complete: the same by available or
-        complete cases, from a tree.
+        cells, from a tree and from networks.
     network
-        Network whose graph the search starts from: direct beside its own starts, em and others
-        in place of them.
+        Network whose graph the search starts from: direct beside its own starts, em in place of
+        them.
     size_weight
         Weight of the size in (1-lambda) log-likelihood - lambda size.  [default: for hybrid with a
         complete table and without --smoothing by cross-validation, else that of BIC]

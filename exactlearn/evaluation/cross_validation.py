@@ -29,8 +29,8 @@ from exactlearn.data.dataset import Dataset, DatasetLike, varying_columns
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, Mean
 from exactlearn.evaluation.study import Found, PlannedRun, Study
+from exactlearn.pdg.learn.chow_liu import chow_liu_parents
 from exactlearn.pdg.learn.methods import learn_pdg
-from exactlearn.pdg.learn.network_starts import chow_liu_tree
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import Model, classify
 from exactlearn.structure.learning import LearnedNetwork, learn
@@ -59,7 +59,7 @@ def _with_parameters(dataset: Dataset, parents: Sequence[Sequence[int]]) -> Baye
 
 def learn_chow_liu(dataset: Dataset) -> BayesianNetwork:
     """Learn the tree of Chow and Liu (1968): the most likely one, by mutual information."""
-    return _with_parameters(dataset, chow_liu_tree(dataset))
+    return _with_parameters(dataset, chow_liu_parents(dataset))
 
 
 def learn_independent(dataset: Dataset) -> BayesianNetwork:

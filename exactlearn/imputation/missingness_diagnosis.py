@@ -45,7 +45,7 @@ from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.imputation.logistic import first_states, one_hot
 from exactlearn.imputation.mechanism import learned_missingness_graph
-from exactlearn.pdg.learn.chow_liu import chow_liu_forest
+from exactlearn.pdg.learn.chow_liu import chow_liu_parents
 
 LEAST_EXPECTED = 5.0
 """Smallest expected count for the chi-squared distribution."""
@@ -255,11 +255,8 @@ def _chosen_by_em(
 
 def _tree(dataset: Dataset) -> BayesianNetwork:
     """Return the tree of Chow and Liu with parameters by EM; edges pay for themselves by BIC."""
-    codes = np.ascontiguousarray(dataset.codes, np.int16)
     rate = 0.5 * float(np.log(max(dataset.row_weights.sum(), 2.0)))
-    forest = chow_liu_forest(codes, dataset.row_weights, dataset.cardinalities, rate)
-    parents = tuple(() if parent < 0 else (int(parent),) for parent in forest)
-    return fit_em(dataset, parents, smoothing=SMOOTHING).model
+    return fit_em(dataset, chow_liu_parents(dataset, rate), smoothing=SMOOTHING).model
 
 
 def causes_in_words(graph: MissingnessGraph) -> dict[str, str]:

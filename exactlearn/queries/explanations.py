@@ -18,8 +18,8 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.data.codes import NamedVariables
 from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.pdg.inference.block_flows import expect
 from exactlearn.pdg.inference.flows import best_rows
-from exactlearn.pdg.inference.passes import expect
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import Evidence, ModelLike, conditional
 

@@ -58,10 +58,9 @@ def test_a_complete_table_is_learnt_directly(tables, tmp_path):
     assert again.read_bytes() == file.read_bytes()
 
 
-@pytest.mark.parametrize("method", ["em", "available", "complete"])
-def test_missing_cells(tables, method):
-    record = run_json("learn-pdg", tables / "holes.csv", "--method", method)
-    assert record["method"] == method
+def test_missing_cells(tables):
+    record = run_json("learn-pdg", tables / "holes.csv", "--method", "em")
+    assert record["method"] == "em"
 
 
 def test_a_network_gives_the_forest():
@@ -70,7 +69,7 @@ def test_a_network_gives_the_forest():
         assert run_json("learn-pdg", *words)["effective_size"] > 5
 
 
-@pytest.mark.parametrize("method", ["direct", "hybrid", "em", "complete"])
+@pytest.mark.parametrize("method", ["direct", "hybrid", "em"])
 def test_a_time_limit_writes_the_best_so_far(tables, tmp_path, method):
     file = tmp_path / "model.pdg.json"
     name = "full" if method == "direct" else "holes"
@@ -79,7 +78,7 @@ def test_a_time_limit_writes_the_best_so_far(tables, tmp_path, method):
     read_pdg(file).check()
 
 
-@pytest.mark.parametrize("method", ["direct", "hybrid", "em", "available"])
+@pytest.mark.parametrize("method", ["direct", "hybrid", "em"])
 def test_a_first_model_is_written_before_the_search(tables, tmp_path, monkeypatch, method):
     def die(*unused, **options):
         raise RuntimeError("killed")

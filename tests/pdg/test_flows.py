@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
-from exactlearn.pdg.inference import flows, passes
-from exactlearn.pdg.inference.block_flows import block_flows
+from exactlearn.pdg.inference import block_flows as engine
+from exactlearn.pdg.inference import flows
+from exactlearn.pdg.inference.block_flows import NO_COUNTS, NO_POSTERIOR, block_flows, row_order
 from exactlearn.pdg.inference.flows import (
     expect_counts,
     expected_counts,
@@ -15,7 +16,6 @@ from exactlearn.pdg.inference.flows import (
     node_probabilities,
     posteriors,
 )
-from exactlearn.pdg.inference.passes import NO_COUNTS, NO_POSTERIOR, row_order
 from exactlearn.pdg.model.decision_graph import assemble
 from tests.pdg_oracle import (
     completions,
@@ -34,8 +34,8 @@ def kernel(request, monkeypatch):
 
 
 def use(way, patch):
-    patch.setattr(passes, "FEW_VISITS", 0)
-    patch.setattr(passes, "SIZES", (1,) if way == "one by one" else (4,))
+    patch.setattr(engine, "FEW_VISITS", 0)
+    patch.setattr(engine, "SIDE_BY_SIDE", (1,) * 3 if way == "one by one" else (4,) * 3)
     if way == "logarithms":
         patch.setattr(flows, "log_likelihood_rows", by_logarithms)
         patch.setattr(flows, "expect", expect_by_logarithms)
@@ -127,8 +127,8 @@ def test_rows_do_not_disturb_each_other(kernel):
 
 
 def test_what_comes_out_does_not_depend_on_the_threads(monkeypatch):
-    monkeypatch.setattr(passes, "PIECE", 64)
-    monkeypatch.setattr(passes, "FEW_VISITS", 0)
+    monkeypatch.setattr(engine, "PIECE", 64)
+    monkeypatch.setattr(engine, "FEW_VISITS", 0)
     rng = np.random.default_rng(7)
     graph = random_graph(rng, 12, zeros=0)
     codes = incomplete_rows(rng, graph, 300, 0.4)
@@ -137,12 +137,6 @@ def test_what_comes_out_does_not_depend_on_the_threads(monkeypatch):
     assert (one.counts == two.counts).all()
     assert (one.log_likelihoods == two.log_likelihoods).all()
     assert (posteriors(graph, codes, threads=1) == posteriors(graph, codes, threads=2)).all()
-
-
-def test_rows_that_reach_the_same_stand_side_by_side():
-    graph, _ = naive_bayes(3)
-    rows = np.zeros((1000, 4), np.int16)
-    assert passes.block_size(graph.layout, graph.parameters, rows) == max(passes.SIZES)
 
 
 def test_counts_of_each_variable_add_up_to_the_weight(kernel):

@@ -6,17 +6,20 @@ from hypothesis import strategies as st
 from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError
-from exactlearn.pdg.learn.populated_graph import (
-    CompleteRows,
+from exactlearn.pdg.compile.approximation import information
+from exactlearn.pdg.learn.edge_counts import merge_alike, regroup, structure_of
+from exactlearn.pdg.learn.structure_score import SIZES, StructureScore
+from exactlearn.pdg.learn.structure_search import (
+    SubtreeRows,
+    choose_heads,
+    complete_rows,
     expanded_structure,
+    learn_on_forest,
     populate,
-    structure_of,
+    redirect_edges,
+    split_and_merge,
 )
-from exactlearn.pdg.learn.redirecting import SubtreeRows, choose_heads, redirect_edges
-from exactlearn.pdg.learn.splits_and_merges import merge_alike, regroup
-from exactlearn.pdg.learn.structure_search import learn_on_forest, split_and_merge
 from exactlearn.pdg.model.forest import forest_children
-from exactlearn.pdg.model.structure_score import SIZES, StructureScore, information
 from tests.logic_models import chain, drawn, logic1, logic3, parity
 from tests.pdg_oracle import random_graph, reached
 from tests.structure_oracle import all_structures, counts_by_rows, score_by_rows
@@ -26,7 +29,7 @@ SCORES = st.builds(StructureScore, st.sampled_from((0.0, 0.3, 0.7, 0.9)), st.sam
 
 def random_rows(rng, graph, n):
     codes = (rng.random((n, graph.n_variables)) ** 2 * graph.cardinalities).astype(int)
-    return CompleteRows.of(Dataset(codes, graph.names, graph.states, rng.random(n) + 0.1))
+    return complete_rows(Dataset(codes, graph.names, graph.states, rng.random(n) + 0.1))
 
 
 def populated(seed, n=5, rows=30):
@@ -40,7 +43,7 @@ def populated(seed, n=5, rows=30):
 @settings(max_examples=40)
 def test_a_population_counts_what_rows_reach(seed, score):
     rows, population, graph = populated(seed)
-    codes = rows.columns.T
+    codes = rows.codes
     population.graph.check()
     counts = counts_by_rows(population.graph, codes, rows.weights)
     assert np.allclose(population.counts, counts)
@@ -146,9 +149,9 @@ def test_against_all_structures(forest):
         rng = np.random.default_rng(seed)
         joint = rng.dirichlet(np.full(8, 0.3))
         codes = np.array(np.unravel_index(rng.choice(8, 60, p=joint), (2, 2, 2))).T
-        rows = CompleteRows.of(Dataset(codes, names, states))
+        rows = complete_rows(Dataset(codes, names, states))
         score = StructureScore(bic_size_weight(60))
-        best = max(score_by_rows(g, rows.columns.T, rows.weights, score) for g in structures)
+        best = max(score_by_rows(g, rows.codes, rows.weights, score) for g in structures)
         found = learn_on_forest(Dataset(codes, names, states), forest)
         assert found.score == pytest.approx(best)
 
@@ -186,7 +189,7 @@ def test_smoothing_adds_to_every_count():
 
 
 def test_support_bounds_the_expanded_start():
-    rows = CompleteRows.of(drawn(parity(6), 500, np.random.default_rng(0)))
+    rows = complete_rows(drawn(parity(6), 500, np.random.default_rng(0)))
     full = populate(rows, chain(6), expanded_structure(rows, chain(6), 1, 100))
     assert full.graph.node_counts.tolist() == [1, 2, 4, 8, 16, 32]
     few = populate(rows, chain(6), expanded_structure(rows, chain(6), 1, 5))

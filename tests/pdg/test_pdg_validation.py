@@ -43,7 +43,7 @@ def test_parameters_are_shrunk_to_those_of_the_graph(drawn):
         n, m = counts[start:end], graph.parameters[start:end]
         np.testing.assert_allclose(found[start:end], (n + 5 * m) / (n.sum() + 5))
     assert estimated(graph, data, np.inf) is graph
-    tuned = tuned_smoothing(graph, data).graph
+    tuned = tuned_smoothing(graph, data)
     assert np.array_equal(estimated(graph, data, None).parameters, tuned.parameters)
 
 

@@ -141,9 +141,7 @@ def test_by_default_a_learned_network_s_graph_predicts_fresh_rows_as_well_as_the
 def test_there_may_be_nothing_to_validate_on():
     graph = paper_example()
     row = Dataset(np.zeros((1, 4), np.int8), graph.names, graph.states)
-    codes = np.zeros((9, 4), np.int8)
-    codes[:, graph.order[0]] = -1
-    hidden = Dataset(codes, graph.names, graph.states)
+    hidden = Dataset(np.full((9, 4), -1), graph.names, graph.states)
     for data in (row, hidden):
         assert refine(graph, data).smoothing == 1.0
 

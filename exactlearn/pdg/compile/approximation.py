@@ -13,7 +13,6 @@ saves. Reach is the probability of a node under the graph, or the share of a dat
 (THESIS, Algorithm 4.18; the loss is then that of the log-likelihood per record at its maximum).
 """
 
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from math import inf
 
@@ -21,32 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.display import ByValue
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.inference.flows import node_probabilities
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
-from exactlearn.pdg.model.structure_score import information
 
 MAX_PAIRS = 1_000_000_000
 """Most pairs of nodes of one variable, all variables together, that are compared to begin with."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Frontier(ByValue, shown="graphs=loss"):
-    """Sizes and losses along a sequence of merges.
-
-    Parameters
-    ----------
-    effective_size, nodes
-        Of each graph of the sequence, the original one first, shape (merges + 1,).
-    loss
-        Divergence of each from the original one (or the loss of log-likelihood per record), in
-        nats, shape (merges + 1,).
-    """
-
-    effective_size: NDArray[np.int64]
-    nodes: NDArray[np.int64]
-    loss: NDArray[np.float64]
 
 
 class MergeSequence:
@@ -87,7 +66,6 @@ class MergeSequence:
             )
         self.graph = graph
         self.loss = 0.0
-        self._points: list[tuple[int, int, float]] = []
         self.effective_size, self.nodes = graph.effective_size, graph.n_nodes
         if masses is None:
             masses = node_probabilities(graph)
@@ -129,7 +107,6 @@ class MergeSequence:
 
     def merge(self) -> None:
         """Make the next merge, which there must be."""
-        self._points.append(self._point)
         loss = self.next_loss()[0]
         _, _, node, other, _, _ = heappop(self._queue)
         keep, gone = min(node, other), max(node, other)
@@ -162,16 +139,6 @@ class MergeSequence:
             if one == inf or self.loss + one > loss or share > rate:
                 break
             self.merge()
-
-    @property
-    def frontier(self) -> Frontier:
-        """Sizes and losses from the original graph to that after the merges made so far."""
-        sizes, nodes, losses = zip(*self._points, self._point, strict=True)
-        return Frontier(np.array(sizes), np.array(nodes), np.array(losses))
-
-    @property
-    def _point(self) -> tuple[int, int, float]:
-        return self.effective_size, self.nodes, self.loss
 
     def merged(self) -> DecisionGraph:
         """Return the graph after the merges made so far."""
@@ -255,3 +222,24 @@ class MergeSequence:
     def _renew(self, node: int) -> None:
         self._version[node] += 1
         self._offer(node)
+
+
+def information(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the largest log-likelihood of the counts of each node (THESIS, 4.39).
+
+    Parameters
+    ----------
+    counts
+        Weights of states, shape (..., states).
+
+    Returns
+    -------
+    Sum over states of n log(n / total), shape (...), in nats, never positive.
+    """
+    states: NDArray[np.float64] = _x_log_x(counts).sum(axis=-1)
+    return states - _x_log_x(counts.sum(axis=-1))
+
+
+def _x_log_x(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    product: NDArray[np.float64] = x * np.log(np.where(x > 0, x, 1.0))
+    return product

@@ -9,6 +9,13 @@ The flows are sums of products over one of two semirings: (+, x) of probabilitie
 of their logarithms, several times slower, for rows whose probability is too small for a float. Only
 logarithms distinguish impossible rows from very improbable ones. Over some variables the largest
 product can take the place of the sum.
+
+Rows are sorted by their states of the variables near the roots, which decide what a row reaches;
+how many stand side by side depends on the nodes and on the missing cells. Processor time of
+expected counts in microseconds a row, by rows side by side: ALARM with half the cells missing 7.1
+(1), 1.9 (8), 1.0 (32), 0.7 (128); WATER with a tenth missing 4.6, 12, 15 and 48, with half 60, 52,
+40 and 82. A choice by what a sample of the rows reaches was slower on WATER with half missing, 82,
+and faster with a tenth, 5.9.
 """
 
 from math import prod
@@ -17,7 +24,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn._runtime.kernel import in_place_kernel, kernel
+
+CACHED, MOST_FLOWS = 1 << 16, 1 << 22
+"""Nodes times rows side by side whose flows stay in the cache, and the most where there are several
+rows."""
+
+SIDE_BY_SIDE, MANY_MISSING = (128, 8, 32), 0.25
+"""Rows side by side where flows stay in the cache, else of few missing cells, and from which share
+of missing cells on."""
+
+PIECE = 16_384
+"""Rows that a thread deals with at a time."""
+
+FEW_VISITS = 1 << 15
+"""With fewer visits of nodes by rows, no order gains a millisecond."""
+
+KEYS = 1 << 16
+"""Most different sort keys: with so few, numpy sorts in time linear in the rows."""
+
+NO_COUNTS, NO_POSTERIOR = np.empty(0), np.empty((1, 0))
 
 SMALLEST = 1e-250
 """Rows less probable than this are computed with logarithms. A flow that underflows is below
@@ -197,24 +224,6 @@ def block_flows(
                         marginal[state] = scale[b]
 
 
-@kernel
-def count_terms(
-    layout: Layout, parameters: NDArray[np.float64], codes: NDArray[np.int16], size: int
-) -> int:
-    """Return how many states of nodes all blocks of so many rows have to deal with."""
-    block, total = block_space(layout, size), 0
-    none = np.zeros(len(layout.order), np.bool_)
-    for start in range(0, len(codes), size):
-        n = min(size, len(codes) - start)
-        enter_evidence(layout, codes, start, n, None, none, block)
-        for i in range(reach(layout, parameters, start, True, block)):
-            variable = layout.variable[block.queue[i]]
-            first = layout.first_state[variable]
-            for state in range(first, first + layout.cardinality[variable]):
-                total += block.allowed[state]
-    return total
-
-
 @in_place_kernel
 def enter_evidence(
     layout: Layout,
@@ -343,13 +352,6 @@ def _out_flows(
             if not (allowed[first + h] and parameters[p + h] > 0.0):
                 continue
             theta = parameters[p + h] if logs is None else np.log(parameters[p + h])
-            if k == 1 and not maximised[variable]:
-                child = np.int64(successors[s + h])
-                for b in range(n):
-                    term = _times(theta, evidence[first + h, b], logs)
-                    term = _times(term, out_flow[child, b], logs)
-                    out_flow[node, b] = _plus(out_flow[node, b], term, logs)
-                continue
             for b in range(n):
                 product[b] = _times(theta, evidence[first + h, b], logs)
             for c in range(s + h * k, s + h * k + k):
@@ -422,20 +424,99 @@ def _in_flows(
                     through = _times(flow[b], product[c + 1, b], logs) if c < k - 1 else flow[b]
                     in_flow[child, b] = _plus(in_flow[child, b], through, logs)
                     flow[b] = _times(flow[b], out_flow[child, b], logs)
-            # Partial sums do not wait for each other.
             if logs is not None:
                 for b in range(n):
                     flow[b] = weight[b] * np.exp(flow[b])
-            whole, t0, t1, t2, t3 = n - n % 4, 0.0, 0.0, 0.0, 0.0
-            for b in range(0, whole, 4):
-                t0 += flow[b]
-                t1 += flow[b + 1]
-                t2 += flow[b + 2]
-                t3 += flow[b + 3]
-            for b in range(whole, n):
-                t0 += flow[b]
             if counts.size > 0:
-                counts[p + h] += (t0 + t1) + (t2 + t3)
+                for b in range(n):
+                    counts[p + h] += flow[b]
             if marginals:
                 for b in range(n):
                     marginal[first + h, b] += flow[b]
+
+
+def expect(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    rows: NDArray[np.int16],
+    weights: NDArray[np.float64] | None = None,
+    counts: NDArray[np.float64] = NO_COUNTS,
+    posterior: NDArray[np.float64] = NO_POSTERIOR,
+    *,
+    maximised: NDArray[np.bool_] | None = None,
+    threads: int | None = None,
+) -> NDArray[np.float64]:
+    """Add expected counts, write posterior marginals, and return log-likelihoods.
+
+    Parameters
+    ----------
+    weights
+        Weight of each row, shape (rows,); one when left out.
+    counts, posterior
+        As for `block_flows`; left out where they are not wanted. ``posterior`` holds zeros.
+    maximised
+        Variables to maximise over, from the leaves up, where others are summed out, shape
+        (variables,).
+    threads
+        How many share the rows where there are many; all cores when left out. Results do not
+        depend on it.
+
+    Returns
+    -------
+    Log-likelihood of each row, shape (rows,); ``-inf`` for an impossible one.
+    """
+    w = np.ones(len(rows)) if weights is None else weights
+    largest = np.zeros(len(layout.order), np.bool_) if maximised is None else maximised
+    few = len(rows) * len(layout.variable) <= FEW_VISITS
+    turns = np.arange(len(rows)) if few else row_order(layout, rows)
+    codes, shares, logs, size = rows[turns], w[turns], np.empty(len(rows)), block_size(layout, rows)
+
+    def work(piece: int, _: None) -> NDArray[np.float64]:
+        own, to = np.zeros(len(counts)), slice(piece * PIECE, (piece + 1) * PIECE)
+        some = (codes[to], shares[to], turns[to])
+        block_flows(layout, parameters, *some, size, None, largest, logs[to], own, posterior)
+        return own
+
+    for own in in_order(work, -(-len(rows) // PIECE), lambda: None, n_threads(threads)):
+        counts += own
+    rest = np.flatnonzero(np.isnan(logs))
+    if len(rest):  # with logarithms
+        some, apart = (codes[rest], shares[rest], turns[rest]), np.empty(len(rest))
+        block_flows(layout, parameters, *some, 1, True, largest, apart, counts, posterior)
+        logs[rest] = apart
+    result = np.empty(len(rows))
+    result[turns] = logs
+    return result
+
+
+def block_size(layout: Layout, rows: NDArray[np.int16]) -> int:
+    """Return how many rows should stand side by side."""
+    cached, size, size_of_many_missing = SIDE_BY_SIDE
+    nodes = len(layout.variable)
+    if nodes * cached <= CACHED:
+        size = cached
+    elif np.count_nonzero(rows < 0) >= MANY_MISSING * rows.size:
+        size = size_of_many_missing
+    return max(1, min(size, MOST_FLOWS // nodes, len(rows)))
+
+
+def row_order(layout: Layout, rows: NDArray[np.int16]) -> NDArray[np.int64]:
+    """Return the numbers of the rows, sorted by the variables with the largest subtrees.
+
+    Parameters
+    ----------
+    rows
+        State numbers, -1 for a missing cell, shape (rows, variables).
+    """
+    below = layout.cardinality * layout.n_nodes * np.maximum(1, layout.n_children)
+    for v in layout.order[::-1]:
+        if layout.forest[v] >= 0:
+            below[layout.forest[v]] += below[v]
+    key, keys = np.zeros(len(rows), np.uint16), 1
+    for v in np.argsort(-below, kind="stable"):
+        states = int(layout.cardinality[v]) + 1
+        if layout.n_children[v] > 0 and keys * states <= KEYS:
+            keys *= states
+            key *= np.uint16(states)
+            key += (rows[:, v] + 1).astype(np.uint16)
+    return np.argsort(key, kind="stable")

@@ -1,10 +1,7 @@
 """Inference in a decision graph by in-flow and out-flow (PDG-SEM, section 4.4; THESIS, 3.3.2).
 
-One pass costs time linear in the graph's effective size (THESIS, 3.52). A graph given evidence,
-hard or soft, is a graph of the same structure: with weights w on states, the out-flow of a node
-(PDG-SEM, equation 17) is the expected product of the weights below it; a state's parameter times
-its weight times the out-flows of its successors, divided by the node's own out-flow, is the
-conditional parameter.
+One pass costs time linear in the graph's effective size (THESIS, 3.52). A graph given evidence is a
+graph of the same structure, whose parameters are the relative expected counts of the evidence.
 
 Complete rows are drawn from the root downwards. For the most probable ones each node has a list of
 the k best configurations of its subtree, made from the lists of its successors, where the out-flow
@@ -21,8 +18,7 @@ from exactlearn.bayesnet.network import draw
 from exactlearn.data.codes import row_place
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
-from exactlearn.pdg.inference.block_flows import Layout
-from exactlearn.pdg.inference.passes import expect
+from exactlearn.pdg.inference.block_flows import Layout, expect
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 
@@ -229,32 +225,10 @@ def condition(graph: DecisionGraph, codes: NDArray[np.int16]) -> DecisionGraph |
     -------
     Graph of the same structure; nodes that the evidence excludes keep their parameters.
     """
-    out_flow = np.empty(graph.n_nodes)
-    parameters = graph.parameters.copy()
-    for v in graph.order[::-1].tolist():
-        with np.errstate(divide="ignore"):
-            logs = np.log(graph.parameters_of(v))
-        if v < len(codes) and codes[v] >= 0:
-            logs[:, np.arange(logs.shape[1]) != codes[v]] = -np.inf
-        possible = np.isfinite(logs)
-        successors = graph.successors_of(v)
-        for place in range(successors.shape[2]):
-            # Successors of an impossible state are arbitrary: what they hold must not count.
-            logs += np.where(possible, out_flow[successors[:, :, place]], 0.0)
-        most = logs.max(axis=1)
-        reached = np.isfinite(most)
-        scaled = np.exp(logs - np.where(reached, most, 0.0)[:, None])
-        total = scaled.sum(axis=1)
-        first = graph.first_nodes[v]
-        flows = out_flow[first : first + len(most)]
-        flows[:] = -np.inf
-        flows[reached] = most[reached] + np.log(total[reached])
-        start = graph.first_parameters[v]
-        own = parameters[start : start + logs.size].reshape(logs.shape)
-        own[reached] = scaled[reached] / total[reached, None]
-        if graph.forest[v] < 0 and flows[0] == -np.inf:
-            return None
-    return graph.with_parameters(parameters)
+    row = np.full((1, graph.n_variables), -1, np.int16)
+    row[0, : len(codes)] = codes
+    counts, logs = expect_counts(graph.layout, graph.parameters, row, np.ones(1))
+    return None if logs[0] == -np.inf else graph.with_counts(counts)
 
 
 @checked_arguments()

@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn.bayesnet.complete_data import smoothed
+from exactlearn.data.dataset import Dataset
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.forest import forest_children
 
@@ -103,18 +104,13 @@ def pair_joint(
     return joint
 
 
-def chow_liu_forest(
-    codes: NDArray[np.int16],
-    weights: NDArray[np.float64],
-    cardinalities: NDArray[np.int64],
-    rate: float | None = None,
-) -> NDArray[np.int32]:
+def chow_liu_forest(dataset: Dataset, rate: float | None = None) -> NDArray[np.int32]:
     """Return the tree, or forest, whose edges have the largest mutual information in all.
 
     Parameters
     ----------
-    codes, weights, cardinalities
-        As for `mutual_information`.
+    dataset
+        Rows, possibly weighted and with missing cells.
     rate
         Log-likelihood in nats that a parameter must gain: an edge counts for its mutual
         information times the weight of the rows, less this for each of its (states - 1) x
@@ -126,7 +122,8 @@ def chow_liu_forest(
     Parent of each variable, -1 for a root; the root of each tree is the variable with the largest
     sum over its edges.
     """
-    r = np.asarray(cardinalities, np.int64)
+    codes, weights = np.ascontiguousarray(dataset.codes, np.int16), dataset.row_weights
+    r = dataset.cardinalities
     gain = mutual_information(codes, weights, r, ITERATIONS, TOLERANCE)
     least = -1.0
     if rate is not None:
@@ -147,22 +144,23 @@ def chow_liu_forest(
     return forest
 
 
-def markov_forest(
-    names: tuple[str, ...],
-    states: tuple[tuple[str, ...], ...],
-    forest: NDArray[np.int32],
-    codes: NDArray[np.int16],
-    weights: NDArray[np.float64],
-) -> DecisionGraph:
+def chow_liu_parents(dataset: Dataset, rate: float | None = None) -> tuple[tuple[int, ...], ...]:
+    """Return the parent sets of a network over `chow_liu_forest`."""
+    forest = chow_liu_forest(dataset, rate)
+    return tuple(() if parent < 0 else (parent,) for parent in forest.tolist())
+
+
+def markov_forest(dataset: Dataset, forest: NDArray[np.int32]) -> DecisionGraph:
     """Return the graph in which each variable depends on its forest parent alone.
 
     Parameters
     ----------
+    dataset
+        Rows, possibly weighted and with missing cells.
     forest
         Parent of each variable, -1 for a root.
-    codes, weights
-        Rows, shape (rows, variables), -1 for a missing cell; and the weight of each.
     """
+    names, states, codes = dataset.names, dataset.states, dataset.codes
     children = forest_children(forest)
     parameters, successors = {}, {}
     for v, parent in enumerate(forest.tolist()):
@@ -171,7 +169,7 @@ def markov_forest(
         above = len(states[parent]) if parent >= 0 else 1
         table = np.zeros((above + 1, r + 1))
         first = codes[:, parent] if parent >= 0 else np.zeros(len(codes), np.int16)
-        np.add.at(table, (first, codes[:, v]), weights)
+        np.add.at(table, (first, codes[:, v]), dataset.row_weights)
         joint = pair_joint(table, ITERATIONS, TOLERANCE)
         parameters[v] = (1 - SHARE) * smoothed(joint, 0.0) + SHARE / r
         nodes = len(joint)

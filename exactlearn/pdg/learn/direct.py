@@ -11,7 +11,6 @@ led to the same graphs on ASIA, CANCER, SACHS, CHILD and INSURANCE, but for chai
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +23,18 @@ from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest
+from exactlearn.pdg.learn.edge_counts import structure_of
 from exactlearn.pdg.learn.network_starts import MAX_PARENTS, network_start
-from exactlearn.pdg.learn.populated_graph import CompleteRows, structure_of
 from exactlearn.pdg.learn.smoothing import tuned_smoothing
+from exactlearn.pdg.learn.structure_score import Size, StructureScore
 from exactlearn.pdg.learn.structure_search import (
     LearntGraph,
     best_improved,
+    complete_rows,
     first_structures,
     learnt_graph,
 )
 from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graphs
-from exactlearn.pdg.model.structure_score import Size, StructureScore
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,23 +53,8 @@ class LearntGraphs(Displayed, shown="models finished"):
     finished: bool
 
 
-class DirectProgress(NamedTuple):
-    """Where the search stands.
-
-    Attributes
-    ----------
-    done, total
-        Forests dealt with at this lambda, and how many there are.
-    model
-        The best graph so far at this lambda.
-    """
-
-    done: int
-    total: int
-    model: LearntGraph
-
-
-OnProgress = Callable[[DirectProgress], None]
+OnProgress = Callable[[int, int, LearntGraph], None]
+"""Takes how many forests were dealt with at this lambda, how many there are, and the best graph."""
 
 
 @checked_arguments(starts=as_graphs)
@@ -129,8 +114,10 @@ def learn_direct(
     >>> found.models[0].graph
     DecisionGraph(variables=5, nodes=13, effective_size=26)
     """
-    rows = CompleteRows.of(dataset)
-    given = [bic_size_weight(rows.total_weight)] if size_weights is None else size_weights
+    rows = complete_rows(dataset)
+    given = (
+        [bic_size_weight(float(rows.row_weights.sum()))] if size_weights is None else size_weights
+    )
     scores = [StructureScore(x, size) for x in sorted(given, reverse=True)]
     if not scores:
         raise OptionError("no size_weight was given: give one at least, or leave them out for BIC")
@@ -156,16 +143,12 @@ def learn_direct(
                 model = learnt_graph(populated, score)
                 best = model if best is None or model.score > best.score else best
                 if on_progress is not None:
-                    on_progress(DirectProgress(done, len(forests), best))
+                    on_progress(done, len(forests), best)
             if best is not None:
                 models.append(best)
         finished = not control.is_over
-        smoothed = (
-            replace(
-                m, graph=tuned_smoothing(m.graph, dataset, smoothing=smoothing, seed=seed).graph
-            )
-            for m in models
-        )
+        graphs = [tuned_smoothing(m.graph, dataset, smoothing=smoothing, seed=seed) for m in models]
+        smoothed = (replace(m, graph=graph) for m, graph in zip(models, graphs, strict=True))
         return LearntGraphs(tuple(smoothed), finished)
 
 
@@ -185,9 +168,8 @@ def _network_starts(
     return graphs
 
 
-def _forests(rows: CompleteRows, score: StructureScore) -> list[NDArray[np.int32]]:
+def _forests(rows: Dataset, score: StructureScore) -> list[NDArray[np.int32]]:
     """Return the forest of largest mutual information, and a chain."""
-    cardinalities = np.array([len(s) for s in rows.states], np.int64)
     rate = score.rate if score.rate < inf else None
-    chain = np.arange(-1, len(rows.names) - 1, dtype=np.int32)
-    return [chow_liu_forest(rows.codes, rows.weights, cardinalities, rate), chain]
+    chain = np.arange(-1, rows.n_variables - 1, dtype=np.int32)
+    return [chow_liu_forest(rows, rate), chain]

@@ -36,15 +36,11 @@ from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike
 from exactlearn.data.counts import bic_size_weight, require_complete, size_weight_of
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import DataError, OptionError, TooLargeError
-from exactlearn.pdg.compile.approximation import Frontier, MergeSequence
+from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import compile_network
-from exactlearn.pdg.inference.flows import (
-    expected_counts,
-    log_likelihood,
-    node_probabilities,
-)
+from exactlearn.pdg.inference.flows import expected_counts, log_likelihood, node_probabilities
+from exactlearn.pdg.learn.edge_counts import structure_of
 from exactlearn.pdg.learn.network_starts import SMOOTHING
-from exactlearn.pdg.learn.populated_graph import structure_of
 from exactlearn.pdg.learn.refine import smoothed_by_em
 from exactlearn.pdg.learn.smoothing import (
     Validation,
@@ -52,8 +48,8 @@ from exactlearn.pdg.learn.smoothing import (
     estimated,
     tuned_smoothing,
 )
+from exactlearn.pdg.learn.structure_score import StructureScore
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
-from exactlearn.pdg.model.structure_score import StructureScore
 
 RATES = (0.06, 0.12, 0.25, 0.5, 1.0, 2.0)
 """What a cell of size must gain in nats, of which validation chooses one, or BIC's."""
@@ -100,9 +96,6 @@ class HybridGraphs(ByValue, shown="models compiled_size finished"):
     ----------
     models
         One for each lambda, in rising order.
-    frontier
-        Sizes and losses per record after every merge, down to one node per variable if the
-        merges lead there; it begins with the collapsed graph.
     compiled_size
         Effective size of the network's graph before nodes were collapsed.
     finished
@@ -110,7 +103,6 @@ class HybridGraphs(ByValue, shown="models compiled_size finished"):
     """
 
     models: tuple[HybridGraph, ...]
-    frontier: Frontier
     compiled_size: int
     finished: bool
 
@@ -212,9 +204,8 @@ def learn_hybrid(
             models.append(HybridGraph(graph, scores[k].size_weight, likelihood, loss))
             if on_model is not None:
                 on_model(models[-1])
-        merges.merge_until(control=control)
-        finished = not control.is_over
-    return HybridGraphs(tuple(models), merges.frontier, compiled.effective_size, finished)
+        finished = len(models) == (1 if size_weights is None else len(path)) and not control.is_over
+    return HybridGraphs(tuple(models), compiled.effective_size, finished)
 
 
 def validated_size_weights(total_weight: float) -> list[float]:
@@ -315,7 +306,7 @@ def smoothed_on(
 ) -> DecisionGraph:
     """Return a graph with smoothed parameters: by counts of complete data, else by EM."""
     if dataset.is_complete:
-        return tuned_smoothing(graph, dataset, smoothing=smoothing, seed=seed).graph
+        return tuned_smoothing(graph, dataset, smoothing=smoothing, seed=seed)
     return smoothed_by_em(graph, dataset, 1.0 if smoothing is None else smoothing, time_limit)
 
 

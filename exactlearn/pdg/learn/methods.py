@@ -1,13 +1,12 @@
 """All ways of learning a decision graph from a table, behind one call.
 
-``direct`` (THESIS, section 4.5), ``hybrid`` (4.6), and structural EM (PDG-SEM) with its stand-ins
-by available and by complete cases.
+``direct`` (THESIS, section 4.5), ``hybrid`` (4.6), and structural EM, ``em`` (PDG-SEM).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
@@ -15,9 +14,8 @@ from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import OptionError, TooLargeError, did_you_mean
-from exactlearn.pdg.compile.approximation import Frontier
 from exactlearn.pdg.compile.compile import compile_network
-from exactlearn.pdg.learn.direct import DirectProgress, learn_direct
+from exactlearn.pdg.learn.direct import learn_direct
 from exactlearn.pdg.learn.hybrid import HybridGraph, learn_hybrid, smoothed_on
 from exactlearn.pdg.learn.network_starts import (
     LEAST_SIZE_WEIGHT,
@@ -27,12 +25,14 @@ from exactlearn.pdg.learn.network_starts import (
     learnt_network,
     structural_em_rounds,
 )
-from exactlearn.pdg.learn.structural_em import Cases, StructuralEMState, structural_em_graph
+from exactlearn.pdg.learn.structural_em import StructuralEMState, structural_em_graph
+from exactlearn.pdg.learn.structure_score import Size, StructureScore
+from exactlearn.pdg.learn.structure_search import LearntGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.pdg.model.structure_score import Size, StructureScore
 from exactlearn.scoring.scores import BDeu, PenalisedLikelihood, Score
 
-METHODS = ("hybrid", "direct", "em", "available", "complete")
+Method = Literal["hybrid", "direct", "em"]
+METHODS: tuple[Method, ...] = ("hybrid", "direct", "em")
 
 Report = Callable[[str], None]
 Keep = Callable[[float, float, Callable[[], DecisionGraph]], None]
@@ -47,14 +47,11 @@ class LearntModels:
     ----------
     models
         Each with its lambda.
-    frontier
-        ``hybrid``: the path of size against likelihood.
     finished
         Whether neither limit nor interrupt cut the search short.
     """
 
     models: tuple[tuple[float, DecisionGraph], ...]
-    frontier: Frontier | None = None
     finished: bool = True
 
     @property
@@ -67,7 +64,7 @@ class LearntModels:
 def learn_pdg(
     dataset: DatasetLike,
     *,
-    method: Literal["hybrid", "direct", "em", "available", "complete"] = "hybrid",
+    method: Method = "hybrid",
     network: BayesianNetwork | None = None,
     size_weights: Sequence[float] | None = None,
     size: Size = "effective",
@@ -85,11 +82,11 @@ def learn_pdg(
         Table with or without missing cells.
     method
         ``hybrid``: learn a network, compile it and merge nodes; ``direct``: search for forests and
-        graphs from the rows (:func:`~exactlearn.pdg.learn.direct.learn_direct`); ``em``,
-        ``available``, ``complete``: structural EM, from available or from complete cases.
+        graphs from the rows (:func:`~exactlearn.pdg.learn.direct.learn_direct`); ``em``:
+        structural EM.
     network
         A network of the table's variables, in place of one that is learnt: ``hybrid`` compiles it,
-        others start from its graph.
+        the others start from its graph.
     size_weights
         Weights of the size, from 0 to 1, a graph for each; left out, that of BIC, or with
         ``hybrid``, complete rows and no ``smoothing`` one by cross-validation.
@@ -147,7 +144,7 @@ def learn_pdg(
             if on_model is not None:
                 search.keep_first()
             return search.direct() if method == "direct" else search.hybrid()
-        return search.structural_em(cast(Cases, method))
+        return search.structural_em()
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,9 +175,8 @@ class _Search:
     def direct(self) -> LearntModels:
         """Learn from complete rows."""
 
-        def show(progress: DirectProgress) -> None:
-            model = progress.model
-            self.report(f"graph {progress.done} of {progress.total}  score {model.score:.4f}")
+        def show(done: int, total: int, model: LearntGraph) -> None:
+            self.report(f"graph {done} of {total}  score {model.score:.4f}")
             smoothed = partial(
                 smoothed_on, model.graph, self.dataset, self._pseudo_count, self.seed
             )
@@ -196,7 +192,7 @@ class _Search:
             on_progress=show,
         )
         models = tuple((m.size_weight, m.graph) for m in found.models)
-        return LearntModels(models, None, found.finished)
+        return LearntModels(models, found.finished)
 
     def hybrid(self) -> LearntModels:
         """Learn from the network, or from one of fewer parents where its graph is too large."""
@@ -226,10 +222,10 @@ class _Search:
                 continue
             break
         models = tuple((m.size_weight, m.graph) for m in found.models)
-        return LearntModels(models, found.frontier, found.finished)
+        return LearntModels(models, found.finished)
 
-    def structural_em(self, cases: Cases) -> LearntModels:
-        """Learn from expected, available or complete cases."""
+    def structural_em(self) -> LearntModels:
+        """Learn by structural EM."""
 
         def show(state: StructuralEMState) -> None:
             line = f"iteration {state.iteration}  score {state.score:.4f}"
@@ -246,11 +242,10 @@ class _Search:
                 "on_iteration": show,
                 "on_graph": lambda state, x, smoothed: self.keep(state.objective, x, smoothed),
             }
-            if cases == "em" and not self._starts:
-                found = structural_em_rounds(self.dataset, seed=self.seed, **options)
+            if self._starts:
+                found = structural_em_graph(self.dataset, start=self._starts[0], **options)
             else:
-                start = next(iter(self._starts), None)
-                found = structural_em_graph(self.dataset, cases=cases, start=start, **options)
+                found = structural_em_rounds(self.dataset, seed=self.seed, **options)
             models.append((found.size_weight, found.graph))
             finished = found.finished
         return LearntModels(tuple(models), finished=finished)

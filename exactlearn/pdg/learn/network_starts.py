@@ -25,15 +25,15 @@ from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import posteriors
-from exactlearn.pdg.learn.chow_liu import chow_liu_forest
+from exactlearn.pdg.learn.chow_liu import chow_liu_parents
 from exactlearn.pdg.learn.structural_em import (
     OnGraph,
     StructuralEMGraph,
     StructuralEMState,
     structural_em_graph,
 )
+from exactlearn.pdg.learn.structure_score import Size
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.pdg.model.structure_score import Size
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BIC, PenalisedLikelihood, Score
 from exactlearn.solvers import solve
@@ -89,7 +89,7 @@ def learnt_network(
             dataset, score, max_parents=max_parents, time_limit=control.remaining, control=control
         )
         if problem.stopped and control.is_over:  # perhaps before any arc was scored
-            return fit_complete(dataset, chow_liu_tree(dataset), smoothing=SMOOTHING)
+            return fit_complete(dataset, chow_liu_parents(dataset), smoothing=SMOOTHING)
         result = solve(
             problem,
             solver=solver,
@@ -108,13 +108,6 @@ def learnt_network(
     )
     parents = found.parents or independent
     return fit_em(dataset, parents, smoothing=SMOOTHING, time_limit=control.remaining).model
-
-
-def chow_liu_tree(dataset: Dataset) -> tuple[tuple[int, ...], ...]:
-    """Return the parents in the tree of Chow and Liu, which takes no search."""
-    codes = np.ascontiguousarray(dataset.codes, np.int16)
-    forest = chow_liu_forest(codes, dataset.row_weights, dataset.cardinalities, None)
-    return tuple(() if parent < 0 else (int(parent),) for parent in forest)
 
 
 def network_start(

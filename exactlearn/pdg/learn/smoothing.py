@@ -2,19 +2,22 @@
 
 The counts of a graph's nodes take the place of a network's families
 (:mod:`exactlearn.bayesnet.complete_data`; THESIS, Algorithms 4.1 and 4.2).
+
+A row is an available case at a node when its variable is observed and the row reaches this node of
+the variable whatever its missing cells are (PDG-SEM, section 3).
 """
 
 from collections.abc import Callable, Sequence
+from math import nan
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.kernel import kernel
 from exactlearn.bayesnet.complete_data import (
     FOLDS,
-    Folds,
-    LogTerms,
     SmoothingChoice,
     as_good_as_best,
     check_smoothing,
@@ -23,6 +26,7 @@ from exactlearn.bayesnet.complete_data import (
     validation_terms,
 )
 from exactlearn.data.dataset import Dataset, aligned_codes, check_complete
+from exactlearn.pdg.inference.block_flows import Layout, block_space, enter_evidence, reach
 from exactlearn.pdg.inference.flows import log_likelihood_rows, node_probabilities
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 
@@ -33,25 +37,6 @@ STRENGTHS = (np.inf, 256.0, 64.0, 16.0, 4.0, None)
 """Pseudo-rows of each node that validation chooses among; ``None`` for equal pseudo-counts."""
 
 
-class Smoothed(NamedTuple):
-    """A smoothed graph.
-
-    Attributes
-    ----------
-    graph
-        With the smoothed parameters of all rows.
-    smoothing
-        The pseudo-count.
-    validated
-        Log-likelihood of all rows, each under the parameters of the other folds; NaN where
-        ``smoothing`` was given.
-    """
-
-    graph: DecisionGraph
-    smoothing: float
-    validated: float
-
-
 def pseudo_counts(graph: DecisionGraph, prior: Prior) -> NDArray[np.float64]:
     """Return the pseudo-count of each parameter where there is one for each in the mean."""
     size = len(graph.parameters)
@@ -59,13 +44,8 @@ def pseudo_counts(graph: DecisionGraph, prior: Prior) -> NDArray[np.float64]:
 
 
 def tuned_smoothing(
-    graph: DecisionGraph,
-    dataset: Dataset,
-    *,
-    smoothing: float | None = None,
-    seed: int = 0,
-    folds: int = FOLDS,
-) -> Smoothed:
+    graph: DecisionGraph, dataset: Dataset, *, smoothing: float | None = None, seed: int = 0
+) -> DecisionGraph:
     """Return a graph with smoothed relative counts of complete data.
 
     Parameters
@@ -78,15 +58,13 @@ def tuned_smoothing(
         Pseudo-count of every parameter; left out, tuned, or 1 where there is one row only.
     seed
         Of the division into folds.
-    folds
-        Parts that the rows are divided into.
 
     Raises
     ------
     DataError
         If a cell is missing or the table does not fit the graph.
     OptionError
-        If ``smoothing`` is negative or infinite, or there are fewer than two folds.
+        If ``smoothing`` is negative or infinite.
     """
     check_smoothing(smoothing)
     check_complete(
@@ -94,24 +72,17 @@ def tuned_smoothing(
         graph.names,
         "but smoothing by counts needs complete data; refine the graph by EM instead",
     )
-    chosen, validated = 1.0 if smoothing is None else smoothing, np.nan
-    if smoothing is None and dataset.row_weights.sum() >= 2:
-        choice = choose_graph_smoothing(graph, dataset, seed=seed, folds=folds)
-        chosen, validated = choice.smoothing, choice.log_likelihood
-    return Smoothed(graph.with_counts(node_counts(graph, dataset) + chosen), chosen, validated)
+    if smoothing is None:
+        smoothing = choose_graph_smoothing(graph, dataset, seed=seed).smoothing
+    return graph.with_counts(node_counts(graph, dataset) + smoothing)
 
 
 def choose_graph_smoothing(
-    graph: DecisionGraph,
-    dataset: Dataset,
-    *,
-    prior: Prior = "uniform",
-    seed: int = 0,
-    folds: int = FOLDS,
+    graph: DecisionGraph, dataset: Dataset, *, prior: Prior = "uniform", seed: int = 0
 ) -> SmoothingChoice:
     """Return the pseudo-count under which a graph predicts held-out rows best.
 
-    Rows with missing cells count for the nodes that their observed cells lead to (available cases).
+    Rows with missing cells count for the nodes that they are certain to reach (available cases).
 
     Parameters
     ----------
@@ -123,29 +94,31 @@ def choose_graph_smoothing(
         Of the pseudo-counts, as for :func:`~exactlearn.pdg.learn.refine.refine`.
     seed
         Of the division into folds.
-    folds
-        Parts that the rows are divided into.
 
     Raises
     ------
     DataError
         If the table does not fit the graph.
-    OptionError
-        If there are fewer than two folds.
 
     Notes
     -----
     One pseudo-count is chosen where there is nothing to validate on: fewer than two rows, or none
-    that observes a root.
+    that is an available case anywhere.
     """
     weights = dataset.row_weights
     whole = (weights == np.floor(weights)).all()
     if (weights.sum() if whole else np.count_nonzero(weights)) < 2:
-        return SmoothingChoice(1.0, np.nan, 0)
-    score, n_folds = _validation(graph, dataset, prior, seed, folds)
-    if not len(score.shifts):
-        return SmoothingChoice(1.0, np.nan, n_folds)
-    return maximised(score.at, n_folds)
+        return SmoothingChoice(1.0, nan, 0)
+    folds = divided(weights, FOLDS, seed)
+    codes, units = aligned_codes(dataset, graph.names, graph.states), pseudo_counts(graph, prior)
+    own = [
+        (codes[folds.rows[k]], folds.weights[k]) for k in folds.fold == np.arange(folds.n)[:, None]
+    ]
+    counts = np.array([available_counts(graph.layout, *part) for part in own])
+    nodes = np.repeat(np.arange(graph.n_nodes), np.diff(graph.parameter_offsets))
+    totals = np.bincount(nodes, units, graph.n_nodes).astype(np.float64)
+    score = validation_terms(counts, units, nodes, totals)
+    return maximised(score.at, folds.n) if len(score.shifts) else SmoothingChoice(1.0, nan, folds.n)
 
 
 def estimated(
@@ -167,7 +140,7 @@ def estimated(
         Of the folds of `tuned_smoothing`.
     """
     if strength is None:
-        return tuned_smoothing(graph, dataset, seed=seed).graph
+        return tuned_smoothing(graph, dataset, seed=seed)
     if strength == np.inf:
         return graph
     return graph.with_counts(node_counts(graph, dataset) + strength * graph.parameters)
@@ -240,44 +213,46 @@ def cross_validated(
     return Validation(tuple(STRENGTHS[j] for j in chosen), smallest)
 
 
-def _validation(
-    graph: DecisionGraph, dataset: Dataset, prior: Prior, seed: int, n_folds: int
-) -> tuple[LogTerms, int]:
-    """Return the log-likelihood of held-out rows by the pseudo-count, and the number of folds."""
-    folds = divided(dataset.row_weights, n_folds, seed)
-    counts = _available_counts(graph, dataset, folds)
-    units = pseudo_counts(graph, prior)
-    nodes = np.repeat(np.arange(graph.n_nodes), np.diff(graph.parameter_offsets))
-    totals = np.bincount(nodes, units, graph.n_nodes).astype(np.float64)
-    return validation_terms(counts, units, nodes, totals), folds.n
-
-
 def node_counts(graph: DecisionGraph, dataset: Dataset) -> NDArray[np.float64]:
     """Return the weight of the rows at each node and state, laid out as the graph's parameters."""
-    rows = Folds.one(dataset.row_weights)
-    counts: NDArray[np.float64] = _available_counts(graph, dataset, rows)[0]
+    codes = aligned_codes(dataset, graph.names, graph.states)
+    counts: NDArray[np.float64] = available_counts(graph.layout, codes, dataset.row_weights)
     return counts
 
 
-def _available_counts(graph: DecisionGraph, dataset: Dataset, folds: Folds) -> NDArray[np.float64]:
-    """Return the counts of each fold, shape (folds, parameters).
+@kernel
+def available_counts(
+    layout: Layout, codes: NDArray[np.int16], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the weight of the rows that are certain to reach a node and have a state there.
 
-    A row counts for a node of a variable where it observes that variable and all above it.
+    Parameters
+    ----------
+    layout
+        The structure; parameters play no role.
+    codes
+        State numbers, shape (rows, variables); -1 for a missing cell.
+    weights
+        Of the rows, shape (rows,).
+
+    Returns
+    -------
+    Counts laid out as the parameters.
     """
-    codes = np.ascontiguousarray(aligned_codes(dataset, graph.names, graph.states).T)
-    offsets = graph.parameter_offsets
-    node = np.full(codes.shape, -1, np.int64)
-    counts = np.zeros((folds.n, int(offsets[-1])))
-    for v in graph.order.tolist():
-        above = int(graph.forest[v])
-        if above < 0:
-            node[v] = graph.first_nodes[v]
-        else:
-            reached = np.flatnonzero((node[above] >= 0) & (codes[above] >= 0))
-            place = node[above, reached] - graph.first_nodes[above], codes[above, reached]
-            node[v, reached] = graph.successors_of(above)[(*place, graph.children[above].index(v))]
-        state = codes[v, folds.rows]
-        known = (node[v, folds.rows] >= 0) & (state >= 0)
-        cells = offsets[node[v, folds.rows[known]]] + state[known]
-        np.add.at(counts, (folds.fold[known], cells), folds.weights[known])
+    counts = np.zeros(layout.parameter[-1])
+    possible, block = np.ones(len(counts)), block_space(layout, 1)
+    node_of, n_nodes = np.empty(len(layout.order), np.int64), np.empty(len(layout.order), np.int64)
+    none = np.zeros(len(layout.order), np.bool_)
+    for d in range(len(codes)):
+        # The nodes that the row may reach, whatever its missing cells are.
+        n_nodes[:] = 0
+        enter_evidence(layout, codes, d, 1, None, none, block)
+        for i in range(reach(layout, possible, d, True, block)):
+            variable = np.int64(layout.variable[block.queue[i]])
+            n_nodes[variable] += 1
+            node_of[variable] = block.queue[i]
+        # A row counts where it reaches one node for certain.
+        for v in range(len(n_nodes)):
+            if n_nodes[v] == 1 and codes[d, v] >= 0:
+                counts[layout.parameter[node_of[v]] + codes[d, v]] += weights[d]
     return counts

@@ -7,7 +7,7 @@ improves the expected score
 
 by splits from the roots down and merges from the leaves up (equations 13 and 15). Neither Q nor the
 score of the observed cells falls (theorem *Splits and merges by counts*,
-docs/theory/decision_graphs.md); both are monitored. The search ends when no split or merge gains.
+docs/theory/decision_graphs.md), which is monitored. The search ends when no split or merge gains.
 
 The forest is that of Chow and Liu from the mutual information of pairs by EM (Algorithm 2), a
 tree as in the paper or, by default, a forest that leaves out edges which do not pay for their
@@ -16,7 +16,7 @@ parameters. The first parameters are those of the pairs, where the paper draws t
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,29 +25,28 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.complete_data import check_smoothing
-from exactlearn.bayesnet.em_result import FALL, ascend
-from exactlearn.data.counts import bic_size_weight, distinct_weighted
+from exactlearn.bayesnet.em_result import ascend
+from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.errors import CheckError, DataError, OptionError
+from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference.flows import log_likelihood_rows, refuse_impossible
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest, markov_forest
-from exactlearn.pdg.learn.populated_graph import (
-    EdgeCounts,
+from exactlearn.pdg.learn.edge_counts import (
     EdgeTables,
-    available_counts,
-    available_edge_counts,
     expected_edge_counts,
+    improved_by_counts,
+    merged_rows,
 )
 from exactlearn.pdg.learn.refine import refine, smoothed_by_em, smoothed_once
-from exactlearn.pdg.learn.splits_and_merges import improved_by_counts
+from exactlearn.pdg.learn.smoothing import node_counts
+from exactlearn.pdg.learn.structure_score import Size, StructureScore
 from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graph
 from exactlearn.pdg.model.forest import checked_forest
-from exactlearn.pdg.model.structure_score import Size, StructureScore
 
-Cases = Literal["em", "available", "complete"]
-CASES: tuple[Cases, ...] = ("em", "available", "complete")
-"""What is counted: the expected completions of each row (EM), its available cases (ACA), or the
-complete cases only, rows without missing cells (CCA)."""
+Estimator = Literal["em", "available", "complete"]
+ESTIMATORS: tuple[Estimator, ...] = ("em", "available", "complete")
+"""Parameters by EM, from available cases (ACA), or from complete cases only, rows without missing
+cells (CCA)."""
 
 ITERATIONS = 100
 """Most iterations (PDG-SEM, section 6)."""
@@ -68,10 +67,10 @@ class StructuralEMState(NamedTuple):
     log_likelihood, score
         Of the observed cells, total, natural logarithm; and S(lambda) with it.
     expected_gain
-        By how much the expected score rose in this iteration, 0 in the first state.
+        By how much the change of the structure raised the expected score in this iteration, 0 in
+        the first state.
     objective
-        What no iteration lowers: the score, or the iteration where there is no score that all
-        structures share.
+        What no iteration lowers: the score, or the iteration where parameters are not those of EM.
     """
 
     iteration: int
@@ -121,8 +120,7 @@ class StructuralEMGraph(ByValue, shown="graph size_weight size score converged f
 def structural_em_graph(
     dataset: DatasetLike,
     *,
-    cases: Cases = "em",
-    parameters: Cases = "em",
+    parameters: Estimator = "em",
     forest: Literal["forest", "tree"] | ArrayLike = "forest",
     start: DecisionGraph | None = None,
     size_weight: float | None = None,
@@ -139,13 +137,10 @@ def structural_em_graph(
     ----------
     dataset
         Rows, possibly with missing cells and weights.
-    cases
-        ``em``, ``available`` or ``complete``. With available cases there is no score that all
-        structures share, so nothing is monitored.
     parameters
-        With ``cases="em"``, what replaces EM in line 5 of the algorithm only: the parameters are
-        those of the available or complete cases with ``smoothing``, while the structure
-        changes by the expected counts under them. Then nothing is monitored.
+        ``em``, or ``available`` or ``complete`` in its place in line 5 of the algorithm: the
+        parameters are those of the available or complete cases with ``smoothing``, while the
+        structure changes by the expected counts under them. Then nothing is monitored.
     forest
         ``forest`` or ``tree`` of largest mutual information, or the parent of each variable, -1
         for a root.
@@ -175,7 +170,7 @@ def structural_em_graph(
     Raises
     ------
     DataError
-        If there are no rows, none is complete with ``cases="complete"``, or the forest or the
+        If there are no rows, none is complete with ``parameters="complete"``, or the forest or the
         start does not fit the table.
     OptionError
         If an option is wrong.
@@ -189,33 +184,26 @@ def structural_em_graph(
     >>> found.converged, found.graph.effective_size
     (True, 6)
     """
-    for key, value in (("cases", cases), ("parameters", parameters)):
-        if value not in CASES:
-            raise OptionError(f"{key} {value!r}: give 'em', 'available' or 'complete'")
-    if parameters != "em" and cases != "em":
-        raise OptionError("parameters: only with cases='em', which other cases replace throughout")
+    if parameters not in ESTIMATORS:
+        raise OptionError(f"parameters {parameters!r}: give 'em', 'available' or 'complete'")
     check_smoothing(smoothing)
-    used = _complete_rows(dataset) if cases == "complete" else dataset
-    weight = float(used.row_weights.sum())
+    weight = float(dataset.row_weights.sum())
     if weight <= 0:
         raise DataError("the table has no rows of positive weight: nothing to learn from")
     score = StructureScore(bic_size_weight(weight) if size_weight is None else size_weight, size)
-    merged = _merged(used)
-    codes, weights = merged.codes.astype(np.int16), np.ascontiguousarray(merged.row_weights)
+    rows = merged_rows(dataset)
     if start is None:
-        parents = _forest(forest, codes, weights, used, score)
-        start = markov_forest(used.names, used.states, parents, codes, weights)
-    elif (start.names, start.states) != (used.names, used.states):
+        parents = _forest(forest, rows, score)
+        start = markov_forest(rows, parents)
+    elif (start.names, start.states) != (rows.names, rows.states):
         raise DataError("the start has other variables or states than the table: align them")
     else:
-        refuse_impossible(log_likelihood_rows(start, used.codes), used.lines)
+        refuse_impossible(log_likelihood_rows(start, dataset.codes), dataset.lines)
+    counted = None if parameters == "em" else rows
+    if parameters == "complete":
+        counted = _complete_rows(rows)
     with SearchControl.within(time_limit).running() as control:
-        counted = _ExpectedCases(merged, codes, weights, control)
-        if cases == "available":
-            counted = _AvailableCases(merged, codes, weights, control, merged, 0.0)
-        elif parameters != "em":
-            rows = _complete_rows(merged) if parameters == "complete" else merged
-            counted = _CountedParameters(merged, codes, weights, control, rows, smoothing)
+        problem = StructuralEM(rows, score, smoothing, control, counted)
         states: list[StructuralEMState] = []
 
         def report(state: StructuralEMState) -> None:
@@ -223,9 +211,8 @@ def structural_em_graph(
             if on_iteration is not None:
                 on_iteration(state)
             if on_graph is not None:
-                on_graph(state, score.size_weight, lambda: counted.smoothed(state.graph, smoothing))
+                on_graph(state, score.size_weight, lambda: problem.smoothed(state.graph))
 
-        problem = StructuralEM(counted, score)
         found, converged = ascend(
             problem.init(start),
             problem.step,
@@ -234,111 +221,79 @@ def structural_em_graph(
             control=control,
         )
         finished = converged or not control.is_over
-        last = counted.smoothed(found.graph, smoothing, last=True)
+        last = problem.fitted_last(found.graph)
     return StructuralEMGraph(
         last, score.size_weight, score.size, tuple(states), converged, finished
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _ExpectedCases:
-    """The completions of each row, by EM: all structures share one likelihood."""
-
-    dataset: Dataset
-    codes: NDArray[np.int16]
-    weights: NDArray[np.float64]
-    control: SearchControl
-    shares_likelihood: ClassVar[bool] = True
-
-    def fitted(self, graph: DecisionGraph) -> DecisionGraph:
-        """Return a structure with fitted parameters (Algorithm 1, line 5)."""
-        return refine(
-            graph,
-            self.dataset,
-            iterations=EM_ITERATIONS,
-            smoothing=0.0,
-            starts=1,
-            time_limit=self.control.remaining,
-        ).model
-
-    def counts(self, graph: DecisionGraph) -> EdgeCounts:
-        """Return the counts of all edges, and the log-likelihood."""
-        return expected_edge_counts(graph, self.codes, self.weights)
-
-    def smoothed(
-        self, graph: DecisionGraph, smoothing: float, *, last: bool = False
-    ) -> DecisionGraph:
-        """Return a structure with smoothed parameters, the last one fitted until they converge."""
-        if not last:
-            return smoothed_once(graph, self.dataset, smoothing)
-        return smoothed_by_em(graph, self.dataset, smoothing, self.control.remaining)
-
-
-@dataclass(frozen=True, eq=False)
-class _CountedParameters(_ExpectedCases):
-    """Expected completions for the structure; parameters from available or complete cases.
-
-    Without pseudo-counts a row that is not counted may be impossible.
-    """
-
-    rows: Dataset
-    smoothing: float
-    shares_likelihood: ClassVar[bool] = False
-
-    def fitted(self, graph: DecisionGraph) -> DecisionGraph:
-        return self.smoothed(graph, self.smoothing)
-
-    def smoothed(
-        self, graph: DecisionGraph, smoothing: float, *, last: bool = False
-    ) -> DecisionGraph:
-        codes = self.rows.codes.astype(np.int16)
-        counts = available_counts(graph.layout, codes, self.rows.row_weights)
-        return graph.with_counts(counts + smoothing)
-
-
-class _AvailableCases(_CountedParameters):
-    """What is certain of each row; other structures have other available cases."""
-
-    def counts(self, graph: DecisionGraph) -> EdgeCounts:
-        return available_edge_counts(graph, self.codes, self.weights)
-
-
 class StructuralEM:
     """The structural EM problem: ``init`` gives its first state, ``step`` the next one.
 
-    The counts along the edges of the last state's graph, which lead to the next one, are kept.
+    Parameters
+    ----------
+    rows
+        Different rows, possibly with missing cells.
+    score
+        What the structure is to maximise.
+    smoothing
+        Pseudo-count of smoothed parameters.
+    control
+        Its remaining time is that of EM for parameters.
+    counted
+        Rows whose available cases give the parameters in place of EM. Without pseudo-counts a row
+        that is not counted may be impossible.
     """
 
-    def __init__(self, cases: _ExpectedCases, score: StructureScore) -> None:
-        self._cases, self._score = cases, score
-        self._tables: EdgeTables = {}
+    def __init__(
+        self,
+        rows: Dataset,
+        score: StructureScore,
+        smoothing: float,
+        control: SearchControl,
+        counted: Dataset | None = None,
+    ) -> None:
+        self._rows, self._score, self._smoothing = rows, score, smoothing
+        self._control, self._counted = control, counted
+        self._tables: EdgeTables = {}  # of the last state's graph, which lead to the next one
 
     def init(self, graph: DecisionGraph) -> StructuralEMState:
         """Return the state of a graph whose parameters are fitted."""
         return self._fit(0, graph, 0.0)
 
     def step(self, state: StructuralEMState) -> StructuralEMState | None:
-        """Return the state after one change of the structure; nothing when none gains.
-
-        Raises
-        ------
-        CheckError
-            If the expected score falls by more than rounding.
-        """
+        """Return the state after one change of the structure; nothing when none gains."""
         found = improved_by_counts(state.graph, self._tables, self._score)
-        fallen = found.gain < -FALL * max(1.0, abs(state.score))
-        if self._cases.shares_likelihood and found.changed and fallen:
-            raise CheckError(
-                f"structural EM, iteration {state.iteration + 1}: the expected score rose by"
-                f" {found.gain!r}: please report this with the data"
-            )
-        return self._fit(state.iteration + 1, found.graph, found.gain) if found.changed else None
+        return None if found is None else self._fit(state.iteration + 1, *found)
+
+    def smoothed(self, graph: DecisionGraph) -> DecisionGraph:
+        """Return a structure with smoothed parameters, by one step of EM."""
+        if self._counted is not None:
+            return graph.with_counts(node_counts(graph, self._counted) + self._smoothing)
+        return smoothed_once(graph, self._rows, self._smoothing)
+
+    def fitted_last(self, graph: DecisionGraph) -> DecisionGraph:
+        """Return a structure with smoothed parameters, fitted until they converge."""
+        if self._counted is not None:
+            return self.smoothed(graph)
+        return smoothed_by_em(graph, self._rows, self._smoothing, self._control.remaining)
 
     def _fit(self, iteration: int, graph: DecisionGraph, gain: float) -> StructuralEMState:
-        fitted = self._cases.fitted(graph)
-        self._tables, likelihood = self._cases.counts(fitted)
+        """Fit parameters (Algorithm 1, line 5), and count."""
+        if self._counted is not None:
+            fitted = self.smoothed(graph)
+        else:
+            fitted = refine(
+                graph,
+                self._rows,
+                iterations=EM_ITERATIONS,
+                smoothing=0.0,
+                starts=1,
+                time_limit=self._control.remaining,
+            ).model
+        self._tables, likelihood = expected_edge_counts(fitted, self._rows)
         value = self._score.of(fitted, likelihood)
-        objective = value if self._cases.shares_likelihood else float(iteration)
+        objective = value if self._counted is None else float(iteration)
         return StructuralEMState(iteration, fitted, likelihood, value, gain, objective)
 
 
@@ -348,22 +303,12 @@ def _complete_rows(dataset: Dataset) -> Dataset:
     return dataset.part(dataset.complete_rows)
 
 
-def _merged(dataset: Dataset) -> Dataset:
-    """Merge equal rows, once for all passes."""
-    codes, weights, _ = distinct_weighted(dataset.codes.astype(np.int16), dataset.weights)
-    return Dataset(codes, dataset.names, dataset.states, weights)
-
-
 def _forest(
-    forest: Literal["forest", "tree"] | ArrayLike,
-    codes: NDArray[np.int16],
-    weights: NDArray[np.float64],
-    dataset: Dataset,
-    score: StructureScore,
+    forest: Literal["forest", "tree"] | ArrayLike, rows: Dataset, score: StructureScore
 ) -> NDArray[np.int32]:
     if isinstance(forest, str):
         if forest not in ("forest", "tree"):
             raise OptionError(f"forest {forest!r}: give 'forest', 'tree' or parents")
         rate = score.rate if forest == "forest" and score.size_weight < 1 else None
-        return chow_liu_forest(codes, weights, dataset.cardinalities, rate)
-    return checked_forest(forest, dataset)
+        return chow_liu_forest(rows, rate)
+    return checked_forest(forest, rows)

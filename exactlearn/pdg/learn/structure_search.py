@@ -4,6 +4,17 @@ THESIS, Algorithm 4.7: from a first structure, split nodes, merge nodes and redi
 long as the score S(lambda) rises. No single split gains in relations such as parity, where the
 variables are independent pair by pair; so the search starts from the smallest structure and from
 some in which every edge that enough rows take has a node of its own, and keeps the best optimum.
+
+A structure populated with rows has counts and maximum-likelihood parameters at every node (THESIS,
+4.38). Nodes that no row reaches are left out: an edge without rows leads to where most rows with
+the same state of the variable go.
+
+Edges are redirected to the nodes under which the rows below them are most probable: for each
+variable, from the leaves up, the log-probability of what the rows have in its subtree is tabulated
+under each of its nodes (THESIS, 4.49), which are the out-flows of the distinct subrows. Summed over
+the rows of each edge they say what any redirection gains, and what it costs to redirect all edges
+of a node elsewhere and to remove it. Parameters are estimated anew afterwards. The score never
+falls (theorem *Redirections*, docs/theory/decision_graphs.md).
 """
 
 from collections.abc import Sequence
@@ -12,27 +23,26 @@ from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.display import ByValue
-from exactlearn.data.counts import bic_size_weight
+from exactlearn.data.counts import bic_size_weight, require_complete
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.errors import CheckError
-from exactlearn.pdg.learn.populated_graph import (
-    CompleteRows,
-    PopulatedGraph,
+from exactlearn.errors import CheckError, DataError
+from exactlearn.pdg.compile.approximation import information
+from exactlearn.pdg.learn.edge_counts import (
     Successors,
-    expanded_structure,
     expected_edge_counts,
-    populate,
+    improved_by_counts,
+    merged_rows,
+    occupied,
     structure_of,
 )
-from exactlearn.pdg.learn.redirecting import SubtreeRows, redirect_edges
-from exactlearn.pdg.learn.splits_and_merges import improved_by_counts
-from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.pdg.model.forest import checked_forest
-from exactlearn.pdg.model.structure_score import Size, StructureScore
+from exactlearn.pdg.learn.structure_score import Size, StructureScore
+from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.model.forest import checked_forest, forest_children, forest_order
 
 LEAST_GAIN = 1e-9
 """Smaller relative gains of the score are rounding."""
@@ -45,6 +55,235 @@ SUPPORTS, MOST_NODES = (inf, 10.0, 100.0), 256
 """Least rows of an edge with a node of its own in the first structures, the smallest one first
 (THESIS, Algorithm 4.7), and most such nodes. On CHILD, 1,000 rows, the score is 3.0 nats higher
 than from the smallest one alone; parity needs the others."""
+
+
+def complete_rows(dataset: Dataset) -> Dataset:
+    """Return the distinct rows of complete data, weighted.
+
+    Raises
+    ------
+    DataError
+        If a cell is missing, or the table has no rows.
+    """
+    require_complete(
+        dataset,
+        "a direct search for a decision graph needs",
+        "structural EM learns one from missing cells: `structural_em_graph`, or the method em "
+        "of 'exactlearn learn-pdg'",
+    )
+    merged = merged_rows(dataset)
+    if merged.n_rows == 0:
+        raise DataError("the table has no rows of positive weight: nothing to learn from")
+    return merged
+
+
+@dataclass(frozen=True, eq=False)
+class PopulatedGraph:
+    """A decision graph populated with rows.
+
+    Parameters
+    ----------
+    graph
+        With maximum-likelihood parameters; some row reaches each of its nodes.
+    reached
+        The node of each variable that each row reaches, by its place within the variable, shape
+        (variables, rows).
+    counts
+        Weight of the rows at each node and state, laid out as the graph's parameters.
+    log_likelihood
+        Total over rows, natural logarithm.
+    """
+
+    graph: DecisionGraph
+    reached: NDArray[np.int32]
+    counts: NDArray[np.float64]
+    log_likelihood: float
+
+
+def populate(rows: Dataset, forest: NDArray[np.int32], successors: Successors) -> PopulatedGraph:
+    """Send rows through a structure, and leave out what none of them reaches.
+
+    Parameters
+    ----------
+    rows
+        Complete rows.
+    forest
+        Parent of each variable, -1 for a root.
+    successors
+        The structure; the first node of a root is the one that counts.
+    """
+    order, children = forest_order(forest), forest_children(forest)
+    reached = np.zeros((len(forest), len(rows.row_weights)), np.int32)
+    kept: dict[int, NDArray[np.int32]] = {v: successors[v][:1].copy() for v in order}
+    counts: dict[int, NDArray[np.float64]] = {}
+    for v in order:
+        r = len(rows.states[v])
+        cells = reached[v].astype(np.int64) * r + rows.codes[:, v]
+        n_nodes = len(kept[v])
+        masses = np.bincount(cells, rows.row_weights, n_nodes * r).astype(np.float64)
+        counts[v] = masses.reshape(n_nodes, r)
+        for place, child in enumerate(children[v]):
+            heads, origin = occupied(kept[v][:, :, place], counts[v])
+            kept[v][:, :, place] = heads
+            reached[child] = heads.ravel()[cells]
+            kept[child] = successors[child][origin]
+    parameters = {v: c / c.sum(axis=1, keepdims=True) for v, c in counts.items()}
+    likelihood = sum(float(information(c).sum()) for c in counts.values())
+    graph = assemble(rows.names, rows.states, forest, parameters, kept)
+    flat = np.concatenate([counts[v].ravel() for v in order])
+    return PopulatedGraph(graph, reached, flat, likelihood)
+
+
+def expanded_structure(
+    rows: Dataset, forest: NDArray[np.int32], support: float, most_nodes: int
+) -> dict[int, NDArray[np.int32]]:
+    """Return a structure with a node for each edge that enough rows take.
+
+    Parameters
+    ----------
+    support
+        Least weight of the rows of an edge with a node of its own; all others share one. Infinite,
+        it gives the structure of one node per variable.
+    most_nodes
+        Most nodes of a variable; the edges with most rows get them.
+    """
+    order, children = forest_order(forest), forest_children(forest)
+    reached = np.zeros((len(order), len(rows.row_weights)), np.int64)
+    structure = {}
+    for v in order:
+        r, nodes = len(rows.states[v]), int(reached[v].max()) + 1
+        edges = reached[v] * r + rows.codes[:, v]
+        mass = np.bincount(edges, rows.row_weights, nodes * r)
+        heads = np.zeros(nodes * r, np.int32)
+        own = np.argsort(-mass, kind="stable")[: most_nodes - 1]
+        own = own[mass[own] >= support]
+        heads[own] = np.arange(1, len(own) + 1)
+        heads = np.unique(heads, return_inverse=True)[1].astype(np.int32)
+        structure[v] = np.repeat(heads.reshape(nodes, r, 1), len(children[v]), axis=2)
+        for child in children[v]:
+            reached[child] = heads[edges]
+    return structure
+
+
+class SubtreeRows:
+    """The distinct subrows in the subtree of each variable of a forest.
+
+    Parameters
+    ----------
+    rows
+        Complete rows.
+    forest
+        Parent of each variable, -1 for a root.
+
+    Attributes
+    ----------
+    labels
+        Number of each row's configuration of each variable's subtree, shape (variables, rows).
+    """
+
+    def __init__(self, rows: Dataset, forest: NDArray[np.int32]) -> None:
+        children = forest_children(forest)
+        self.labels = np.empty(rows.codes.shape[::-1], np.int64)
+        self._state: dict[int, NDArray[np.int64]] = {}
+        self._below: dict[int, NDArray[np.int64]] = {}
+        for v in reversed(forest_order(forest)):
+            label = rows.codes[:, v].astype(np.int64)
+            for child in children[v]:
+                label = label * (int(self.labels[child].max()) + 1) + self.labels[child]
+                label = np.unique(label, return_inverse=True)[1]
+            _, first, self.labels[v] = np.unique(label, return_index=True, return_inverse=True)
+            self._state[v] = rows.codes[first, v]
+            self._below[v] = self.labels[list(children[v])][:, first]
+
+    def out_flows(
+        self,
+        variable: int,
+        parameters: NDArray[np.float64],
+        successors: NDArray[np.int32],
+        children: Sequence[NDArray[np.float64]],
+    ) -> NDArray[np.float64]:
+        """Return log-probabilities of a subtree's configurations, shape (configurations, nodes).
+
+        Parameters
+        ----------
+        variable
+            The top of the subtree.
+        parameters, successors
+            Of its nodes, shapes (nodes, states) and (nodes, states, children).
+        children
+            The same table for each child.
+        """
+        state = self._state[variable]
+        with np.errstate(divide="ignore"):
+            flows: NDArray[np.float64] = np.log(parameters).T[state]
+        for place, (below, table) in enumerate(zip(self._below[variable], children, strict=True)):
+            flows += table[below[:, None], successors[:, :, place].T[state]]
+        return flows
+
+
+def redirect_edges(
+    populated: PopulatedGraph, rows: Dataset, score: StructureScore, subtrees: SubtreeRows
+) -> PopulatedGraph:
+    """Redirect edges, and remove nodes that cost more than they gain, children first.
+
+    The score never falls: what the parameters that stand lose or gain is known exactly, and those
+    estimated afterwards are at least as good.
+    """
+    graph, structure = populated.graph, structure_of(populated.graph)
+    reached = populated.reached.astype(np.int64)
+    flows: dict[int, NDArray[np.float64]] = {}
+    for v in reversed(forest_order(graph.forest)):
+        children = [flows.pop(child) for child in graph.children[v]]
+        flows[v] = subtrees.out_flows(v, graph.parameters_of(v), structure[v], children)
+        parent = int(graph.forest[v])
+        if parent < 0 or len(structure[v]) < 2:
+            continue
+        place = graph.children[parent].index(v)
+        heads = np.ascontiguousarray(structure[parent][:, :, place].ravel())
+        edges = reached[parent] * int(graph.cardinalities[parent]) + rows.codes[:, parent]
+        shape = (len(heads), len(flows[v]))
+        masses = csr_array((rows.row_weights, (edges, subtrees.labels[v])), shape=shape)
+        masses.sum_duplicates()
+        gains = np.ascontiguousarray(masses @ flows[v])  # of each edge's rows under each node
+        moved = choose_heads(gains, heads, score.node_cost(graph, v))
+        structure[parent][:, :, place] = moved.reshape(structure[parent].shape[:2])
+    return populate(rows, graph.forest, structure)
+
+
+def choose_heads(
+    flows: NDArray[np.float64], heads: NDArray[np.int32], cost: float
+) -> NDArray[np.int32]:
+    """Return the best head of each edge, after removing nodes that gain less than they cost.
+
+    Parameters
+    ----------
+    flows
+        Log-likelihood of each edge's rows under each node, shape (edges, nodes).
+    heads
+        Where the edges lead now; an edge stays there unless another node is better.
+    cost
+        What a node costs, in nats.
+    """
+    edges, n = np.arange(len(flows)), flows.shape[1]
+    best = flows.argmax(axis=1)
+    best = np.where(flows[edges, best] > flows[edges, heads] + 1e-9, best, heads)
+    used = np.bincount(best, minlength=n) > 0
+    second, gap, stale = np.empty(len(flows), np.int64), np.empty(len(flows)), edges
+    # Remove the node that loses least, while it loses less than it costs.
+    while used.sum() > 1:
+        others = np.where(used, flows[stale], -np.inf)
+        others[np.arange(len(stale)), best[stale]] = -np.inf
+        second[stale] = others.argmax(axis=1)
+        gap[stale] = flows[stale, best[stale]] - others.max(axis=1)
+        loss = np.bincount(best, gap, n)
+        loss[~used] = np.inf
+        gone = int(loss.argmin())
+        if loss[gone] >= cost:
+            break
+        used[gone] = False
+        stale = np.flatnonzero((best == gone) | (second == gone))
+        best = np.where(best == gone, second, best)
+    return best.astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +317,7 @@ class LearntGraph(ByValue, shown="graph size_weight size score log_likelihood"):
             If they differ from those stored.
         """
         self.graph.check()
-        rows = CompleteRows.of(dataset)
+        rows = complete_rows(dataset)
         score = StructureScore(self.size_weight, self.size)
         again = populate(rows, self.graph.forest, structure_of(self.graph))
         stored = (self.log_likelihood, self.score, self.graph.n_nodes)
@@ -133,10 +372,10 @@ def learn_on_forest(
     >>> learnt.graph.node_counts.tolist(), learnt.graph.effective_size
     ([1, 2], 6)
     """
-    rows = CompleteRows.of(dataset)
+    rows = complete_rows(dataset)
     given = checked_forest(forest, dataset)
     score = StructureScore(
-        bic_size_weight(rows.total_weight) if size_weight is None else size_weight, size
+        bic_size_weight(float(rows.row_weights.sum())) if size_weight is None else size_weight, size
     )
     best = best_improved(rows, given, score, first_structures(rows, given))
     return learnt_graph(best, score, smoothing)
@@ -152,13 +391,13 @@ def learnt_graph(
     return LearntGraph(graph, score.size_weight, score.size, value, likelihood)
 
 
-def first_structures(rows: CompleteRows, forest: NDArray[np.int32]) -> list[Successors]:
+def first_structures(rows: Dataset, forest: NDArray[np.int32]) -> list[Successors]:
     """Return the smallest structure over a forest, and those with a node for each edge."""
     return [expanded_structure(rows, forest, support, MOST_NODES) for support in SUPPORTS]
 
 
 def best_improved(
-    rows: CompleteRows,
+    rows: Dataset,
     forest: NDArray[np.int32],
     score: StructureScore,
     structures: Sequence[Successors],
@@ -175,7 +414,7 @@ def best_improved(
 
 def improve(
     populated: PopulatedGraph,
-    rows: CompleteRows,
+    rows: Dataset,
     score: StructureScore,
     subtrees: SubtreeRows,
     control: SearchControl = UNLIMITED,
@@ -212,9 +451,11 @@ def _risen(before: float, populated: PopulatedGraph, score: StructureScore) -> f
 
 
 def split_and_merge(
-    populated: PopulatedGraph, rows: CompleteRows, score: StructureScore
+    populated: PopulatedGraph, rows: Dataset, score: StructureScore
 ) -> PopulatedGraph:
     """Split and merge nodes while the score does not fall (THESIS, Algorithms 4.8 and 4.9)."""
-    counts = expected_edge_counts(populated.graph, rows.codes, rows.weights)
+    counts = expected_edge_counts(populated.graph, rows)
     found = improved_by_counts(populated.graph, counts.tables, score)
+    if found is None:
+        return populated
     return populate(rows, populated.graph.forest, structure_of(found.graph))

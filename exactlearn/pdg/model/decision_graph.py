@@ -21,8 +21,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import NamedVariables
 from exactlearn.data.dataset import DatasetLike, aligned_codes
 from exactlearn.errors import CheckError
-from exactlearn.pdg.inference.block_flows import Layout
-from exactlearn.pdg.inference.passes import expect
+from exactlearn.pdg.inference.block_flows import Layout, expect
 from exactlearn.pdg.model.forest import forest_children, forest_order
 
 _DTYPES = {

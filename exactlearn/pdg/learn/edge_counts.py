@@ -1,13 +1,20 @@
-"""Better structures by counts alone: splits from the roots down, then merges from the leaves up.
+"""Counts along the edges of a decision graph, and better structures by these counts alone.
 
-Splitting a node gives each incoming edge a copy of it (PDG-SEM, equation 15; THESIS, 4.41). Copies
-have the same successors, so they can merge at once (PDG-SEM, equation 13; THESIS, 4.47): the pair
-that loses least first, while what it loses is no more than a node costs. The counts of a child's
-states along each edge give the gain of any such grouping exactly, for all variables at once, and
-that of the merges that follow (equations 12 and 13): theorem *Splits and merges by counts*,
-docs/theory/decision_graphs.md. The thesis's split into single edges is the finest grouping.
+PDG-SEM, equation 23, needs for each edge into a node the expected weight of the rows that take
+the edge and have a state at the node. These are the expected counts (equation 22) of a graph with
+one copy of each node for each of its incoming edges (theorem *Counts along edges*,
+docs/theory/decision_graphs.md). Summed over the edges they are those of the nodes.
+
+Splits go from the roots down, then merges from the leaves up. Splitting a node gives each incoming
+edge a copy of it (PDG-SEM, equation 15; THESIS, 4.41). Copies have the same successors, so they can
+merge at once (PDG-SEM, equation 13; THESIS, 4.47): the pair that loses least first, while what it
+loses is no more than a node costs. The counts of a child's states along each edge give the gain of
+any such grouping exactly, for all variables at once, and that of the merges that follow (equations
+12 and 13): theorem *Splits and merges by counts*, docs/theory/decision_graphs.md. The thesis's
+split into single edges is the finest grouping.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -15,14 +22,134 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.bayesnet.complete_data import smoothed
-from exactlearn.pdg.compile.approximation import MergeSequence
-from exactlearn.pdg.learn.populated_graph import EdgeTables, heads_into, occupied, structure_of
+from exactlearn.data.counts import distinct_weighted
+from exactlearn.data.dataset import Dataset
+from exactlearn.pdg.compile.approximation import MergeSequence, information
+from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
+from exactlearn.pdg.learn.structure_score import StructureScore
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
-from exactlearn.pdg.model.forest import forest_order
-from exactlearn.pdg.model.structure_score import StructureScore, information
+
+Successors = Mapping[int, NDArray[np.int32]]
+"""For each variable, shape (nodes, states, children); a node by its place within its variable."""
 
 LEAST_GAIN = 1e-7
 """Smaller gains of the expected score are rounding."""
+
+
+def merged_rows(dataset: Dataset) -> Dataset:
+    """Merge equal rows, once for all passes."""
+    codes, weights, _ = distinct_weighted(dataset.codes.astype(np.int16), dataset.weights)
+    return Dataset(codes, dataset.names, dataset.states, weights)
+
+
+def structure_of(graph: DecisionGraph) -> dict[int, NDArray[np.int32]]:
+    """Return a graph's successors, each node by its place within its variable."""
+    structure = {}
+    for v in range(graph.n_variables):
+        shifts = graph.first_nodes[list(graph.children[v])]
+        structure[v] = (graph.successors_of(v) - shifts).astype(np.int32)
+    return structure
+
+
+EdgeTables = dict[int, NDArray[np.float64]]
+"""For each variable, the weight of its states along each edge into it, shape (edges, states).
+
+The edges of a variable go by the node, then by the state of the parent that they leave; a root
+has one edge, of all rows.
+"""
+
+
+class EdgeCounts(NamedTuple):
+    """Counts along all edges.
+
+    Attributes
+    ----------
+    tables
+        Counts along the edges.
+    log_likelihood
+        Of the observed cells, total, natural logarithm.
+    """
+
+    tables: EdgeTables
+    log_likelihood: float
+
+
+def copied_by_edges(graph: DecisionGraph) -> DecisionGraph:
+    """Return a graph of the same distribution in which one edge leads to each node."""
+    structure = structure_of(graph)
+    parameters, successors = {}, {}
+    for v in range(graph.n_variables):
+        origin = heads_into(graph, structure, v)
+        r, n_children = int(graph.cardinalities[v]), len(graph.children[v])
+        edges = origin[:, None].astype(np.int64) * r + np.arange(r)
+        parameters[v] = graph.parameters_of(v)[origin]
+        successors[v] = np.repeat(edges[:, :, None], n_children, axis=2).astype(np.int32)
+    return assemble(graph.names, graph.states, graph.forest, parameters, successors)
+
+
+def heads_into(
+    graph: DecisionGraph, structure: dict[int, NDArray[np.int32]], variable: int
+) -> NDArray[np.int32]:
+    """Return the node that each edge into a variable leads to, shape (edges,)."""
+    parent = int(graph.forest[variable])
+    if parent < 0:
+        return np.zeros(1, np.int32)
+    place = graph.children[parent].index(variable)
+    return np.ascontiguousarray(structure[parent][:, :, place].ravel())
+
+
+def expected_edge_counts(
+    graph: DecisionGraph, rows: Dataset, threads: int | None = None
+) -> EdgeCounts:
+    """Return the expected counts of all edges (PDG-SEM, equations 20 to 23).
+
+    Parameters
+    ----------
+    rows
+        Table of the graph's variables, in its order.
+    threads
+        How many share the rows where there are many; all cores when left out.
+
+    Raises
+    ------
+    DataError
+        If a row is impossible under the graph.
+    """
+    copied, weights = copied_by_edges(graph), rows.row_weights
+    codes = rows.codes.astype(np.int16)
+    counts, logs = expect_counts(copied.layout, copied.parameters, codes, weights, threads)
+    refuse_impossible(logs)
+    laid = copied.with_parameters(counts)
+    tables = {v: laid.parameters_of(v) for v in range(graph.n_variables)}
+    return EdgeCounts(tables, float(weights @ logs))
+
+
+def occupied(
+    heads: NDArray[np.int32], masses: NDArray[np.float64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Leave out the nodes of a variable that no edge with rows leads to.
+
+    Parameters
+    ----------
+    heads, masses
+        Where each edge leads, and the weight of its rows, not zero for all, shape (nodes of the
+        parent, its states).
+
+    Returns
+    -------
+    Where each edge leads now, and the old number of each node that is left; an edge without rows
+    leads where most rows with its state go, and where none has it, to the heaviest node.
+    """
+    weight = np.bincount(heads.ravel(), masses.ravel())
+    origin = np.flatnonzero(weight > 0)
+    numbers = np.zeros(len(weight), np.int64)
+    numbers[origin] = np.arange(len(origin))
+    r = masses.shape[1]
+    cells = (np.arange(r) * len(origin) + numbers[heads]).ravel()
+    by_state = np.bincount(cells, masses.ravel(), r * len(origin)).reshape(r, len(origin))
+    by_state[by_state.sum(axis=1) == 0] = weight[origin]
+    moved = np.where(masses > 0, numbers[heads], by_state.argmax(axis=1))
+    return moved.astype(np.int32), origin
 
 
 class Neighbour(NamedTuple):
@@ -33,25 +160,23 @@ class Neighbour(NamedTuple):
     graph
         With the relative counts as its parameters.
     gain
-        By how much the expected score is larger than with the old structure and parameters.
-    changed
-        Whether splits and merges gained anything over the relative counts of the old structure.
+        By how much the expected score is larger than that of the old structure, which has the
+        relative counts as its parameters, too.
     """
 
     graph: DecisionGraph
     gain: float
-    changed: bool
 
 
 def improved_by_counts(
     graph: DecisionGraph, tables: EdgeTables, score: StructureScore
-) -> Neighbour:
-    """Return the structure after one sweep of splits and one of merges.
+) -> Neighbour | None:
+    """Return the structure after one sweep of splits and one of merges; nothing where none gains.
 
     Parameters
     ----------
     graph
-        The old structure with its parameters.
+        The old structure.
     tables
         Counts along its edges.
     score
@@ -59,33 +184,27 @@ def improved_by_counts(
     """
     old = structure_of(graph)
     heads = {v: heads_into(graph, old, v) for v in range(graph.n_variables)}
-    old_counts = {v: _summed(tables[v], heads[v], len(old[v])) for v in heads}
     moved, origin, counts = {}, {}, {}
+    refitted = likelihood = 0.0
     for v, into in heads.items():
-        moved[v], origin[v] = into, np.arange(len(old[v]), dtype=np.int32)
-        if graph.forest[v] >= 0:
-            moved[v], origin[v], _ = regroup(
-                tables[v], into, len(old[v]), score.node_cost(graph, v)
-            )
+        cost = score.node_cost(graph, v)
+        moved[v], origin[v], _ = regroup(tables[v], into, len(old[v]), cost)
         counts[v] = _summed(tables[v], moved[v], len(origin[v]))
+        likelihood += float(information(counts[v]).sum())
+        refitted += float(information(_summed(tables[v], into, len(old[v]))).sum())
     structure = {}
     for v in heads:
-        new = old[v][origin[v]].copy()
+        structure[v] = old[v][origin[v]].copy()
         for place, child in enumerate(graph.children[v]):
             shape = (len(old[v]), int(graph.cardinalities[v]))
-            new[:, :, place] = moved[child].reshape(shape)[origin[v]]
-        structure[v] = new
+            structure[v][:, :, place] = moved[child].reshape(shape)[origin[v]]
     split, masses = _assembled(graph, structure, counts)
     merges = MergeSequence(split, masses, np.maximum(1, score.cells(split)))
     merges.merge_until(rate=score.rate)
     merged = merges.merged()
-    split_likelihood = sum(float(information(c).sum()) for c in counts.values())
-    value = score.of(merged, split_likelihood - merges.loss)
-    refitted = sum(float(information(c).sum()) for c in old_counts.values())
-    expected = _expected_likelihood(graph, old_counts)
-    gain = value - score.of(graph, expected)
-    changed = value > score.of(graph, refitted) + LEAST_GAIN * max(1.0, abs(value))
-    return Neighbour(merged, gain, changed)
+    value = score.of(merged, likelihood - merges.loss)
+    gain = value - score.of(graph, refitted)
+    return Neighbour(merged, gain) if gain > LEAST_GAIN * max(1.0, abs(value)) else None
 
 
 def _assembled(
@@ -94,19 +213,16 @@ def _assembled(
     counts: dict[int, NDArray[np.float64]],
 ) -> tuple[DecisionGraph, NDArray[np.float64]]:
     """Return the graph of a structure without nodes that no rows reach, and its counts."""
-    order = forest_order(graph.forest)
     kept, masses = dict(structure), dict(counts)
-    for v in order:
+    for v in graph.order.tolist():
         for place, child in enumerate(graph.children[v]):
             heads, origin = occupied(kept[v][:, :, place], masses[v])
             kept[v] = kept[v].copy()
             kept[v][:, :, place] = heads
             kept[child], masses[child] = structure[child][origin], counts[child][origin]
-    parameters = {}
-    for v in order:
-        parameters[v] = smoothed(masses[v], 0.0)
+    parameters = {v: smoothed(masses[v], 0.0) for v in masses}
     made = assemble(graph.names, graph.states, graph.forest, parameters, kept)
-    return made, np.concatenate([masses[v].ravel() for v in order])
+    return made, np.concatenate([masses[v].ravel() for v in made.order.tolist()])
 
 
 def _summed(
@@ -116,15 +232,6 @@ def _summed(
     counts = np.zeros((nodes, table.shape[1]))
     np.add.at(counts, heads, table)
     return counts
-
-
-def _expected_likelihood(graph: DecisionGraph, counts: dict[int, NDArray[np.float64]]) -> float:
-    total = 0.0
-    for v, table in counts.items():
-        some = table > 0
-        with np.errstate(divide="ignore"):
-            total += float(table[some] @ np.log(graph.parameters_of(v)[some]))
-    return total
 
 
 @in_place_kernel

@@ -72,24 +72,3 @@ class StructureScore:
     def of(self, graph: DecisionGraph, log_likelihood: float) -> float:
         """Return S(lambda) of a graph with this total log-likelihood."""
         return (1 - self.size_weight) * log_likelihood - self.size_weight * self.size_of(graph)
-
-
-def information(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the largest log-likelihood of the counts of each node (THESIS, 4.39).
-
-    Parameters
-    ----------
-    counts
-        Weights of states, shape (..., states).
-
-    Returns
-    -------
-    Sum over states of n log(n / total), shape (...), in nats, never positive.
-    """
-    states: NDArray[np.float64] = _x_log_x(counts).sum(axis=-1)
-    return states - _x_log_x(counts.sum(axis=-1))
-
-
-def _x_log_x(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    product: NDArray[np.float64] = x * np.log(np.where(x > 0, x, 1.0))
-    return product
