@@ -14,11 +14,10 @@ import numpy as np
 
 from benchmarks.belief_updates import updates
 from benchmarks.measuring import least_seconds, machine
+from exactlearn import Dataset, hide
 from exactlearn._runtime.executors import n_threads
 from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork, normalised, without_irrelevant_parents
-from exactlearn.data.dataset import Dataset
-from exactlearn.data.missingness import hide
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.pdg.compile.compile import compile_and_check, compile_network
