@@ -14,12 +14,17 @@ from .components import families_of
 from .lp.clusters import Counted, Support
 from .lp.relaxation import cluster_rows
 from .lp.separation import quick_clusters, separate, short_circuits, tails_off
-from .parameters import BranchAndCutParameters
 
 if TYPE_CHECKING:
     from .branch_and_cut import Master
 
 Reply = dict[str, Any]
+
+MOST_CUTS = 200
+"""Cluster inequalities that each search adds in one round of separation."""
+
+TAIL, LEAST_GAIN = 5, 0.05
+"""Rounds at the root that must have closed such a part of the gap, or branching begins."""
 
 
 class Acyclicity(Conshdlr):
@@ -29,15 +34,8 @@ class Acyclicity(Conshdlr):
     only; SCIP's other reductions are then safe.
     """
 
-    def __init__(
-        self,
-        master: "Master",
-        clusters: Counted,
-        seed: int,
-        parameters: BranchAndCutParameters,
-    ) -> None:
+    def __init__(self, master: "Master", clusters: Counted, seed: int) -> None:
         self.master = master
-        self.parameters = parameters
         self.pool = clusters
         self.rng = np.random.default_rng(seed)
         self.begun = False
@@ -92,7 +90,7 @@ class Acyclicity(Conshdlr):
     def _enforce(self) -> Reply:
         x = self.master.relaxed()
         n = self.master.component.n_variables
-        circuits = short_circuits(self.master.support(x), n, self.parameters.most_cuts)
+        circuits = short_circuits(self.master.support(x), n, MOST_CUTS)
         if len(circuits):
             return self._add(Counted.of(circuits), forced=True)
         row = self.master.cut(self.master.chosen(x))
@@ -119,20 +117,19 @@ class Acyclicity(Conshdlr):
 
     def _tails_off(self) -> bool:
         """Return whether the last rounds at the root did little; SCIP's zero-half cuts end, too."""
-        model, parameters = self.master.model, self.parameters
+        model = self.master.model
         self.gains.append(-model.getLPObjVal())
         target = -model.getCutoffbound()
-        if not tails_off(self.gains, target, parameters.tail, parameters.least_gain):
+        if not tails_off(self.gains, target, TAIL, LEAST_GAIN):
             return False
         model.setParam("separating/zerohalf/maxroundsroot", 0)
         return True
 
     def _violated(self, support: Support, n: int) -> Counted:
         """Return violated clusters, first those met before."""
-        most, parameters = self.parameters.most_cuts, self.parameters.separation
-        quick = quick_clusters(support, n, most, self.rng, parameters)
-        found = Counted.join(self.pool.violated(support, most), quick)
-        return separate(support, n, most, self.rng, found, parameters)
+        quick = quick_clusters(support, n, MOST_CUTS, self.rng)
+        found = Counted.join(self.pool.violated(support, MOST_CUTS), quick)
+        return separate(support, n, MOST_CUTS, self.rng, found)
 
     def _add(self, found: Counted, *, forced: bool) -> Reply:
         """Add cluster inequalities to the linear program."""

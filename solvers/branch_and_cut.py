@@ -27,7 +27,6 @@ from .component_solver import ComponentControl, Outcome, Selection
 from .components import Component
 from .lp.clusters import Counted, Support
 from .ordering.solver import OrderSearch
-from .parameters import BranchAndCutParameters
 
 if TYPE_CHECKING:
     from .candidate_table import Row
@@ -40,6 +39,15 @@ PROOFS = ("optimal", "gaplimit", "infeasible")
 
 LIMITS = ("timelimit", "userinterrupt", "terminate")
 """SCIP's ways to stop before a proof."""
+
+ROUNDING_BUDGET = 200
+"""Candidates looked at after each rounding, for each candidate of the problem."""
+
+MANY_CANDIDATES = 2000
+"""Candidates above which steepest edge pricing pays: a third of the iterations, slower ones."""
+
+LARGE_LOSS = 1e3
+"""Loss above which a finer feasibility tolerance is needed."""
 
 SETTINGS: dict[str, Any] = {
     "misc/catchctrlc": False,  # SCIP's own handler prints on standard output
@@ -91,7 +99,7 @@ class Master:
         self.failure: BaseException | None = None
         self.losses = component.scores[component.first[component.child]] - component.scores
         self.cutoff = self.bound = np.inf
-        self.model = new_model(component, self.losses, seed, options.branch_and_cut)
+        self.model = new_model(component, self.losses, seed)
         self.model.setParam("limits/absgap", options.absolute_gap)
         self.x = add_variables(self.model, component, self.losses)
         add_pair_rows(self.model, component, self.x)
@@ -100,7 +108,7 @@ class Master:
             self.model.addCons(quicksum(weight * self.x[c] for c, weight in terms) >= row.least)
         known = options.multipliers
         clusters = Counted.none(component.n_variables) if known is None else known.counted
-        self.acyclicity = Acyclicity(self, clusters, seed, options.branch_and_cut)
+        self.acyclicity = Acyclicity(self, clusters, seed)
         self.model.includeConshdlr(
             self.acyclicity, "acyclicity", "no directed cycle is chosen", sepapriority=1000,
             enfopriority=-1000, chckpriority=-1000, sepafreq=1, propfreq=-1, eagerfreq=-1,
@@ -266,27 +274,21 @@ class Rounding(Heur):
             return {"result": RESULT.DIDNOTRUN}
         self.seen = x
         order = self.search.greedy_order(x)
-        budget = master.control.options.branch_and_cut.rounding_budget
-        found = self.search.improve(order, budget * len(x), 0)
+        found = self.search.improve(order, ROUNDING_BUDGET * len(x), 0)
         if found is not None and master.offer(found):
             return {"result": RESULT.FOUNDSOL}
         return {"result": RESULT.DIDNOTFIND}
 
 
-def new_model(
-    component: Component,
-    losses: NDArray[np.float64],
-    seed: int,
-    parameters: BranchAndCutParameters,
-) -> Model:
+def new_model(component: Component, losses: NDArray[np.float64], seed: int) -> Model:
     """Return a model with SCIP's settings, still without variables."""
     model = Model("parent sets")
     model.hideOutput()
     model.setHeuristics(SETTING.OFF)
     model.setParams(SETTINGS | {"randomization/randomseedshift": seed % 2**31})
-    if component.n_candidates > parameters.many_candidates:
+    if component.n_candidates > MANY_CANDIDATES:
         model.setParam("lp/pricing", "s")
-    if losses.max(initial=0.0) > parameters.large_loss:
+    if losses.max(initial=0.0) > LARGE_LOSS:
         model.setParam("numerics/feastol", 1e-9)
     return model
 

@@ -21,7 +21,6 @@ from exactlearn._runtime.control import ROUNDING, Event, SearchControl
 
 from .components import Component, bits_to_matrix, split
 from .lp.multipliers import Multipliers
-from .parameters import SolverParameters
 from .problem import Problem
 
 SOON = 0.05
@@ -29,6 +28,51 @@ SOON = 0.05
 
 LEAST = 1e-12
 """Smallest relative change of a score that counts as one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverParameters:
+    """Tuning constants that callers change: how long a search takes, not what is proven.
+
+    Parameters
+    ----------
+    most_states
+        States of the order graph to be expanded after which its search gives up; ``None``: never.
+    pattern_group
+        Most variables of one group of a pattern database; a table of 19 takes 4 MiB.
+    first_share
+        The order graph's first threshold, as a share of the difference that is to be closed: all of
+        it where no selection better than the incumbent is expected.
+    order_budget, least_order_budget
+        Candidates that a search among orders without a time limit looks at: for each candidate
+        there is, and at least.
+    relaxation_budget
+        Candidates in all the linear programs, together, that bound a component without a time
+        limit in a search among orders.
+    uses_up_time
+        Whether a search among orders uses a time limit up. Otherwise it ends as one without a
+        limit, at the latest at the limit: for a search that is a part of another one.
+
+    Examples
+    --------
+    >>> SolverParameters(pattern_group=17).pattern_group
+    17
+    """
+
+    most_states: int | None = None
+    pattern_group: int = 19
+    first_share: float = 0.125
+    order_budget: int = 2_000
+    least_order_budget: int = 40_000_000
+    relaxation_budget: int = 1_000_000
+    uses_up_time: bool = True
+
+
+DEFAULTS = SolverParameters()
+"""The defaults of all tuning constants."""
+
+INNER_SEARCH = SolverParameters(uses_up_time=False)
+"""For one of several problems of a longer search, which leaves time for the others."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import ROUNDING, UNLIMITED, Event, OnEvent, SearchControl
 
 from .candidate_table import CandidateTable, Parents, Row, repaired
-from .component_solver import ComponentControl, Progress, SolverOptions
+from .component_solver import DEFAULTS, ComponentControl, Progress, SolverOptions
 from .components import Component
 from .constraints import ArcTotal, Clause, minimal_conflict
 from .implied_arcs import simple_network, with_implied_arcs
 from .lp.clusters import LEAST
 from .lp.multipliers import Multipliers
 from .lp.root import cluster_multipliers
-from .parameters import DEFAULTS
 from .problem import Problem, Requirement
 from .result import TOLERANCE, Result
 from .strategy import COMPONENT_SOLVERS

@@ -19,7 +19,6 @@ from .component_solver import Progress, SolverOptions
 from .components import WORD, split
 from .lp.multipliers import Multipliers
 from .ordering.solver import heuristic_selection, is_solved_at_once
-from .parameters import OrderGraphParameters
 from .problem import Problem
 from .strategy import COMPONENT_SOLVERS, MOST_STATES, solve_component, within
 
@@ -121,7 +120,9 @@ def _decide(progress: Progress, k: int, target: float, multipliers: Multipliers,
         absolute_gap=absolute_gap,
         seed=seed,
         multipliers=within(multipliers, component.variables),
-        order_graph=OrderGraphParameters(most_states=MOST_STATES, group=GROUP, first_share=1.0),
+        most_states=MOST_STATES,
+        pattern_group=GROUP,
+        first_share=1.0,
     )
     names: tuple[str, ...] = ("scip",)
     if component.n_variables <= WORD:

@@ -14,11 +14,10 @@ from exactlearn._runtime.control import OnEvent, SearchControl, relative_gap
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
 
-from .component_solver import Progress, Selection, SolverOptions
+from .component_solver import DEFAULTS, Progress, Selection, SolverOptions, SolverParameters
 from .components import split
 from .constrained import solve_constrained
 from .ordering.solver import INCUMBENT_SHARE, OrderSearch, search_budget
-from .parameters import DEFAULTS, SolverParameters
 from .problem import Problem
 from .result import Result, Status
 from .strategy import COMPONENT_SOLVERS, Strategy, explanation
@@ -92,8 +91,7 @@ def solve(
         Text of the ``.jkl`` file that the problem was read from, for the certificate: its decimals
         may be more exact than floating point.
     parameters
-        Tuning constants of all algorithms (:mod:`exactlearn.solvers.parameters`); the defaults
-        serve well.
+        Tuning constants; the defaults serve well.
     checkpoint
         Folder that keeps the results of parts that took over a second: the best selection of a
         component that is proven, and the relaxation of one, finished or ended by a limit. The same
@@ -268,7 +266,6 @@ def _certificate(
             clusters=strategy.clusters,
             gap=strategy.gap,
             control=control,
-            parameters=strategy.options.proof,
         )
     except KeyboardInterrupt:  # the second Ctrl-C
         progress.note("certificate unfinished: it was given up")

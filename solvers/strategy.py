@@ -249,13 +249,13 @@ class Strategy:
         return solve_component(COMPONENT_SOLVERS[name], self.progress, k, options, share)
 
     def _options(self, k: int, multipliers: Multipliers | None) -> SolverOptions:
-        order_graph, n = self.options.order_graph, self.progress.components[k].n_variables
-        if self.solver == "auto" and n > FEW_PLACED and order_graph.most_states is None:
-            order_graph = replace(order_graph, most_states=MOST_STATES)
+        most_states, n = self.options.most_states, self.progress.components[k].n_variables
+        if self.solver == "auto" and n > FEW_PLACED and most_states is None:
+            most_states = MOST_STATES
         return replace(
             self.options,
             absolute_gap=self.absolute_gap,
-            order_graph=order_graph,
+            most_states=most_states,
             multipliers=multipliers,
         )
 

@@ -32,9 +32,9 @@ from exactlearn.augmentation.move_search import Moves, MoveSearch, tightened
 from exactlearn.augmentation.solutions import Incumbent, Solution
 from exactlearn.augmentation.task import Task
 from exactlearn.solvers.lp.clusters import Counted
+from exactlearn.solvers.lp.dual_bounds import STEPS
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.root import CuttingPlanes
-from exactlearn.solvers.parameters import SubgradientParameters
 
 # Rounds of cutting planes, and those in which such a share of the gap must be closed: else more
 # cost more than they save.
@@ -312,7 +312,7 @@ def _look(search: MoveSearch, move: Moves) -> Solution | Multipliers | None:
         return None
     for _ in range(TIGHTENING_ROUNDS):
         if query.problem.is_feasible:
-            query = tightened(query, [query.target - MARGIN], SubgradientParameters.steps)
+            query = tightened(query, [query.target - MARGIN], STEPS)
     parents = search.network_above(query)
     better = None if parents is None else search.best_in_order(move, parents)
     return query.multipliers if better is None else better

@@ -27,8 +27,7 @@ from exactlearn.augmentation.node_relaxation import (
 from exactlearn.solvers.lp.clusters import Counted, Support
 from exactlearn.solvers.lp.linear_program import LinearProgram
 from exactlearn.solvers.lp.multipliers import Multipliers
-from exactlearn.solvers.lp.separation import counted_clusters, violated_clusters
-from exactlearn.solvers.parameters import SeparationParameters
+from exactlearn.solvers.lp.separation import FEW_CLUSTERS, counted_clusters, violated_clusters
 from exactlearn.solvers.problem import offsets
 
 # Clusters and sink links that enter between two linear programs, and the least violation of a link.
@@ -198,7 +197,7 @@ class RestrictedMaster:
         """Add clusters that a solution violates, by the values of all families; return how many."""
         support, n = Support.of(self.families.flat, chosen), self.families.n_variables
         found = violated_clusters(support, n, MAX_CLUSTERS)
-        if len(found) < SeparationParameters.few:
+        if len(found) < FEW_CLUSTERS:
             found = Counted.join(found, counted_clusters(support, n, MAX_CLUSTERS))
         self.add_clusters(found)
         return len(found)

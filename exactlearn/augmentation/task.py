@@ -28,9 +28,9 @@ from exactlearn.scoring.properties import Domain
 from exactlearn.scoring.scores import Score
 from exactlearn.scoring.terms import TermTables
 from exactlearn.solvers import Problem, Result, solve
+from exactlearn.solvers.component_solver import DEFAULTS, SolverParameters
 from exactlearn.solvers.components import split
 from exactlearn.solvers.ordering.solver import heuristic_selection
-from exactlearn.solvers.parameters import DEFAULTS, SolverParameters
 
 # Candidates that the search for each network of a start by hard EM looks at, about; most networks
 # that a start is fitted to, though nearly all completions stay earlier.

@@ -37,7 +37,7 @@ from exactlearn.errors import OptionError
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BDeu, Score, as_score
 from exactlearn.solvers import solve
-from exactlearn.solvers.parameters import OrderingParameters, SolverParameters
+from exactlearn.solvers.component_solver import SolverParameters
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.result import StructuralEM
 from exactlearn.structure.structural_em import structural_em
@@ -60,7 +60,7 @@ EM_TOLERANCE = 1e-3
 """Gain for each row below which EM for the parameters of networks that are averaged ends."""
 
 QUICK = SolverParameters(
-    ordering=OrderingParameters(timed=False, budget=0, least_budget=1_000_000, relaxed=0)
+    uses_up_time=False, order_budget=0, least_order_budget=1_000_000, relaxation_budget=0
 )
 """A short search among orders: networks that are averaged need not be optimal."""
 

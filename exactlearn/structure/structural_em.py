@@ -29,7 +29,7 @@ from exactlearn.errors import OptionError
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.expected_counts import ExpectedCounts, expected_counts
 from exactlearn.scoring.scores import ScoreLike
-from exactlearn.solvers.parameters import INNER_SEARCH
+from exactlearn.solvers.component_solver import INNER_SEARCH
 from exactlearn.solvers.result import Result
 from exactlearn.structure.result import (
     FittedNetwork,

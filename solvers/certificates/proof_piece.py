@@ -15,11 +15,19 @@ from exactlearn._runtime.control import SearchControl
 from ..lp.clusters import Counted, Support
 from ..lp.multipliers import Multipliers
 from ..lp.relaxation import Relaxed
-from ..lp.root import CuttingPlanes
-from ..parameters import CuttingPlaneParameters
+from ..lp.root import CuttingPlanes, Rounds
 from ..problem import Problem, offsets
 from .certificate import DENOMINATOR, Cluster, Pairs, members_of, rounded
 from .checker import Problem as Lists
+
+ROUNDS = Rounds(most_cuts=200, most_rounds=100, tail=5, least_gain=0.02)
+"""Of cutting planes at one node."""
+
+TRIED = 20
+"""Arcs tried before one is branched on."""
+
+UNDECIDED = 1e-6
+"""Distance from 0 and 1 within which an arc counts as decided."""
 
 
 class Piece:
@@ -62,9 +70,7 @@ class Piece:
         self.planes.run(enough)
         return self.pairs(self.planes.multipliers)
 
-    def solve(
-        self, lists: Lists, enough: float, parameters: CuttingPlaneParameters
-    ) -> tuple[Relaxed, Pairs] | None:
+    def solve(self, lists: Lists, enough: float) -> tuple[Relaxed, Pairs] | None:
         """Solve the relaxation of a node by cutting planes; return it with rounded multipliers.
 
         ``None`` when the control ends that.
@@ -75,11 +81,9 @@ class Piece:
             Candidates that may be selected; every variable has one at least.
         enough
             Stop as soon as the bound is at most this.
-        parameters
-            Tuning constants of the rounds.
         """
         planes = self.planes
-        planes.begin_again(self.held(lists), enough, parameters)
+        planes.begin_again(self.held(lists), enough, ROUNDS)
         planes.run(enough)
         if planes.relaxed is None:
             return None
@@ -116,12 +120,12 @@ class Piece:
         bits = [sum(single[i] for i in np.flatnonzero(row).tolist()) for row in used.clusters]
         return rounded(list(zip(bits, used.counts.tolist(), strict=True)), used.values)
 
-    def undecided(self, x: NDArray[np.float64], most: int, within: float) -> list[tuple[int, int]]:
+    def undecided(self, x: NDArray[np.float64]) -> list[tuple[int, int]]:
         """Return the arcs, parent and child, whose values are nearest to one half."""
         chosen = Support.of(self.problem, x).arcs(len(self.variables))
         distance = np.abs(chosen - 0.5)
-        order = np.argsort(distance, axis=None, kind="stable")[:most]
-        order = order[distance.ravel()[order] < 0.5 - within]
+        order = np.argsort(distance, axis=None, kind="stable")[:TRIED]
+        order = order[distance.ravel()[order] < 0.5 - UNDECIDED]
         parents, children = np.unravel_index(order, chosen.shape)
         variables = self.variables
         return [(variables[p], variables[c]) for p, c in zip(parents, children, strict=True)]

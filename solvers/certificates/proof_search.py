@@ -21,7 +21,6 @@ from exactlearn._runtime.control import SearchControl
 
 from ..components import strong_components
 from ..lp.relaxation import Relaxed
-from ..parameters import DEFAULTS, ProofParameters
 from .certificate import (
     DENOMINATOR,
     Arc,
@@ -37,6 +36,15 @@ from .certificate import (
 )
 from .checker import Problem, placeable
 from .proof_piece import Piece
+
+SHRUNK = 0.9
+"""Share of its candidates that a part must lose for its relaxation to be solved again."""
+
+FIXED = 0.8
+"""Share of its candidates that a node of the tree must lose for that to be written down."""
+
+LEAST_SIDE = 1e-6
+"""Share of the gap that a side of a branching counts as closing, at least."""
 
 PENDING = Leaf(0)
 """Stands where a node of the tree will be put."""
@@ -81,8 +89,6 @@ class Proof:
         Nodes that may still be branched on.
     tolerance
         Slack granted only because linear programs are solved in floating point.
-    parameters
-        Tuning constants.
     """
 
     grid: int
@@ -91,7 +97,6 @@ class Proof:
     control: SearchControl
     nodes_left: int
     tolerance: int = 0
-    parameters: ProofParameters = DEFAULTS.proof
 
     def prove(self, problem: Problem, slack: int, clusters: Sequence[Cluster]) -> Node:
         """Return a node for a problem, its bound at most ``slack`` above the known score if it can.
@@ -130,7 +135,7 @@ class Proof:
         if first.bound <= score + slack or self.ends():
             return first
         near = left(problem, pairs, self.grid, score - 1)
-        if _size(near) <= self.parameters.shrunk * _size(problem):
+        if _size(near) <= SHRUNK * _size(problem):
             return Fix(score - 1, pairs, self.prove(near, slack, [cluster for cluster, _ in pairs]))
         return Tree(self, piece, score, score + slack).grow(first)
 
@@ -190,7 +195,7 @@ class Tree:
         if not placeable(node.problem):
             node.put(Leaf(self.target))
             return
-        solved = self.piece.solve(node.problem, self.enough, self.proof.parameters.planes)
+        solved = self.piece.solve(node.problem, self.enough)
         if solved is None:
             node.put(node.known)
             return
@@ -200,7 +205,7 @@ class Tree:
             node.put(done)
             return
         near = left(node.problem, pairs, self.proof.grid, self.score)
-        if _size(near) <= self.proof.parameters.fixed * _size(node.problem):
+        if _size(near) <= FIXED * _size(node.problem):
             fix = Fix(self.score, pairs, PENDING)
             node.put(fix)
             node = Open(near, pairs, partial(setattr, fix, "rest"), done)
@@ -227,14 +232,13 @@ class Tree:
 
         Those nearest to one half are tried, each by linear programs without new cuts.
         """
-        parameters, held = self.proof.parameters, self.piece.held(problem)
-        least = parameters.least_side
-        whole = max(relaxed.objective - self.enough, least)
+        held = self.piece.held(problem)
+        whole = max(relaxed.objective - self.enough, LEAST_SIDE)
         best, gain = None, -np.inf
-        for arc in self.piece.undecided(relaxed.x, parameters.tried, parameters.undecided):
+        for arc in self.piece.undecided(relaxed.x):
             sides = self._try(held, *arc, 1), self._try(held, *arc, 0)
             closed = (min(relaxed.objective - side.bound, whole) / whole for side in sides)
-            product = prod(max(share, least) for share in closed)
+            product = prod(max(share, LEAST_SIDE) for share in closed)
             if product > gain:
                 best, gain = sides, product
         return best

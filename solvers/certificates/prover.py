@@ -20,12 +20,14 @@ from exactlearn.errors import CheckError, OptionError
 
 from ..constraints import MaxParents
 from ..lp.clusters import Counted
-from ..parameters import DEFAULTS, ProofParameters
 from ..problem import Problem
 from .certificate import DENOMINATOR, Certificate, Cluster, Restriction, Writing, sealed
 from .checker import RULES
 from .checker import read_scores as read_exact
 from .proof_search import Proof
+
+MOST_NODES = 20_000
+"""Nodes that are branched on at most."""
 
 EXACT = 1e-9
 """Relative gap that counts as none: what floating point leaves open. Most proofs are tighter."""
@@ -39,7 +41,7 @@ def certify(
     clusters: Counted | NDArray[np.bool_] | None = None,
     gap: float = 0.0,
     control: SearchControl = UNLIMITED,
-    parameters: ProofParameters = DEFAULTS.proof,
+    most_nodes: int = MOST_NODES,
 ) -> Certificate:
     """Prove how good a network is, exactly.
 
@@ -60,8 +62,8 @@ def certify(
         Relative gap ``(bound - score) / |score|`` at which the proof may end.
     control
         Ends the proof; the certificate then states the gap reached.
-    parameters
-        Tuning constants, such as the nodes branched on after which the gap that is left is stated.
+    most_nodes
+        Nodes branched on after which the gap that is left is stated.
 
     Returns
     -------
@@ -88,7 +90,7 @@ def certify(
     known = [int(table[own] * grid) for own, table in zip(chosen, tables, strict=True)]
     score = sum(known)
     tolerance = floor(Fraction(EXACT) * abs(score))
-    proof = Proof(grid, chosen, known, control, parameters.most_nodes, tolerance, parameters)
+    proof = Proof(grid, chosen, known, control, most_nodes, tolerance)
     root = proof.prove(
         {v: [(int(s * grid) * DENOMINATOR, p) for p, s in t.items()] for v, t in enumerate(tables)},
         max(tolerance, floor(Fraction(gap) * abs(score))),

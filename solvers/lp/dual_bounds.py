@@ -21,15 +21,24 @@ from numpy.typing import NDArray
 from exactlearn._runtime.kernel import in_place_kernel, kernel, true_places
 
 from ..components import Candidates, families_of
-from ..parameters import DEFAULTS, DualAscentParameters, SubgradientParameters
 from ..problem import Problem, offsets
 from .clusters import disjoint_clusters
 from .multipliers import Multipliers, satisfied
 
+FINEST = 1e-6
+"""Limit of the reduced costs, relative to the first one, below which a dual ascent does not go."""
 
-def greedy_multipliers(
-    problem: Candidates, parameters: DualAscentParameters = DEFAULTS.cutting_planes.dual_ascent
-) -> Multipliers:
+WORK = 2_000_000_000
+"""Candidates looked at after which a dual ascent's multipliers so far are taken."""
+
+STEPS = 300
+"""Steps along subgradients after which lowering a bound is given up."""
+
+OVERSHOOT = 0.1
+"""How far below the bound that is wanted a step aims."""
+
+
+def greedy_multipliers(problem: Candidates) -> Multipliers:
     """Return multipliers of clusters found one after the other; quick, and good for a start.
 
     Parameters
@@ -37,21 +46,12 @@ def greedy_multipliers(
     problem
         A component, or a problem whose candidates are all allowed. Every cluster
         must have a member with a candidate that leaves it (the problem is feasible).
-    parameters
-        Tuning constants.
     """
     f = families_of(problem)
     costs = np.maximum.reduceat(f.scores, f.first[:-1])[f.child] - f.scores
     limit = float(costs.max(where=np.diff(f.member_first) == 0, initial=0.0))
     clusters, values = ascend(
-        f.first,
-        costs,
-        f.child,
-        f.member_first,
-        f.members,
-        limit,
-        parameters.finest,
-        parameters.work,
+        f.first, costs, f.child, f.member_first, f.members, limit, FINEST, WORK
     )
     return Multipliers(clusters, values)
 
@@ -157,8 +157,8 @@ def tighten_bound(
     problem: Problem,
     enough: float,
     target: float = -np.inf,
-    steps: int = SubgradientParameters.steps,
-    overshoot: float = SubgradientParameters.overshoot,
+    steps: int = STEPS,
+    overshoot: float = OVERSHOOT,
 ) -> Tightened:
     """Change multipliers until the bound of a related problem is low enough, if that works.
 

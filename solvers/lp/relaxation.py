@@ -21,11 +21,19 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel
 
 from ..components import Candidates, Families, families_of
-from ..parameters import DEFAULTS, ColumnParameters
 from ..problem import offsets
 from .clusters import Counted
 from .linear_program import LinearProgram
 from .multipliers import Multipliers
+
+BEGINNING = 4
+"""Candidates of each variable that are columns from the beginning."""
+
+MOST_PRICED = 6
+"""Columns that enter for one variable between two linear programs."""
+
+TOLERANCE = 1e-7
+"""Price at which a candidate enters, and value of artificial columns that counts as none."""
 
 FEW, ENOUGH = 1, 2
 """A candidate of a member of a cluster has fewer parents inside than the count, or as many."""
@@ -74,8 +82,6 @@ class Relaxation:
         incumbent.
     clusters
         Clusters to begin with.
-    parameters
-        Tuning constants of column generation.
     """
 
     def __init__(
@@ -84,9 +90,7 @@ class Relaxation:
         *,
         start: NDArray[np.int64] | None = None,
         clusters: Counted | None = None,
-        parameters: ColumnParameters = DEFAULTS.cutting_planes.columns,
     ) -> None:
-        self.parameters = parameters
         self.families = families_of(problem)
         n, m = self.families.n_variables, len(self.families.scores)
         self.pool = Counted.none(n)
@@ -98,7 +102,7 @@ class Relaxation:
         self._lp = LinearProgram()
         self._lp.add_rows(np.ones(n), np.ones(n), np.zeros(n + 1, np.int64), np.zeros(0, np.int64))
         self._add_artificial()
-        best = best_candidates(self.families.first, self.families.scores, parameters.beginning)
+        best = best_candidates(self.families.first, self.families.scores, BEGINNING)
         parentless = np.flatnonzero(np.diff(self.families.member_first) == 0)
         given = start if start is not None else parentless
         self._enter(np.unique(np.concatenate([best, parentless, given])))
@@ -136,12 +140,12 @@ class Relaxation:
 
         Return ``None`` when the control ends that.
         """
-        f, parameters = self.families, self.parameters
+        f = self.families
         while (relaxed := self._solve_columns(control)) is not None:
             adjusted = np.where(self.allowed, relaxed.multipliers.adjusted(f), -np.inf)
-            price = relaxed.variable_duals[f.child] + parameters.tolerance
+            price = relaxed.variable_duals[f.child] + TOLERANCE
             worth = np.where(self._is_column | (adjusted <= price), -np.inf, adjusted)
-            entering = best_candidates(f.first, worth, parameters.most_priced)
+            entering = best_candidates(f.first, worth, MOST_PRICED)
             entering = entering[worth[entering] > -np.inf]
             if not len(entering):
                 reach = relaxed.multipliers.reach(f, self.allowed)
@@ -162,7 +166,7 @@ class Relaxation:
         cluster_duals = np.maximum(np.where(forms, duals[n:], -duals[n:]), 0.0)
         multipliers = Multipliers(pool.clusters, cluster_duals, pool.counts)
         shift = pool.clusters[forms].T.astype(np.float64) @ cluster_duals[forms]
-        feasible = bool(values[:n].max(initial=0.0) <= self.parameters.tolerance)
+        feasible = bool(values[:n].max(initial=0.0) <= TOLERANCE)
         return Relaxed(objective, np.inf, x, x, multipliers, duals[:n] + shift, feasible)
 
     def _add_artificial(self) -> None:

@@ -9,6 +9,7 @@ deeper. The multipliers of the rounds give a bound each, which is computed anew 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 
 from ..components import Candidates, split
-from ..parameters import DEFAULTS, CuttingPlaneParameters
 from ..problem import Problem
 from .clusters import Counted, Support
 from .dual_bounds import greedy_multipliers
@@ -25,6 +25,40 @@ from .relaxation import Relaxation, Relaxed
 from .separation import quick_clusters, separate, tails_off
 
 OnBound = Callable[[float, Multipliers], None]
+
+ASSUMED_GAP = 0.01
+"""Gap where no selection is known, as a share of what all rounds together closed."""
+
+MOST_IDLE = 25
+"""Rounds without progress that a cluster of no value stays in the relaxation."""
+
+TINY = 1e-9
+"""Multiplier of a cluster that is dropped."""
+
+INWARDS = 0.5
+"""Weight of the inner point where clusters are sought."""
+
+
+class Rounds(NamedTuple):
+    """How long rounds of cutting planes go on.
+
+    Attributes
+    ----------
+    most_cuts
+        Clusters that each search adds in one round.
+    most_rounds
+        Rounds after which the multipliers so far are taken.
+    tail, least_gain
+        Rounds in which so much of the gap must be closed.
+    """
+
+    most_cuts: int = 50
+    most_rounds: int = 2000
+    tail: int = 60
+    least_gain: float = 0.01
+
+
+ROOT_ROUNDS = Rounds()
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +102,7 @@ def solve_root(
     enough: float = -np.inf,
     control: SearchControl = UNLIMITED,
     on_bound: OnBound | None = None,
-    parameters: CuttingPlaneParameters = DEFAULTS.cutting_planes,
+    rounds: Rounds = ROOT_ROUNDS,
 ) -> Root:
     """Bound a component's selections by cutting planes.
 
@@ -88,12 +122,12 @@ def solve_root(
         Ends the rounds; the bound is valid all the same.
     on_bound
         Called with each bound that is lower than all before, and its multipliers.
-    parameters
-        Tuning constants.
+    rounds
+        How long the rounds go on.
     """
     planes = CuttingPlanes(
         component, incumbent, chosen=chosen, clusters=clusters, control=control,
-        on_bound=on_bound, parameters=parameters,
+        on_bound=on_bound, rounds=rounds,
     )  # fmt: skip
     planes.run(max(enough, incumbent))
     return planes.root()
@@ -152,16 +186,14 @@ class CuttingPlanes:
         clusters: Counted | None = None,
         control: SearchControl = UNLIMITED,
         on_bound: OnBound | None = None,
-        parameters: CuttingPlaneParameters = DEFAULTS.cutting_planes,
+        rounds: Rounds = ROOT_ROUNDS,
     ) -> None:
-        self.control, self.on_bound, self.parameters = control, on_bound, parameters
-        self.multipliers = greedy_multipliers(component, parameters.dual_ascent)
+        self.control, self.on_bound, self.rounds = control, on_bound, rounds
+        self.multipliers = greedy_multipliers(component)
         self.rng = np.random.default_rng(0)
         known = [Counted.of(self.multipliers.clusters), *([] if clusters is None else [clusters])]
         self.pool = Counted.join(*known)
-        self.relaxation = Relaxation(
-            component, start=chosen, clusters=self.pool, parameters=parameters.columns
-        )
+        self.relaxation = Relaxation(component, start=chosen, clusters=self.pool)
         self.families, self.target = self.relaxation.families, incumbent
         self.idle = np.zeros(len(self.pool), np.int64)
         self.reach = self.multipliers.reach(component)
@@ -177,12 +209,10 @@ class CuttingPlanes:
         if self.on_bound is not None:
             self.on_bound(bound, self.multipliers)
 
-    def begin_again(
-        self, allowed: NDArray[np.bool_], target: float, parameters: CuttingPlaneParameters
-    ) -> None:
+    def begin_again(self, allowed: NDArray[np.bool_], target: float, rounds: Rounds) -> None:
         """Let the rounds that follow bound the selections of some candidates, shape (m,)."""
         self.relaxation.allow(allowed)
-        self.parameters, self.target, self.inner = parameters, target, None
+        self.rounds, self.target, self.inner = rounds, target, None
         self._begin(np.inf)
 
     def run(self, enough: float) -> None:
@@ -215,11 +245,10 @@ class CuttingPlanes:
         go round in circles, only after some rounds.
         """
         self.idle += 1
-        tiny = self.parameters.tiny
-        self.idle[relaxed.multipliers.values > tiny] = 0
-        fell = self.last - relaxed.objective > tiny * abs(relaxed.objective)
+        self.idle[relaxed.multipliers.values > TINY] = 0
+        fell = self.last - relaxed.objective > TINY * abs(relaxed.objective)
         self.last = relaxed.objective
-        return self.idle <= (0 if fell else self.parameters.most_idle)
+        return self.idle <= (0 if fell else MOST_IDLE)
 
     def _note(self, relaxed: Relaxed) -> None:
         """Take note of the bound of a round."""
@@ -232,27 +261,25 @@ class CuttingPlanes:
 
     def _is_stuck(self) -> bool:
         """Return whether the last rounds did little; a gap is a share of what all rounds closed."""
-        parameters, target = self.parameters, self.target
+        rounds, target = self.rounds, self.target
         if target == -np.inf:
-            target = self.bound - parameters.assumed_gap * (self.bounds[0] - self.bound)
-        return len(self.bounds) > parameters.most_rounds or tails_off(
-            self.bounds, target, parameters.tail, parameters.least_gain
+            target = self.bound - ASSUMED_GAP * (self.bounds[0] - self.bound)
+        return len(self.bounds) > rounds.most_rounds or tails_off(
+            self.bounds, target, rounds.tail, rounds.least_gain
         )
 
     def _violated(self, x: NDArray[np.float64]) -> Counted:
         """Return clusters whose inequality a solution violates."""
-        n, most, parameters = self.families.n_variables, self.parameters.most_cuts, self.parameters
+        n, most = self.families.n_variables, self.rounds.most_cuts
         support, between = Support.of(self.families, x), x
         if self.inner is not None:
-            between = parameters.inwards * self.inner + (1.0 - parameters.inwards) * x
-        deep = quick_clusters(
-            Support.of(self.families, between), n, most, self.rng, parameters.separation
-        )
+            between = INWARDS * self.inner + (1.0 - INWARDS) * x
+        deep = quick_clusters(Support.of(self.families, between), n, most, self.rng)
         if self.inner is not None and not len(deep):
             self.inner = between
         found = Counted.join(self.pool.violated(support, most), deep)
         self.control.look()
-        return separate(support, n, most, self.rng, found, parameters.separation)
+        return separate(support, n, most, self.rng, found)
 
     def root(self) -> Root:
         """Return what the rounds so far have shown."""

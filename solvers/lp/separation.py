@@ -20,8 +20,28 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import count_true, in_place_kernel, kernel, overwrite
 
-from ..parameters import DEFAULTS, SeparationParameters
 from .clusters import LEAST, POSITIVE, Counted, Support, disjoint_clusters
+
+THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5)
+"""Values above which candidates count in the search for minimal clusters, besides all positive."""
+
+FORCED_ORDERS = 10
+"""Orders in which members are placed by force to make clusters minimal, for each threshold."""
+
+FEW_CLUSTERS = 5
+"""Violated clusters found quickly that make walks unnecessary."""
+
+MOST_STARTS = 30
+"""Variables from which walks set out."""
+
+COUNTS = (2, 3)
+"""Counts above one that are tried."""
+
+MOST_SEEDS = 20_000
+"""Seeds looked at for each count."""
+
+MOST_WALKS = 20
+"""Seeds from which walks set out, the best ones for each count."""
 
 
 def tails_off(values: Sequence[float], target: float, tail: int, least: float) -> bool:
@@ -37,7 +57,6 @@ def separate(
     most: int,
     rng: np.random.Generator,
     found: Counted,
-    parameters: SeparationParameters = DEFAULTS.cutting_planes.separation,
 ) -> Counted:
     """Add violated clusters to those found: counted seeds, and where these are few all that is met.
 
@@ -51,14 +70,12 @@ def separate(
         Source of randomness.
     found
         Violated clusters that are known, such as those of :func:`quick_clusters` or of a pool.
-    parameters
-        Tuning constants.
     """
-    found = Counted.join(found, counted_clusters(support, n, most, parameters, walk=False))
-    if len(found) >= parameters.few:
+    found = Counted.join(found, counted_clusters(support, n, most, walk=False))
+    if len(found) >= FEW_CLUSTERS:
         return found
-    plain = violated_clusters(support, n, most, rng, parameters)
-    return Counted.join(found, plain, counted_clusters(support, n, most, parameters))
+    plain = violated_clusters(support, n, most, rng)
+    return Counted.join(found, plain, counted_clusters(support, n, most))
 
 
 def violated_clusters(
@@ -66,17 +83,16 @@ def violated_clusters(
     n: int,
     most: int,
     rng: np.random.Generator | None = None,
-    parameters: SeparationParameters = DEFAULTS.cutting_planes.separation,
 ) -> Counted:
     """Return clusters of count one whose inequality is violated, the most violated first.
 
     Where the quicker searches find few, walks set out from these and from variables.
     """
     rng = np.random.default_rng(0) if rng is None else rng
-    found = quick_clusters(support, n, most, rng, parameters)
-    if len(found) >= parameters.few:
+    found = quick_clusters(support, n, most, rng)
+    if len(found) >= FEW_CLUSTERS:
         return found
-    sources = np.sort(rng.permutation(np.unique(support.members))[: parameters.most_starts])
+    sources = np.sort(rng.permutation(np.unique(support.members))[:MOST_STARTS])
     walks = walk_clusters(support, n, sources, found.clusters, 1)
     return Counted.join(found, Counted.of(walks[walks.any(axis=1)])).violated(support, most)
 
@@ -86,12 +102,11 @@ def quick_clusters(
     n: int,
     most: int,
     rng: np.random.Generator,
-    parameters: SeparationParameters = DEFAULTS.cutting_planes.separation,
 ) -> Counted:
     """Return what the two quicker searches find, the most violated first."""
     found = [short_circuits(support, n, most)]
-    orders = rng.permuted(np.tile(np.arange(n), (parameters.orders, 1)), axis=1)
-    for threshold in (POSITIVE, *parameters.thresholds):
+    orders = rng.permuted(np.tile(np.arange(n), (FORCED_ORDERS, 1)), axis=1)
+    for threshold in (POSITIVE, *THRESHOLDS):
         listed = np.flatnonzero(support.x > threshold)
         for order in orders:
             closed = disjoint_clusters(
@@ -262,7 +277,6 @@ def counted_clusters(
     support: Support,
     n: int,
     most: int,
-    parameters: SeparationParameters = DEFAULTS.cutting_planes.separation,
     *,
     walk: bool = True,
 ) -> Counted:
@@ -271,11 +285,11 @@ def counted_clusters(
     Without walks, these are seeds.
     """
     found = [Counted.none(n)]
-    for count in parameters.counts:
-        seeds = Counted.of(family_seeds(support, n, count, parameters.most_seeds), count)
-        seeds = Counted.join(seeds).violated(support, parameters.most_seeds, -np.inf)
+    for count in COUNTS:
+        seeds = Counted.of(family_seeds(support, n, count, MOST_SEEDS), count)
+        seeds = Counted.join(seeds).violated(support, MOST_SEEDS, -np.inf)
         if walk:
-            begin, none = seeds.clusters[: parameters.most_walks], np.zeros(0, np.int64)
+            begin, none = seeds.clusters[:MOST_WALKS], np.zeros(0, np.int64)
             walks = Counted.of(walk_clusters(support, n, none, begin, count), count)
             seeds = Counted.join(seeds, walks)
         found.append(seeds.violated(support, most))

@@ -46,7 +46,6 @@ def relax(component: Component, incumbent: Selection | None, control: ComponentC
         enough=control.score + options.absolute_gap,
         control=control,
         on_bound=lambda bound, _: control.prove(bound),
-        parameters=options.cutting_planes,
     )
     control.prove(root.bound, 1)
     if control.is_over:

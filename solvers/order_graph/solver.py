@@ -74,7 +74,7 @@ class _Sweeps:
         self.memory = half if options.memory_limit is None else options.memory_limit
         self.priced = price(component, rows)
         self.nodes = 0
-        groups = -(-n // options.order_graph.group)
+        groups = -(-n // options.pattern_group)
         self.sizes = np.diff(np.arange(groups + 1) * n // groups)
         group = partition(coupling(rows), self.sizes, np.random.default_rng(options.seed))
         position = np.argsort(np.argsort(group, kind="stable"), kind="stable")
@@ -108,7 +108,7 @@ class _Sweeps:
 
         It is when a selection is found, too: it is the best.
         """
-        threshold = self.control.options.order_graph.first_share * goal
+        threshold = self.control.options.first_share * goal
         while True:
             is_done, chosen = self._sweep(patterns, threshold)
             if chosen is not None:
@@ -136,7 +136,7 @@ class _Sweeps:
         listed = self._listed(useful)
         graph = self.numbered.graph(np.where(useful, self.priced.reduced, inf), listed)
         scratch, table = search.scratch_for(graph), search.new_table(n, FIRST_STATES, threshold)
-        most_states, before = self.control.options.order_graph.most_states, self.nodes
+        most_states, before = self.control.options.most_states, self.nodes
         while self.control.goes_on():
             why = search.expand(graph, patterns, scratch, table, BLOCK)
             self.nodes = before + int(table.at[search.EXPANDED])

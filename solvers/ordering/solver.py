@@ -10,7 +10,6 @@ quick multipliers of a dual ascent, then those of the cutting planes.
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import replace
 from functools import cached_property
 from math import inf
 
@@ -24,7 +23,7 @@ from exactlearn.graphs.dag import topological_order
 from .. import dynamic
 from ..component_solver import ComponentControl, Outcome, Selection
 from ..components import WORD, Component
-from ..lp.root import solve_root
+from ..lp.root import ROOT_ROUNDS, Rounds, solve_root
 from .decoding import Lists, list_candidates, place_by_weight
 from .iterated_local_search import iterated_local_search
 from .moves import State
@@ -263,11 +262,11 @@ def solve_component(
     of the threads is for the bound; the selections found do not depend on their number, unless the
     time limit cuts them short.
     """
-    planes, aside = control.options.cutting_planes, control.aside()
+    aside, rounds = control.aside(), ROOT_ROUNDS
     bounds = [component.relaxation]
     if not _uses_time(control):
-        relaxations = max(5, control.options.ordering.relaxed // component.n_candidates)
-        planes = replace(planes, most_rounds=min(planes.most_rounds, relaxations))
+        relaxations = max(5, control.options.relaxation_budget // component.n_candidates)
+        rounds = Rounds(most_rounds=min(rounds.most_rounds, relaxations))
     pool = ThreadPoolExecutor(1)  # Python waits for it at its end: it may still solve a program
     bounding = pool.submit(
         solve_root,
@@ -275,7 +274,7 @@ def solve_component(
         control.score,
         control=aside,
         on_bound=lambda bound, _: bounds.append(bound),
-        parameters=planes,
+        rounds=rounds,
     )
     try:
         for chosen in _found(component, incumbent, control):
@@ -303,9 +302,7 @@ def _found(
     options = control.options
     budget = options.iteration_budget
     if budget is None:
-        wanted = max(
-            options.ordering.least_budget, options.ordering.budget * component.n_candidates
-        )
+        wanted = max(options.least_order_budget, options.order_budget * component.n_candidates)
         budget = UNBOUNDED if _uses_time(control) else wanted
     share = min(ROUND, budget // WALKS)
     threads = max(1, n_threads(options.threads) - 1)
@@ -331,4 +328,4 @@ def _uses_time(control: ComponentControl) -> bool:
 
     Else when a bound arrives must not decide the answer.
     """
-    return control.options.ordering.timed and control.left < inf
+    return control.options.uses_up_time and control.left < inf

@@ -35,7 +35,6 @@ from exactlearn.solvers.certificates.certificate import (
 from exactlearn.solvers.certificates.checker import Unproven, read_scores, verify
 from exactlearn.solvers.certificates.prover import certify
 from exactlearn.solvers.constraints import MaxParents, RequiredAncestor, Tiers
-from exactlearn.solvers.parameters import ProofParameters
 from tests.interrupts import Looks, press_ctrl_c
 
 CHECKER = Path(certificate_checker.__file__)
@@ -421,8 +420,8 @@ class TestLimits:
     @pytest.mark.parametrize(
         "limit",
         [
-            {"parameters": ProofParameters(most_nodes=0)},
-            {"parameters": ProofParameters(most_nodes=1)},
+            {"most_nodes": 0},
+            {"most_nodes": 1},
             {"gap": 0.5},
             {"control": Looks(0)},
         ],

@@ -24,7 +24,6 @@ from exactlearn.solvers.order_graph.patterns import coupling, estimate, partitio
 from exactlearn.solvers.order_graph.rows import Numbered, price
 from exactlearn.solvers.order_graph.search import place_at_once, scratch_for, smallest_source
 from exactlearn.solvers.order_graph.solver import solve_component
-from exactlearn.solvers.parameters import OrderGraphParameters
 from tests.brute_force import best_selection, is_acyclic
 from tests.solvers.one_component import solved as solved_by
 
@@ -85,12 +84,11 @@ def random_multipliers(rng, n):
 @pytest.mark.parametrize("group", [2, 19])
 @pytest.mark.parametrize("seed", range(20))
 def test_it_finds_the_best_of_all_selections(seed, group):
-    parameters = OrderGraphParameters(group=group)
     rng = np.random.default_rng(seed)
     problem = random_problem(seed, int(rng.integers(2, 5)))
     best = best_selection(problem)
     for multipliers in (None, lambda c: random_multipliers(rng, c.n_variables)):
-        progress = solved(problem, multipliers, order_graph=parameters)
+        progress = solved(problem, multipliers, pattern_group=group)
         assert progress.score == pytest.approx(best, abs=1e-9)
         assert progress.bound == pytest.approx(best, abs=1e-7)
         assert is_acyclic(progress.parents)
@@ -101,7 +99,6 @@ def test_it_finds_the_best_of_all_selections(seed, group):
 def test_it_agrees_with_dynamic_programming(seed, group):
     n, density = 5 + seed % 8, (0.15, 0.4, 1.0)[seed % 3]
     problem = random_problem(seed, n, density=density)
-    parameters = OrderGraphParameters(group=group)
     for component in split(problem):
         chosen = dynamic.best_selection(component)
         progress = Progress(problem, [component], SearchControl())
@@ -109,7 +106,7 @@ def test_it_agrees_with_dynamic_programming(seed, group):
             progress.improve(0, chosen)
         rng = np.random.default_rng(seed)
         multipliers = random_multipliers(rng, component.n_variables) if seed % 5 else None
-        options = SolverOptions(multipliers=multipliers, order_graph=parameters)
+        options = SolverOptions(multipliers=multipliers, pattern_group=group)
         assert solved_by(solve_component, progress, 0, options) == "optimal"
         assert progress.scores[0] == pytest.approx(component.total(chosen), abs=1e-9)
 
@@ -250,11 +247,10 @@ def test_shorter_runs_are_never_contradicted_and_the_limit_on_memory_holds(monke
     problem = random_problem(3, 14, most_parents=3)
     (component,) = split(problem)
     best = component.total(dynamic.best_selection(component))
-    parameters = OrderGraphParameters(group=5)
     stopped = 0
     for memory in (3000, 10_000, 30_000, 10**6, 10**9):
         progress = Progress(problem, [component], SearchControl())
-        options = SolverOptions(memory_limit=memory, explain=True, order_graph=parameters)
+        options = SolverOptions(memory_limit=memory, explain=True, pattern_group=5)
         status = solved_by(solve_component, progress, 0, options)
         if status == "optimal":
             assert progress.scores[0] == pytest.approx(best)
@@ -276,8 +272,7 @@ def test_free_memory_and_threads_are_the_limits(monkeypatch, threads):
         lambda most: asked.append(most) or ThreadPoolExecutor(most),
     )
     few_at_first(monkeypatch)
-    parameters = OrderGraphParameters(group=5)
-    options = SolverOptions(explain=True, order_graph=parameters, threads=threads)
+    options = SolverOptions(explain=True, pattern_group=5, threads=threads)
     free = available_memory()
     assert free is None or free > 2**20
     for free, status in ((None, "optimal"), (2 * 10**9, "optimal"), (20_000, "feasible")):
@@ -366,9 +361,8 @@ def relaxed_problem(seed):
 @pytest.mark.parametrize("group", [6, 19])
 @pytest.mark.parametrize("seed", range(3))
 def test_it_improves_a_selection_that_is_nearly_the_best(seed, group):
-    parameters = OrderGraphParameters(group=group)
     problem, component, best, multipliers = relaxed_problem(seed)
-    options = SolverOptions(multipliers=multipliers, order_graph=parameters)
+    options = SolverOptions(multipliers=multipliers, pattern_group=group)
     for least in (0.01, 1.0):
         progress = Progress(problem, [component], SearchControl())
         progress.improve(0, worse_selection(component, best, least))

@@ -12,7 +12,7 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.formats.scores import read_jkl
 from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem, solve
-from exactlearn.solvers.component_solver import Progress, Selection, SolverOptions
+from exactlearn.solvers.component_solver import INNER_SEARCH, Progress, Selection, SolverOptions
 from exactlearn.solvers.components import Component, split
 from exactlearn.solvers.ordering import iterated_local_search as local_search
 from exactlearn.solvers.ordering.decoding import (
@@ -27,7 +27,6 @@ from exactlearn.solvers.ordering.decoding import (
 from exactlearn.solvers.ordering.iterated_local_search import climb, perturb
 from exactlearn.solvers.ordering.moves import State, best_place, room_for
 from exactlearn.solvers.ordering.solver import WALKS, OrderSearch, order_of, rounds, solve_component
-from exactlearn.solvers.parameters import INNER_SEARCH
 from tests.brute_force import best_selection
 from tests.interrupts import Looks
 from tests.solvers.one_component import solved
@@ -271,8 +270,9 @@ def test_time_limit_keeps_incumbent_and_bound() -> None:
 def test_a_search_inside_another_one_leaves_time() -> None:
     """Nothing is proven, and a limit that is far off was waited for."""
     problem = random_problem(np.random.default_rng(1), 40, kept=0.6)
-    ordering = replace(INNER_SEARCH.ordering, least_budget=10_000, budget=1, relaxed=0)
-    parameters = replace(INNER_SEARCH, ordering=ordering)
+    parameters = replace(
+        INNER_SEARCH, least_order_budget=10_000, order_budget=1, relaxation_budget=0
+    )
     limited, free = (
         solve(problem, solver="ordering", time_limit=limit, parameters=parameters)
         for limit in (10_000.0, None)

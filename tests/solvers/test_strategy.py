@@ -1,23 +1,17 @@
 """The relaxation, what it leaves, and who searches that, against dynamic programming."""
 
 from collections.abc import Callable
-from types import SimpleNamespace
+from functools import partial
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
-from exactlearn.solvers import Problem, solve, strategy
+from exactlearn.solvers import Problem, acyclicity, branch_and_cut, solve, strategy
+from exactlearn.solvers.component_solver import SolverParameters
+from exactlearn.solvers.lp import dual_bounds, relaxation, root, separation
+from exactlearn.solvers.lp import solver as lp_solver
 from exactlearn.solvers.lp.multipliers import Multipliers
-from exactlearn.solvers.parameters import (
-    BranchAndCutParameters,
-    ColumnParameters,
-    CuttingPlaneParameters,
-    DualAscentParameters,
-    OrderGraphParameters,
-    OrderingParameters,
-    SeparationParameters,
-    SolverParameters,
-)
 from exactlearn.solvers.strategy import COMPONENT_SOLVERS
 from tests.solvers.test_solvers import random_problem
 
@@ -72,27 +66,26 @@ def test_the_explanation_names_who_took_what(relaxed: Callable[..., None]) -> No
 @pytest.mark.parametrize("solver", ["auto", *COMPONENT_SOLVERS])
 @pytest.mark.parametrize("seed", range(3))
 def test_tuning_constants_change_no_answer(
-    solver: str, seed: int, relaxed: Callable[..., None]
+    solver: str, seed: int, relaxed: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     relaxed(FEW_PLACED=0, FEW_CANDIDATES=10**6 * seed, SHRUNK=0.0)
-    separation = SeparationParameters(
-        thresholds=(), orders=1, few=1, most_starts=1, counts=(), most_walks=0
-    )
-    odd = SolverParameters(
-        cutting_planes=CuttingPlaneParameters(
-            most_cuts=1,
-            tail=3,
-            inwards=0.9,
-            dual_ascent=DualAscentParameters(work=0),
-            columns=ColumnParameters(beginning=1, most_priced=1),
-            separation=separation,
-        ),
-        order_graph=OrderGraphParameters(group=3, first_share=1.0),
-        ordering=OrderingParameters(least_budget=10**5),
-        branch_and_cut=BranchAndCutParameters(
-            most_cuts=1, tail=1, rounding_budget=0, many_candidates=0, large_loss=0.0
-        ),
-    )
+    odd_constants: dict[ModuleType, dict[str, object]] = {
+        separation: {
+            "THRESHOLDS": (), "FORCED_ORDERS": 1, "FEW_CLUSTERS": 1, "MOST_STARTS": 1,
+            "COUNTS": (), "MOST_WALKS": 0,
+        },
+        root: {"INWARDS": 0.9},
+        dual_bounds: {"WORK": 0},
+        relaxation: {"BEGINNING": 1, "MOST_PRICED": 1},
+        acyclicity: {"MOST_CUTS": 1, "TAIL": 1},
+        branch_and_cut: {"ROUNDING_BUDGET": 0, "MANY_CANDIDATES": 0, "LARGE_LOSS": 0.0},
+    }  # fmt: skip
+    for module, constants in odd_constants.items():
+        for name, value in constants.items():
+            monkeypatch.setattr(module, name, value)
+    few = root.Rounds(most_cuts=1, tail=3)
+    monkeypatch.setattr(lp_solver, "solve_root", partial(root.solve_root, rounds=few))
+    odd = SolverParameters(pattern_group=3, first_share=1.0, least_order_budget=10**5)
     problem = hard_problem(np.random.default_rng(seed), 9)
     best = solve(problem, solver="dynamic").score
     found = solve(problem, solver=solver, parameters=odd)

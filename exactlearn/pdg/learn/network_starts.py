@@ -37,7 +37,7 @@ from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BIC, PenalisedLikelihood, Score
 from exactlearn.solvers import solve
-from exactlearn.solvers.parameters import INNER_SEARCH
+from exactlearn.solvers.component_solver import INNER_SEARCH
 from exactlearn.structure.structural_em import structural_em
 
 MAX_PARENTS, SMOOTHING = 3, 0.25
