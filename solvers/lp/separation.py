@@ -4,12 +4,12 @@ Three searches, from quick to thorough:
 
 1. circuits of length below one, where the arc j -> i has length ``1 - x(candidates of i with parent
    j)``, and minimal clusters that no larger candidate lets any member leave;
-2. walks that move one variable at a time into or out of a cluster;
+2. walks that move one variable after the other into a cluster, or out of one;
 3. clusters with a count above one (Cussens 2011, "Bayesian network learning with cutting planes").
    They are few, yet they close much of what cluster inequalities leave: for three variables and
    count two, one of them at most has both others as parents. Each positive candidate with k parents
-   or more gives seeds, which are its child with k of the parents; walks grow them. Where only whole
-   candidates have so many, their arcs close a circuit, which plain clusters cut off.
+   or more gives seeds, which are its child with k of the parents. Where only whole candidates have
+   so many, their arcs close a circuit, which plain clusters cut off.
 """
 
 from collections.abc import Sequence
@@ -40,9 +40,6 @@ COUNTS = (2, 3)
 MOST_SEEDS = 20_000
 """Seeds looked at for each count."""
 
-MOST_WALKS = 20
-"""Seeds from which walks set out, the best ones for each count."""
-
 
 def tails_off(values: Sequence[float], target: float, tail: int, least: float) -> bool:
     """Return whether the last rounds lowered a value by little of what it is above its target."""
@@ -71,11 +68,10 @@ def separate(
     found
         Violated clusters that are known, such as those of :func:`quick_clusters` or of a pool.
     """
-    found = Counted.join(found, counted_clusters(support, n, most, walk=False))
+    found = Counted.join(found, counted_clusters(support, n, most))
     if len(found) >= FEW_CLUSTERS:
         return found
-    plain = violated_clusters(support, n, most, rng)
-    return Counted.join(found, plain, counted_clusters(support, n, most))
+    return Counted.join(found, violated_clusters(support, n, most, rng))
 
 
 def violated_clusters(
@@ -93,7 +89,7 @@ def violated_clusters(
     if len(found) >= FEW_CLUSTERS:
         return found
     sources = np.sort(rng.permutation(np.unique(support.members))[:MOST_STARTS])
-    walks = walk_clusters(support, n, sources, found.clusters, 1)
+    walks = walk_clusters(support, n, sources)
     return Counted.join(found, Counted.of(walks[walks.any(axis=1)])).violated(support, most)
 
 
@@ -142,17 +138,12 @@ def short_circuits(support: Support, n: int, most: int) -> NDArray[np.bool_]:
 
 
 @kernel
-def walk_clusters(
-    support: Support,
-    n: int,
-    sources: NDArray[np.int64],
-    seeds: NDArray[np.bool_],
-    count: int,
-) -> NDArray[np.bool_]:
-    """Return the best cluster met from each source, grown or peeled, and from each seed.
+def walk_clusters(support: Support, n: int, sources: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return the best clusters met as variables enter, or leave, one by one, two for each source.
 
-    Rows of sources that are in no violated cluster are empty. Only variables that have, among
-    themselves, a positive parent and a positive child help any cluster.
+    The first grows from the source, the second shrinks to it. Rows of sources that are in no
+    violated cluster are empty. Only variables that have, among themselves, a positive parent and a
+    positive child help any cluster.
     """
     child, _, member_first, members = support
     useful, size = np.ones(n, np.bool_), n + 1
@@ -165,89 +156,61 @@ def walk_clusters(
                     has_parent[child[s]] = True
                     has_child[members[at]] = True
         useful = has_parent & has_child
-    found = np.zeros((2 * len(sources) + len(seeds), n), np.bool_)
+    found = np.zeros((2 * len(sources), n), np.bool_)
     for k in range(len(sources)):
         v = sources[k]
         if useful[v]:
             found[2 * k, v] = True
-            _walk(support, found[2 * k], useful, v, 1, n, count)
+            _walk(support, found[2 * k], useful, v, True)
             overwrite(found[2 * k + 1], useful)
-            _walk(support, found[2 * k + 1], useful, v, -1, n, count)
-    for k in range(len(seeds)):
-        overwrite(found[2 * len(sources) + k], seeds[k])
-    for k in range(len(found)):
-        size = count_true(found[k])
-        if size:
-            _walk(support, found[k], useful, -1, 0, 12 + 2 * size, count)
+            _walk(support, found[2 * k + 1], useful, v, False)
     return found
 
 
 @kernel
 def _walk(
-    support: Support,
-    cluster: NDArray[np.bool_],
-    useful: NDArray[np.bool_],
-    kept: int,
-    direction: int,
-    stall_limit: int,
-    count: int,
+    support: Support, cluster: NDArray[np.bool_], useful: NDArray[np.bool_], kept: int, grows: bool
 ) -> None:
-    """Move variables into or out of a cluster; it becomes the best one of two or more met.
+    """Let variables enter a cluster, or leave it, the best one first; ``kept`` stays.
 
-    Each move is the best one that does not undo a recent one; with ``direction`` 1 or -1 variables
-    only enter or leave. ``kept`` stays. The walk ends ``stall_limit`` moves after its last gain.
+    The cluster becomes the best one of two or more met.
     """
     child, x, member_first, members = support
-    n, tenure = len(cluster), 4 if direction == 0 else len(cluster)
-    free_from, gain = np.zeros(n, np.int64), np.empty(n)
-    inside, own = np.zeros(len(x), np.int64), np.zeros(n)
-    current = np.zeros(n, np.bool_)
-    # the violation of the cluster to begin with
+    n = len(cluster)
+    # parents inside for each candidate, and value of those with any for each variable
+    current, inside, own = np.zeros(n, np.bool_), np.zeros(len(x), np.int64), np.zeros(n)
     for v in range(n):
         if cluster[v]:
-            _flip(support, current, inside, own, v, count)
+            _flip(support, current, inside, own, v)
     size = count_true(cluster)
-    now = 1.0 * count - size
+    now = 1.0 - size
     for v in range(n):
         now += own[v] if cluster[v] else 0.0
-    best = now if size > count else -1.0 * n
-    since, step = 0, 0
-    while since < stall_limit:
-        step += 1
+    best = now if size > 1 else -1.0 * n
+    gain = np.empty(n)
+    while True:
         # what each variable's move changes in the violation
         for v in range(n):
-            gain[v] = 1.0 - own[v] if current[v] else own[v] - 1.0
+            gain[v] = own[v] - 1.0 if grows else 1.0 - own[v]
         for s in range(len(x)):
-            if current[child[s]] and count - 1 <= inside[s] <= count:
+            if current[child[s]] and inside[s] == (0 if grows else 1):
                 for at in range(member_first[s], member_first[s + 1]):
-                    v = members[at]
-                    if inside[s] < count and not current[v]:
-                        gain[v] += x[s]
-                    elif inside[s] == count and current[v]:
-                        gain[v] -= x[s]
-        # the best move that does not undo a recent one, unless it leads to the best cluster
+                    if current[members[at]] != grows:
+                        gain[members[at]] += x[s] if grows else -x[s]
         pick = -1
         for v in range(n):
-            if not useful[v] or v == kept or (current[v] and size == 1):
-                continue
-            if direction != 0 and current[v] != (direction < 0):
-                continue
-            if free_from[v] > step and now + gain[v] <= best + LEAST:
-                continue
-            if pick < 0 or gain[v] > gain[pick] + 1e-12:
-                pick = v
+            if useful[v] and v != kept and current[v] != grows:
+                if pick < 0 or gain[v] > gain[pick] + 1e-12:
+                    pick = v
         if pick < 0:
             break
         # move, and keep the best cluster met
         now += gain[pick]
-        size += -1 if current[pick] else 1
-        _flip(support, current, inside, own, pick, count)
-        free_from[pick] = step + tenure
-        since += 1
-        if size > count and now > best + 1e-9:
+        size += 1 if grows else -1
+        _flip(support, current, inside, own, pick)
+        if size > 1 and now > best + 1e-9:
             best = now
             overwrite(cluster, current)
-            since = 0
 
 
 @in_place_kernel
@@ -257,42 +220,27 @@ def _flip(
     inside: NDArray[np.int64],
     own: NDArray[np.float64],
     moved: int,
-    count: int,
 ) -> None:
-    """Move one variable, and keep count: parents inside, and value of candidates with enough."""
+    """Move one variable, and keep count: parents inside, and value of candidates with any."""
     child, x, member_first, members = support
     change = -1 if current[moved] else 1
     current[moved] = not current[moved]
     for s in range(len(x)):
         for at in range(member_first[s], member_first[s + 1]):
             if members[at] == moved:
-                had = inside[s] >= count
+                had = inside[s] > 0
                 inside[s] += change
-                if had != (inside[s] >= count):
+                if had != (inside[s] > 0):
                     own[child[s]] += change * x[s]
                 break
 
 
-def counted_clusters(
-    support: Support,
-    n: int,
-    most: int,
-    *,
-    walk: bool = True,
-) -> Counted:
-    """Return violated clusters with counts above one, for each count the most violated.
-
-    Without walks, these are seeds.
-    """
+def counted_clusters(support: Support, n: int, most: int) -> Counted:
+    """Return violated clusters with counts above one, for each count the most violated seeds."""
     found = [Counted.none(n)]
     for count in COUNTS:
         seeds = Counted.of(family_seeds(support, n, count, MOST_SEEDS), count)
-        seeds = Counted.join(seeds).violated(support, MOST_SEEDS, -np.inf)
-        if walk:
-            begin, none = seeds.clusters[:MOST_WALKS], np.zeros(0, np.int64)
-            walks = Counted.of(walk_clusters(support, n, none, begin, count), count)
-            seeds = Counted.join(seeds, walks)
-        found.append(seeds.violated(support, most))
+        found.append(Counted.join(seeds).violated(support, most))
     return Counted.join(*found)
 
 

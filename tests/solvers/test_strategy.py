@@ -72,7 +72,7 @@ def test_tuning_constants_change_no_answer(
     odd_constants: dict[ModuleType, dict[str, object]] = {
         separation: {
             "THRESHOLDS": (), "FORCED_ORDERS": 1, "FEW_CLUSTERS": 1, "MOST_STARTS": 1,
-            "COUNTS": (), "MOST_WALKS": 0,
+            "COUNTS": (),
         },
         root: {"INWARDS": 0.9},
         dual_bounds: {"WORK": 0},
