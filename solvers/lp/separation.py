@@ -31,7 +31,7 @@ FORCED_ORDERS = 10
 FEW_CLUSTERS = 5
 """Violated clusters found quickly that make walks unnecessary."""
 
-MOST_STARTS = 30
+MOST_STARTS = 15
 """Variables from which walks set out."""
 
 COUNTS = (2, 3)
@@ -199,9 +199,9 @@ def _walk(
                         gain[members[at]] += x[s] if grows else -x[s]
         pick = -1
         for v in range(n):
-            if useful[v] and v != kept and current[v] != grows:
-                if pick < 0 or gain[v] > gain[pick] + 1e-12:
-                    pick = v
+            may_move = useful[v] and v != kept and current[v] != grows
+            if may_move and (pick < 0 or gain[v] > gain[pick] + 1e-12):
+                pick = v
         if pick < 0:
             break
         # move, and keep the best cluster met

@@ -11,10 +11,6 @@ counted in one group (additive pattern databases: Felner, Korf and Hanan 2004; i
 Yuan and Malone 2013, "Learning optimal Bayesian networks: a shortest path perspective", static
 k-cycle conflict). Groups are exact about what happens inside of them, so variables are put together
 that share rows of large multipliers.
-
-A row inside of G only shifts costs: as long as fewer than k members of C are placed, every
-candidate that X in C may take has fewer than k parents in C. So we leave these rows out, which
-leaves few candidates that are not dominated, and add afterwards what they shift.
 """
 
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -30,14 +26,7 @@ from exactlearn._runtime.kernel import in_place_kernel
 from ..components import undominated
 from ..lp.multipliers import Multipliers
 from ..problem import offsets
-from .rows import (
-    ONE,
-    Numbered,
-    OrderGraph,
-    adjusted_losses,
-    lowest,
-    size_of,
-)
+from .rows import ONE, Numbered, OrderGraph, lowest, size_of
 
 BLOCK = 1 << 13
 """Subsets computed between two looks at the clock."""
@@ -111,6 +100,7 @@ class Patterns(NamedTuple):
 
 def patterns_of(
     numbered: Numbered,
+    reduced: NDArray[np.float64],
     keep: NDArray[np.bool_],
     sizes: NDArray[np.int64],
     control: SearchControl,
@@ -122,8 +112,8 @@ def patterns_of(
     ----------
     numbered
         Candidates and rows, numbered such that groups are consecutive.
-    keep
-        Candidates that need to be considered, shape (m,).
+    reduced, keep
+        Reduced cost of each candidate, and whether it needs to be considered, shapes (m,).
     sizes
         Variables in each group.
     control
@@ -137,7 +127,7 @@ def patterns_of(
     aside = control.aside()
     with ThreadPoolExecutor(n_threads(threads)) as pool:
         filled = [
-            pool.submit(_fill, values[a:b], numbered, keep, int(shift), int(size), aside)
+            pool.submit(_fill, values[a:b], numbered, reduced, keep, int(shift), int(size), aside)
             for a, b, shift, size in zip(starts[:-1], starts[1:], shifts[:-1], sizes, strict=True)
         ]
         try:
@@ -157,30 +147,23 @@ def patterns_of(
 def _fill(
     table: NDArray[np.float64],
     numbered: Numbered,
+    reduced: NDArray[np.float64],
     keep: NDArray[np.bool_],
     shift: int,
     size: int,
     control: SearchControl,
 ) -> None:
     group = np.uint64(len(table) - 1) << np.uint64(shift)
-    inside = numbered.members & ~group == 0
-    crossing, within = numbered.select(~inside), numbered.select(inside)
     member = (numbered.child >= shift) & (numbered.child < shift + size)
-    costs = adjusted_losses(numbered.component, crossing.multipliers)
     ours = np.flatnonzero(keep & member)
-    ours = ours[np.lexsort((costs[ours], numbered.child[ours]))]
-    graph = crossing.graph(costs, ours)
+    ours = ours[np.lexsort((reduced[ours], numbered.child[ours]))]
+    graph = numbered.graph(reduced, ours)
     masks = np.hstack([(graph.parents & group)[:, None], graph.few])
-    graph = crossing.graph(costs, ours[undominated(graph.first, masks)])
+    graph = numbered.graph(reduced, ours[undominated(graph.first, masks)])
     for start in range(0, len(table), BLOCK):
         if control.is_over:
             return
         fill_patterns(graph, table, shift, start, min(start + BLOCK, len(table)))
-    least = np.full(numbered.component.n_variables, np.inf)
-    adjusted = adjusted_losses(numbered.component, numbered.multipliers)
-    np.minimum.at(least, numbered.child, adjusted)
-    counts, values = within.multipliers.counts, within.multipliers.values
-    shift_back(table, least[shift : shift + size], shift, within.members, counts, values)
 
 
 @in_place_kernel
@@ -227,28 +210,6 @@ def charged(graph: OrderGraph, v: int, c: int, placed: np.uint64, enough: float)
             if size_of(graph.members[r] & placed) >= graph.counts[r]:
                 cost += graph.values[r]
     return cost
-
-
-@in_place_kernel
-def shift_back(
-    table: NDArray[np.float64],
-    least: NDArray[np.float64],
-    shift: int,
-    members: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    values: NDArray[np.float64],
-) -> None:
-    """Subtract from each set what rows inside the group pay for it, and its variables' minima."""
-    group = np.uint64(len(table) - 1) << np.uint64(shift)
-    for subset in range(len(table)):
-        placed = group & ~(np.uint64(subset) << np.uint64(shift))
-        paid, left = 0.0, np.uint64(subset)
-        while left:
-            paid += least[lowest(left)]
-            left &= left - np.uint64(1)
-        for r in range(len(members)):
-            paid += values[r] * max(0, counts[r] - size_of(members[r] & placed))
-        table[subset] = max(0.0, table[subset] - paid)
 
 
 @in_place_kernel

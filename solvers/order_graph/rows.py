@@ -11,7 +11,7 @@ Bartlett and Cussens 2013). With multipliers ``l >= 0`` this gives the Lagrangia
 and a candidate's *reduced cost*, by how much its own value lies below its variable's maximum.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -80,15 +80,10 @@ def losses_of(component: Component) -> NDArray[np.float64]:
 
 def price(component: Component, multipliers: Multipliers) -> Priced:
     """Return the bound and the reduced costs that multipliers give."""
-    adjusted = adjusted_losses(component, multipliers)
+    met = rewards(component, multipliers.clusters, multipliers.counts, multipliers.values)
+    adjusted = losses_of(component) - met
     least = np.minimum.reduceat(adjusted, component.first[:-1])
     return Priced(float(least.sum()) + multipliers.total, adjusted - least[component.child])
-
-
-def adjusted_losses(component: Component, multipliers: Multipliers) -> NDArray[np.float64]:
-    """Return each candidate's loss less the multipliers of the clusters it satisfies, (m,)."""
-    met = rewards(component, multipliers.clusters, multipliers.counts, multipliers.values)
-    return losses_of(component) - met
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,10 +120,6 @@ class Numbered:
             parents=(parents * bits).sum(axis=1, dtype=np.uint64),
             members=(multipliers.clusters * bits).sum(axis=1, dtype=np.uint64),
         )
-
-    def select(self, rows: NDArray[np.bool_]) -> "Numbered":
-        """Return the same with some of the rows."""
-        return replace(self, multipliers=self.multipliers.take(rows), members=self.members[rows])
 
     def graph(self, reduced: NDArray[np.float64], keep: NDArray[np.int64]) -> OrderGraph:
         """Return the arrays for some candidates.

@@ -95,7 +95,14 @@ class _Sweeps:
         goal = self.gap - options.absolute_gap
         if goal > tolerance:
             keep = self.priced.reduced < self.gap
-            patterns = patterns_of(self.numbered, keep, self.sizes, self.control, options.threads)
+            patterns = patterns_of(
+                self.numbered,
+                self.priced.reduced,
+                keep,
+                self.sizes,
+                self.control,
+                options.threads,
+            )
             if patterns is None or not self._sweep_all(patterns, goal - tolerance):
                 return self.control.outcome(proven=False, nodes=self.nodes)
             if self.control.incumbent is None:

@@ -173,7 +173,7 @@ def test_no_state_is_pruned_or_narrowed_wrongly(seed):
     graph = numbered.graph(priced.reduced, np.arange(component.n_candidates))
     scratch = scratch_for(graph)
     for sizes in ([n // 2, n - n // 2], [n]):
-        patterns = patterns_of(numbered, everything, np.array(sizes), UNLIMITED)
+        patterns = patterns_of(numbered, priced.reduced, everything, np.array(sizes), UNLIMITED)
         for placed in range(1 << n):
             best = cheapest_completion(component, rows, placed, step)
             for threshold in (best - 1e-6, best + 1e-6, best + 1.0):
@@ -205,8 +205,10 @@ def test_patterns_are_exact_within_one_group_and_add_up_to_a_bound(seed):
     everything = np.ones(component.n_candidates, np.bool_)
     position = rng.permutation(n)
     numbered = Numbered.of(component, rows, position)
-    whole = patterns_of(numbered, everything, np.array([n]), UNLIMITED)
-    parts = patterns_of(numbered, everything, np.array([1, n - 1]), UNLIMITED)
+    whole, parts = (
+        patterns_of(numbered, priced.reduced, everything, np.array(sizes), UNLIMITED)
+        for sizes in ([n], [1, n - 1])
+    )
     for placed in range(1 << n):
         best = cheapest_completion(component, rows, placed, step)
         rest = np.uint64(sum(1 << int(position[v]) for v in range(n) if not placed >> v & 1))
