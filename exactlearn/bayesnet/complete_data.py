@@ -45,7 +45,7 @@ from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork, check_parents
 from exactlearn.data.counts import configurations
-from exactlearn.data.dataset import Dataset, DatasetLike, check_complete
+from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
 from exactlearn.errors import DataError, OptionError, TooLargeError
 
 Floats = NDArray[np.float64]
@@ -98,11 +98,10 @@ def fit_complete(
     (array([0.6, 0.4]),)
     """
     families = checked_families(dataset, parents, smoothing)
-    check_complete(
-        dataset.codes,
-        dataset.names,
-        "but these parameters need complete data: complete the table first ('augment'), or "
-        "estimate from incomplete rows by EM",
+    require_complete(
+        dataset,
+        "these parameters need",
+        "complete the table first ('augment'), or estimate from incomplete rows by EM",
     )
     tables = tuple(
         smoothed(full_counts(dataset, child, family), smoothing)

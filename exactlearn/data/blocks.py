@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -18,10 +19,9 @@ from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.hash_tables import WeightedRows
-from exactlearn.data.codes import LARGEST, LabelledRows, Values, code_type
-from exactlearn.data.coding import CodingOptions, TableCoding, check_known, coded_rows
+from exactlearn.data.codes import Column, LabelledRows, code_type
+from exactlearn.data.coding import CodingOptions, TableCoding, check_declared, coded_rows
 from exactlearn.data.dataset import Dataset, as_dataset
-from exactlearn.data.discretisation import drop_hint
 from exactlearn.errors import DataError, OptionError, SolverError, as_written, did_you_mean
 
 
@@ -97,7 +97,9 @@ class Blocks(Displayed, shown="sources variables states"):
         """Yield the blocks of one source, until the search is over."""
         control = SearchControl.within()
         for rows in self.read(*source):
-            yield self._coded(rows)
+            chosen = self._chosen(rows)
+            states = {column.name: self.states[column.name] for column in chosen.columns}
+            yield Dataset(**coded_rows(chosen, CodingOptions(states, self.missing)))
             if self.on_rows is not None:
                 self.on_rows(len(rows.lines))
             if control.is_over:
@@ -115,17 +117,23 @@ class Blocks(Displayed, shown="sources variables states"):
         """
         if self.variables is not None and {*self.variables} <= {*self.states}:
             return self
-        found = _FoundStates(self)
-        for part in _results(self, _found, client):
-            found.merge(part)
+        labels = _Labels(self.missing)
+        for part in _results(self, _labels_of, client):
+            labels.merge(part)
         if SearchControl.within().is_over:
             raise SolverError(
                 "the time was over before the states of all variables were found: declare them "
                 f"({as_written('states')}), or give it more time"
             )
-        states = {**self.states, **found.coding(self.tidy).states}
-        kept = tuple(name for name in found.names or () if name in states)
-        return replace(self, variables=kept, states=states)
+        check_declared(self.states, [*labels.counts])
+        names = self.variables or labels.names
+        rows = replace(self, variables=names)._chosen(labels.columns())
+        rows = replace(rows, columns=[x for x in rows.columns if x.name not in self.states])
+        listed = {x.name: x.labels for x in rows.columns if x.name in labels.listed}
+        options = CodingOptions(listed, self.missing, tidy=self.tidy)
+        found = TableCoding.fit(rows, options, is_part=bool(self.states)).states
+        states = {**self.states, **found}
+        return replace(self, variables=tuple(x for x in names if x in states), states=states)
 
     def merged(self, client: Any = None) -> Dataset:
         """Return the distinct rows with their weights, see :func:`merge_rows`."""
@@ -134,105 +142,63 @@ class Blocks(Displayed, shown="sources variables states"):
         empty = partial(DistinctRows, names, [blocks.states[name] for name in names])
         return summed(blocks, empty, client).dataset()
 
-    def _coded(self, rows: LabelledRows) -> Dataset:
+    def _chosen(self, rows: LabelledRows) -> LabelledRows:
+        """Return the rows of the chosen variables."""
         known = {column.name: column for column in rows.columns}
         names = self.variables or tuple(known)
         for name in names:
             if name not in known:
+                where = "" if rows.source is None else f"{rows.source}, "
                 raise DataError(
-                    f"{rows.place(name, None)}: there is no such column, which the model or "
+                    f"{where}column {name!r}: there is no such column, which the model or "
                     f"another part of the table has{did_you_mean(name, known)}"
                 )
-        rows = replace(rows, columns=[known[name] for name in names])
-        states = {name: self.states[name] for name in names}
-        return Dataset(**coded_rows(rows, CodingOptions(states, self.missing)))
+        return replace(rows, columns=[known[name] for name in names])
 
 
-class _FoundStates:
-    """What the undeclared columns of a table hold, summed over blocks.
+class _Labels:
+    """How many cells of the columns of a table have each label, ``None`` where one is missing."""
 
-    Of each column these are how many cells have each label, and ``None`` where one is missing; and
-    where each label, and for ``None`` the column, stands first.
-    """
-
-    def __init__(self, blocks: Blocks) -> None:
-        self.declared, self.missing = blocks.states, tuple(blocks.missing)
-        self.names, self.rows = blocks.variables, 0
+    def __init__(self, missing: Sequence[str]) -> None:
+        self.missing = missing
+        self.source: Path | None = None
+        self.names: tuple[str, ...] = ()
+        self.rows, self.listed = 0, set[str]()
         self.counts: dict[str, Counter[str | None]] = {}
-        self.places: dict[str, dict[str | None, str]] = {}
-        self.listed: set[str] = set()
 
     def add(self, rows: LabelledRows) -> None:
-        """Add the labels of a block."""
-        names = [column.name for column in rows.columns]
-        self.rows, self.names = self.rows + len(rows.lines), self.names or tuple(names)
-        what = f"states are declared (by a model, or {as_written('states')}) for"
-        check_known(what, self.declared, names)
+        """Add the labels of a block, and those that it lists."""
+        self.source, self.rows = rows.source, self.rows + len(rows.lines)
+        self.names = self.names or tuple(column.name for column in rows.columns)
         listed = rows.declared(self.missing)
-        for column in rows.read(self.missing).columns:
-            if column.name in self.names and column.name not in self.declared:
-                values = column.values(rows.place)
-                counts = Counter[str | None](dict.fromkeys(listed.get(column.name, ()), 0))
-                counts.update(dict(zip(values.labels, values.counts.tolist(), strict=True)))
-                counts[None] = len(rows.lines) - int(values.counts.sum())
-                known = self.places.get(column.name, {})
-                places = {k: values.place(k) for k in (None, *values.labels) if k not in known}
-                self._add(column.name, counts, places)
         self.listed |= {*listed}
+        for column in rows.read(self.missing).columns:
+            own = self.counts.setdefault(column.name, Counter())
+            own.update(dict.fromkeys(listed.get(column.name, ()), 0))
+            own.update(dict(zip((*column.labels, None), column.counts, strict=True)))
 
-    def _add(self, name: str, counts: Counter[str | None], places: dict[str | None, str]) -> None:
-        """Add what other rows of a column have."""
-        own = self.counts.setdefault(name, Counter())
-        own.update(counts)
-        self.places[name] = {**places, **self.places.get(name, {})}
-        if len(own) > LARGEST + 1:
-            raise DataError(
-                f"{self.places[name][None]}: more than {LARGEST} different values; "
-                f"{drop_hint(name)}, or declare its states, which may be bins of numbers such as "
-                "'<=2.5' and '>2.5'"
-            )
-
-    def merge(self, other: "_FoundStates") -> None:
-        """Add what another part of the table has."""
-        self.rows, self.names = self.rows + other.rows, self.names or other.names
+    def merge(self, other: "_Labels") -> None:
+        """Add those of another part of the table."""
+        self.source, self.names = self.source or other.source, self.names or other.names
+        self.rows += other.rows
         self.listed |= other.listed
-        for name, counts in other.counts.items():
-            self._add(name, counts, other.places[name])
+        for name, own in other.counts.items():
+            self.counts.setdefault(name, Counter()).update(own)
 
-    def coding(self, tidy: bool) -> TableCoding:
-        """Return the states of the undeclared columns, but those that are left out.
-
-        Raises
-        ------
-        DataError
-            When columns are constant, entirely missing, or their values do not repeat, and are not
-            tidied; when a text may stand for a missing cell.
-        """
-        columns = [self._values(name) for name in self.names or () if name not in self.declared]
-        where = columns[0].place(None) if columns else ""
-        states = {x.name: x.labels for x in columns if x.name in self.listed}
-        return TableCoding.fit(
-            columns,
-            CodingOptions(states, self.missing, tidy=tidy),
-            where.removesuffix(f"column {columns[0].name!r}") if columns else "",
-            is_part=bool(self.declared),
-        )
-
-    def _values(self, name: str) -> Values:
-        if name not in self.counts:
-            raise OptionError(
-                f"no column is named {name!r}{did_you_mean(name, self.counts)}: name another"
-            )
-        counts = {label: n for label, n in self.counts[name].items() if label is not None}
-        is_complete, place = not self.counts[name][None], self.places[name].__getitem__
-        return Values(name, tuple(counts), np.array([*counts.values()], int), is_complete, place)
+    def columns(self) -> LabelledRows:
+        """Return the labels of each column, without rows."""
+        none, columns = np.zeros(0, np.int64), []
+        for name, counts in self.counts.items():
+            missing = counts.pop(None, 0)
+            columns.append(Column(name, (*map(str, counts),), none, (*counts.values(), missing)))
+        return LabelledRows(self.source, columns, none)
 
 
-def _found(blocks: Blocks, *source: Any) -> _FoundStates:
-    found = _FoundStates(blocks)
+def _labels_of(blocks: Blocks, *source: Any) -> _Labels:
+    labels = _Labels(blocks.missing)
     for rows in blocks.read(*source):
-        found.add(rows)
-    return found
+        labels.add(rows)
+    return labels
 
 
 def _results(blocks: Blocks, function: Callable[..., S], client: Any) -> Iterator[S]:

@@ -5,7 +5,7 @@ Labels are the texts of cells. A number that is no state stands for the bin that
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -31,9 +31,6 @@ LARGEST = 32767
 
 LARGEST_WEIGHT = 1e300
 """The most that all rows may weigh, so that no score of their counts overflows."""
-
-Place = Callable[[str, int | None], str]
-"""Returns the location of a column, or of one of its cells, for messages."""
 
 _BIN = re.compile(r"([(\[\]])([^,;]+)[,;]([^,;]+)([)\]\[])|([<>]=?)([^,;=]+)")
 
@@ -151,6 +148,11 @@ def interval(name: str) -> tuple[float, float]:
     return (low, high) if low < high else (np.nan, np.nan)
 
 
+def are_bins(states: Sequence[str]) -> bool:
+    """Return whether all states are bins of a number."""
+    return not np.isnan([interval(state)[0] for state in states]).any()
+
+
 def _end(text: str, below: bool = False) -> float:
     """Return the number that a text writes, or the next one below it; NaN for other texts."""
     try:
@@ -174,58 +176,28 @@ def ordered(labels: Sequence[str]) -> list[str]:
     return sorted(labels)
 
 
-def find_states(labels: Sequence[str], states: Sequence[str]) -> list[int | None]:
+def find_states(labels: Sequence[str], states: Sequence[str]) -> NDArray[np.int64]:
     """Return the code of each label: of the state of this name, else of the bin of this number.
+
+    Returns
+    -------
+    codes
+        Shape (labels,); -1 for a label that is no state.
 
     Examples
     --------
-    >>> find_states([">2.5", "2.5", "9", "yes"], ("<=2.5", ">2.5"))
-    [1, 0, 1, None]
+    >>> find_states([">2.5", "2.5", "9", "yes"], ("<=2.5", ">2.5")).tolist()
+    [1, 0, 1, -1]
     """
     position = {state: k for k, state in enumerate(states)}
-    bins = [(k, *interval(state)) for k, state in enumerate(states)]
-    bins = [(k, low, high) for k, low, high in bins if low < high]
-
-    def found(label: str) -> int | None:
-        if label in position or not bins:
-            return position.get(label)
-        value = number(label)
-        return next((k for k, low, high in bins if low < value <= high), None)
-
-    return [found(label) for label in labels]
-
-
-@dataclass(frozen=True, eq=False)
-class Values:
-    """The distinct labels of a column, or of many blocks of it: what states are found from.
-
-    Parameters
-    ----------
-    name
-        Name of the variable.
-    labels
-        Distinct texts.
-    counts
-        How many cells have each label, shape (labels,).
-    is_complete
-        Whether no cell is missing.
-    place
-        Returns where the first cell with a label stands, and where the column does for ``None``.
-    weights
-        The weight of these cells where rows have weights or classes, shape (labels, classes).
-    """
-
-    name: str
-    labels: tuple[str, ...]
-    counts: NDArray[np.integer]
-    is_complete: bool
-    place: Callable[[str | None], str]
-    weights: NDArray[np.float64] | None = None
-
-    @cached_property
-    def numbers(self) -> NDArray[np.float64]:
-        """The number that each label writes, NaN where it writes none."""
-        return np.array([number(label) for label in self.labels], np.float64)
+    codes = np.array([position.get(label, MISSING) for label in labels], np.int64)
+    unknown = codes == MISSING
+    bins = [(k, *interval(state)) for k, state in enumerate(states)] if unknown.any() else []
+    if bins := [(k, low, high) for k, low, high in bins if low < high]:
+        numbers = np.array([*map(number, labels)])
+        for k, low, high in reversed(bins):  # the first of bins that overlap
+            codes[unknown & (low < numbers) & (numbers <= high)] = k
+    return codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,11 +212,14 @@ class Column:
         Distinct texts.
     codes
         Index into ``labels`` of each row, shape (rows,), signed; -1 for a missing cell.
+    totals
+        How many cells have each label, and last how many are missing, where there are no rows.
     """
 
     name: str
     labels: tuple[str, ...]
     codes: NDArray[np.signedinteger[Any]]
+    totals: tuple[int, ...] = ()
 
     def read(self, missing: Sequence[str]) -> "Column":
         """Return the column without white space around labels, missing symbols, unused labels."""
@@ -256,28 +231,20 @@ class Column:
         places = [position.get(label, MISSING) for label in stripped]
         return Column(self.name, tuple(position), _label_codes(places)[self.codes])
 
-    def numbers(self) -> NDArray[np.float64]:
-        """Return the number in each cell, NaN where it has none, shape (rows,)."""
-        found: NDArray[np.float64] = np.array([*map(number, self.labels), np.nan])[self.codes]
-        return found
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """How many cells have each label, and last how many are missing."""
+        missing, *counts = np.bincount(self.codes + 1, minlength=len(self.labels) + 1).tolist()
+        return self.totals or (*counts, missing)
 
     @cached_property
-    def first(self) -> NDArray[np.int64]:
-        """The first row with each label, shape (labels,)."""
-        first = np.zeros(len(self.labels) + 1, np.int64)  # the last one of missing cells
-        first[self.codes[::-1]] = np.arange(len(self.codes))[::-1]
-        return first[:-1]
+    def numbers(self) -> NDArray[np.float64]:
+        """The number that each label writes, NaN where it writes none, and last NaN."""
+        return np.array([*map(number, self.labels), np.nan], np.float64)
 
-    def values(self, place: Place) -> Values:
-        """Return its distinct labels, given what tells where a column or cell stands."""
-
-        def place_of(label: str | None) -> str:
-            row = None if label is None else int(self.first[self.labels.index(label)])
-            return place(self.name, row)
-
-        seen = self.codes[self.codes >= 0]
-        counts = np.bincount(seen, minlength=len(self.labels))
-        return Values(self.name, self.labels, counts, len(seen) == len(self.codes), place_of)
+    def first(self, label: str) -> int:
+        """Return the first row with a label."""
+        return int(np.argmax(self.codes == self.labels.index(label)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,11 +277,11 @@ class LabelledRows:
     weights: NDArray[np.float64] | None = None
     index: "pd.Index | None" = None
 
-    def place(self, name: str, row: int | None) -> str:
-        """Return the place of a column, or of one of its cells, for messages."""
-        places = [f"column {name!r}"]
-        if row is not None:
-            line = int(self.lines[row])
+    def place(self, column: Column, label: str | None = None) -> str:
+        """Return the place of a column, or of its first cell with a label, for messages."""
+        places = [f"column {column.name!r}"]
+        if label is not None and len(self.lines):
+            line = int(self.lines[column.first(label)])
             by_line = self.unit == "line"
             places.append(f"line {line}" if by_line else row_place(line, index=self.index))
         return ", ".join(places if self.source is None else [str(self.source), *places[::-1]])
@@ -417,9 +384,9 @@ class NamedVariables:
             When the variable has no such state; the message lists near or all states.
         """
         states, name = self.states[variable], self.names[variable]
-        (found,) = find_states([state], states)
-        if found is not None:
-            return found
+        (code,) = find_states([state], states).tolist()
+        if code != MISSING:
+            return int(code)
         value, truth = number(state), state.lower() if state in ("True", "False") else None
         alike = [k for k, own in enumerate(states) if number(own) == value or own.lower() == truth]
         if len(alike) == 1:

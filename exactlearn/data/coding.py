@@ -19,12 +19,10 @@ from exactlearn.data.codes import (
     MISSING,
     Column,
     LabelledRows,
-    Values,
     code_type,
     find_states,
     label_of,
     labelled_column,
-    number,
     ordered,
     repeated,
 )
@@ -65,31 +63,26 @@ class TableCoding:
     Parameters
     ----------
     states
-        States of each column that is a variable, by name.
-    edges
-        Inner edges of the bins of those that were cut.
+        States of each column that is a variable, by name; bins of those that were cut.
     left_out
         Why each other column was left out.
     """
 
     states: dict[str, tuple[str, ...]]
-    edges: dict[str, tuple[float, ...]]
     left_out: dict[str, str]
 
     @classmethod
     def fit(
-        cls, columns: Sequence[Values], options: CodingOptions, where: str, is_part: bool = False
+        cls, rows: LabelledRows, options: CodingOptions, is_part: bool = False
     ) -> "TableCoding":
         """Find the states; one error, or with ``tidy`` one warning, names all unusable columns.
 
         Parameters
         ----------
-        columns
-            What is in each column but missing symbols.
+        rows
+            The columns, without missing symbols.
         options
             How they are coded, by names.
-        where
-            Where the table stands, such as the name of the file and a comma, for messages.
         is_part
             Whether the table has other columns, so that all of these may be left out.
 
@@ -98,70 +91,66 @@ class TableCoding:
         DataError
             As :func:`coded_rows` does.
         """
-        states, missing, discretise, tidy = options
-        states, discretise = states or {}, discretise or {}
-        found = {
-            one.name: discretisation.texts_of_missing(one)
-            for one in columns
-            if one.name not in states
-        }
-        if texts := {name: counts for name, counts in found.items() if counts}:
-            raise discretisation.refusal_of_texts(texts, columns, where, missing)
-        coding, strange = cls({}, {}, {}), list[discretisation.Unusable]()
-        faults = list[str]()
-        of_all = discretise.get("*", discretisation.RULE)
-        for values in columns:
-            name, rule, fault = values.name, discretise.get(values.name), None
+        rules, listed = options.discretise or {}, rows.declared(options.missing).items()
+        states: dict[str, Sequence[str]] = {x: own for x, own in listed if x not in rules}
+        states |= options.states or {}
+        where = "" if rows.source is None else f"{rows.source}, "
+        found = [column for column in rows.columns if column.name not in states]
+        discretisation.check_texts(found, where, options.missing)
+        coding, unusable, faults = cls({}, {}), list[discretisation.Unusable](), list[str]()
+        rule_of_all = rules.get("*", discretisation.RULE)
+        for column in rows.columns:
+            name, rule = column.name, rules.get(column.name)
             try:
                 if name in states:
-                    coding.states[name] = _declared(values, tuple(states[name]))
+                    coding.states[name] = _declared(rows, column, tuple(states[name]))
                     continue
-                if rule is None or len(values.labels) < 2:
-                    rule = None if tidy or not _has_many_numbers(values) else discretise.get("*")
-                    fault = None if rule else discretisation.unusable(values)
+                if rule is None and "*" in rules and not options.tidy and _has_many(column):
+                    rule = rules["*"]
+                fault = None
+                if rule is None or len(column.labels) < 2:
+                    fault = discretisation.unusable(rows, column)
                 if fault is not None:
-                    strange.append(fault)
-                    rule = of_all if tidy and fault.is_cut else None
+                    unusable.append(fault)
+                    rule = rule_of_all if options.tidy and fault.is_cut else None
                 if rule is not None:
-                    coding.edges[name], coding.states[name] = _bins(values, rule)
+                    coding.states[name] = _bins(rows, column, rule)
                 elif fault is None:
-                    coding.states[name] = tuple(ordered(values.labels))
+                    coding.states[name] = tuple(ordered(column.labels))
             except DataError as error:
                 faults.append(str(error))
-        if faults or (strange and not tidy):
-            refusal = (
-                [str(discretisation.refusal_of(strange, where))] if strange and not tidy else []
-            )
-            raise DataError("\n".join([*faults, *refusal]))
-        coding.left_out.update((one.name, one.why) for one in strange if not one.is_cut)
+        if unusable and not options.tidy:
+            faults.append(str(discretisation.refusal_of(unusable, where)))
+        if faults:
+            raise DataError("\n".join(faults))
+        coding.left_out.update((one.name, one.why) for one in unusable if not one.is_cut)
         if not coding.states and not is_part:
-            listed = ", ".join(f"{name!r} ({why})" for name, why in coding.left_out.items())
-            raise DataError(f"{where}nothing to learn from; left out: {listed}")
-        discretisation.warn_of_columns(strange, of_all)
+            reasons = ", ".join(f"{name!r} ({why})" for name, why in coding.left_out.items())
+            raise DataError(f"{where}nothing to learn from; left out: {reasons}")
+        discretisation.warn_of_columns(unusable, rule_of_all)
         return coding
 
     def codes_of(self, column: Column) -> NDArray[np.integer]:
-        """Return the code of each label of a column, and last that of a missing cell."""
-        edges = self.edges.get(column.name)
-        if edges is not None:
-            return discretisation.bin_codes([*map(number, column.labels), np.nan], edges)
-        places = find_states(column.labels, self.states[column.name])
-        return np.array([*(MISSING if k is None else k for k in places), MISSING])
+        """Return the code of each row; a label that is no state counts as missing."""
+        states = self.states[column.name]
+        # The code -1 reads the last entry: missing stays missing.
+        known = np.append(find_states(column.labels, states), MISSING)
+        codes: NDArray[np.integer] = known.astype(code_type(len(states)))[column.codes]
+        return codes
 
     def transform(self, rows: LabelledRows) -> dict[str, Any]:
         """Return the fields of a coded table; a label that is no state counts as missing."""
         columns = [column for column in rows.columns if column.name in self.states]
-        names = tuple(column.name for column in columns)
-        most = max((len(self.states[name]) for name in names), default=0)
+        states = tuple(self.states[column.name] for column in columns)
+        most = max(map(len, states), default=0)
         codes = np.empty((len(rows.lines), len(columns)), code_type(most))
         for j, column in enumerate(columns):
-            codes[:, j] = self.codes_of(column).astype(codes.dtype)[column.codes]
+            codes[:, j] = self.codes_of(column)
         return {
             "codes": codes,
-            "names": names,
-            "states": tuple(self.states[name] for name in names),
+            "names": tuple(column.name for column in columns),
+            "states": states,
             "weights": rows.weights,
-            "edges": {name: self.edges[name] for name in names if name in self.edges},
             "lines": rows.lines if rows.unit == "line" else None,
             "row_index": rows.index,
         }
@@ -193,24 +182,20 @@ def coded_rows(
     names, missing = [column.name for column in rows.columns], options.missing
     states = _by_name(options.states, "states", names)
     rules = _by_name(options.discretise, "discretise", names)
-    check_known(f"states are declared (by a model, or {as_written('states')}) for", states, names)
+    check_declared(states, names)
     check_known("discretisation is asked for", [n for n in rules if n != "*"], names)
     check_options(states, missing, rules)
-    listed = {name: own for name, own in rows.declared(missing).items() if name not in rules}
     rows = rows.read(missing)
-    coding = TableCoding.fit(
-        [column.values(rows.place) for column in rows.columns],
-        options._replace(states={**listed, **states}, discretise=rules),
-        rows.place("", None).removesuffix("column ''"),
-    )
+    coding = TableCoding.fit(rows, options._replace(states=states, discretise=rules))
     if left_out is not None:
         left_out |= coding.left_out
     return coding.transform(rows)
 
 
-def _has_many_numbers(values: Values) -> bool:
-    is_many = bool(values.name) and len(values.labels) > MANY
-    return is_many and not np.isnan(values.numbers).any()
+def _has_many(column: Column) -> bool:
+    """Return whether a column holds nothing but numbers, and many of them."""
+    is_many = bool(column.name) and len(column.labels) > MANY
+    return is_many and not np.isnan(column.numbers[:-1]).any()
 
 
 def _by_name(options: Mapping[Any, T] | None, option: str, names: Sequence[str]) -> dict[str, T]:
@@ -227,6 +212,11 @@ def check_known(what: str, chosen: Sequence[str] | Mapping[str, Any], names: Seq
             raise OptionError(
                 f"{what} {name!r}, but no column has that name{did_you_mean(name, names)}"
             )
+
+
+def check_declared(states: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Raise an :class:`OptionError` when states are declared of an unknown column."""
+    check_known(f"states are declared (by a model, or {as_written('states')}) for", states, names)
 
 
 def check_options(
@@ -249,39 +239,30 @@ def check_options(
             )
 
 
-def _declared(values: Values, states: tuple[str, ...]) -> tuple[str, ...]:
+def _declared(rows: LabelledRows, column: Column, states: tuple[str, ...]) -> tuple[str, ...]:
     """Return declared states, if every label is one, or lies in a bin."""
-    for label, code in zip(values.labels, find_states(values.labels, states), strict=True):
-        if code is None:
-            raise DataError(
-                f"{values.place(label)}: the state {label!r} is not "
-                f"declared{did_you_mean(label, states)}; declare it too or correct the cell"
-            )
+    for k in np.flatnonzero(find_states(column.labels, states) == MISSING)[:1].tolist():
+        label = column.labels[k]
+        raise DataError(
+            f"{rows.place(column, label)}: the state {label!r} is not "
+            f"declared{did_you_mean(label, states)}; declare it too or correct the cell"
+        )
     return states
 
 
-def _bins(values: Values, rule: str) -> tuple[tuple[float, ...], tuple[str, ...]]:
-    """Return the inner edges of bins, and their names."""
-    numbers = values.numbers
-    for label in [values.labels[k] for k in np.flatnonzero(np.isnan(numbers))[:1].tolist()]:
+def _bins(rows: LabelledRows, column: Column, rule: str) -> tuple[str, ...]:
+    """Return the bins that a rule cuts numbers into."""
+    numbers = column.numbers[:-1]
+    for label in [column.labels[k] for k in np.flatnonzero(np.isnan(numbers))[:1].tolist()]:
         raise DataError(
-            f"{values.place(label)}: {label!r} is not a number, which discretisation ({rule}) "
-            f"needs; correct it, or read it as missing ({as_written('missing', [label])})"
+            f"{rows.place(column, label)}: {label!r} is not a number, which discretisation ({rule})"
+            f" needs; correct it, or read it as missing ({as_written('missing', [label])})"
         )
     if len(set(numbers)) < 2:
-        hint = discretisation.drop_hint(values.name)
-        raise DataError(f"{values.place(None)}: all values are {numbers[0]:g}; {hint}")
-    weights = values.counts[:, None] if values.weights is None else values.weights
-    if rule == discretisation.ENTROPY:
-        classes = np.tile(np.arange(weights.shape[1]), len(numbers))
-        if edges := discretisation.entropy_edges(
-            numbers.repeat(weights.shape[1]), classes, weights.ravel()
-        ):
-            return edges, discretisation.interval_names(edges)
-        rule = "frequency:2"  # alone it tells nothing of the class; with other columns it may
-    return discretisation.discretise(
-        numbers, *discretisation.parse_rule(rule), weights=weights.sum(axis=1)
-    )[1:]
+        hint = discretisation.drop_hint(column.name)
+        raise DataError(f"{rows.place(column)}: all values are {numbers[0]:g}; {hint}")
+    method, bins = discretisation.parse_rule(rule)
+    return discretisation.discretise(numbers, method, bins, weights=column.counts[:-1])[2]
 
 
 def frame_rows(frame: "pd.DataFrame", drop: Sequence[Any] = ()) -> LabelledRows:

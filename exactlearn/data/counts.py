@@ -24,30 +24,8 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.data.codes import MISSING
-from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
 from exactlearn.errors import DataError, OptionError, TooLargeError
-
-
-def require_complete(
-    dataset: Dataset,
-    what: str = "scores need",
-    instead: str = "fill them, or learn from the incomplete table with `augment` or `fit`",
-) -> None:
-    """Raise :class:`DataError` unless every cell has a value.
-
-    Parameters
-    ----------
-    dataset
-        Any table.
-    what, instead
-        What needs complete data, and what to do else.
-    """
-    if not dataset.is_complete:
-        row, variable = dataset.missing_cells[0].tolist()
-        raise DataError(
-            f"{what} complete data, but {len(dataset.missing_cells)} cells are missing, the "
-            f"first at {dataset.row_place(row)}, variable {dataset.names[variable]!r}; {instead}"
-        )
 
 
 def total_weight(dataset: Dataset) -> float:

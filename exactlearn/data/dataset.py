@@ -16,8 +16,8 @@ from exactlearn.data import MISSING_SYMBOLS, discretisation
 from exactlearn.data.codes import (
     LARGEST,
     MISSING,
-    LabelledRows,
     NamedVariables,
+    are_bins,
     as_array,
     checked_weights,
     code_type,
@@ -51,13 +51,6 @@ def _frame_of(value: Any) -> Any:
     value = value.to_pandas() if hasattr(value, "to_pandas") else value
     pandas = sys.modules.get("pandas")
     return value if pandas is not None and isinstance(value, pandas.DataFrame) else None
-
-
-def _rows_of(value: Any, frame: Any, drop: Sequence[Any]) -> LabelledRows:
-    """Return the rows of a frame made of an array, of integers with -1 for missing, or the like."""
-    rows = frame_rows(frame, drop)
-    is_integer = isinstance(value, np.ndarray) and value.dtype.kind == "i"
-    return rows.read([str(MISSING)]) if is_integer else rows
 
 
 def _as_frame(value: Any, name: str) -> Any:
@@ -94,8 +87,6 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
     weights
         Weight of each row, shape (rows,), finite and not negative, or ``None`` when every row
         counts once.
-    edges
-        For discretised variables, by name: the increasing inner bin edges.
     lines
         The line of each row in the file that it was read from, shape (rows,), for messages; it does
         not count when tables are compared.
@@ -106,7 +97,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
     Raises
     ------
     DataError
-        When shapes, codes, names, states, weights or edges do not fit each other.
+        When shapes, codes, names, states or weights do not fit each other.
 
     Examples
     --------
@@ -133,7 +124,6 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
     names: tuple[str, ...]
     states: tuple[tuple[str, ...], ...]
     weights: NDArray[np.float64] | None = None
-    edges: dict[str, tuple[float, ...]] = field(default_factory=dict)
     lines: NDArray[np.int64] | None = field(default=None, compare=False)
     row_index: "pd.Index | None" = field(default=None, compare=False)
 
@@ -147,12 +137,11 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         _check_variables(names, states)
         codes = _checked_codes(as_array(self.codes, None, "codes"), names, states)
         weights = None if self.weights is None else checked_weights(self.weights, len(codes))
-        edges = _checked_edges(self.edges, dict(zip(names, map(len, states), strict=True)))
         checked = {"names": names, "states": states, "codes": codes, "weights": weights}
         for key in ("lines", "row_index"):
             own = getattr(self, key)  # perhaps of a table that this one is made of
             checked[key] = own if own is None or len(own) == len(codes) else None
-        vars(self).update(checked, edges=edges)
+        vars(self).update(checked)
 
     @classmethod
     @arguments.checked_arguments(frame=_as_frame, **_OPTIONS)
@@ -254,15 +243,16 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         >>> table.states, table.codes.tolist()
         ((('no', 'yes'), ('high', 'low')), [[0, -1], [1, 0], [0, 1]])
         """
-        frame = array_frame(as_array(array, None, "array"), names)
+        cells = as_array(array, None, "array")
+        frame = array_frame(cells, names)
         if states is not None and not isinstance(states, Mapping):
             if len(states) != frame.shape[1]:
                 raise OptionError(
                     f"states of {len(states)} variables for {frame.shape[1]}: give one each"
                 )
             states = dict(zip(map(str, frame.columns), states, strict=True))
-        options = CodingOptions(states, missing, discretise, tidy)
-        return cls(**coded_rows(_rows_of(array, frame, drop), options))
+        options = CodingOptions(states, _symbols(cells, missing), discretise, tidy)
+        return cls(**coded_rows(frame_rows(frame, drop), options))
 
     def row_place(self, row: int) -> str:
         """Return the place of a row for messages, given its index: ``row 3 (line 4)``.
@@ -327,7 +317,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         """Return the table as a pandas frame of categoricals; a missing cell is NaN.
 
         It has the index of the frame that the table was made of. :meth:`from_frame` makes the same
-        table of it, but for weights and bin edges.
+        table of it, but for weights.
 
         Parameters
         ----------
@@ -354,7 +344,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
             raise OptionError(f"a variable is named {weights!r}: give the weights another name")
         frame = pd.DataFrame(
             {
-                name: pd.Categorical.from_codes(codes, pd.Index(states), ordered=name in self.edges)
+                name: pd.Categorical.from_codes(codes, pd.Index(states), ordered=are_bins(states))
                 for name, codes, states in zip(self.names, self.codes.T, self.states, strict=True)
             },
             index=self.row_index,
@@ -554,7 +544,19 @@ def as_dataset(
     DataError
         When a column cannot be used.
     """
-    return _coded(value, name, model, tidy)
+    table = _table_of(value, name)
+    if isinstance(table, Dataset):
+        return table
+    if model is None:
+        return _coded(value, table, name, CodingOptions(tidy=bool(tidy)), "=")
+    columns = [*map(str, table.columns)]
+    states = {x: s for x, s in zip(model.names, model.states, strict=True) if x in columns}
+    if not states:
+        raise unknown_columns(columns, model.names)
+    of_model = {state for own in states.values() for state in own}
+    missing = [x for x in _symbols(value, MISSING_SYMBOLS) if x not in of_model]
+    rows = frame_rows(table, [x for x in columns if x not in states])
+    return Dataset(**coded_rows(rows, CodingOptions(states, missing)))
 
 
 DatasetLike = Dataset | Any
@@ -595,12 +597,16 @@ def usable_columns(
     (('X1',), {}, ['X1'])
     """
     left_out: dict[str, str] = {}
-    frame = _frame_of(value)
-    if any(coding.values()) and frame is None:
+    if any(coding.values()) and _frame_of(value) is None:
         raise OptionError(f"{' and '.join(coding)} are for a frame or an array: code the table so")
-    dataset = _coded(value, name, None, tidy, left_out, **coding)
-    given = dataset.names if frame is None else map(str, frame.columns)
-    columns = [own for own in given if own in {*dataset.names, *left_out}]
+    table = _table_of(value, name)
+    if isinstance(table, Dataset):
+        dataset, columns = table, [*table.names]
+    else:
+        options = CodingOptions(discretise=coding.get("discretise"), tidy=tidy)
+        drop = coding.get("drop") or ()
+        dataset = _coded(value, table, name, options, "(missing=", drop, left_out)
+        columns = [x for x in map(str, table.columns) if x in {*dataset.names, *left_out}]
     if tidy:
         dataset, found = varying_columns(dataset)
         discretisation.warn_of_columns(found)
@@ -622,40 +628,29 @@ def varying_columns(dataset: Dataset) -> tuple[Dataset, list[discretisation.Unus
     >>> [(one.name, one.why) for one in varying_columns(table)[1]]
     [('b', 'all cells are missing')]
     """
-    seen, found = dataset.codes >= 0, list[discretisation.Unusable]()
-    for v, name in enumerate(dataset.names):
-        labels = dataset.states[v] if seen[:, v].any() else ()
-        if len(labels) < 2:
-            reason = discretisation.constant_reason(labels, bool(seen[:, v].all()))
+    found, kept = list[discretisation.Unusable](), list[int]()
+    for v, (name, labels) in enumerate(zip(dataset.names, dataset.states, strict=True)):
+        seen = dataset.codes[:, v] >= 0
+        if len(labels) > 1 and seen.any():
+            kept.append(v)
+        else:
+            reason = discretisation.constant_reason(labels[: int(seen.any())], bool(seen.all()))
             found.append(discretisation.Unusable(name, reason))
-    left_out = {one.name for one in found}
-    kept = [v for v, name in enumerate(dataset.names) if name not in left_out]
     usable = replace(
         dataset,
         codes=dataset.codes[:, kept],
         names=tuple(dataset.names[v] for v in kept),
         states=tuple(dataset.states[v] for v in kept),
-        edges={name: own for name, own in dataset.edges.items() if name not in left_out},
     )
     return usable if found else dataset, found
 
 
-def _coded(
-    value: Any,
-    name: str,
-    model: Any = None,
-    tidy: bool | None = None,
-    left_out: dict[str, str] | None = None,
-    discretise: Mapping[Any, str] | None = None,
-    drop: Sequence[Any] = (),
-) -> Dataset:
-    if isinstance(value, Dataset):
-        return value
-    frame = _frame_of(value)
-    if frame is None and hasattr(value, "merged"):
-        merged: Dataset = value.merged()
-        return merged
-    if frame is None:
+def _table_of(value: Any, name: str) -> Any:
+    """Return a coded table, of blocks the merged rows; or the frame that a table is coded of."""
+    table = value.merged() if hasattr(value, "merged") else value
+    if not isinstance(table, Dataset):
+        table = _frame_of(value)
+    if table is None:
         raise arguments.refusal(
             name,
             "a Dataset, a pandas DataFrame, an array, or what read_blocks returns",
@@ -663,20 +658,30 @@ def _coded(
             "read a file with read_dataset(path), and a Dask frame with read_blocks(frame), and "
             "make a frame of lists by pandas.DataFrame(...)",
         )
-    options = CodingOptions(None, MISSING_SYMBOLS, discretise, bool(tidy))
-    if model is not None:
-        columns = [*map(str, frame.columns)]
-        states = {x: s for x, s in zip(model.names, model.states, strict=True) if x in columns}
-        if not states:
-            raise unknown_columns(columns, model.names)
-        of_model = {state for own in states.values() for state in own}
-        missing = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
-        options, drop = CodingOptions(states, missing), [x for x in columns if x not in states]
+    return table
+
+
+def _symbols(value: Any, missing: Sequence[str]) -> Sequence[str]:
+    """Return the symbols of a missing cell, in an array of integers also -1."""
+    is_integer = isinstance(value, np.ndarray) and value.dtype.kind == "i"
+    return [*missing, str(MISSING)] if is_integer else missing
+
+
+def _coded(
+    value: Any,
+    frame: Any,
+    name: str,
+    options: CodingOptions,
+    lacking: str,
+    drop: Sequence[Any] = (),
+    left_out: dict[str, str] | None = None,
+) -> Dataset:
+    """Return a frame coded; where the caller lacks a parameter, errors say what has it."""
+    options = options._replace(missing=_symbols(value, options.missing))
     try:
-        return Dataset(**coded_rows(_rows_of(value, frame, drop), options, left_out))
-    except DataError as error:  # its advice names parameters that the caller may lack
-        lacking = "=" if left_out is None else "(missing="
-        if model is None and lacking in str(error):
+        return Dataset(**coded_rows(frame_rows(frame, drop), options, left_out))
+    except DataError as error:
+        if lacking in str(error):
             kind = "array" if isinstance(value, np.ndarray) else "frame"
             advice = f"Dataset.from_{kind}({name}, ...) takes what this function does not"
             raise DataError(f"{error}\n{advice}") from None
@@ -723,8 +728,8 @@ def aligned_codes(
         j = dataset.names.index(name)
         codes, own = dataset.codes[:, j], dataset.states[j]
         places = find_states(own, known)
-        unknown = [k for k, place in enumerate(places) if place is None]
-        for row in np.flatnonzero(np.isin(codes, unknown))[:1].tolist() if unknown else ():
+        unknown = np.flatnonzero(places == MISSING)
+        for row in np.flatnonzero(np.isin(codes, unknown))[:1].tolist() if len(unknown) else ():
             has_place = dataset.lines is not None or not first
             place = dataset.row_place(row) if has_place else row_place(first + row)
             state = own[codes[row]]
@@ -733,8 +738,7 @@ def aligned_codes(
                 f"{did_you_mean(state, known)}"
             )
         # The code -1 reads the extra last entry: missing stays missing.
-        table = np.array([*(MISSING if k is None else k for k in places), MISSING], np.int16)
-        aligned[:, i] = table[codes]
+        aligned[:, i] = np.append(places, MISSING)[codes]
     return aligned
 
 
@@ -746,29 +750,35 @@ def unknown_columns(columns: Sequence[str], names: Sequence[str]) -> DataError:
     )
 
 
-def check_complete(codes: NDArray[np.integer], names: Sequence[str], why: str) -> None:
+def require_complete(
+    dataset: Dataset,
+    what: str = "scores need",
+    instead: str = "fill them, or learn from the incomplete table with `augment` or `fit`",
+    names: Sequence[str] | None = None,
+) -> None:
     """Raise when a cell is missing.
 
     Parameters
     ----------
-    codes
-        Shape (rows, variables).
+    dataset
+        Any table.
+    what, instead
+        What needs complete data, and what to do else.
     names
-        The variables.
-    why
-        End of the message: why rows must be complete, and what to do.
+        The variables that must be complete; all when left out.
 
     Raises
     ------
     DataError
-        When a code is -1; names the first such cell and how many there are.
+        Names the first such cell and how many there are.
     """
-    missing = np.argwhere(codes == MISSING)
+    columns = [*map(dataset.index, dataset.names if names is None else names)]
+    missing = np.argwhere(dataset.codes[:, columns] == MISSING)
     if len(missing):
-        row, variable = (int(k) for k in missing[0])
+        row, column = missing[0].tolist()
         raise DataError(
-            f"column {names[variable]!r}, {row_place(row)}: the cell is missing "
-            f"({len(missing)} missing cells in all), {why}"
+            f"column {dataset.names[columns[column]]!r}, {dataset.row_place(row)}: the cell is "
+            f"missing ({len(missing)} missing cells in all), but {what} complete data; {instead}"
         )
 
 
@@ -812,22 +822,3 @@ def _checked_codes(
             f"expected 0 to {sizes[variable] - 1}, or {MISSING} for a missing cell"
         )
     return np.ascontiguousarray(codes, code_type(int(sizes.max(initial=0))))
-
-
-def _checked_edges(
-    edges: Mapping[str, Sequence[float]], sizes: Mapping[str, int]
-) -> dict[str, tuple[float, ...]]:
-    """Return the inner bin edges of each discretised variable."""
-    try:
-        checked = {name: tuple(float(e) for e in own) for name, own in edges.items()}
-    except (AttributeError, TypeError, ValueError) as error:
-        raise DataError(f"edges: expected numbers by the name of a variable; {error}") from None
-    for name, own in checked.items():
-        if name not in sizes:
-            raise DataError(f"bin edges of {name!r}, which is no variable")
-        if len(own) != sizes[name] - 1 or not all(np.diff(own) > 0):
-            raise DataError(
-                f"variable {name!r}: edges {own}, expected {sizes[name] - 1} increasing numbers, "
-                "one less than its states"
-            )
-    return checked

@@ -14,7 +14,7 @@ they are numbers, with one warning (:func:`warn_of_columns`), else one error nam
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, Context
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
@@ -24,7 +24,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.data import MANY
-from exactlearn.data.codes import LARGEST, Values, as_array, checked_weights, ordered, row_place
+from exactlearn.data.codes import (
+    LARGEST,
+    MISSING,
+    Column,
+    LabelledRows,
+    as_array,
+    checked_weights,
+    ordered,
+    row_place,
+)
 from exactlearn.errors import ColumnWarning, DataError, OptionError, as_written, did_you_mean
 
 Method = Literal["frequency", "width"]
@@ -135,7 +144,8 @@ def discretise(
     edges = cut(distinct, counts, bins)
     rounded = tuple(e if e.is_integer() else _rounded(e, distinct) for e in edges)
     shown = rounded if len(set(rounded)) == len(edges) else edges
-    return bin_codes(numbers, edges), edges, interval_names(shown)
+    codes = np.searchsorted(np.array(edges), numbers, side="left").astype(np.int16)
+    return np.where(seen, codes, MISSING).astype(np.int16), edges, interval_names(shown)
 
 
 def drop_hint(name: str) -> str:
@@ -178,15 +188,12 @@ def entropy_edges(
     counts = np.zeros((len(distinct) + 1, int(classes.max(initial=0)) + 1))
     np.add.at(counts, (place + 1, classes[known]), own[known])
     below = counts.cumsum(axis=0)  # of the values before each one
-    edges = []
-    parts = [(0, len(distinct))]
-    while parts:
-        first, last = parts.pop()
-        cut = _entropy_cut(below[first : last + 1] - below[first])
-        if cut:
-            edges.append(float(distinct[first + cut - 1] / 2 + distinct[first + cut] / 2))
-            parts += [(first, first + cut), (first + cut, last)]
-    return tuple(sorted(edges))
+
+    def cuts(first: int, last: int) -> list[int]:
+        cut = first + _entropy_cut(below[first : last + 1] - below[first])
+        return [*cuts(first, cut), cut, *cuts(cut, last)] if cut > first else []
+
+    return tuple(float(distinct[k - 1] / 2 + distinct[k] / 2) for k in cuts(0, len(distinct)))
 
 
 def _entropy_cut(below: NDArray[np.float64]) -> int:
@@ -197,36 +204,23 @@ def _entropy_cut(below: NDArray[np.float64]) -> int:
     below
         Weight of each class among the values before each one, shape (values + 1, classes).
     """
+    from scipy.special import entr  # takes long to import
+
+    def bits(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        shares = counts / counts.sum(axis=-1, keepdims=True)
+        return np.asarray(entr(shares).sum(axis=-1) / np.log(2))
+
     if len(below) < 3:
         return 0
-    whole = below[-1]
+    whole, total = below[-1], below[-1].sum()
     parts = np.stack((below[1:-1], whole - below[1:-1]))
-    sizes, total = parts.sum(axis=2), whole.sum()
-    within = (sizes * _entropies(parts)).sum(axis=0) / total
+    within = (parts.sum(axis=2) * bits(parts)).sum(axis=0) / total
     cut = int(within.argmin())
-    present = [np.count_nonzero(part[cut]) for part in parts]
-    whole_entropy, k = float(_entropies(whole)), np.count_nonzero(whole)
-    delta = k * np.log2(3) + np.log2(1 - 2 * 3.0**-k) - k * whole_entropy
-    delta += sum(n * float(_entropies(part[cut])) for n, part in zip(present, parts, strict=True))
-    pays = whole_entropy - within[cut] > (np.log2(max(total - 1, 1)) + delta) / total
+    k, of_parts = np.count_nonzero(whole), np.count_nonzero(parts[:, cut], axis=1)
+    delta = k * np.log2(3) + np.log2(1 - 2 * 3.0**-k)
+    delta += of_parts @ bits(parts[:, cut]) - k * bits(whole)
+    pays = bits(whole) - within[cut] > (np.log2(max(total - 1, 1)) + delta) / total
     return cut + 1 if pays else 0
-
-
-def _entropies(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the entropy in bits of the distributions along the last axis."""
-    shares = counts / np.maximum(counts.sum(axis=-1, keepdims=True), np.finfo(float).tiny)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms: NDArray[np.float64] = np.where(shares > 0, shares * np.log2(shares), 0.0)
-    entropies: NDArray[np.float64] = -terms.sum(axis=-1)
-    return entropies
-
-
-def bin_codes(values: ArrayLike, edges: tuple[float, ...]) -> NDArray[np.int16]:
-    """Return the bin of each value under given edges, -1 for NaN; shape (rows,)."""
-    numbers = np.asarray(values, np.float64)
-    codes = np.searchsorted(np.array(edges, np.float64), numbers, side="left").astype(np.int16)
-    codes[np.isnan(numbers)] = -1
-    return codes
 
 
 def interval_names(edges: tuple[float, ...]) -> tuple[str, ...]:
@@ -306,35 +300,31 @@ def constant_reason(labels: Sequence[str], is_complete: bool) -> str:
     return f"constant, every {'' if is_complete else 'observed '}cell is {labels[0]!r}"
 
 
-def unusable(values: Values) -> Unusable | None:
+def unusable(rows: LabelledRows, column: Column) -> Unusable | None:
     """Return why a column is no variable as it stands; nothing where it is one.
 
     Parameters
     ----------
-    values
+    rows
+        The rows, for messages.
+    column
         Its labels but the missing symbols.
 
     Raises
     ------
     DataError
         When a text stands among many numbers.
-
-    Examples
-    --------
-    >>> labels = tuple(map(str, range(40)))
-    >>> unusable(Values("id", labels, np.ones(40, np.int64), True, str)).why
-    'all 40 whole numbers are different, as numbers of rows are'
     """
-    name, count, rows = values.name, len(values.labels), int(values.counts.sum())
+    name, count, cells = column.name, len(column.labels), sum(column.counts[:-1])
     if not name:
         return Unusable(name, "a column without a name, as the index that DataFrame.to_csv writes")
     if count < 2:
-        return Unusable(name, constant_reason(values.labels, values.is_complete))
+        return Unusable(name, constant_reason(column.labels, not column.counts[-1]))
     if count <= MANY and not _INDEX.fullmatch(name):
         return None
-    numbers = values.numbers
+    numbers = column.numbers[:-1]
     texts = np.flatnonzero(np.isnan(numbers))
-    if not len(texts) and count == rows and (numbers % 1 == 0).all():
+    if not len(texts) and count == cells and (numbers % 1 == 0).all():
         whole = f"all {count} whole numbers are different, as numbers of rows are"
         return Unusable(name, whole)
     if count <= MANY:
@@ -342,14 +332,14 @@ def unusable(values: Values) -> Unusable | None:
     if not len(texts):
         return Unusable(name, f"{count} different numbers, too many for states", is_cut=True)
     if len(texts) <= count // 10:
-        label = values.labels[int(texts[0])]
+        label = column.labels[int(texts[0])]
         raise DataError(
-            f"{values.place(label)}: {label!r} stands among "
+            f"{rows.place(column, label)}: {label!r} stands among "
             f"{count - len(texts)} different numbers; if it means missing, say so "
             f"({as_written('missing', [label])}) and discretise the column; or {drop_hint(name)}"
         )
-    if count > rows // 2 or count > LARGEST:
-        named = f"{count} different texts in {rows} cells"
+    if count > cells // 2 or count > LARGEST:
+        named = f"{count} different texts in {cells} cells"
         return Unusable(name, f"{named}, so it names rows rather than groups them")
     return None
 
@@ -413,52 +403,34 @@ def warn_of_columns(columns: Iterable[Unusable], rule: str = RULE) -> None:
         warnings.warn("\n".join(lines), ColumnWarning, stacklevel=level)
 
 
-def texts_of_missing(values: Values) -> dict[str, int]:
-    """Return how many cells have each text that other programs write for a missing cell.
-
-    Examples
-    --------
-    >>> texts_of_missing(Values("x", ("a", "NaN", "None"), np.array([1, 2, 1]), True, str))
-    {'NaN': 2, 'None': 1}
-    """
-    return {
-        label: int(count)
-        for label, count in sorted(zip(values.labels, values.counts, strict=True))
-        if label.lower() in _MISSING_TEXTS or label == "None"
-    }
-
-
-def refusal_of_texts(
-    found: Mapping[str, Mapping[str, int]],
-    columns: Sequence[Values],
-    where: str,
-    missing: Sequence[str],
-) -> DataError:
-    """Return the one error for texts that may stand for missing cells, by column, with counts.
+def check_texts(columns: Iterable[Column], where: str, missing: Sequence[str]) -> None:
+    """Raise one error for all texts that other programs write for a missing cell.
 
     Parameters
     ----------
-    found
-        What :func:`texts_of_missing` returns, by the name of the column.
     columns
-        The columns.
+        The columns whose states are not declared.
     where
         As for :func:`refusal_of`.
     missing
         The missing symbols.
     """
-    texts = list(dict.fromkeys(label for counts in found.values() for label in counts))
-    listed = (
-        f"{name!r} ({', '.join(f'{label!r}: {count}' for label, count in counts.items())})"
-        for name, counts in found.items()
-    )
-    labels = {one.name: ordered(one.labels) for one in columns if one.name in found}
-    states = {name: [*own[:MANY], *["..."] * (len(own) > MANY)] for name, own in labels.items()}
-    return DataError(
-        f"{where}texts that other programs write for missing cells: {', '.join(listed)}; if the "
-        f"cells are missing, name all symbols ({as_written('missing', [*missing, *texts])}); if "
-        f"these are states, declare the states of each column ({as_written('states', states)})"
-    )
+    listed, texts, states = list[str](), dict[str, None](), dict[str, list[str]]()
+    for column in columns:
+        own = sorted(x for x in column.labels if x.lower() in _MISSING_TEXTS or x == "None")
+        if own:
+            counts = (f"{x!r}: {column.counts[column.labels.index(x)]}" for x in own)
+            listed.append(f"{column.name!r} ({', '.join(counts)})")
+            texts |= dict.fromkeys(own)
+            known = ordered(column.labels)
+            states[column.name] = [*known[:MANY], *["..."] * (len(known) > MANY)]
+    if listed:
+        symbols = as_written("missing", [*missing, *texts])
+        raise DataError(
+            f"{where}texts that other programs write for missing cells: {', '.join(listed)}; if "
+            f"the cells are missing, name all symbols ({symbols}); if these are states, declare "
+            f"the states of each column ({as_written('states', states)})"
+        )
 
 
 def _quoted(names: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ A text, a boolean or an integer with few values is a state; other numbers are cu
 counts as missing; a number lies in the bin that holds it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.data import MANY, MISSING_SYMBOLS
-from exactlearn.data.codes import MISSING, Column, LabelledRows, Values
+from exactlearn.data.codes import MISSING, Column, LabelledRows
 from exactlearn.data.coding import CodingOptions, TableCoding, frame_rows
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.discretisation import ENTROPY, parse_rule, unusable
+from exactlearn.data.discretisation import (
+    ENTROPY,
+    discretise,
+    entropy_edges,
+    interval_names,
+    parse_rule,
+    unusable,
+)
 from exactlearn.errors import DataError
 
 if TYPE_CHECKING:
@@ -99,21 +106,29 @@ class FrameCoding:
         rows = _read(frame, names)
         weights = np.ones(len(frame)) if weights is None else weights
         classes = np.zeros(len(frame), np.int64) if classes is None else classes
-        found = [_weighted(column, rows, weights, classes) for column in rows.columns]
+        states = {
+            column.name: _bins(column.numbers[column.codes], rule, weights, classes)
+            for column in rows.columns
+            if _is_cut(rows, column)
+        }
         try:
-            rules = {values.name: rule for values in found if _is_cut(values)}
-            options = CodingOptions(discretise=rules, tidy=tidy)
-            coding = TableCoding.fit(found, options, "", is_part=True)
+            coding = TableCoding.fit(rows, CodingOptions(states, tidy=tidy), is_part=True)
         except DataError as error:
             advice = (
                 "of these an estimator takes tidy=True: make the cells None, or leave columns out"
             )
             raise DataError(f"{error}; {advice}") from None
-        values = {
-            column.name: _medians(coding, column, own, frame.iloc[:, j])
-            for j, (column, own) in enumerate(zip(rows.columns, found, strict=True))
-            if column.name in coding.states or len(own.labels) == 1
-        }
+        values = {}
+        for j, column in enumerate(rows.columns):
+            codes: NDArray[Any] = column.codes
+            if column.name in coding.states:
+                codes = coding.codes_of(column)
+            elif len(column.labels) != 1:
+                continue
+            n_states = len(coding.states.get(column.name, column.labels))
+            values[column.name] = np.full(n_states, np.nan, object)
+            for state, row in _median_rows(codes, column.numbers[column.codes], weights):
+                values[column.name][state] = frame.iloc[row, j]
         return cls(tuple(names), coding, values, tuple(frame.dtypes))
 
     def dataset(self, frame: "pd.DataFrame", weights: NDArray[np.float64] | None = None) -> Dataset:
@@ -142,7 +157,7 @@ class FrameCoding:
 
         columns = [frame.iloc[:, j] for j in range(len(self.names))]
         for j, name in enumerate(self.names):
-            states: NDArray[np.integer] = np.zeros(len(frame), np.int64)
+            states: NDArray[Any] = np.zeros(len(frame), np.int64)
             rows = np.arange(len(frame))
             if name in table.names:
                 v = table.names.index(name)
@@ -150,58 +165,56 @@ class FrameCoding:
             if len(rows) and name in self.values:
                 cells = _read(frame.iloc[rows, [j]], [name]).columns[0].codes
                 rows = rows[cells == MISSING]
-                alike = columns[j].dtype == self.dtypes[j]
-                own = columns[j].copy() if alike else columns[j].astype(object)
+                is_alike = columns[j].dtype == self.dtypes[j]
+                own = columns[j].copy() if is_alike else columns[j].astype(object)
                 own.iloc[rows] = list(self.values[name][states[rows]])
-                columns[j] = own if alike else own.infer_objects()
-        filled = pd.concat(columns, axis=1)
-        filled.columns = frame.columns
-        return filled
+                columns[j] = own if is_alike else own.infer_objects()
+        return pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
 
 
 def _read(frame: "pd.DataFrame", names: Sequence[str]) -> LabelledRows:
     """Return the columns as labels, under these names; none may have an infinite number."""
     rows = frame_rows(frame.set_axis(list(names), axis=1)).read(MISSING_SYMBOLS)
+    rows = replace(rows, listed={})  # a later frame may have other categories
     for column in rows.columns:
         for label in {"inf", "-inf"} & {*column.labels}:
             raise DataError(
-                f"{column.values(rows.place).place(label)}: expected finite numbers, found infinity"
-                f" ({label}); correct it, or make the cell missing"
+                f"{rows.place(column, label)}: expected finite numbers, found infinity ({label}); "
+                "correct it, or make the cell missing"
             )
     return rows
 
 
-def _is_cut(values: Values) -> bool:
-    numbers, fault = values.numbers, unusable(values)
+def _is_cut(rows: LabelledRows, column: Column) -> bool:
+    """Return whether a column holds numbers that are no states."""
+    numbers, fault = column.numbers[:-1], unusable(rows, column)
     is_state = len(numbers) <= MANY and (numbers % 1 == 0).all()
     return len(numbers) > 1 and not (
         is_state or np.isnan(numbers).any() or (fault is not None and not fault.is_cut)
     )
 
 
-def _weighted(
-    column: Column, rows: LabelledRows, weights: NDArray[np.float64], classes: NDArray[np.integer]
-) -> Values:
-    """Return what is in a column, with the weight of each label by class."""
-    values, seen = column.values(rows.place), column.codes != MISSING
-    own = np.zeros((len(values.labels), int(classes.max(initial=0)) + 1))
-    np.add.at(own, (column.codes[seen], classes[seen]), weights[seen])
-    return replace(values, weights=own)
+def _bins(
+    numbers: NDArray[np.float64],
+    rule: str,
+    weights: NDArray[np.float64],
+    classes: NDArray[np.integer],
+) -> tuple[str, ...]:
+    """Return the bins that a rule cuts numbers into."""
+    if rule == ENTROPY:
+        if edges := entropy_edges(numbers, classes, weights):
+            return interval_names(edges)
+        rule = "frequency:2"  # alone it tells nothing of the class; with other columns it may
+    method, bins = parse_rule(rule)
+    return discretise(numbers, method, bins, weights=weights)[2]
 
 
-def _medians(
-    coding: TableCoding, column: Column, values: Values, series: "pd.Series[Any]"
-) -> NDArray[Any]:
-    """Return the median value of the cells of each state, the lower of two; of texts the first."""
-    states = coding.states.get(column.name, column.labels)
-    codes = coding.codes_of(column) if column.name in coding.states else np.zeros(1, np.int64)
-    found = np.full(len(states), np.nan, object)
-    assert values.weights is not None
-    order, weights = np.argsort(values.numbers, kind="stable"), values.weights.sum(axis=1)
-    for state in range(len(states)):
-        labels = order[codes[order] == state]
-        if len(labels):  # else a bin of equal width
-            below = np.cumsum(weights[labels])
-            median = labels[np.searchsorted(below, below[-1] / 2)]
-            found[state] = series.iloc[column.first[median]]
-    return found
+def _median_rows(
+    codes: NDArray[Any], numbers: NDArray[np.float64], weights: NDArray[np.float64]
+) -> Iterator[tuple[int, int]]:
+    """Yield each state that a row has, and its row with the median number, the lower of two."""
+    order = np.lexsort((numbers, codes))
+    for state in np.unique(codes[codes >= 0]).tolist():
+        rows = order[codes[order] == state]
+        below = np.cumsum(weights[rows])
+        yield state, int(rows[np.searchsorted(below, below[-1] / 2)])

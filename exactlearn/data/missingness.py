@@ -46,7 +46,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import checked_arguments, instance_of
 from exactlearn.data.codes import MISSING
-from exactlearn.data.dataset import Dataset, DatasetLike, check_complete
+from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import DataError, OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
@@ -268,13 +268,12 @@ def hide_by_graph(
     parents, shapes = graph.parents(names), _shapes(dataset, graph)
     columns = [names.index(name) for name in graph.variables]
     # A cell that is missing itself is not hidden again, whatever its value.
-    needed = sorted(
-        {u for v, own in zip(columns, parents, strict=True) for u in own if u < n and u != v}
-    )
-    check_complete(
-        dataset.codes[:, needed],
-        [names[u] for u in needed],
-        "but a mechanism depends on its value: simulate missing cells of a complete table",
+    needed = {u for v, own in zip(columns, parents, strict=True) for u in own if u < n and u != v}
+    require_complete(
+        dataset,
+        "the causes of missing cells need",
+        "simulate missing cells of a complete table",
+        [names[u] for u in sorted(needed)],
     )
     values, codes = dataset.codes.clip(min=0), dataset.codes.copy()
     for k in (v - n for v in topological_order([*((),) * n, *parents]) if v >= n):

@@ -282,7 +282,7 @@ def bootstrap(
     if replicates < 1:
         raise OptionError(f"{replicates} replicates: give 1 or more")
     if (dataset.row_weights % 1 == 0).all():
-        dataset = replace(merge_rows([dataset]), edges=dataset.edges)
+        dataset = merge_rows([dataset])
     options = limits_by_name(options, dataset.names)  # a sample may leave columns out
     if options.get("ess") == "auto":  # a sample repeats rows of folds
         raise OptionError("ess 'auto': give the number that el.choose_ess chooses for the table")

@@ -213,11 +213,6 @@ def _true_codes(incomplete: Dataset, truth: Dataset) -> NDArray[np.int16]:
     for name, known in zip(incomplete.names, incomplete.states, strict=True):
         if name not in own:
             raise DataError(f"the true table has no column {name!r}; expected the same columns")
-        if truth.edges.get(name) not in (None, incomplete.edges.get(name, truth.edges.get(name))):
-            raise DataError(
-                f"column {name!r} has other bins in the true table than in the incomplete one; "
-                "discretise the complete table first, and hide cells then"
-            )
         states.append(tuple(dict.fromkeys((*known, *own[name]))))
     true = aligned_codes(truth, incomplete.names, states)
     differs = (true != incomplete.codes) & (incomplete.codes != MISSING)

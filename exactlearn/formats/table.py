@@ -271,11 +271,11 @@ def _named(text: LabelledRows, given: Sequence[str] | None) -> list[Column]:
 
 
 def _weights(text: LabelledRows, column: Column) -> NDArray[np.float64]:
-    weights = column.numbers()
+    weights: NDArray[np.float64] = column.numbers[column.codes]
     for row in np.flatnonzero(~(weights >= 0))[:1].tolist():
+        label = column.labels[column.codes[row]]
         raise DataError(
-            f"{text.place(column.name, row)}: "
-            f"{column.labels[column.codes[row]]!r} is no weight; expected a number, 0 or more"
+            f"{text.place(column, label)}: {label!r} is no weight; expected a number, 0 or more"
         )
     return weights
 

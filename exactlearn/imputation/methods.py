@@ -289,9 +289,8 @@ class Imputer(Displayed, shown="mode learning network draws"):
         states = tuple(network.states[network.index(name)] for name in dataset.names)
         if states == dataset.states:
             return dataset
-        return replace(
-            dataset, codes=aligned_codes(dataset, dataset.names, states), states=states, edges={}
-        )
+        codes = aligned_codes(dataset, dataset.names, states)
+        return replace(dataset, codes=codes, states=states)
 
     def _values(
         self, table: Dataset, probabilities: NDArray[np.float64] | None = None

@@ -18,6 +18,7 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.codes import are_bins
 from exactlearn.data.counts import missingness_patterns
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
@@ -292,7 +293,7 @@ def _variable_row(data: Dataset, v: int) -> list[str]:
     listed = [f"{state} {p:.3g}" for state, p in zip(states, shares, strict=False)]
     listed += [f"{len(states) - MOST_STATES} more"] * (len(states) > MOST_STATES)
     least = int(np.argmin(counts))
-    kind = "bins of a number" if data.names[v] in data.edges else "states"
+    kind = "bins of a number" if are_bins(states) else "states"
     return [
         data.names[v],
         "constant" if len(states) < 2 else kind,

@@ -20,8 +20,7 @@ from exactlearn._runtime.arguments import Index, arcs_by_index
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.executors import Workers, running
 from exactlearn.data.blocks import Blocks, DistinctRows, summed
-from exactlearn.data.counts import require_complete
-from exactlearn.data.dataset import Dataset, as_dataset
+from exactlearn.data.dataset import Dataset, as_dataset, require_complete
 from exactlearn.errors import InfeasibleError, OptionError, SolverError
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import Score, as_score

@@ -215,7 +215,6 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
             (*table.names, name),
             (*table.states, tuple(map(label_of, self.classes_))),
             table.weights,
-            table.edges,
         )
 
     def _structures(self, table: Dataset) -> tuple[Structure, ...]:

@@ -29,8 +29,7 @@ from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.executors import Workers, running
 from exactlearn.augmentation.solutions import total_score
-from exactlearn.data.counts import require_complete
-from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Structured, cpdag

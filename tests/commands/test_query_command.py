@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.data.codes import interval
 from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.model_json import write_pdg
 from exactlearn.formats.table import read_dataset, write_dataset
@@ -42,7 +43,7 @@ def binned(tmp_path_factory):
 def test_a_number_stands_for_the_bin_that_holds_it(binned):
     folder, data = binned
     model, bins = folder / "model.bif", data.states[0]
-    edge = data.edges["a"][0]
+    edge = interval(bins[0])[1]
     values = (-99, edge, edge + 1e-3, 99)
     for value, state in zip(values, (bins[0], bins[0], bins[1], bins[2]), strict=True):
         asked = run_json("query", model, "-e", f"a={value}", "-t", "b")["posterior"]

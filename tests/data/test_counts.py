@@ -134,7 +134,7 @@ def test_many_configurations_need_memory_for_rows_only():
 
 
 def test_incomplete_data_are_refused():
-    with pytest.raises(DataError, match=r"1 cells .* row 2 \(index 1\), variable 'v0'"):
+    with pytest.raises(DataError, match=r"'v0', row 2 \(index 1\): .*\(1 missing"):
         family_counts(make([[0], [-1]], (2,)), 0, ())
 
 

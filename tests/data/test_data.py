@@ -81,9 +81,6 @@ def test_bad_completions():
         ({"weights": np.ones(2)}, r"weights have the shape \(2,\)"),
         ({"weights": np.array([1, -1, 1])}, r"row 2 \(index 1\): weight -1.0"),
         ({"weights": np.array([1, 1, np.nan])}, r"row 3 \(index 2\): weight nan"),
-        ({"edges": {"c": (1.0,)}}, "'c', which is no variable"),
-        ({"edges": {"b": (1.0,)}}, "'b': edges .* expected 2 increasing"),
-        ({"edges": {"b": (2.0, 1.0)}}, "increasing"),
     ],
 )
 def test_inconsistent_fields_are_refused(change, message):
@@ -142,7 +139,6 @@ def test_numeric_frames_are_discretised():
         Dataset.from_frame(frame)
     table = Dataset.from_frame(frame, discretise={"*": "frequency:4"})
     assert table.states[0] == ("<=6", "(6, 12.25]", "(12.25, 18.5]", ">18.5")
-    assert table.edges == {"age": (6.0, 12.25, 18.5)}
     assert np.bincount(table.codes[:, 0]).tolist() == [25] * 4
 
 
@@ -230,7 +226,6 @@ DAMAGED = {
     "no names": lambda: Dataset([[0]], None, YES_NO),
     "no states": lambda: Dataset([[0]], ("a",), (2,)),
     "texts as weights": lambda: Dataset([[0]], ("a",), YES_NO, ["x"]),
-    "texts as edges": lambda: Dataset([[0]], ("a",), YES_NO, None, {"a": ["x"]}),
     "texts as values": lambda: Dataset([[0]], ("a",), YES_NO).complete(["x"]),
     "ragged cells": lambda: Dataset.from_array([[1, 2], [1]]),
     "texts in bins": lambda: el.discretise(["a"], "width", 2),

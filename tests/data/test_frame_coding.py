@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exactlearn.data import coding as table_coding
-from exactlearn.data.discretisation import EMPTY, bin_codes, discretise, entropy_edges
+from exactlearn.data.codes import find_states
+from exactlearn.data.discretisation import EMPTY, discretise, entropy_edges
 from exactlearn.data.frame_coding import FrameCoding
 from exactlearn.errors import ColumnWarning, DataError, OptionError
 
@@ -141,9 +142,8 @@ def test_later_rows_lie_in_the_fitted_bins():
     frame = pd.DataFrame({"x": rng.normal(size=50), "word": list("ab") * 25})
     coding = FrameCoding.fit(frame, list(frame), "frequency:4")
     later = pd.DataFrame({"x": [-99, 0, 99], "word": ["a", "c", None]})
-    edges = coding.coding.edges["x"]
     assert coding.dataset(later).codes.T.tolist() == [
-        bin_codes([-99, 0, 99], edges).tolist(),
+        find_states(["-99", "0", "99"], coding.coding.states["x"]).tolist(),
         [0, -1, -1],
     ]
 

@@ -157,7 +157,6 @@ def test_bins_come_back_in_order(read, tmp_path):
         read(text)
     table = read(text, discretise={"age": "width:3"})
     assert table.states[0] == ("<=13", "(13, 26]", ">26")
-    assert table.edges == {"age": (13.0, 26.0)}
     write_dataset(table, tmp_path / "bins.csv")
     assert read_dataset(tmp_path / "bins.csv").states == table.states
 

@@ -33,8 +33,8 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.complete_data import check_smoothing, fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike
-from exactlearn.data.counts import bic_size_weight, require_complete, size_weight_of
-from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
+from exactlearn.data.counts import bic_size_weight, size_weight_of
+from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, require_complete
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import compile_network

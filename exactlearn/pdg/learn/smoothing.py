@@ -25,7 +25,7 @@ from exactlearn.bayesnet.complete_data import (
     maximised,
     validation_terms,
 )
-from exactlearn.data.dataset import Dataset, aligned_codes, check_complete
+from exactlearn.data.dataset import Dataset, aligned_codes, require_complete
 from exactlearn.pdg.inference.block_flows import Layout, block_space, enter_evidence, reach
 from exactlearn.pdg.inference.flows import log_likelihood_rows, node_probabilities
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -67,11 +67,8 @@ def tuned_smoothing(
         If ``smoothing`` is negative or infinite.
     """
     check_smoothing(smoothing)
-    check_complete(
-        aligned_codes(dataset, graph.names, graph.states),
-        graph.names,
-        "but smoothing by counts needs complete data; refine the graph by EM instead",
-    )
+    instead = "refine the graph by EM instead"
+    require_complete(dataset, "smoothing by counts needs", instead, graph.names)
     if smoothing is None:
         smoothing = choose_graph_smoothing(graph, dataset, seed=seed).smoothing
     return graph.with_counts(node_counts(graph, dataset) + smoothing)

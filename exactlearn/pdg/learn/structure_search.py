@@ -28,8 +28,8 @@ from scipy.sparse import csr_array
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.display import ByValue
-from exactlearn.data.counts import bic_size_weight, require_complete
-from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.data.counts import bic_size_weight
+from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
 from exactlearn.errors import CheckError, DataError
 from exactlearn.pdg.compile.approximation import information
 from exactlearn.pdg.learn.edge_counts import (
