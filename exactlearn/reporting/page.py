@@ -293,10 +293,9 @@ def _variable_row(data: Dataset, v: int) -> list[str]:
     listed = [f"{state} {p:.3g}" for state, p in zip(states, shares, strict=False)]
     listed += [f"{len(states) - MOST_STATES} more"] * (len(states) > MOST_STATES)
     least = int(np.argmin(counts))
-    kind = "bins of a number" if are_bins(states) else "states"
     return [
         data.names[v],
-        "constant" if len(states) < 2 else kind,
+        "constant" if len(states) < 2 else "bins of a number" if are_bins(states) else "states",
         str(len(states)),
         ", ".join(listed),
         f"{states[least]}: {counts[least]:.6g}",
