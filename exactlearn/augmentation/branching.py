@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from exactlearn.augmentation.coordinate_ascent import coordinate_ascent
 from exactlearn.augmentation.hill_climber import climb, is_tabulated
-from exactlearn.augmentation.incomplete_rows import MissingCells
 from exactlearn.augmentation.lagrangian_dual import (
     ROOT_STALL_LIMIT,
     STEPS,
@@ -28,7 +27,6 @@ from exactlearn.augmentation.lagrangian_dual import (
 )
 from exactlearn.augmentation.node_relaxation import (
     AT_ONCE,
-    IncompleteFamilies,
     NodeRelaxation,
 )
 from exactlearn.augmentation.restricted_master import RestrictedMaster
@@ -155,9 +153,8 @@ def _root(
 ) -> tuple[NodeRelaxation, RestrictedMaster, Multipliers, float] | None:
     """Return the root relaxation, its restricted master, multipliers and bound, if time allows."""
     incumbent = pool.incumbent
-    families = IncompleteFamilies.of(task, incumbent)
-    cells = MissingCells.of(task.dataset)
-    relaxation = NodeRelaxation.of(families, cells, incumbent.prove_families)
+    relaxation = NodeRelaxation.of(task, incumbent, incumbent.prove_families)
+    families, cells = relaxation.families, relaxation.cells
     if incumbent.is_over:
         return None
     problem = families.problem(relaxation.upper)

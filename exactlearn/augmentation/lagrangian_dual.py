@@ -101,7 +101,7 @@ def solve_dual(
     stall_limit
         Rounds in which a share of the gap must be closed.
     """
-    control = node.families.control
+    control = node.control
     master.restrict(node)
     best, best_multipliers = node.adjusted(multipliers).total, node.cells.multipliers
     trace = [best]
@@ -143,7 +143,7 @@ def _enter(
         completion = node.best_completion(number)
         if master.reduced_cost(completion, solved) > LEAST_REDUCED_COST:
             entered |= master.add(completion)
-        if not node.families.control.goes_on():
+        if not node.control.goes_on():
             break
     return entered
 
@@ -202,7 +202,7 @@ def subgradient_method(
     Multipliers
         Those of the clusters.
     """
-    families, control = node.families, node.families.control
+    families, control = node.families, node.control
     charges, weights = _Ascent(node.cells.multipliers), _Ascent(multipliers.values)
     scale = node.cells.weights[node.cells.rows][:, None]
     best, best_at = inf, (charges.at, multipliers)

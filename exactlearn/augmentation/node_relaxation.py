@@ -43,59 +43,6 @@ SHARED, PIECE = 16, 1024
 BLOCK = 2**22
 
 
-@dataclass(frozen=True, eq=False)
-class IncompleteFamilies(Families):
-    """The families that the rules allow, children in order.
-
-    Parameters
-    ----------
-    terms
-        What their scores are made of.
-    control
-        When its search is over, families are left without a bound.
-    """
-
-    terms: FamilyTerms
-    control: SearchControl = UNLIMITED
-
-    @classmethod
-    def of(cls, task: Task, control: SearchControl = UNLIMITED) -> "IncompleteFamilies":
-        """List the families of a task, of which the rules leave every variable one."""
-        allowed = Families.allowed(task.dataset.names, task.rules)
-        terms = FamilyTerms.of(allowed, task.tables, task.dataset.cardinalities)
-        return cls(allowed.names, allowed.child, allowed.members, terms, control)
-
-    def take(self, keep: NDArray[np.bool_]) -> "IncompleteFamilies":
-        """Return some of the families, shape (m,); every child must keep one."""
-        terms = self.terms.take(keep)
-        return replace(self, child=terms.child, members=terms.members, terms=terms)
-
-    def bounds(
-        self, which: NDArray[np.int64], cells: MissingCells, most_nodes: int
-    ) -> NDArray[np.float64]:
-        """Bound the scores of some families, less their multipliers, shape (which,).
-
-        Where the search is over, the bounds that are left are infinite.
-        """
-        rows, missing, width = len(cells.weights), len(cells.rows), self.members.shape[1] + 1
-        most = int(cells.cardinalities.max(initial=1))
-        looks = rows * width + missing * most**2 + min(WORK, missing * most) * most_nodes
-        threads = n_threads(None) if len(which) >= SHARED else 1
-        size = max(1, min(PIECE, BLOCK // looks, len(which) // (2 * threads)))
-        found = np.full(len(which), np.inf)
-
-        def bound(piece: int, _: None) -> NDArray[np.float64]:
-            own = which[piece * size : (piece + 1) * size]
-            return bound_families(own, cells, self.terms, most_nodes)
-
-        pieces = in_order(bound, -(-len(which) // size), lambda: None, threads)
-        for piece, bounds in enumerate(pieces):
-            found[piece * size : (piece + 1) * size] = bounds
-            if not self.control.goes_on():
-                break
-        return found
-
-
 def require_few_families(n: int, max_parents: int) -> None:
     """Raise where there are more families than can be listed.
 
@@ -155,8 +102,8 @@ class NodeRelaxation:
 
     Parameters
     ----------
-    families
-        The families.
+    families, terms
+        The families, and what their scores are made of.
     cells
         The node's missing cells and their multipliers.
     free
@@ -165,34 +112,65 @@ class NodeRelaxation:
         Bounds at the multipliers of open cells, shape (m,).
     fresh
         Which of these were computed at these multipliers for these fixed cells, shape (m,).
+    control
+        When its search is over, families are left without a bound.
     """
 
-    families: IncompleteFamilies
+    families: Families
+    terms: FamilyTerms
     cells: MissingCells
     free: NDArray[np.float64]
     upper: NDArray[np.float64]
     fresh: NDArray[np.bool_]
+    control: SearchControl = UNLIMITED
 
     @classmethod
     def of(
         cls,
-        families: IncompleteFamilies,
-        cells: MissingCells,
+        task: Task,
+        control: SearchControl = UNLIMITED,
         on_bounds: Callable[[NDArray[np.float64]], None] = lambda best: None,
     ) -> "NodeRelaxation":
-        """Bound all families, child by child, until the search is over.
+        """Bound all families that the rules allow, child by child, until the search is over.
 
         ``on_bounds`` is called after each with the best bounds so far, shape (n,), infinite where
         there is none.
         """
+        families = Families.allowed(task.dataset.names, task.rules)
+        terms = FamilyTerms.of(families, task.tables, task.dataset.cardinalities)
         free, best = np.full(len(families), np.inf), np.full(families.n_variables, np.inf)
+        stale = np.zeros(len(families), np.bool_)
+        node = cls(families, terms, MissingCells.of(task.dataset), free, free, stale, control)
         for child, (begin, end) in enumerate(pairwise(families.first)):
-            free[begin:end] = families.bounds(np.arange(begin, end), cells, FIRST_NODE_BUDGET)
-            if families.control.is_over:
+            free[begin:end] = node.bounds(np.arange(begin, end), FIRST_NODE_BUDGET)
+            if control.is_over:
                 break
             best[child] = free[begin:end].max()
             on_bounds(best)
-        return cls(families, cells, free, free.copy(), np.zeros(len(families), np.bool_))
+        return replace(node, upper=free.copy())
+
+    def bounds(self, which: NDArray[np.int64], most_nodes: int) -> NDArray[np.float64]:
+        """Bound the scores of some families, less their open cells' multipliers, shape (which,).
+
+        Where the search is over, the bounds that are left are infinite.
+        """
+        cells, terms = self.cells, self.terms
+        rows, missing, width = len(cells.weights), len(cells.rows), terms.members.shape[1] + 1
+        most = int(cells.cardinalities.max(initial=1))
+        looks = rows * width + missing * most**2 + min(WORK, missing * most) * most_nodes
+        threads = n_threads(None) if len(which) >= SHARED else 1
+        size = max(1, min(PIECE, BLOCK // looks, len(which) // (2 * threads)))
+        pieces = [which[begin : begin + size] for begin in range(0, len(which), size)]
+        bounds = np.full(len(which), np.inf)
+
+        def bound(piece: int, _: None) -> NDArray[np.float64]:
+            return bound_families(pieces[piece], cells, terms, most_nodes)
+
+        for k, found in enumerate(in_order(bound, len(pieces), lambda: None, threads)):
+            bounds[k * size : (k + 1) * size] = found
+            if not self.control.goes_on():
+                break
+        return bounds
 
     def set_multipliers(self, multipliers: NDArray[np.float64]) -> None:
         """Replace the multipliers; bounds not renewed are raised by what they fell by.
@@ -211,9 +189,8 @@ class NodeRelaxation:
 
         Charges of payers are given for each cell, shape (payers, cells).
         """
-        families = self.families
-        charges = of_cells @ np.eye(families.n_variables)[self.cells.variables]
-        return family_charges(families.terms, self.cells.payers, charges)
+        charges = of_cells @ np.eye(self.families.n_variables)[self.cells.variables]
+        return family_charges(self.terms, self.cells.payers, charges)
 
     def fixed(self, cell: int, state: int) -> "NodeRelaxation":
         """Return the relaxation with a missing cell fixed, its multipliers as they are."""
@@ -232,6 +209,7 @@ class NodeRelaxation:
         return replace(
             self,
             families=self.families.take(keep),
+            terms=self.terms.take(keep),
             free=self.free[keep],
             upper=self.upper[keep],
             fresh=self.fresh[keep],
@@ -285,8 +263,7 @@ class NodeRelaxation:
 
     def refresh(self, which: NDArray[np.int64]) -> None:
         """Renew some families' bounds."""
-        found = self.families.bounds(which, self.cells, NODE_BUDGET)
-        self.upper[which] = np.minimum(self.upper[which], found)
+        self.upper[which] = np.minimum(self.upper[which], self.bounds(which, NODE_BUDGET))
         self.fresh[which] = True
 
     def freshen(self, adjusted: NDArray[np.float64], children: Sequence[int], at_once: int) -> None:
@@ -318,5 +295,5 @@ class NodeRelaxation:
     def best_completion(self, number: int) -> LocalCompletion:
         """Return the local completion that maximises a family's score, fixed cells included."""
         return LocalCompletion(
-            number, *complete_family(number, self.cells, self.families.terms, NODE_BUDGET)
+            number, *complete_family(number, self.cells, self.terms, NODE_BUDGET)
         )

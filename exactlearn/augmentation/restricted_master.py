@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.incomplete_rows import (
     MissingCells,
     columns_of,
     payers_of,
 )
 from exactlearn.augmentation.node_relaxation import (
-    IncompleteFamilies,
     LocalCompletion,
     NodeRelaxation,
 )
@@ -85,7 +85,7 @@ class RestrictedMaster:
 
     def __init__(
         self,
-        families: IncompleteFamilies,
+        families: Families,
         cells: MissingCells,
         network: Sequence[int],
         values: NDArray[np.int64],
@@ -109,7 +109,7 @@ class RestrictedMaster:
         self._completions: list[LocalCompletion] = []
         self._known: set[tuple[int, bytes]] = set()
 
-    def take(self, keep: NDArray[np.bool_], families: IncompleteFamilies) -> "RestrictedMaster":
+    def take(self, keep: NDArray[np.bool_], families: Families) -> "RestrictedMaster":
         """Return the restricted master of some families, shape (m,), the network's among them."""
         number = np.cumsum(keep) - 1
         network = number[list(self.network)].tolist()
@@ -232,7 +232,7 @@ class RestrictedMaster:
         common = node.cells.fill(np.where(filled >= 0, filled, self.values))
         for number in self.network:
             self.add(replace(node, cells=common).best_completion(number))
-            if not node.families.control.goes_on():
+            if not node.control.goes_on():
                 break
 
     def solve(self, control: SearchControl = UNLIMITED) -> Solved | None:

@@ -1,7 +1,6 @@
 """Bounds of families over all completions, Lagrange multipliers, and the search built on them."""
 
 import signal
-from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -10,9 +9,8 @@ import pytest
 from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn.augmentation import FamilyRules, augment, branching, lagrangian_dual
 from exactlearn.augmentation.family_bounds import WORK, place_rows
-from exactlearn.augmentation.incomplete_rows import MissingCells
 from exactlearn.augmentation.lagrangian_dual import solve_dual, subgradient_method
-from exactlearn.augmentation.node_relaxation import IncompleteFamilies, NodeRelaxation
+from exactlearn.augmentation.node_relaxation import NodeRelaxation
 from exactlearn.augmentation.restricted_master import RestrictedMaster
 from exactlearn.augmentation.task import Task, merge_rows
 from exactlearn.data.dataset import Dataset
@@ -87,17 +85,17 @@ def best_by_enumeration(task, child, parents, missing):
 @pytest.mark.parametrize("seed", range(30))
 def test_rows_are_placed_as_the_best_completion_does(seed):
     task, rng = random_task(seed, most_parents=3)
-    families = IncompleteFamilies.of(task)
-    cells = MissingCells.of(task.dataset)
+    node = NodeRelaxation.of(task)
+    families, cells, terms = node.families, node.cells, node.terms
     for table in (cells, multiplied(cells, rng, 1.0)):
         for i in rng.permutation(len(families))[:8]:
             child, members = int(families.child[i]), families.members[i]
             parents = tuple(int(p) for p in members if p >= 0)
             best = best_by_enumeration(task, child, parents, table)
             for most_nodes in (0, 2, 10**6):
-                placed = place_rows(i, table, families.terms, most_nodes, True)
+                placed = place_rows(i, table, terms, most_nodes, True)
                 assert placed.best <= best + 1e-9 <= placed.bound + 2e-9
-                bound = place_rows(i, table, families.terms, most_nodes, False)
+                bound = place_rows(i, table, terms, most_nodes, False)
                 assert best <= bound.bound + 1e-9
             assert placed.bound == pytest.approx(best, abs=1e-9)
 
@@ -108,9 +106,8 @@ def test_the_bound_of_a_family_takes_no_longer_for_many_incomplete_rows():
     codes[rng.random(codes.shape) < 0.3] = -1
     table = Dataset(codes, ("a", "b", "c"), (tuple("wxyz"),) * 3)
     task, nodes = Task(table, BDeu(1.0), FamilyRules.of(2)), 100
-    families, cells = IncompleteFamilies.of(task), MissingCells.of(table)
-    i = len(families) - 1
-    family = i, cells, families.terms, nodes
+    node = NodeRelaxation.of(task)
+    family = len(node.families) - 1, node.cells, node.terms, nodes
     placed, bounded = place_rows(*family, True), place_rows(*family, False)
     assert placed.work < 1.5 * WORK * nodes
     assert bounded.work < WORK * nodes
@@ -121,15 +118,15 @@ def test_the_bound_of_a_family_takes_no_longer_for_many_incomplete_rows():
 @pytest.mark.parametrize("seed", range(10))
 def test_bounds_stay_valid_at_other_multipliers_and_in_fixed_missing_cells(seed):
     task, rng = random_task(seed)
-    families = IncompleteFamilies.of(task)
-    node = NodeRelaxation.of(families, MissingCells.of(task.dataset))
+    node = NodeRelaxation.of(task)
+    families = node.families
     for _ in range(4):
         node.set_multipliers(random_prices(node.cells, rng, rng.integers(0, 3)))
         if rng.random() < 0.5 and len(node.open_cells):
             cell = int(node.open_cells[0])
             node = node.fixed(cell, int(rng.integers(node.cells.states[cell])))
         some = rng.permutation(len(families))[:5]
-        exact = families.bounds(some, node.cells, 10**6)
+        exact = node.bounds(some, 10**6)
         assert (node.upper[some] >= exact - 1e-9).all()
         assert np.isclose(node.upper[some], exact)[node.fresh[some]].all()
         node.refresh(some)
@@ -141,8 +138,8 @@ def test_families_left_out_are_in_no_better_network(seed):
     rng = np.random.default_rng(seed)
     rules, score = FamilyRules.of(2), SCORES[seed % 3]
     task = Task(random_table(rng, 3, 12, 3), score, rules)
-    families = IncompleteFamilies.of(task)
-    node = NodeRelaxation.of(families, MissingCells.of(task.dataset))
+    node = NodeRelaxation.of(task)
+    families = node.families
     node.set_multipliers(random_prices(node.cells, rng, 0.1))
     triple = np.ones((1, 3), bool)
     adjusted = node.adjusted(Multipliers(triple, rng.random(1)))
@@ -158,7 +155,7 @@ def test_families_left_out_are_in_no_better_network(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_bounds_of_states_hold_for_every_solution(seed):
     task, rng = random_task(seed)
-    node = NodeRelaxation.of(IncompleteFamilies.of(task), MissingCells.of(task.dataset))
+    node = NodeRelaxation.of(task)
     node.set_multipliers(random_prices(node.cells, rng, 1.0))
     none = Multipliers.none(task.dataset.n_variables)
     bounds = node.state_bounds(node.adjusted(none).total)
@@ -173,8 +170,8 @@ def test_bounds_of_states_hold_for_every_solution(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_a_childs_bound_is_never_above_its_parents(seed):
     task, rng = random_task(seed)
-    families = IncompleteFamilies.of(task)
-    parent = NodeRelaxation.of(families, MissingCells.of(task.dataset))
+    parent = NodeRelaxation.of(task)
+    families = parent.families
     clusters = Multipliers(np.ones((1, families.n_variables), bool), rng.random(1))
     known = best_per_completion(task.dataset, task.score, task.rules)
     chosen = networks(families, task.rules)
@@ -213,8 +210,8 @@ def test_multipliers_bound_every_solution_and_close_much_of_the_gap(seed, steps)
     task, _ = random_task(seed)
     best = max(best_per_completion(task.dataset, task.score, task.rules).values())
     found = augment(task.dataset, task.score, method="t-local", starts=1, max_parents=2)
-    families = IncompleteFamilies.of(task)
-    node = NodeRelaxation.of(families, MissingCells.of(task.dataset))
+    node = NodeRelaxation.of(task)
+    families = node.families
     anchor = [families.number(i, ps) for i, ps in enumerate(found.parents)]
     master = RestrictedMaster(families, node.cells, anchor, found.values)
     none = Multipliers.none(families.n_variables)
@@ -238,15 +235,15 @@ def test_multipliers_bound_every_solution_and_close_much_of_the_gap(seed, steps)
 @pytest.mark.parametrize("looks", [1, 6, 30])
 def test_no_local_completion_enters_once_the_search_is_over(looks, monkeypatch):
     task, _ = random_task(4)
-    families, control = IncompleteFamilies.of(task), Looks(looks)
-    node = NodeRelaxation.of(families, MissingCells.of(task.dataset))
+    node, control = NodeRelaxation.of(task), Looks(looks)
+    families = node.families
     none = Multipliers.none(families.n_variables)
     before = node.adjusted(none).total
     anchor = [families.number(i, ()) for i in range(families.n_variables)]
     master = RestrictedMaster(families, node.cells, anchor, np.zeros(len(node.cells.rows), int))
     entered = []
     monkeypatch.setattr(master, "add", lambda completion: entered.append(control.looks))
-    node = replace(node, families=replace(families, control=control))
+    node.control = control
     multipliers = subgradient_method(master, node, none, -inf, lambda _: None, 100)
     assert control.is_over
     assert all(left >= 0 for left in entered)
