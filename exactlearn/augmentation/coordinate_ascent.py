@@ -152,8 +152,6 @@ def ascend(store: FamilyStore, parents: Sequence[Sequence[int]]) -> Iterator[Dag
         changed = 0
         for cells in usable.blocks(usable.cells):
             changed += sweep(usable.sets, usable.rows, usable.pairs, scores, chosen, cells)
-            if not store.control.goes_on():
-                break
         store.move_to(usable.values)
         yield tuple(usable.families.parents(int(f)) for f in chosen)
 

@@ -17,7 +17,6 @@ from exactlearn.errors import OptionError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.scoring.incremental_tables import Sets, holders, selected, set_sizes
 from exactlearn.scoring.terms import Terms, TermTables
-from exactlearn.solvers.components import Families as FlatFamilies
 from exactlearn.solvers.problem import Arc, Problem, offsets
 
 Dag = tuple[tuple[int, ...], ...]
@@ -135,15 +134,15 @@ class Families:
         return has
 
     @cached_property
-    def flat(self) -> FlatFamilies:
-        """The families without scores, as relaxations take them."""
+    def flat(self) -> Problem:
+        """The selection of one family for each variable, all scores being 0."""
         present = self.members >= 0
-        return FlatFamilies(
-            self.first,
-            np.zeros(len(self)),
-            self.child.astype(np.int64),
-            offsets(present.sum(axis=1)),
-            self.members[present].astype(np.int64),
+        return Problem(
+            names=self.names,
+            first=self.first,
+            scores=np.zeros(len(self)),
+            member_first=offsets(present.sum(axis=1)),
+            members=self.members[present],
         )
 
     def take(self, keep: NDArray[np.bool_]) -> "Families":
@@ -151,19 +150,12 @@ class Families:
         return replace(self, child=self.child[keep], members=self.members[keep])
 
     def problem(self, scores: NDArray[np.float64]) -> Problem:
-        """Return the selection of one family for each variable."""
-        return Problem(
-            names=self.names,
-            first=self.first,
-            scores=scores,
-            member_first=self.flat.member_first,
-            members=self.flat.members.astype(np.int32),
-        )
+        """Return the selection of one family for each variable, with their scores."""
+        return replace(self.flat, scores=scores)
 
     def parents(self, family: int) -> tuple[int, ...]:
         """Return the parents of a family."""
-        members = self.members[family]
-        return tuple(members[members >= 0].tolist())
+        return self.flat.parent_set(family)
 
     def number(self, child: int, parents: tuple[int, ...]) -> int:
         """Return the number of a family."""

@@ -103,18 +103,19 @@ def _rest(
 ) -> float:
     """Return the most that the rows from number ``begin`` on can add."""
     total = 0.0
-    work[0] += len(incomplete.cells) - incomplete.first[begin]
     for k in range(begin, len(incomplete.rows)):
+        work[0] += incomplete.end[k] - incomplete.first[k]
         w, most = table.weights[incomplete.rows[k]], -np.inf
-        for o in range(incomplete.first[k], incomplete.first[k + 1]):
+        for o in range(incomplete.first[k], incomplete.end[k]):
             place = incomplete.cells[o]
             most = max(
                 most, increment_at(family, place, w, earlier[place]) - incomplete.multipliers[o]
             )
             earlier[place] += w
         total += most
-    for o in range(incomplete.first[begin], len(incomplete.cells)):
-        earlier[incomplete.cells[o]] = 0.0
+    for k in range(begin, len(incomplete.rows)):
+        for o in range(incomplete.first[k], incomplete.end[k]):
+            earlier[incomplete.cells[o]] = 0.0
     return total
 
 
@@ -131,8 +132,8 @@ def _best_cell(
 ) -> tuple[int, float]:
     """Return where among a row's cells not tried it gains most, and what."""
     best, most = -1, -np.inf
-    work[0] += incomplete.first[k + 1] - incomplete.first[k]
-    for o in range(incomplete.first[k], incomplete.first[k + 1]):
+    work[0] += incomplete.end[k] - incomplete.first[k]
+    for o in range(incomplete.first[k], incomplete.end[k]):
         if not tried[o] and not (work[0] <= max_work and _is_dominated(incomplete, at, k, o, work)):
             gained = increment_at(family, incomplete.cells[o], w, 0.0) - incomplete.multipliers[o]
             if gained > most:
@@ -202,7 +203,7 @@ def place_rows(
                 left_open = max(left_open, bound)
                 k -= 1
                 continue
-            tried[incomplete.first[k] : incomplete.first[k + 1]] = False
+            tried[incomplete.first[k] : incomplete.end[k]] = False
         else:  # back from below: take the row out again
             add_weight(family, incomplete.cells[at[k]], -table.weights[incomplete.rows[k]])
         # branch on the best place not tried yet

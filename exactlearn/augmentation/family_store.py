@@ -11,6 +11,8 @@ so of all others one number for each child and variable is enough: the best fami
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +48,7 @@ from exactlearn.scoring.terms import TermTables
 MAX_FAMILIES = 2**22
 
 
+@dataclass(eq=False)
 class FamilyStore:
     """Families with their tables under one completion after another.
 
@@ -61,26 +64,20 @@ class FamilyStore:
         The tables, and the families as pairs of them.
     control
         When its search is over, what is counted, moved or bounded in blocks ends after the first.
-
-    Attributes
-    ----------
-    cells
-        Row and variable of each missing cell, in order of variables, shape (cells, 2).
     """
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        families: Families,
-        rows: Rows,
-        sets: Sets,
-        pairs: SetFamilies,
-        control: SearchControl = UNLIMITED,
-    ) -> None:
-        self.dataset, self.families, self.rows = dataset, families, rows
-        self.sets, self.pairs, self.control = sets, pairs, control
-        cells = dataset.missing_cells
-        self.cells = cells[np.argsort(cells[:, 1], kind="stable")]
+    dataset: Dataset
+    families: Families
+    rows: Rows
+    sets: Sets
+    pairs: SetFamilies
+    control: SearchControl = UNLIMITED
+
+    @cached_property
+    def cells(self) -> NDArray[np.int64]:
+        """Row and variable of each missing cell, in order of variables, shape (cells, 2)."""
+        cells = self.dataset.missing_cells
+        return cells[np.argsort(cells[:, 1], kind="stable")]
 
     @classmethod
     def of(
@@ -102,7 +99,7 @@ class FamilyStore:
         rows = self.rows._replace(codes=self.rows.codes.copy())
         families = self.families.take(keep)
         sets, pairs = some_families(self.sets, self.pairs, families, keep)
-        return FamilyStore(self.dataset, families, rows, sets, pairs, self.control)
+        return replace(self, families=families, rows=rows, sets=sets, pairs=pairs)
 
     @property
     def values(self) -> NDArray[np.int64]:
@@ -122,18 +119,22 @@ class FamilyStore:
         wanted = np.column_stack([cells, values])
         for block in self.blocks(wanted[self.values != values]):
             self.change(block)
-            if not self.control.goes_on():
-                break
 
-    def blocks(self, moves: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Split moves, or cells, so that one pass over a part is a bounded amount of work."""
+    def blocks(self, moves: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+        """Split moves, or cells, so that one pass over a part is a bounded amount of work.
+
+        The parts end with the search.
+        """
         sets = self.sets
         tables = np.diff(sets.holding_first) * (sets.members.shape[1] + 1)
         held = np.diff(self.pairs.holding_first)
         each = int((tables + held).max(initial=0)) * int(self.rows.cardinalities.max(initial=1))
         each += len(self.families)  # of which a changed cell asks for the best
         step = max(1, BLOCK // max(1, each))
-        return [moves[at : at + step] for at in range(0, len(moves), step)]
+        for at in range(0, len(moves), step):
+            yield moves[at : at + step]
+            if not self.control.goes_on():
+                break
 
     def change(self, moves: NDArray[np.int64]) -> None:
         """Change cells: row, variable and new state of each, shape (changes, 3)."""
@@ -181,8 +182,6 @@ class FamilyStore:
             best, close_here = bound_moves(self.sets, self.rows, self.pairs, scores, block, limit)
             best_scores.append(best)
             close |= close_here
-            if not self.control.goes_on():
-                break
         return np.concatenate(best_scores), close
 
     def envelope(self, moves: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -191,8 +190,6 @@ class FamilyStore:
         best = np.full(len(scores), -np.inf)
         for block in self.blocks(moves):
             best = np.maximum(best, envelope(self.sets, self.rows, self.pairs, scores, block))
-            if not self.control.goes_on():
-                break
         return best
 
     def network(self, scores: NDArray[np.float64]) -> tuple[tuple[int, ...], ...]:

@@ -224,15 +224,16 @@ class IncompleteRows(NamedTuple):
     ----------
     rows
         Their numbers, shape (k,).
-    first, cells, multipliers
-        The cells of the table that each can be placed into, with the sum of its multipliers there,
-        shapes (k + 1,) and (total,).
+    first, end, cells, multipliers
+        The cells of the table that each can be placed into, ``cells[first[k] : end[k]]``, with the
+        sum of its multipliers there, shapes (k,) and (total,).
     alike
         For each row the last one before it that has the same cells and weight, or -1, shape (k,).
     """
 
     rows: NDArray[np.int64]
     first: NDArray[np.int64]
+    end: NDArray[np.int64]
     cells: NDArray[np.int64]
     multipliers: NDArray[np.float64]
     alike: NDArray[np.int64]
@@ -338,20 +339,11 @@ def list_incomplete_rows(
         clear[t] = best - second
     # sort the rows by that lead
     order = np.argsort(-clear, kind="mergesort")
-    ordered = rows[order]
-    sorted_first = np.zeros(len(rows) + 1, np.int64)
-    sorted_cells, sorted_multipliers = np.empty(n_cells, np.int64), np.empty(n_cells)
-    for k in range(len(rows)):
-        at, size = first[order[k]], first[order[k] + 1] - first[order[k]]
-        to = sorted_first[k]
-        sorted_first[k + 1] = to + size
-        sorted_cells[to : to + size] = cells[at : at + size]
-        sorted_multipliers[to : to + size] = multipliers[at : at + size]
+    ordered, end, first = rows[order], first[1:][order], first[:-1][order]
     # the last row before each that has the same cells and weight: first and last cell tell others
     weights, ends = table.weights[ordered], np.empty(len(rows))
     for k in range(len(rows)):  # whole numbers, in floating point as the weights: one sort compiles
-        ends[k] = sorted_cells[sorted_first[k]] * len(family.counts)
-        ends[k] += sorted_cells[sorted_first[k + 1] - 1]
+        ends[k] = cells[first[k]] * len(family.counts) + cells[end[k] - 1]
     order = np.argsort(weights, kind="mergesort")
     order = order[np.argsort(ends[order], kind="mergesort")]
     alike = np.full(len(rows), -1)
@@ -359,4 +351,4 @@ def list_incomplete_rows(
         k, before = order[at], order[at - 1]
         if ends[k] == ends[before] and weights[k] == weights[before]:
             alike[k] = before
-    return IncompleteRows(ordered, sorted_first, sorted_cells, sorted_multipliers, alike)
+    return IncompleteRows(ordered, first, end, cells, multipliers, alike)
