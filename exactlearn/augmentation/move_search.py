@@ -8,17 +8,6 @@ variables that matter (:mod:`exactlearn.solvers.decision`).
 
 **Bound tightening.** Subgradient steps fit the multipliers to the query's target, and families that
 no DAG above the target has are dropped.
-
-**Objective cut.** Let ``s`` be a network's score before some moves, ``s + d`` that after them, and
-``T`` the solution's score. Once ``s <= T`` is proven of all networks, it is a cut of the objective,
-with a multiplier as any other inequality: for ``0 < w <= 1``::
-
-    s + d - T <= w (s - T) + d
-
-so a network that scores more than ``T`` after the moves scores more than ``w T`` in the problem of
-the scores ``w s + d``. There relaxations are ``w`` times as loose as before the moves. On the other
-hand a family that the moves raise is that much closer to the best ones, so the weight should be low
-where moves raise little.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,10 +32,6 @@ from exactlearn.solvers.lp.multipliers import Multipliers, reaching
 # Bounds that multipliers are tightened to, one after the other: so many gaps of the solution's own
 # DAG above the target, and subgradient steps towards each.
 TARGET_GAPS, TARGET_STEPS = (1.3, 0.8, 0.4, 0.0), 100
-# Weights of the scores before the moves in the objective cut, falling; of two with the same bound
-# the higher one leaves fewer families and states, so a bound that a weight is worth counts divided
-# by this power of it.
-WEIGHTS, WEIGHT_EXPONENT = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18), 0.5
 
 Moves = NDArray[np.int64]
 """Moves of as many cells each: row, variable and new state of each cell, shape (moves, cells, 3).
@@ -116,33 +101,6 @@ def tightened(query: ThresholdQuery, goals: Sequence[float], steps: int) -> Thre
     return ThresholdQuery(problem, multipliers, target)
 
 
-def best_weight(
-    gains: NDArray[np.float64],
-    losses: NDArray[np.float64],
-    first: NDArray[np.int64],
-    gap: float,
-) -> float:
-    """Return the weight for which a search is expected to be the shortest.
-
-    Parameters
-    ----------
-    gains
-        By how much moves raise each family's score at most, shape (families,).
-    losses
-        By how much each family is below the best one of its child before them, with multipliers.
-    first
-        Where each child's families begin, shape (children + 1,).
-    gap
-        Bound of the networks before the moves, less the target.
-    """
-
-    def worth(weight: float) -> float:
-        bound = weight * gap + np.maximum.reduceat(gains - weight * losses, first[:-1]).sum()
-        return float(bound / weight**WEIGHT_EXPONENT)
-
-    return min(WEIGHTS, key=worth)
-
-
 @dataclass(frozen=True, eq=False)
 class MoveSearch:
     """A search around a completion for a solution better than a given one.
@@ -159,9 +117,6 @@ class MoveSearch:
         The completion, with families: all, or those that a better network may have.
     multipliers
         Cluster multipliers for the completion.
-    before
-        Each family's score under the completion, shape (families,), if the solution's DAG is proven
-        the best one for it.
     """
 
     task: Task
@@ -169,11 +124,6 @@ class MoveSearch:
     solution: Solution
     store: FamilyStore
     multipliers: Multipliers
-    before: NDArray[np.float64] | None = None
-
-    def with_best_dag(self) -> "MoveSearch":
-        """Return the same search once the solution's DAG is proven the best for its completion."""
-        return replace(self, before=self.store.scores)
 
     @cached_property
     def rewards(self) -> NDArray[np.float64]:
@@ -182,19 +132,14 @@ class MoveSearch:
 
     def among(self, keep: NDArray[np.bool_]) -> "MoveSearch":
         """Return a search among some of the families, shape (families,)."""
-        store = self.store.select(keep)
-        before = None if self.before is None else self.before[keep]
-        return replace(self, store=store, before=before)
+        return replace(self, store=self.store.select(keep))
 
     @cached_property
     def gap(self) -> float:
         """Bound of the networks before any move, less the target."""
-        return max(0.0, float(self._best.sum()) - self.multipliers.total - self.solution.target)
-
-    @cached_property
-    def _best(self) -> NDArray[np.float64]:
-        """The best score with multipliers of each child's families before any move."""
-        return np.maximum.reduceat(self.store.scores + self.rewards, self.store.families.first[:-1])
+        scores = self.store.scores + self.rewards
+        best = np.maximum.reduceat(scores, self.store.families.first[:-1])
+        return max(0.0, float(best.sum()) - self.multipliers.total - self.solution.target)
 
     def bounds(self, moves: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return each child's best score with multipliers after each move, shape (moves, children).
@@ -206,31 +151,15 @@ class MoveSearch:
         return self.store.bound_moves(scores, moves, self.solution.target + self.multipliers.total)
 
     def look(self, moves: Moves) -> Solution | bool:
-        """Return a better solution, or whether the moves' envelope leaves room for any.
-
-        A single move that a weight does not exclude is asked about without the objective cut.
-        """
-        scores = self.after(moves)
-        weights = (1.0,) if self.before is None else (self._weight(scores), 1.0)
-        for weight in weights:
-            query = self.promising(scores, weight)
-            if query is None:
-                return False
-            goals = [query.target + weight * k * self.gap for k in TARGET_GAPS]
-            parents = self.network_above(tightened(query, goals, TARGET_STEPS))
-            if parents is None:
-                return False
-            better = self.best_in_order(moves, parents)
-            if better is not None or len(moves) > 1:
-                return better or True
-        return False
-
-    def _weight(self, scores: NDArray[np.float64]) -> float:
-        """Return the weight of the scores before some moves in the objective cut."""
-        assert self.before is not None, "only the DAG's proof allows of weights"
-        families = self.store.families
-        losses = self._best[families.child] - self.before - self.rewards
-        return best_weight(scores - self.before, losses, families.first, self.gap)
+        """Return a better solution, or whether the moves' envelope leaves room for any."""
+        query = self.promising(self.after(moves))
+        if query is None:
+            return False
+        goals = [query.target + k * self.gap for k in TARGET_GAPS]
+        parents = self.network_above(tightened(query, goals, TARGET_STEPS))
+        if parents is None:
+            return False
+        return self.best_in_order(moves, parents) or len(moves) > 1
 
     def better_dag(self) -> Solution | None:
         """Return the solution with a better DAG, or ``None`` when its own is proven the best."""
@@ -261,27 +190,21 @@ class MoveSearch:
             self.incumbent.expire()
         return outcome.parents
 
-    def promising(self, scores: NDArray[np.float64], weight: float = 1.0) -> ThresholdQuery | None:
+    def promising(self, scores: NDArray[np.float64]) -> ThresholdQuery | None:
         """Return the threshold query of the families that a better network may have.
 
-        Their scores are those after some moves. With a weight below 1, which the DAG's proof
-        allows, scores before the moves count so much. Return ``None`` where the bound excludes
-        every network.
+        Their scores are those after some moves. Return ``None`` where the bound excludes every
+        network.
         """
-        families, multipliers = self.store.families, self.multipliers
-        target = weight * self.solution.target
-        if weight < 1.0:
-            assert self.before is not None, "only the DAG's proof allows of weights"
-            scores = scores - (1.0 - weight) * self.before
-            multipliers = replace(multipliers, values=weight * multipliers.values)
-        adjusted = scores + weight * self.rewards
+        families, target = self.store.families, self.solution.target
+        adjusted = scores + self.rewards
         best = np.maximum.reduceat(adjusted, families.first[:-1])
-        bound = float(best.sum()) - multipliers.total
+        bound = float(best.sum()) - self.multipliers.total
         if not bound > target:
             return None
         keep = reaching(adjusted, families.child, best, bound, target)
         problem = families.take(keep).problem(scores[keep])
-        return ThresholdQuery(problem, multipliers, target) if problem.is_feasible else None
+        return ThresholdQuery(problem, self.multipliers, target) if problem.is_feasible else None
 
     def after(self, moves: Moves) -> NDArray[np.float64]:
         """Return each family's best score after any of some moves, shape (families,)."""

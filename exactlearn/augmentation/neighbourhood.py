@@ -92,7 +92,6 @@ class Neighbourhood:
         better = None if self.tight else search.better_dag()
         if better is not None or self.incumbent.is_over:
             return better
-        search = search.with_best_dag()
         for size in range(1, min(t, len(self.store.cells)) + 1):
             if better is None:
                 better = self._at_distance(search, size)
