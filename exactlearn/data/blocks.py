@@ -131,8 +131,8 @@ class Blocks(Displayed, shown="sources variables states"):
         rows = replace(rows, columns=[x for x in rows.columns if x.name not in self.states])
         listed = {x.name: x.labels for x in rows.columns if x.name in labels.listed}
         options = CodingOptions(listed, self.missing, tidy=self.tidy)
-        found = TableCoding.fit(rows, options, is_part=bool(self.states)).states
-        states = {**self.states, **found}
+        found = TableCoding.fit(rows, options, is_part=bool(self.states))
+        states = {**self.states, **found.states}
         return replace(self, variables=tuple(x for x in names if x in states), states=states)
 
     def merged(self, client: Any = None) -> Dataset:
@@ -148,9 +148,8 @@ class Blocks(Displayed, shown="sources variables states"):
         names = self.variables or tuple(known)
         for name in names:
             if name not in known:
-                where = "" if rows.source is None else f"{rows.source}, "
                 raise DataError(
-                    f"{where}column {name!r}: there is no such column, which the model or "
+                    f"{rows.where}column {name!r}: there is no such column, which the model or "
                     f"another part of the table has{did_you_mean(name, known)}"
                 )
         return replace(rows, columns=[known[name] for name in names])

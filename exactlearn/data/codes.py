@@ -277,14 +277,19 @@ class LabelledRows:
     weights: NDArray[np.float64] | None = None
     index: "pd.Index | None" = None
 
+    @property
+    def where(self) -> str:
+        """The file and a comma, for messages; nothing for a frame."""
+        return "" if self.source is None else f"{self.source}, "
+
     def place(self, column: Column, label: str | None = None) -> str:
         """Return the place of a column, or of its first cell with a label, for messages."""
-        places = [f"column {column.name!r}"]
-        if label is not None and len(self.lines):
-            line = int(self.lines[column.first(label)])
-            by_line = self.unit == "line"
-            places.append(f"line {line}" if by_line else row_place(line, index=self.index))
-        return ", ".join(places if self.source is None else [str(self.source), *places[::-1]])
+        name = f"column {column.name!r}"
+        if label is None or not len(self.lines):
+            return f"{self.where}{name}"
+        line = int(self.lines[column.first(label)])
+        row = f"line {line}" if self.unit == "line" else row_place(line, index=self.index)
+        return f"{name}, {row}" if self.source is None else f"{self.where}{row}, {name}"
 
     def read(self, missing: Sequence[str]) -> "LabelledRows":
         """Return the rows with their columns as :meth:`Column.read` returns them."""

@@ -84,7 +84,7 @@ class TableCoding:
         options
             How they are coded, by names.
         is_part
-            Whether the table has other columns, so that all of these may be left out.
+            Whether all columns may be left out, as there are others or none is needed.
 
         Raises
         ------
@@ -94,9 +94,8 @@ class TableCoding:
         rules, listed = options.discretise or {}, rows.declared(options.missing).items()
         states: dict[str, Sequence[str]] = {x: own for x, own in listed if x not in rules}
         states |= options.states or {}
-        where = "" if rows.source is None else f"{rows.source}, "
         found = [column for column in rows.columns if column.name not in states]
-        discretisation.check_texts(found, where, options.missing)
+        discretisation.check_texts(found, rows.where, options.missing)
         coding, unusable, faults = cls({}, {}), list[discretisation.Unusable](), list[str]()
         rule_of_all = rules.get("*", discretisation.RULE)
         for column in rows.columns:
@@ -120,13 +119,13 @@ class TableCoding:
             except DataError as error:
                 faults.append(str(error))
         if unusable and not options.tidy:
-            faults.append(str(discretisation.refusal_of(unusable, where)))
+            faults.append(str(discretisation.refusal_of(unusable, rows.where)))
         if faults:
             raise DataError("\n".join(faults))
         coding.left_out.update((one.name, one.why) for one in unusable if not one.is_cut)
         if not coding.states and not is_part:
             reasons = ", ".join(f"{name!r} ({why})" for name, why in coding.left_out.items())
-            raise DataError(f"{where}nothing to learn from; left out: {reasons}")
+            raise DataError(f"{rows.where}nothing to learn from; left out: {reasons}")
         discretisation.warn_of_columns(unusable, rule_of_all)
         return coding
 
@@ -153,12 +152,11 @@ class TableCoding:
             "weights": rows.weights,
             "lines": rows.lines if rows.unit == "line" else None,
             "row_index": rows.index,
+            "left_out": self.left_out,
         }
 
 
-def coded_rows(
-    rows: LabelledRows, options: CodingOptions, left_out: dict[str, str] | None = None
-) -> dict[str, Any]:
+def coded_rows(rows: LabelledRows, options: CodingOptions) -> dict[str, Any]:
     """Return the fields of the coded table, by what is found in the columns.
 
     Parameters
@@ -167,8 +165,6 @@ def coded_rows(
         Columns of equal length; white space around labels does not count.
     options
         How they are coded.
-    left_out
-        Takes the columns that are left out, with the reason.
 
     Raises
     ------
@@ -186,10 +182,8 @@ def coded_rows(
     check_known("discretisation is asked for", [n for n in rules if n != "*"], names)
     check_options(states, missing, rules)
     rows = rows.read(missing)
-    coding = TableCoding.fit(rows, options._replace(states=states, discretise=rules))
-    if left_out is not None:
-        left_out |= coding.left_out
-    return coding.transform(rows)
+    options = options._replace(states=states, discretise=rules)
+    return TableCoding.fit(rows, options).transform(rows)
 
 
 def _has_many(column: Column) -> bool:
@@ -297,7 +291,7 @@ def frame_rows(frame: "pd.DataFrame", drop: Sequence[Any] = ()) -> LabelledRows:
 
 
 def array_frame(array: NDArray[Any], names: Sequence[str] | None = None) -> "pd.DataFrame":
-    """Return an array as a frame.
+    """Return an array as a frame; -1 in an array of integers is a missing cell.
 
     Raises
     ------
@@ -313,7 +307,9 @@ def array_frame(array: NDArray[Any], names: Sequence[str] | None = None) -> "pd.
     names = generated_names(array.shape[1]) if names is None else list(names)
     if len(names) != array.shape[1]:
         raise OptionError(f"{len(names)} names for {array.shape[1]} columns: give one each")
-    return pd.DataFrame(array, columns=pd.Index(names, dtype=object))
+    frame = pd.DataFrame(array, columns=pd.Index(names, dtype=object))
+    is_coded = array.dtype.kind == "i" and bool((array == MISSING).any())
+    return frame.astype("Int64").mask(array == MISSING) if is_coded else frame
 
 
 def generated_names(count: int) -> list[str]:

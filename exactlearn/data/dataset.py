@@ -25,12 +25,7 @@ from exactlearn.data.codes import (
     repeated,
     row_place,
 )
-from exactlearn.data.coding import (
-    CodingOptions,
-    array_frame,
-    coded_rows,
-    frame_rows,
-)
+from exactlearn.data.coding import CodingOptions, array_frame, coded_rows, frame_rows
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
 if TYPE_CHECKING:
@@ -93,6 +88,8 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
     row_index
         The index of the pandas frame that it was made of, for messages and :meth:`to_frame`; it
         does not count either.
+    left_out
+        Why columns of the frame or file were left out, by name; it does not count either.
 
     Raises
     ------
@@ -126,6 +123,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
     weights: NDArray[np.float64] | None = None
     lines: NDArray[np.int64] | None = field(default=None, compare=False)
     row_index: "pd.Index | None" = field(default=None, compare=False)
+    left_out: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         """Check every field, and keep the codes in their smallest type."""
@@ -243,15 +241,14 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         >>> table.states, table.codes.tolist()
         ((('no', 'yes'), ('high', 'low')), [[0, -1], [1, 0], [0, 1]])
         """
-        cells = as_array(array, None, "array")
-        frame = array_frame(cells, names)
+        frame = array_frame(as_array(array, None, "array"), names)
         if states is not None and not isinstance(states, Mapping):
             if len(states) != frame.shape[1]:
                 raise OptionError(
                     f"states of {len(states)} variables for {frame.shape[1]}: give one each"
                 )
             states = dict(zip(map(str, frame.columns), states, strict=True))
-        options = CodingOptions(states, _symbols(cells, missing), discretise, tidy)
+        options = CodingOptions(states, missing, discretise, tidy)
         return cls(**coded_rows(frame_rows(frame, drop), options))
 
     def row_place(self, row: int) -> str:
@@ -548,13 +545,13 @@ def as_dataset(
     if isinstance(table, Dataset):
         return table
     if model is None:
-        return _coded(value, table, name, CodingOptions(tidy=bool(tidy)), "=")
+        return _coded(value, name, CodingOptions(tidy=bool(tidy)), "=")
     columns = [*map(str, table.columns)]
     states = {x: s for x, s in zip(model.names, model.states, strict=True) if x in columns}
     if not states:
         raise unknown_columns(columns, model.names)
     of_model = {state for own in states.values() for state in own}
-    missing = [x for x in _symbols(value, MISSING_SYMBOLS) if x not in of_model]
+    missing = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
     rows = frame_rows(table, [x for x in columns if x not in states])
     return Dataset(**coded_rows(rows, CodingOptions(states, missing)))
 
@@ -569,8 +566,8 @@ of: type checkers accept what the function does, and take it inside for a :class
 
 def usable_columns(
     value: Any, name: str = "data", *, tidy: bool = False, **coding: Any
-) -> tuple[Dataset, dict[str, str], list[str]]:
-    """Return a table as :func:`as_dataset`, the columns left out, with the reason, and all columns.
+) -> tuple[Dataset, list[str]]:
+    """Return a table as :func:`as_dataset`, and its columns with those that were left out.
 
     A coded table, too, is tidied: columns that are entirely missing, or of one state, are left out.
 
@@ -592,64 +589,61 @@ def usable_columns(
 
     Examples
     --------
-    >>> table, left_out, columns = usable_columns(np.array([["a", "x"], ["b", "y"]]), drop=["X0"])
-    >>> table.names, left_out, columns
+    >>> table, columns = usable_columns(np.array([["a", "x"], ["b", "y"]]), drop=["X0"])
+    >>> table.names, dict(table.left_out), columns
     (('X1',), {}, ['X1'])
     """
-    left_out: dict[str, str] = {}
-    if any(coding.values()) and _frame_of(value) is None:
-        raise OptionError(f"{' and '.join(coding)} are for a frame or an array: code the table so")
     table = _table_of(value, name)
-    if isinstance(table, Dataset):
-        dataset, columns = table, [*table.names]
-    else:
+    if not isinstance(table, Dataset):
         options = CodingOptions(discretise=coding.get("discretise"), tidy=tidy)
-        drop = coding.get("drop") or ()
-        dataset = _coded(value, table, name, options, "(missing=", drop, left_out)
-        columns = [x for x in map(str, table.columns) if x in {*dataset.names, *left_out}]
+        dataset = _coded(value, name, options, "(missing=", coding.get("drop") or ())
+        columns = [*map(str, table.columns)]
+    elif any(coding.values()):
+        raise OptionError(f"{' and '.join(coding)} are for a frame or an array: code the table so")
+    else:
+        dataset, columns = table, [*table.names]
     if tidy:
-        dataset, found = varying_columns(dataset)
-        discretisation.warn_of_columns(found)
-        left_out |= {one.name: one.why for one in found}
+        known, dataset = dataset, varying_columns(dataset)
+        new = (own for own in dataset.left_out.items() if own[0] not in known.left_out)
+        discretisation.warn_of_columns(discretisation.Unusable(*own) for own in new)
     if not dataset.n_variables or not dataset.n_rows:
+        reasons = "".join(f"; {own}: {why}" for own, why in dataset.left_out.items())
         raise DataError(
             f"argument {name!r}: nothing to learn from, {dataset.n_rows} rows; expected a column "
-            f"with two states{''.join(f'; {own}: {why}' for own, why in left_out.items())}"
+            f"with two states{reasons}"
         )
-    return dataset, left_out, columns
+    return dataset, [own for own in columns if own in {*dataset.names, *dataset.left_out}]
 
 
-def varying_columns(dataset: Dataset) -> tuple[Dataset, list[discretisation.Unusable]]:
-    """Return a table without the columns that have one state or no observed cell, and these.
+def varying_columns(dataset: Dataset) -> Dataset:
+    """Return a table without the columns that have one state or no observed cell.
 
     Examples
     --------
     >>> table = Dataset(np.array([[0, -1], [1, -1]]), ("a", "b"), (("no", "yes"),) * 2)
-    >>> [(one.name, one.why) for one in varying_columns(table)[1]]
-    [('b', 'all cells are missing')]
+    >>> varying_columns(table).left_out
+    {'b': 'all cells are missing'}
     """
-    found, kept = list[discretisation.Unusable](), list[int]()
-    for v, (name, labels) in enumerate(zip(dataset.names, dataset.states, strict=True)):
-        seen = dataset.codes[:, v] >= 0
-        if len(labels) > 1 and seen.any():
-            kept.append(v)
-        else:
-            reason = discretisation.constant_reason(labels[: int(seen.any())], bool(seen.all()))
-            found.append(discretisation.Unusable(name, reason))
-    usable = replace(
+    left_out, seen = {**dataset.left_out}, dataset.codes >= 0
+    for v, (name, states) in enumerate(zip(dataset.names, dataset.states, strict=True)):
+        observed = states if seen[:, v].any() else ()
+        if len(observed) < 2:
+            is_complete = bool(seen[:, v].all())
+            left_out[name] = discretisation.constant_reason(observed, is_complete)
+    kept = [v for v, name in enumerate(dataset.names) if name not in left_out]
+    return replace(
         dataset,
         codes=dataset.codes[:, kept],
         names=tuple(dataset.names[v] for v in kept),
         states=tuple(dataset.states[v] for v in kept),
+        left_out=left_out,
     )
-    return usable if found else dataset, found
 
 
 def _table_of(value: Any, name: str) -> Any:
     """Return a coded table, of blocks the merged rows; or the frame that a table is coded of."""
     table = value.merged() if hasattr(value, "merged") else value
-    if not isinstance(table, Dataset):
-        table = _frame_of(value)
+    table = table if isinstance(table, Dataset) else _frame_of(value)
     if table is None:
         raise arguments.refusal(
             name,
@@ -661,31 +655,18 @@ def _table_of(value: Any, name: str) -> Any:
     return table
 
 
-def _symbols(value: Any, missing: Sequence[str]) -> Sequence[str]:
-    """Return the symbols of a missing cell, in an array of integers also -1."""
-    is_integer = isinstance(value, np.ndarray) and value.dtype.kind == "i"
-    return [*missing, str(MISSING)] if is_integer else missing
-
-
 def _coded(
-    value: Any,
-    frame: Any,
-    name: str,
-    options: CodingOptions,
-    lacking: str,
-    drop: Sequence[Any] = (),
-    left_out: dict[str, str] | None = None,
+    value: Any, name: str, options: CodingOptions, lacking: str, drop: Sequence[Any] = ()
 ) -> Dataset:
-    """Return a frame coded; where the caller lacks a parameter, errors say what has it."""
-    options = options._replace(missing=_symbols(value, options.missing))
+    """Return a frame or an array coded; where the caller lacks a parameter, errors say what has."""
     try:
-        return Dataset(**coded_rows(frame_rows(frame, drop), options, left_out))
+        return Dataset(**coded_rows(frame_rows(_frame_of(value), drop), options))
     except DataError as error:
-        if lacking in str(error):
-            kind = "array" if isinstance(value, np.ndarray) else "frame"
-            advice = f"Dataset.from_{kind}({name}, ...) takes what this function does not"
-            raise DataError(f"{error}\n{advice}") from None
-        raise
+        if lacking not in str(error):
+            raise
+        kind = "array" if isinstance(value, np.ndarray) else "frame"
+        advice = f"Dataset.from_{kind}({name}, ...) takes what this function does not"
+        raise DataError(f"{error}\n{advice}") from None
 
 
 for _table in ("dataset", "train", "test", "validation"):

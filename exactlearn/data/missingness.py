@@ -212,8 +212,17 @@ def simulate_missingness(
         raise OptionError(f"tables: {spec!r} has its own probabilities; give a missingness graph")
     mechanism, parts = parse_spec(spec)
     if mechanism == "mnar" or "K" in parts:
-        cells = _cells_of_one_state if mechanism == "mnar" else _cells
-        codes = np.where(cells(dataset, parts, rng), MISSING, dataset.codes)
+        state = int(parts["S"]) if "S" in parts else None
+        for v in np.flatnonzero(dataset.cardinalities <= (state or 0))[:1].tolist():
+            raise OptionError(
+                f"mnar of state index {state}: variable {dataset.names[v]!r} has only the indices "
+                f"0 to {dataset.cardinalities[v] - 1}"
+            )
+        if "K" in parts:
+            hidden = _cells_of_each(dataset, int(parts["K"]), rng, state, mechanism == "mnar")
+        else:
+            hidden = _share_of_one_state(dataset, float(parts["P"]), rng, state)
+        codes = np.where(hidden, MISSING, dataset.codes)
         graph = MissingnessGraph({v: (v,) * (mechanism == "mnar") for v in dataset.names})
         return SimulatedMissingness(replace(dataset, codes=codes), graph, {})
     draw = {"mcar": _mcar, "mar": _mar, "mnar-states": _mnar_by_states}[mechanism]
@@ -364,51 +373,43 @@ def _mnar_by_states(dataset: Dataset, parts: _Parts, rng: np.random.Generator) -
     return MissingnessGraph({name: (name,) for name in tables}), tables
 
 
-def _cells(dataset: Dataset, parts: _Parts, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Return which cells are hidden, K observed ones of each variable, shape of the codes."""
-    hidden, count = np.zeros(dataset.codes.shape, np.bool_), int(parts["K"])
-    for variable, column in enumerate(dataset.codes.T):
-        rows = np.flatnonzero(column != MISSING)
-        if len(rows) <= count:
+def _cells_of_each(
+    dataset: Dataset, count: int, rng: np.random.Generator, state: int | None, is_mnar: bool
+) -> NDArray[np.bool_]:
+    """Return which cells are hidden, K of each variable: of one state, one staying, or of all."""
+    hidden, most = np.zeros(dataset.codes.shape, np.bool_), int(dataset.cardinalities.max())
+    for v, column in enumerate(dataset.codes.T):
+        rows, size = np.flatnonzero(column != MISSING), count
+        if is_mnar:
+            room = np.maximum(np.bincount(column[rows], minlength=most) - 1, 0)
+            own = _state_with_room(room, count, rng) if state is None else state
+            rows, size = np.flatnonzero(column == own), min(count, int(room[own]))
+        elif len(rows) <= count:
             raise OptionError(
-                f"mcar:{count} of variable {dataset.names[variable]!r}: it has "
-                f"{len(rows)} observed cells, and one must stay; hide fewer"
+                f"mcar:{count} of variable {dataset.names[v]!r}: it has {len(rows)} observed "
+                "cells, and one must stay; hide fewer"
             )
-        hidden[rng.choice(rows, count, replace=False), variable] = True
+        hidden[rng.choice(rows, size, replace=False), v] = True
     return hidden
 
 
-def _cells_of_one_state(
-    dataset: Dataset, parts: _Parts, rng: np.random.Generator
+def _share_of_one_state(
+    dataset: Dataset, share: float, rng: np.random.Generator, state: int | None
 ) -> NDArray[np.bool_]:
-    """Return which cells are hidden, of one state, one of it staying in each variable."""
+    """Return which cells are hidden, a share P, all of one state, one staying in each variable."""
     codes, hidden = dataset.codes, np.zeros(dataset.codes.shape, np.bool_)
-    state = int(parts["S"]) if "S" in parts else None
-    for variable in np.flatnonzero(dataset.cardinalities <= (state or 0))[:1].tolist():
-        raise OptionError(
-            f"mnar of state index {state}: variable {dataset.names[variable]!r} has only the "
-            f"indices 0 to {dataset.cardinalities[variable] - 1}"
-        )
     states = np.arange(int(dataset.cardinalities.max()))[:, None, None]
-    room = np.maximum((codes == states).sum(axis=1) - 1, 0)
-    if "K" in parts:
-        for variable, free in enumerate(room.T):
-            count = int(parts["K"])
-            own = _state_with_room(free, count, rng) if state is None else state
-            rows = np.flatnonzero(codes[:, variable] == own)
-            chosen = rng.choice(rows, min(count, int(free[own])), replace=False)
-            hidden[chosen, variable] = True
-        return hidden
-    size, of_all = round(float(parts["P"]) * int((codes != MISSING).sum())), room.sum(axis=1)
-    state = _state_with_room(of_all, size, rng) if state is None else state
-    if of_all[state] < size:
+    room = np.maximum((codes == states).sum(axis=1) - 1, 0).sum(axis=1)
+    size = round(share * int((codes != MISSING).sum()))
+    state = _state_with_room(room, size, rng) if state is None else state
+    if room[state] < size:
         raise OptionError(
-            f"mnar: {size} cells are asked for of state index {state}, but only "
-            f"{of_all[state]} can be hidden, one staying in each variable; hide fewer"
+            f"mnar: {size} cells are asked for of state index {state}, but only {room[state]} can "
+            "be hidden, one staying in each variable; hide fewer"
         )
     free = codes == state
-    for variable in np.flatnonzero(free.any(axis=0)):
-        free[rng.choice(np.flatnonzero(free[:, variable])), variable] = False
+    for v in np.flatnonzero(free.any(axis=0)):
+        free[rng.choice(np.flatnonzero(free[:, v])), v] = False
     hidden.flat[rng.choice(np.flatnonzero(free), size, replace=False)] = True
     return hidden
 

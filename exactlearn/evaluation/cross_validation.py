@@ -48,7 +48,7 @@ def learn_exact(dataset: Dataset, **options: Any) -> LearnedNetwork:
 
     A sample may have columns with one state alone, which are left out without a word.
     """
-    usable, _ = varying_columns(dataset)
+    usable = varying_columns(dataset)
     return learn(usable, time_limit=SearchControl.within().remaining, **options)
 
 

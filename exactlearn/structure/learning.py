@@ -311,10 +311,8 @@ def learn(
     with executors.running(cluster) as client:
         if isinstance(data, Blocks):
             data = merge_rows(data, cluster=client)
-        dataset, left_out, columns = usable_columns(
-            data, tidy=tidy, discretise=discretise, drop=drop
-        )
-        if left_out:  # an index counts these columns, too
+        dataset, columns = usable_columns(data, tidy=tidy, discretise=discretise, drop=drop)
+        if dataset.left_out:  # an index counts these columns, too
             given = (("required", required), ("forbidden", forbidden), ("tiers", tiers))
             limits = limits_by_name({**dict(given), "constraints": constraints}, columns)
             required, forbidden, tiers, constraints = limits.values()
@@ -374,7 +372,7 @@ def learn(
         seconds=found.seconds,
         ess=scoring.score.ess if isinstance(scoring.score, BDeu) else None,
         ess_choice=choice,
-        left_out=left_out,
+        left_out=dataset.left_out,
         directions=known_directions(scoring.required, scoring.ruled_out),
     )
 
