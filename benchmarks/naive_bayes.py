@@ -16,9 +16,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from benchmarks.measuring import least_seconds, machine
-from exactlearn.bayesnet.component_em import SMOOTHING, ComponentEM
 from exactlearn.bayesnet.component_growth import naive_bayes_models
-from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.bayesnet.naive_bayes import SMOOTHING, ComponentEM, NaiveBayes
 from experiments.sources import thesis_split
 
 

@@ -12,7 +12,6 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     from exactlearn.augmentation.exact import best_solutions as best_solutions
     from exactlearn.bayesnet.complete_data import choose_smoothing as choose_smoothing
     from exactlearn.bayesnet.complete_data import fit_complete as fit_complete
-    from exactlearn.bayesnet.component_em import fit_naive_bayes as fit_naive_bayes
     from exactlearn.bayesnet.component_growth import learn_naive_bayes as learn_naive_bayes
     from exactlearn.bayesnet.deletion import fit_deletion as fit_deletion
     from exactlearn.bayesnet.em import fit_em as fit_em
@@ -20,6 +19,7 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
         fit_by_missingness_graph as fit_by_missingness_graph,
     )
     from exactlearn.bayesnet.naive_bayes import NaiveBayes as NaiveBayes
+    from exactlearn.bayesnet.naive_bayes import fit_naive_bayes as fit_naive_bayes
     from exactlearn.bayesnet.network import BayesianNetwork as BayesianNetwork
     from exactlearn.bayesnet.recoverability import recoverability as recoverability
     from exactlearn.bayesnet.row_completion import (

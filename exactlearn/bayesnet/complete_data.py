@@ -265,11 +265,6 @@ class Folds(NamedTuple):
     weights: Floats
     n: int
 
-    @classmethod
-    def one(cls, weights: Floats) -> "Folds":
-        """Return all rows in a single fold."""
-        return cls(np.arange(len(weights)), np.zeros(len(weights), np.int64), weights, 1)
-
     def part(self, dataset: Dataset, chosen: NDArray[np.bool_]) -> Dataset:
         """Return the rows of some entries, with their weights there."""
         return replace(

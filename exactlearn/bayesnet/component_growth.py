@@ -29,8 +29,14 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
-from exactlearn.bayesnet.component_em import SMOOTHING, TOLERANCE, ComponentEM, by_em
-from exactlearn.bayesnet.naive_bayes import NaiveBayes, shares_of
+from exactlearn.bayesnet.naive_bayes import (
+    SMOOTHING,
+    TOLERANCE,
+    ComponentEM,
+    NaiveBayes,
+    by_em,
+    shares_of,
+)
 from exactlearn.data.counts import bic_size_weight, check_size_weight, rate_of
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError

@@ -261,9 +261,7 @@ def network_of_counts(
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     """Raise an `OptionError` if a value is not one of the choices."""
     if value not in choices:
-        raise OptionError(
-            f"{name} {value!r}: give one of {', '.join(choices)}{did_you_mean(str(value), choices)}"
-        )
+        raise OptionError(f"there is no {name} {value!r}{did_you_mean(str(value), choices)}")
 
 
 class _Groups(NamedTuple):

@@ -30,7 +30,7 @@ from scipy.special import xlogy
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
-from exactlearn.bayesnet.buckets import blocks, buckets, row_sizes, space_for
+from exactlearn.bayesnet.buckets import blocks, buckets, flat_tables, row_sizes, space_for
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts, smoothed
 from exactlearn.bayesnet.em_result import STARTS, EMResult, EMState, fitted, is_over
 from exactlearn.bayesnet.missing_parts import MissingParts, missing_parts
@@ -334,13 +334,8 @@ def _first(problem: NetworkEM, start: BayesianNetwork | None) -> Floats:
     if sorted(start.names) == sorted(like.names):
         start = start.reordered(like)
         if [{*family} for family in start.parents] == [{*family} for family in like.parents]:
-            orders = (
-                (*(own.index(p) for p in family), -1)
-                for own, family in zip(start.parents, like.parents, strict=True)
-            )
-            return np.concatenate(
-                [t.transpose(o).ravel() for t, o in zip(start.tables, orders, strict=True)]
-            )
+            families = zip(start.tables, start.parents, like.parents, strict=True)
+            return flat_tables(t.transpose([*map(a.index, b), -1]) for t, a, b in families)
     raise OptionError(
         "the network to start from must have the table's variables and states, and the same "
         "parents: leave the start out, or change it"

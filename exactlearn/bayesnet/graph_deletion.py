@@ -23,7 +23,7 @@ from exactlearn.bayesnet.deletion import (
     network_of_counts,
     reciprocal,
 )
-from exactlearn.bayesnet.recoverability import Names, Recovery, Stratified, Weighted, recoverability
+from exactlearn.bayesnet.recoverability import Estimand, Names, Recovery, recoverability
 from exactlearn.data.counts import weight_by
 from exactlearn.data.dataset import DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
@@ -103,13 +103,13 @@ def _estimate(
 ) -> tuple[Floats, FamilyEstimate]:
     """Return the counts of a family, axes as in its table, and how they were estimated."""
     rows, estimand = estimator.dataset, recovery.estimand
-    if isinstance(estimand, Weighted):
+    if estimand is not None and recovery.kind == "inverse probability":
         counts, estimate = _weighted(estimator, child, parents, estimand)
-    elif isinstance(estimand, Stratified):
+    elif estimand is not None and estimand.separators is not None:
         separators = tuple(rows.names.index(name) for name in estimand.separators)
         counts, estimate = estimator.mixed(child, parents, separators)
-        weights = {"graph" if k == "id-mar" else k: w for k, w in estimate.weights.items()}
-        estimate = replace(estimate, weights=weights, separators=None)
+        named = {"graph" if k == "id-mar" else k: w for k, w in estimate.weights.items()}
+        estimate = replace(estimate, weights=named, separators=None)
     else:
         name = "aca" if estimand is None else "graph"
         counts, estimate = estimator.counted(rows, child, parents, name)
@@ -117,7 +117,7 @@ def _estimate(
 
 
 def _weighted(
-    estimator: FamilyEstimator, child: int, parents: Sequence[int], estimand: Weighted
+    estimator: FamilyEstimator, child: int, parents: Sequence[int], estimand: Estimand
 ) -> tuple[Floats, FamilyEstimate]:
     """Weight the rows that observe all that the formula needs by inverse probability.
 

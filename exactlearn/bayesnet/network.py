@@ -18,7 +18,7 @@ from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.bayesnet.buckets import buckets, flat_tables
 from exactlearn.bayesnet.missing_parts import log_likelihood_of_parts
-from exactlearn.data.codes import NamedVariables, repeated
+from exactlearn.data.codes import NamedVariables, check_variables
 from exactlearn.data.counts import configurations
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import DataError, OptionError
@@ -175,14 +175,12 @@ class BayesianNetwork(
         import pandas as pd
 
         variable = self.index(name)
-        above = [(self.names[p], self.states[p]) for p in self.parents[variable]]
-        index = pd.Index([""])
-        if above:
-            names, states = zip(*above, strict=True)
-            index = pd.MultiIndex.from_product(states, names=names)
-        if len(above) == 1:
-            index = index.get_level_values(0)
         columns = pd.Index(self.states[variable], name=name)
+        names, states = (
+            [own[p] for p in self.parents[variable]] for own in (self.names, self.states)
+        )
+        index = pd.MultiIndex.from_product(states, names=names) if names else pd.Index([""])
+        index = index.get_level_values(0) if len(names) == 1 else index
         return pd.DataFrame(self.tables[variable].reshape(-1, len(columns)), index, columns)
 
     def check(self) -> None:
@@ -201,7 +199,7 @@ class BayesianNetwork(
                 "names, states, parents and tables must have one entry a variable, "
                 f"found {lengths[0]}, {lengths[1]}, {lengths[2]} and {lengths[3]}"
             )
-        _check_distinct(self.names, "variable name")
+        check_variables(self.names, self.states)
         for variable in range(self.n_variables):
             _check_family(self, variable)
         _ = self.order
@@ -344,17 +342,9 @@ class BayesianNetwork(
         return Dataset(codes.T, self.names, self.states)
 
 
-def _check_distinct(names: Sequence[str], what: str) -> None:
-    if twice := repeated(names):
-        raise DataError(f"{what} {twice[0]!r} stands twice: names must differ, rename one")
-
-
 def _check_family(network: BayesianNetwork, i: int) -> None:
-    """Verify one variable's states, parents and table."""
+    """Verify one variable's parents and table."""
     name, family, table = network.names[i], network.parents[i], network.tables[i]
-    if not network.states[i]:
-        raise DataError(f"variable {name!r} has no states: give at least one")
-    _check_distinct(network.states[i], f"variable {name!r}: state")
     check_parents(network.names, i, family)
     shape = tuple(len(network.states[j]) for j in (*family, i))
     if table.shape != shape or table.dtype != np.float64:

@@ -14,17 +14,13 @@ decided alone: the first of these that applies gives the formula of :math:`P(X \
 What none recovers is not recoverable where a theorem on self-masking says so, else no criterion
 known here recovers it. ``docs/theory/recoverability.md`` has the theorems and their tests.
 
-With :math:`R_v = ob` for "the cell of v is observed", each kind of formula has a class:
+With :math:`R_v = ob` for "the cell of v is observed", the formulas are
 
-=============== ==================================================================================
-Class           Formula
-=============== ==================================================================================
-`Available`     :math:`P(Y \mid Z, R = ob)`: frequencies in the available cases
-`Stratified`    :math:`\sum_W P(Y_m \mid Y_o, W, R = ob) P(Y_o, W)`, W and :math:`Y_o` without
-                missing cells: informed deletion (DEL, section 3)
-`Weighted`      :math:`P(Y, W, R = ob) / P(R = ob \mid Y, W)` summed over W: inverse probability
-                weighting (Mohan, Pearl and Tian 2013; DEL, Figure 4)
-=============== ==================================================================================
+- :math:`P(X \mid Pa, R = ob)`: frequencies in the available cases;
+- :math:`\sum_W P(Y_m \mid Y_o, W, R = ob) P(Y_o, W)`, W and :math:`Y_o` without missing cells:
+  informed deletion (DEL, section 3);
+- :math:`P(Y, W, R = ob) / P(R = ob \mid Y, W)` summed over W: inverse probability weighting (Mohan,
+  Pearl and Tian 2013; DEL, Figure 4).
 
 DEL is Van den Broeck, Mohan, Choi, Darwiche and Pearl, "Efficient algorithms for Bayesian network
 parameter learning from incomplete data".
@@ -32,7 +28,7 @@ parameter learning from incomplete data".
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
@@ -43,64 +39,10 @@ from exactlearn.graphs.dag import children, topological_order
 Names = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Available:
-    """Frequencies of some variables given others in the rows that observe all of them.
-
-    Parameters
-    ----------
-    variables, given
-        The distribution's variables, and those that it is conditional on.
-    observed
-        Those of them that rows may lack.
-
-    Examples
-    --------
-    >>> Available(("income",), ("age",), ("income",)).formula()
-    'P(income | age, R_income = ob)'
-    """
-
-    variables: Names
-    given: Names
-    observed: Names
-
-    def formula(self) -> str:
-        """Return the formula as text."""
-        return probability(self.variables, self.given, self.observed)
-
-
-@dataclass(frozen=True)
-class Stratified:
-    """A joint distribution by strata of variables that every row observes (informed deletion).
-
-    Parameters
-    ----------
-    incomplete
-        Variables of the distribution that rows may lack.
-    complete
-        The others.
-    separators
-        More variables that every row observes: given these and ``complete``, the incomplete ones do
-        not depend on whether they are observed.
-    """
-
-    incomplete: Names
-    complete: Names
-    separators: Names
-
-    def formula(self) -> str:
-        """Return the formula as text."""
-        strata = (*self.complete, *self.separators)
-        inner = probability(self.incomplete, strata, self.incomplete)
-        outer = f" {probability(strata)}" if strata else ""
-        return f"{_sum_over(self.separators)}{inner}{outer}"
-
-
-@dataclass(frozen=True)
-class Propensity:
+class Propensity(NamedTuple):
     """The probability that a variable is observed given the causes of its indicator.
 
-    Parameters
+    Attributes
     ----------
     variable
         The variable.
@@ -114,46 +56,32 @@ class Propensity:
     causes: Names
     observed: Names
 
-    def formula(self) -> str:
-        """Return the formula as text."""
-        return probability([_indicator(self.variable)], self.causes, self.observed)
-
 
 @dataclass(frozen=True)
-class Weighted:
-    """A family in the rows that observe some variables, each weighted by inverse probability.
+class Estimand:
+    """What computes the distribution of a family from incomplete rows.
 
     Parameters
     ----------
-    child, parents
-        The family.
-    over
-        The other variables that the rows have to observe.
+    text
+        The formula of the distribution: of the child given its parents, or of the family.
+    separators
+        Of informed deletion: variables that every row observes, given which and its members without
+        missing cells the family does not depend on what is observed.
     observed
-        All those that rows may lack and these rows must observe.
+        Of inverse probability weighting: the variables that rows may lack and must observe.
     propensities
-        Probabilities that variables are observed.
+        Probabilities by which these rows are weighted.
     is_joint
-        Whether the weighted frequencies are the joint distribution of the family, or only
-        proportional to it given its parents.
+        Whether this is the joint distribution of the family, or, by some of the weights, only
+        proportional to it given the parents.
     """
 
-    child: str
-    parents: Names
-    over: Names
-    observed: Names
-    propensities: tuple[Propensity, ...]
-    is_joint: bool
-
-    def formula(self) -> str:
-        """Return the formula as text."""
-        cells = (self.child, *self.parents, *self.over)
-        inside = ", ".join([*cells, *map(_indicator, self.observed)])
-        below = " ".join(propensity.formula() for propensity in self.propensities)
-        return f"{_sum_over(self.over)}P({inside})" + (f" / [{below}]" if below else "")
-
-
-Estimand = Available | Stratified | Weighted
+    text: str
+    separators: Names | None = None
+    observed: Names = ()
+    propensities: tuple[Propensity, ...] = ()
+    is_joint: bool = True
 
 
 def probability(variables: Iterable[str], given: Iterable[str] = (), ob: Iterable[str] = ()) -> str:
@@ -220,11 +148,10 @@ class Recovery:
         if self.estimand is None:
             how = {"no criterion": "no criterion known here applies"}.get(self.kind, self.kind)
             return f"{family}: {how}, {self.reason}"
-        text = self.estimand.formula()
-        joint = probability((self.child, *self.parents))
-        if isinstance(self.estimand, Weighted) and not self.estimand.is_joint:
+        text, joint = self.estimand.text, probability((self.child, *self.parents))
+        if not self.estimand.is_joint:
             return f"{family} is proportional to {text}"
-        if isinstance(self.estimand, Stratified | Weighted) and self.parents:
+        if self.kind in ("separators", "inverse probability") and self.parents:
             return f"{family} = {joint} / P({', '.join(self.parents)}) with {joint} = {text}"
         return f"{family} = {text}"
 
@@ -304,17 +231,19 @@ class _IndexedGraph:
         lacking = self.incomplete(family)
         if self.independent({child}, lacking, parents):
             kind = "available cases" if lacking else "frequencies"
-            return Recovery(*names, kind, Available(names[:1], names[1], self.sorted(lacking)))
+            return Recovery(
+                *names, kind, Estimand(probability(names[:1], names[1], self.sorted(lacking)))
+            )
         if (strata := self.stratified(family, lacking)) is not None:
             return Recovery(*names, "separators", strata)
         weighted = self.weighted(child, parents)
-        if isinstance(weighted, Weighted):
+        if isinstance(weighted, Estimand):
             return Recovery(*names, "inverse probability", weighted)
         proof = self.proof(child, parents)
         kind = "no criterion" if proof is None else "not recoverable"
         return Recovery(*names, kind, None, proof or weighted)
 
-    def stratified(self, family: set[int], lacking: Indices) -> Stratified | None:
+    def stratified(self, family: set[int], lacking: Indices) -> Estimand | None:
         """Return the estimand with separators that every row observes, if there are any."""
         complete, known = family - lacking, self.missingness.all_causes(self.texts(lacking))
         causes = {self.place[name] for name in known}
@@ -327,9 +256,13 @@ class _IndexedGraph:
         for v in sorted(separators):
             if self.independent(lacking, lacking, complete | separators - {v}):
                 separators.remove(v)
-        return Stratified(*map(self.sorted, (lacking, complete, separators)))
+        incomplete, own, others = map(self.sorted, (lacking, complete, separators))
+        strata = (*own, *others)
+        inner = probability(incomplete, strata, incomplete)
+        outer = f" {probability(strata)}" if strata else ""
+        return Estimand(f"{_sum_over(others)}{inner}{outer}", others)
 
-    def weighted(self, child: int, parents: Sequence[int]) -> Weighted | str:
+    def weighted(self, child: int, parents: Sequence[int]) -> Estimand | str:
         """Return the estimand by inverse probability, or an obstacle to it in words.
 
         The factor of an indicator without the child and its descendants among its causes cancels:
@@ -353,23 +286,21 @@ class _IndexedGraph:
             others = self.incomplete(self.causes[v]) - self.before[v]
             if not self.independent({indicator}, others, self.dag[indicator]):
                 return f"because R_{name} depends on whether its causes are observed"
-        propensities = [
+        propensities = tuple(
             Propensity(
                 self.names[v],
                 self.sorted(self.causes[v]),
                 self.sorted(self.incomplete(self.causes[v]) | self.before[v]),
             )
             for v in sorted(weighed)
-        ]
-        over = needed.union(*(self.causes[v] for v in weighed)) - family
-        return Weighted(
-            self.names[child],
-            self.texts(parents),
-            self.sorted(over),
-            self.sorted(needed),
-            tuple(propensities),
-            is_joint=weighed == needed,
         )
+        over = self.sorted(needed.union(*(self.causes[v] for v in weighed)) - family)
+        observed = self.sorted(needed)
+        cells = (*self.texts([child, *parents]), *over)
+        below = " ".join(probability([_indicator(v)], causes, ob) for v, causes, ob in propensities)
+        text = f"{_sum_over(over)}P({', '.join([*cells, *map(_indicator, observed)])})"
+        text += f" / [{below}]" if below else ""
+        return Estimand(text, None, observed, propensities, is_joint=weighed == needed)
 
     def proof(self, child: int, parents: Sequence[int]) -> str | None:
         """Return why no formula for a family exists, in words; ``None`` without a proof."""

@@ -44,8 +44,8 @@ def prepared(network: BayesianNetwork) -> BayesianNetwork:
 
 
 def elimination_cells(network: BayesianNetwork, codes: NDArray[np.int16]) -> float:
-    """Return the cells of all tables that the costliest of some rows needs."""
-    return float(row_sizes(_layout(network, codes), codes)[:, 0].max(initial=0.0))
+    """Return the cells of all tables that inference on some rows computes, row by row."""
+    return float(row_sizes(_layout(network, codes), codes)[:, 0].sum())
 
 
 def eliminated(network: BayesianNetwork, codes: NDArray[np.int16]) -> tuple[Floats, Floats]:
@@ -219,30 +219,6 @@ def draw_completions(
     return values
 
 
-def log_likelihood_cells(network: BayesianNetwork, dataset: Dataset, *, sample: int = 500) -> float:
-    """Return about how many table cells `BayesianNetwork.log_likelihood_rows` computes.
-
-    Parameters
-    ----------
-    network, dataset
-        As for `BayesianNetwork.log_likelihood_rows`.
-    sample
-        Most rows, spread evenly over the table, that the cells are counted in. Parts of rows that
-        are equal in others are counted again, so that the true number may be smaller.
-
-    Raises
-    ------
-    DataError
-        When a variable is absent, or a row has a state that the network does not know.
-    """
-    n = dataset.n_rows
-    chosen = np.unique(np.linspace(0, n - 1, min(n, sample)).astype(np.int64))
-    codes = network.aligned_codes(dataset)[chosen]
-    layout = buckets(network.parents, network.cardinalities, codes)
-    parts = missing_parts(layout, codes, np.ones(len(codes)), network.order[::-1])
-    return float(row_sizes(layout, parts.codes)[:, 0].sum()) * n / max(1, len(chosen))
-
-
 class _IncompleteRows:
     """A network, the incomplete rows of a table, and the way between their codes."""
 
@@ -299,7 +275,7 @@ def _variables_and_states(
     columns = np.full(dataset.n_variables, -1)
     codes = np.zeros((network.n_variables, int(network.cardinalities.max(initial=1))), np.int64)
     for j in np.unique(dataset.missing_cells[:, 1]).tolist():
-        name = dataset.names[j]
+        name, known = dataset.names[j], dataset.states[j]
         if name not in network.names:
             raise DataError(
                 f"column {name!r} has missing cells, but the network has no such "
@@ -307,11 +283,11 @@ def _variables_and_states(
                 "out, or use a network that has it"
             )
         columns[j] = v = network.names.index(name)
-        absent = [state for state in network.states[v] if state not in dataset.states[j]]
-        if absent:
-            raise DataError(
-                f"column {name!r} has missing cells that may have the network's "
-                f"state {absent[0]!r}, which the table does not declare: add it to the states"
-            )
-        codes[v, : len(network.states[v])] = [*map(dataset.states[j].index, network.states[v])]
+        for k, state in enumerate(network.states[v]):
+            if state not in known:
+                raise DataError(
+                    f"column {name!r} has missing cells that may have the network's state "
+                    f"{state!r}, which the table does not declare: add it to the states"
+                )
+            codes[v, k] = known.index(state)
     return columns, codes

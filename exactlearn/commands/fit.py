@@ -15,7 +15,7 @@ from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.deletion import DeletionFit, DeletionMethod
 from exactlearn.bayesnet.em import fit_with_indicators, network_of, without_indicators
 from exactlearn.bayesnet.em_result import EMResult, EMState
-from exactlearn.bayesnet.row_completion import log_likelihood_cells
+from exactlearn.bayesnet.row_completion import elimination_cells
 from exactlearn.commands.declarations import Fit
 from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.tables import load_merged, rows_for
@@ -167,7 +167,7 @@ def _shown(
 def _log_likelihood(network: el.BayesianNetwork, data: el.Dataset, output: Output) -> float | None:
     """Return the log-likelihood of the observed cells; nothing where inference takes too long."""
     try:
-        cells = 0 if data.is_complete else log_likelihood_cells(network, data)
+        cells = elimination_cells(network, network.aligned_codes(data))
         if cells > MOST_CELLS:
             raise TooLargeError(f"it takes {cells:.1e} table cells; 'evaluate' computes it")
         return network.log_likelihood(data)

@@ -347,6 +347,30 @@ def variable_index(name: str | int, index: Mapping[str, int]) -> int:
     return index[name]
 
 
+def check_variables(names: tuple[str, ...], states: tuple[tuple[str, ...], ...]) -> None:
+    """Refuse names that are no texts or stand twice; so with states, and none or too many.
+
+    Raises
+    ------
+    DataError
+        When a name or a state is not as it should be.
+    """
+    for position, name in enumerate(names):
+        if not isinstance(name, str):
+            raise DataError(f"variable {position}: its name is {name!r}, expected a text")
+    if twice := repeated(names):
+        raise DataError(f"two variables have the name {twice[0]!r}; rename one")
+    if len(states) != len(names):
+        raise DataError(f"states of {len(states)} variables for {len(names)} names: give one each")
+    for name, own in zip(names, states, strict=True):
+        if not 1 <= len(own) <= LARGEST:
+            raise DataError(f"variable {name!r} has {len(own)} states, expected 1 to {LARGEST}")
+        if not all(isinstance(state, str) for state in own):
+            raise DataError(f"variable {name!r}: state names must be text, found {own}")
+        if twice := repeated(own):
+            raise DataError(f"variable {name!r} has the state {twice[0]!r} twice; rename one")
+
+
 class NamedVariables:
     """Variables and states of a model or a table, found by their names."""
 

@@ -14,15 +14,14 @@ from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.display import ByValue
 from exactlearn.data import MISSING_SYMBOLS, discretisation
 from exactlearn.data.codes import (
-    LARGEST,
     MISSING,
     NamedVariables,
     are_bins,
     as_array,
+    check_variables,
     checked_weights,
     code_type,
     find_states,
-    repeated,
     row_place,
 )
 from exactlearn.data.coding import CodingOptions, array_frame, coded_rows, frame_rows
@@ -132,7 +131,9 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
             states = tuple(tuple(arguments.listed(s)) for s in self.states)
         except TypeError as error:
             raise DataError(f"names, states: expected lists of texts; {error}") from None
-        _check_variables(names, states)
+        check_variables(names, states)
+        if "" in names:
+            raise DataError(f"variable {names.index('')}: its name is '', expected a text")
         codes = _checked_codes(as_array(self.codes, None, "codes"), names, states)
         weights = None if self.weights is None else checked_weights(self.weights, len(codes))
         checked = {"names": names, "states": states, "codes": codes, "weights": weights}
@@ -761,24 +762,6 @@ def require_complete(
             f"column {dataset.names[columns[column]]!r}, {dataset.row_place(row)}: the cell is "
             f"missing ({len(missing)} missing cells in all), but {what} complete data; {instead}"
         )
-
-
-def _check_variables(names: tuple[str, ...], states: tuple[tuple[str, ...], ...]) -> None:
-    """Refuse names that are no texts or stand twice; so with states, and none or too many."""
-    for position, name in enumerate(names):
-        if not isinstance(name, str) or not name:
-            raise DataError(f"variable {position}: its name is {name!r}, expected a text")
-    if twice := repeated(names):
-        raise DataError(f"two variables have the name {twice[0]!r}; rename one")
-    if len(states) != len(names):
-        raise DataError(f"states of {len(states)} variables for {len(names)} names: give one each")
-    for name, own in zip(names, states, strict=True):
-        if not 1 <= len(own) <= LARGEST:
-            raise DataError(f"variable {name!r} has {len(own)} states, expected 1 to {LARGEST}")
-        if not all(isinstance(state, str) for state in own):
-            raise DataError(f"variable {name!r}: state names must be text, found {own}")
-        if twice := repeated(own):
-            raise DataError(f"variable {name!r} has the state {twice[0]!r} twice; rename one")
 
 
 def _checked_codes(

@@ -1,8 +1,8 @@
 """Columns that are no variables as they stand: cut into bins, left out, or refused all at once.
 
-Numbers are cut into bins of equal frequency or width, or by what they tell of a class. Bins are
-open below and closed above, so a value that equals an edge lies in the lower bin. The inner edges
-are kept, so that new rows can be coded alike.
+Numbers are cut into bins of equal frequency or width. Bins are open below and closed above, so a
+value that equals an edge lies in the lower bin. Their names hold the edges, so that new rows can be
+coded alike.
 
 A column without a name, one with the same value in every row, one that numbers or names the rows
 and numbers with many values say little of other columns, or nothing. The coding of files, frames
@@ -39,9 +39,6 @@ from exactlearn.errors import ColumnWarning, DataError, OptionError, as_written,
 Method = Literal["frequency", "width"]
 
 METHODS: tuple[Method, ...] = get_args(Method)
-
-ENTROPY = "entropy"
-"""The rule that cuts numbers where they tell most about a class."""
 
 RULE = "frequency:5"
 """How numbers with many values are cut where no rule is given."""
@@ -151,76 +148,6 @@ def discretise(
 def drop_hint(name: str) -> str:
     """Return the advice to leave a column out."""
     return f"drop it ({as_written('drop', [name])})"
-
-
-def entropy_edges(
-    values: ArrayLike, classes: NDArray[np.integer], weights: ArrayLike | None = None
-) -> tuple[float, ...]:
-    """Cut numbers where they tell most about a class; none where they tell too little.
-
-    The range is cut where the entropy of the class within the two parts is least, and so is each
-    part, as long as the gain pays for the description of the cut (Fayyad and Irani 1993,
-    "Multi-interval discretization of continuous-valued attributes for classification learning").
-
-    Parameters
-    ----------
-    values
-        Numbers, shape (rows,); NaN for a missing value, whose row does not count.
-    classes
-        Class of each row, 0 or more, shape (rows,).
-    weights
-        How often each row counts, shape (rows,); once where left out.
-
-    Returns
-    -------
-    edges
-        Increasing inner edges, half way between two values.
-
-    Examples
-    --------
-    >>> entropy_edges([1, 2, 3, 4, 7, 8, 9, 10], np.repeat([0, 1], 4))
-    (5.5,)
-    """
-    numbers = np.asarray(values, np.float64)
-    known = ~np.isnan(numbers)
-    own = np.ones(len(numbers)) if weights is None else np.asarray(weights, np.float64)
-    distinct, place = np.unique(numbers[known], return_inverse=True)
-    counts = np.zeros((len(distinct) + 1, int(classes.max(initial=0)) + 1))
-    np.add.at(counts, (place + 1, classes[known]), own[known])
-    below = counts.cumsum(axis=0)  # of the values before each one
-
-    def cuts(first: int, last: int) -> list[int]:
-        cut = first + _entropy_cut(below[first : last + 1] - below[first])
-        return [*cuts(first, cut), cut, *cuts(cut, last)] if cut > first else []
-
-    return tuple(float(distinct[k - 1] / 2 + distinct[k] / 2) for k in cuts(0, len(distinct)))
-
-
-def _entropy_cut(below: NDArray[np.float64]) -> int:
-    """Return how many values lie below the best cut; 0 if it does not pay.
-
-    Parameters
-    ----------
-    below
-        Weight of each class among the values before each one, shape (values + 1, classes).
-    """
-    from scipy.special import entr  # takes long to import
-
-    def bits(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        shares = counts / counts.sum(axis=-1, keepdims=True)
-        return np.asarray(entr(shares).sum(axis=-1) / np.log(2))
-
-    if len(below) < 3:
-        return 0
-    whole, total = below[-1], below[-1].sum()
-    parts = np.stack((below[1:-1], whole - below[1:-1]))
-    within = (parts.sum(axis=2) * bits(parts)).sum(axis=0) / total
-    cut = int(within.argmin())
-    k, of_parts = np.count_nonzero(whole), np.count_nonzero(parts[:, cut], axis=1)
-    delta = k * np.log2(3) + np.log2(1 - 2 * 3.0**-k)
-    delta += of_parts @ bits(parts[:, cut]) - k * bits(whole)
-    pays = bits(whole) - within[cut] > (np.log2(max(total - 1, 1)) + delta) / total
-    return cut + 1 if pays else 0
 
 
 def interval_names(edges: tuple[float, ...]) -> tuple[str, ...]:

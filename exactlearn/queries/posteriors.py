@@ -450,7 +450,7 @@ def _row_posteriors(
     if isinstance(model, DecisionGraph):
         return partial(posteriors_and_log_likelihoods, model)
     network = prepared(model)
-    if len(codes) * elimination_cells(network, codes) > QUICK_CELLS:
+    if elimination_cells(network, codes) > QUICK_CELLS:
         observed = np.flatnonzero((codes >= 0).any(axis=0)).tolist()
         part = sorted(ancestors(model.parents, [*wanted, *observed]))
         if len(part) < model.n_variables:

@@ -24,7 +24,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions
 from exactlearn.data.codes import MISSING, label_of
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.discretisation import ENTROPY
+from exactlearn.data.frame_coding import ENTROPY
 from exactlearn.errors import OptionError, SolverError, did_you_mean
 from exactlearn.queries.posteriors import classify, query_rows
 from exactlearn.scoring.candidates import n_families

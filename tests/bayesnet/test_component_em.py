@@ -5,8 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn.bayesnet.component_em import ComponentEM, fit_naive_bayes
-from exactlearn.bayesnet.naive_bayes import NaiveBayes, count_rows, multiply_rows, shares_of
+from exactlearn.bayesnet.naive_bayes import (
+    ComponentEM,
+    NaiveBayes,
+    count_rows,
+    fit_naive_bayes,
+    multiply_rows,
+    shares_of,
+)
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from tests.interrupts import Looks

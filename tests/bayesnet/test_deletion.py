@@ -527,12 +527,12 @@ def test_nothing_observed_gives_the_prior(method, codes):
 @pytest.mark.parametrize(
     ("parents", "options", "kind", "message"),
     [
-        ([(), ()], {"method": "d-mcra"}, OptionError, "'d-mcra': give one of .*'d-mcar'"),
+        ([(), ()], {"method": "d-mcra"}, OptionError, "'d-mcra'; did you mean 'd-mcar'"),
         (
             [(), ()],
             {"aggregation": "max"},
             OptionError,
-            "'max': give one of mean, inverse",
+            "'max'; expected one of 'mean', 'inverse",
         ),
         ([(), ()], {"smoothing": -1.0}, OptionError, "smoothing is -1.0"),
         ([(), (1,)], {}, DataError, "other than its own"),

@@ -5,14 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn.bayesnet.component_em import ComponentEM
 from exactlearn.bayesnet.component_growth import (
     learn_naive_bayes,
     merged,
     naive_bayes_models,
     split,
 )
-from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.bayesnet.naive_bayes import ComponentEM, NaiveBayes
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from tests.naive_bayes_oracle import full_joint, random_naive_bayes

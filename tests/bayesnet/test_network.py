@@ -43,9 +43,9 @@ def test_unknown_names_get_a_suggestion(asia):
     ("changes", "message"),
     [
         ({"names": ("a",)}, "one entry a variable"),
-        ({"names": ("a", "a")}, "'a' stands twice"),
-        ({"states": (("no", "no"), STATES[1])}, "state 'no' stands twice"),
-        ({"states": (STATES[0], ())}, "'b' has no states"),
+        ({"names": ("a", "a")}, "variables have the name 'a'"),
+        ({"states": (("no", "no"), STATES[1])}, "has the state 'no' twice"),
+        ({"states": (STATES[0], ())}, "'b' has 0 states"),
         ({"parents": ((), (2,))}, "different indices from 0 to 1"),
         ({"parents": ((), (-1,))}, "different indices from 0 to 1"),
         ({"parents": ((), (1,))}, "other than its own"),

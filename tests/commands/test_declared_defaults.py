@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from exactlearn import augmentation, imputation
-from exactlearn.bayesnet import component_em, em
+from exactlearn.bayesnet import em, naive_bayes
 from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.deletion import DELETION_METHODS
 from exactlearn.commands import declarations, sections
@@ -35,7 +35,7 @@ def test_names():
 
 def test_numbers():
     assert declarations.Compile.max_size == compilation.MAX_SIZE
-    assert declarations.LearnNb.smoothing == component_em.SMOOTHING
+    assert declarations.LearnNb.smoothing == naive_bayes.SMOOTHING
     assert f"{em.MOST_ITERATIONS} for a network" in (declarations.Fit.__doc__ or "")
     assert sections.NetworkParameters.smoothing == SMOOTHING
     assert sections.GraphParameters.tolerance == em.TOLERANCE

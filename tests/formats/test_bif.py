@@ -141,7 +141,7 @@ B = 'probability (b | a) { (no) 0.5 0.5 0; ("y e s") 1 0 0; }'
         ("network /* x", "column 9: .*string or comment that never ends"),
         ("network n { }\n" + "/* " * 60_000, "line 2, column 1: .* never ends"),
         ('network n { }\n"' + '\\"' * 60_000, "line 2, column 1: .* never ends"),
-        (VARIABLES.replace("5-9", "9+") + A + B, "variable 'b': state '9.' stands twice"),
+        (VARIABLES.replace("5-9", "9+") + A + B, "variable 'b' has the state '9.' twice"),
         (VARIABLES + "variable a { type discrete [1] { x }; }", "line 5, .* 'a' stands twice"),
         (VARIABLES + A, "variable 'b': expected 3 probabilities, .* found 0"),
         (VARIABLES + "probability (a) {", "line 5, column 13: expected '}' somewhere"),
@@ -274,7 +274,7 @@ def test_other_names_are_written_as_words_and_stand_in_a_property():
         ('exactlearn_states "x" "y" "z"', "2 different names"),
         ("exactlearn_states", "2 different names"),
         ('exactlearn_name = "a|b"', "1 different names"),
-        ('exactlearn_name = "b"', "variable name 'b' stands twice"),
+        ('exactlearn_name = "b"', "two variables have the name 'b'"),
     ],
 )
 def test_properties_that_hold_no_names_are_refused(true, message):
