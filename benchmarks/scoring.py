@@ -33,7 +33,7 @@ import numpy as np
 from benchmarks.measuring import least_seconds, machine
 from exactlearn.data.dataset import Dataset
 from exactlearn.formats.bif import read_bif
-from exactlearn.scoring.candidate_identification import Budget
+from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
 from exactlearn.scoring.scores import BIC, BDeu, Score
 from exactlearn.solvers import solve

@@ -9,7 +9,7 @@ from exactlearn.evaluation.bootstrap import ArcStrengths
 from exactlearn.imputation.learning import Imputed
 from exactlearn.instances import path
 from exactlearn.pdg.learn.hybrid import learn_hybrid
-from exactlearn.scoring.candidate_identification import Budget
+from exactlearn.scoring.candidate_search import Budget
 
 
 @lru_cache(maxsize=1)

@@ -26,7 +26,7 @@ from exactlearn.augmentation.task import (
     starting_completions,
 )
 from exactlearn.errors import OptionError
-from exactlearn.scoring.candidate_identification import Budget
+from exactlearn.scoring.candidate_search import Budget
 
 # Candidates that a search for a good network looks at, about: in all, or, if more, for each
 # candidate there is.

@@ -22,7 +22,7 @@ from exactlearn.bayesnet.row_completion import most_probable_completion
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError
-from exactlearn.scoring.candidate_identification import Budget
+from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.properties import Domain
 from exactlearn.scoring.scores import Score

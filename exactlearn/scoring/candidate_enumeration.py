@@ -1,46 +1,37 @@
-"""The enumeration of candidate parent sets, size by size and block by block, on all cores."""
+"""The enumeration of candidate parent sets, size by size, without what a subset dominates.
+
+A set ``S`` stands for the families ``(s, S - s)`` of its elements. A parent set is *dominated* when
+a proper subset scores at least as well: it never needs to be chosen. It is *closed* when every
+allowed superset is dominated too. A family is scored when all those with one parent less are open.
+Only sets that were scored, or have an open family, are kept; so memory and time depend on what the
+bounds leave, not on the number of all sets.
+
+The sets of the next size are unions of two kept sets that differ in their first element only: the
+join of frequent sets (Agrawal and Srikant 1994, "Fast algorithms for mining association rules").
+Every set of which some family is open is the union of itself without its first element and itself
+without its second, and one of the two is kept. Sets are numbered, and visited, in colexicographic
+order (:mod:`exactlearn._runtime.hash_tables`): a set without its first element has the rank of the
+set less that element, and consecutive sets share tables.
+"""
 
 import math
 from collections.abc import Callable, Generator, Iterator
 from copy import copy
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.executors import Workers, in_order
 from exactlearn._runtime.hash_tables import LARGEST_RANK, binomials
-from exactlearn.data.counts import distinct_rows
-from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
-from exactlearn.scoring.candidate_lattice import Found, Joined, Lattice, Rules, Scratch, score_sets
-from exactlearn.scoring.candidate_level import (
-    Kept,
-    Level,
-    gather,
-    join_sets,
-    level_of_empty_set,
-    room_for,
-    trim,
-)
-from exactlearn.scoring.scores import Score
-from exactlearn.scoring.set_scores import SIZE_LIMIT, table_sizes
-from exactlearn.scoring.set_tables import Rows, index_rows, new_stack
-from exactlearn.scoring.terms import Terms, TermTables, value
 from exactlearn.solvers.problem import Arc
 
-OPEN_LIMIT = 2**26
-"""Most open families of one size, about 16 bytes each; their sets take as much again."""
-BLOCK_ROWS = 2**24
-"""Rows visited at most in one block, about; a block is what one thread does at a time."""
-DEEP = 5
-"""Few sets of more variables are scored."""
-REMEMBERED = 2**12
-"""Parent sets whose sums each thread remembers, a power of two."""
-
+HELD_LIMIT = 2**27
+"""Most families of one size that are held, about 12 bytes each."""
 LARGEST_SET = 62
-"""Most elements of a set: its families are bits of a whole number."""
+"""Most elements of a set whose ranks are looked up."""
 
 Progress = Callable[[int, int], object]
 
@@ -54,302 +45,384 @@ class SizedCandidates:
     scores: NDArray[np.float64]
 
 
+class Level(NamedTuple):
+    """The kept sets of one size, in colexicographic order.
+
+    Attributes
+    ----------
+    ranks, sets
+        Shapes (sets,) and (sets, size).
+    best
+        By element, the best score of an allowed subset of the others as its parents, not-a-number
+        where the family is closed. Here and below a last row stands for all sets that are not kept,
+        shape (sets + 1, size).
+    sums
+        The sums over the table of each set, not-a-number where not counted, (sets + 1, forms).
+    cells
+        Number of observed configurations, 0 where not counted, shape (sets + 1,).
+    entropy
+        Penalty of a family from which on one of these parents has too little entropy given the
+        others, infinite where not known, shape (sets + 1,).
+    """
+
+    ranks: NDArray[np.int64]
+    sets: NDArray[np.int32]
+    best: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    cells: NDArray[np.float64]
+    entropy: NDArray[np.float64]
+
+    def find(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows of sets by their ranks, -1 for those that are not kept."""
+        row = np.minimum(np.searchsorted(self.ranks, ranks), len(self.ranks) - 1)
+        found: NDArray[np.int64] = np.where(self.ranks[row] == ranks, row, -1)
+        return found
+
+
+class Joined(NamedTuple):
+    """Sets to be scored, in colexicographic order.
+
+    By element, ``without`` holds the rank of the set less the element, ``nodes`` its row in the
+    level below, and ``best`` what that of :class:`Level` does, all of shape (sets, size).
+    """
+
+    sets: NDArray[np.int32]
+    ranks: NDArray[np.int64]
+    without: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    best: NDArray[np.float64]
+
+    def part(self, rows: NDArray[Any]) -> "Joined":
+        """Return some of the sets."""
+        return Joined(*(array[rows] for array in self))
+
+
+class Scored(NamedTuple):
+    """Scores of the families of joined sets, not-a-number where not scored, and their bounds.
+
+    ``ceilings`` bounds the scores of all supersets of a family; the other columns are as those of
+    :class:`Level`. ``n_tables`` is how many tables were counted.
+    """
+
+    scores: NDArray[np.float64]
+    ceilings: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    cells: NDArray[np.float64]
+    entropy: NDArray[np.float64]
+    n_tables: int
+
+
+class FamilyScorer(Protocol):
+    """Scores the families of joined sets, places of variables in an order that suits it."""
+
+    order: NDArray[np.int32]
+    exhausted: bool
+    """Whether all families could be scored."""
+    block: int
+    """Sets that one thread scores at a time."""
+
+    @property
+    def of_empty_set(self) -> NDArray[np.float64]:
+        """The sums over the table of the empty set, shape (forms,)."""
+
+    def prepare(self, size: int) -> Any:
+        """Return what all blocks of the sets of a size need."""
+
+    def space(self, size: int) -> Any:
+        """Return scratch space of one thread for sets of a size."""
+
+    def score(
+        self,
+        joined: Joined,
+        level: Level,
+        wanted: NDArray[np.bool_],
+        prepared: Any,
+        space: Any,
+    ) -> Scored:
+        """Score the families that are wanted, and close those that bounds close, in ``best``."""
+
+
 class _Block(NamedTuple):
     """What one block found, and the share of the level that is done with it."""
 
     candidates: SizedCandidates
-    kept: Kept
+    kept: Level
     n_open: int
-    counted: int
+    n_tables: int
     done: float
 
 
-class _Spans(NamedTuple):
-    """Blocks of one level: rows of the level below, and the second elements of their unions.
-
-    Block ``b`` joins the rows ``start[b]`` to ``stop[b] - 1``; the second element of a union is at
-    least ``low[b]`` and less than ``high[b]``. It makes at most ``unions[b]`` unions.
-    """
-
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-    unions: NDArray[np.int64]
-
-
 class _LevelWork(NamedTuple):
-    """What all blocks of one level need; the score's terms where all sizes of sets are known."""
+    """What all blocks of one level need; block ``b`` starts at row ``starts[b]`` of the level."""
 
-    size: int
-    lattice: Lattice
-    spans: _Spans
-    terms: Terms | None
-
-
-CountingRows = tuple[NDArray[np.int32], Rows]
-"""Variables in an order that suits counting, and the distinct rows by variables in that order."""
+    level: Level
+    starts: NDArray[np.int64]
+    prepared: Any
+    is_last: bool
 
 
 class Enumeration:
-    """One pass through the lattice of variable sets, in an order that suits counting.
+    """One pass through the lattice of sets of variables.
 
-    The rows are those of the dataset, or ``counting``. The blocks are scored by the workers of a
-    cluster, if there is one.
+    The blocks are scored by the workers of a cluster, if there is one.
+
+    Parameters
+    ----------
+    scorer
+        Scores families.
+    max_parents
+        Largest size of a parent set.
+    required, forbidden
+        Arcs that every, or no, network must have.
+    prune
+        Whether to drop the parent sets that a proper subset dominates.
+    threads, workers
+        What scores in parallel.
+
+    Attributes
+    ----------
+    tables_counted
+        Number of tables.
+    reached
+        Size of the parent sets being scored, and the share of them that is scored.
+    is_cut_short
+        Whether the workers of a cluster were stopped before the end.
     """
 
     def __init__(
         self,
-        dataset: Dataset,
-        score: Score,
+        scorer: FamilyScorer,
         max_parents: int,
         required: frozenset[Arc],
         forbidden: frozenset[Arc],
         prune: bool,
         threads: int = 1,
-        counting: CountingRows | None = None,
         workers: Workers | None = None,
     ) -> None:
-        self.workers = workers
-        self.n, self.k, self.threads = dataset.n_variables, max_parents, threads
-        self.order, self.rows = in_counting_order(dataset) if counting is None else counting
-        self.tables = term_tables(score, self.rows, self.k + 1)
+        self.scorer, self.k, self.prune = scorer, max_parents, prune
+        self.threads, self.workers, self.n = threads, workers, len(scorer.order)
         self.choose = binomials(self.n, min(self.k + 1, LARGEST_SET))
-        self.rules = self._rules(required, forbidden, prune)
-        self.tables_counted = 0
-        self.reached = 0, 0.0
-        """Size of the parent sets being scored, and the share of them that is scored."""
-        self.exhausted = True
-        self.is_cut_short = False
-        """Whether the workers of a cluster were stopped before the end."""
+        place = np.argsort(scorer.order)
+        self.required = arc_matrix(required, place)
+        self.forbidden = arc_matrix(forbidden, place)
+        self.tables_counted, self.reached, self.is_cut_short = 0, (0, 0.0), False
 
     def run(self, on_progress: Progress | None) -> Generator[SizedCandidates, None, None]:
-        """Yield the candidates of each size until no family can have a better superset."""
+        """Yield the candidates of each size until no family can have a better superset.
+
+        Raises
+        ------
+        TooLargeError
+            When more is to be held than fits into memory.
+        """
         total = sum(math.comb(self.n, size + 1) for size in range(self.k + 1))
-        done = 0
-        level = lower = level_of_empty_set(self._empty_sums())
+        done, level = 0, _level_of_empty_set(self.scorer.of_empty_set)
         for size in range(self.k + 1):
-            blocks: list[Kept] = []
-            still_open = held = 0
+            kept: list[Level] = []
+            n_open = n_held = 0
             n_sets = math.comb(self.n, size + 1)
-            for block in self._level(size, Lattice(self.choose, lower, level, size == self.k)):
+            for block in self._blocks(size, level):
                 self.reached = size, block.done
                 yield block.candidates
-                blocks.append(block.kept)
-                still_open += block.n_open
-                self.tables_counted += block.counted
-                held += max(block.n_open, len(block.kept.ranks))
-                self._require_room(size, held)
+                kept.append(block.kept)
+                n_open, n_held = n_open + block.n_open, n_held + block.kept.sets.size
+                self.tables_counted += block.n_tables
+                self._require_room(size, n_held)
                 if on_progress is not None:
                     on_progress(done + int(block.done * n_sets), total)
             if self.is_cut_short:
                 return
             done += n_sets
-            if size == self.k or (still_open == 0 and self.rules.prune):
+            if size == self.k or n_open == 0:
                 break
             self._require_ranks(size + 2)
-            lower, level = level, gather(blocks, size + 1)
+            level = _gathered(kept)
         if on_progress is not None and done < total:
             on_progress(total, total)
 
-    def _level(self, size: int, lattice: Lattice) -> Iterator[_Block]:
+    def _blocks(self, size: int, level: Level) -> Iterator[_Block]:
         """Score the families with ``size`` parents, a block of sets at a time."""
-        spans = _blocks(lattice.level, self.n, max(64, BLOCK_ROWS // self._n_rows))
-        work = _LevelWork(size, lattice, spans, self._terms_of_level(size + 1))
-        n_blocks = len(spans.start)
-        if self.workers is not None:
-            alone, done = self._alone(), 0
-            for block in self.workers.pieces(Enumeration.alone, (alone, work), n_blocks):
-                done += 1
-                yield block
-            self.is_cut_short = done < n_blocks
+        starts = _starts(level, self.n, self.scorer.block)
+        work = _LevelWork(level, starts, self.scorer.prepare(size + 1), size == self.k)
+        n_blocks = len(starts) - 1
+        if self.workers is None:
+            yield from in_order(
+                lambda block, space: self._score(work, block, space),
+                n_blocks,
+                lambda: self.scorer.space(size + 1),
+                self.threads,
+            )
             return
-        yield from in_order(
-            lambda block, own: self._score(work, block, own),
-            n_blocks,
-            lambda: self._scratch(size),
-            self.threads,
-        )
-
-    def _alone(self) -> "Enumeration":
-        """Return the same for a worker, which has no cluster."""
         alone = copy(self)
-        alone.workers = None
-        return alone
+        alone.workers, done = None, 0
+        for block in self.workers.pieces(Enumeration.alone, (alone, work), n_blocks):
+            done += 1
+            yield block
+        self.is_cut_short = done < n_blocks
 
     def alone(self, work: _LevelWork, block: int) -> _Block:
-        """Score the families of one block in scratch space of its own."""
-        return self._score(work, block, self._scratch(work.size))
+        """Score the families of one block in scratch space of its own, for a worker."""
+        return self._score(work, block, self.scorer.space(work.level.sets.shape[1] + 1))
 
-    def _scratch(self, size: int) -> Scratch:
-        """Return scratch space for families with ``size`` parents."""
-        return Scratch(
-            new_stack(self.rows, size + 1),
-            new_stack(self.rows, max(1, size)),
-            np.full(REMEMBERED, -1, np.int64),
-            np.zeros((REMEMBERED, len(self.tables.forms))),
-        )
-
-    def _score(self, work: _LevelWork, block: int, own: Scratch) -> _Block:
+    def _score(self, work: _LevelWork, block: int, space: Any) -> _Block:
         """Score the families of one block."""
-        size, lattice, spans, of_level = work
-        joined = self._join(spans, block, lattice.level)
-        found = self._found(len(joined.families), size, lattice.last)
-        terms = of_level or self._terms_of(joined.sets)
-        score_sets(joined, self.rules, lattice, self.rows, own, terms, found)
-        kept = trim(found.kept, int(found.numbers[1]), int(found.numbers[2]))
-        n_open, counted = int(found.numbers[2]), int(found.numbers[3])
-        return _Block(self._table(found), kept, n_open, counted, (block + 1) / len(spans.start))
+        level, (start, stop) = work.level, work.starts[block : block + 2].tolist()
+        joined = _join(level, start, stop, self.n, self.choose)
+        wanted = self._allowed(joined)
+        scored = self.scorer.score(joined, level, wanted, work.prepared, space)
+        scores, best = scored.scores, joined.best
+        is_candidate = scores > best if self.prune else ~np.isnan(scores)
+        best = np.maximum(best, np.where(np.isnan(scores), -np.inf, scores))
+        best[scored.ceilings <= best] = np.nan
+        # A set stays for the next level while some family is open.
+        is_open = ~np.isnan(best)
+        is_kept = (is_open | ~np.isnan(scores)).any(axis=1) & (not work.is_last)
+        known = scored.sums, scored.cells, scored.entropy
+        columns: list[NDArray[Any]] = [joined.ranks, joined.sets, best, *known]
+        kept = Level(*(column[is_kept] for column in columns))
+        done = (block + 1) / (len(work.starts) - 1)
+        candidates = self._candidates(joined.sets, is_candidate, scores)
+        return _Block(candidates, kept, int(is_open[is_kept].sum()), scored.n_tables, done)
 
-    def _join(self, spans: _Spans, block: int, level: Level) -> Joined:
-        """Return the sets to score that come of one block of the level below."""
-        start, stop, low, high, n_sets = (int(numbers[block]) for numbers in spans)
-        sets = np.empty((n_sets, level.sets.shape[1] + 1), np.int32)
-        families = np.empty(n_sets, np.int64)
-        count = join_sets(start, stop, low, high, self.n, level, sets, families)
-        return Joined(sets[:count], families[:count])
+    def _allowed(self, joined: Joined) -> NDArray[np.bool_]:
+        """Return which open families have the required arcs; close those of forbidden ones."""
+        sets, best = joined.sets, joined.best
+        if sets.shape[1] == 2:
+            best[self.forbidden[sets[:, ::-1], sets]] = np.nan
+        allowed = ~np.isnan(best)
+        if self.required.any():
+            held = self.required[sets[:, :, None], sets[:, None, :]].sum(axis=1)
+            allowed &= held == self.required.sum(axis=0)[sets]
+        return allowed
 
-    def _found(self, n_sets: int, size: int, last: bool) -> Found:
-        families = n_sets * (size + 1)
-        return Found(
-            np.empty(families, np.int32),
-            np.empty((families, size), np.int32),
-            np.empty(families),
-            room_for(0 if last else n_sets, size + 1, len(self.tables.forms)),
-            np.zeros(4, np.int64),
-        )
+    def _candidates(
+        self, sets: NDArray[np.int32], chosen: NDArray[np.bool_], scores: NDArray[np.float64]
+    ) -> SizedCandidates:
+        """Return families by the index of their variables."""
+        row, t = np.nonzero(chosen)
+        parents = np.sort(self.scorer.order[less_one(sets, row, t)], axis=1)
+        return SizedCandidates(self.scorer.order[sets[row, t]], parents, scores[row, t])
 
     def _require_room(self, size: int, held: int) -> None:
         """Refuse to hold more than fits into memory."""
-        if held > OPEN_LIMIT and self.rules.prune:
+        if held > HELD_LIMIT and self.prune:
             raise TooLargeError(
-                f"more than {OPEN_LIMIT:,} families with {size} parents may have better supersets, "
-                f"the most that are held in memory; set max_parents to at most {size}, or give "
-                "scoring_time to identify candidates best first"
+                f"more than {HELD_LIMIT:,} families with {size} parents are to be held for their "
+                f"supersets, the most that fit into memory; set max_parents to at most {size}, or "
+                "give scoring_time to identify candidates best first"
             )
 
     def _require_ranks(self, size: int) -> None:
-        """Refuse sets whose ranks, or families, need more than 63 bits."""
+        """Refuse sets whose ranks need more than 63 bits."""
         if size > LARGEST_SET or math.comb(self.n, size) > LARGEST_RANK:
             raise TooLargeError(
                 f"sets of {size} of {self.n} variables are too many to number; set max_parents to "
                 f"at most {size - 2}, or give scoring_time to identify candidates best first"
             )
 
-    @property
-    def _n_rows(self) -> int:
-        return max(1, len(self.rows.weights))
 
-    def _terms_of_level(self, depth: int) -> Terms | None:
-        """Tabulate the score for sets of a size and one smaller, unless these are too many."""
-        sizes = [table_sizes(self.rows.cardinalities, d) for d in (depth - 1, depth)]
-        return self.tables.covering(np.concatenate(sizes)) if all(map(len, sizes)) else None
-
-    def _terms_of(self, sets: NDArray[np.int32]) -> Terms:
-        """Tabulate the score for sets, shape (sets, elements), and for each less an element."""
-        states = self.rows.cardinalities[sets].astype(np.float64)
-        sizes = states.prod(axis=1)
-        smaller = sizes[:, None] / states
-        return self.tables.covering(np.unique(np.concatenate([sizes, smaller.reshape(-1)])))
-
-    def _table(self, found: Found) -> SizedCandidates:
-        rows = int(found.numbers[0])
-        parents = np.sort(self.order[found.parents[:rows]], axis=1)
-        child = self.order[found.child[:rows]]
-        return SizedCandidates(child, parents, found.scores[:rows].copy())
-
-    def _rules(self, required: frozenset[Arc], forbidden: frozenset[Arc], prune: bool) -> Rules:
-        slack = rounding_slack(self.rows.total)
-        needed = self._arc_matrix(required)
-        return Rules(needed, self._arc_matrix(forbidden), needed.sum(axis=0), prune, slack)
-
-    def _arc_matrix(self, arcs: frozenset[Arc]) -> NDArray[np.bool_]:
-        matrix, place = np.zeros((self.n, self.n), np.bool_), np.argsort(self.order)
-        for parent, child in arcs:
-            matrix[place[parent], place[child]] = True
-        return matrix
-
-    def _empty_sums(self) -> NDArray[np.float64]:
-        """Return the sums over the table of the empty set: one cell with all rows."""
-        terms = self.tables.covering([1.0])
-        return np.array([value(terms.functions, i, self.rows.total) for i in terms.function[0]])
+def arc_matrix(arcs: frozenset[Arc], place: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return whether there is an arc, by the places of parent and child."""
+    matrix = np.zeros((len(place), len(place)), np.bool_)
+    for parent, child in arcs:
+        matrix[place[parent], place[child]] = True
+    return matrix
 
 
-def term_tables(score: Score, rows: Rows, depth: int) -> TermTables:
-    """Return the tables of a score for sets of up to ``depth`` variables."""
-    n = len(rows.cardinalities)
-    n_sets = sum(math.comb(n, size) for size in range(1, min(depth, n) + 1))
-    n_sizes = sum(
-        len(table_sizes(rows.cardinalities, size)) or SIZE_LIMIT
-        for size in range(1, min(depth, n, DEEP) + 1)
+def less_one(
+    sets: NDArray[np.int32], rows: NDArray[np.int64], t: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Return some of the sets, each less one element, shape (rows, size - 1)."""
+    size = sets.shape[1]
+    others: NDArray[np.int32] = sets[rows][np.arange(size) != t[:, None]]
+    return others.reshape(len(rows), size - 1)
+
+
+def _level_of_empty_set(sums: NDArray[np.float64]) -> Level:
+    one = Level(
+        np.zeros(1, np.int64),
+        np.zeros((1, 0), np.int32),
+        np.zeros((1, 0)),
+        sums[None, :],
+        np.ones(1),
+        np.full(1, np.inf),
     )
-    return TermTables(
-        score,
-        rows.cardinalities,
-        rows.weights,
-        n_sizes=n_sizes,
-        work=64 * n_sets,
-        is_expected=rows.missing.part.size > 0,
+    return _gathered([one])
+
+
+def _gathered(blocks: list[Level]) -> Level:
+    """Put the kept sets of one size together, and a row for those that are not kept."""
+    ranks, *arrays = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    order = np.argsort(ranks, kind="stable")
+    sets, *known = (array[order] for array in arrays)
+    unknown = np.nan, np.nan, 0.0, np.inf
+    best, sums, cells, entropy = (
+        np.concatenate([array, np.full((1, *array.shape[1:]), value)])
+        for array, value in zip(known, unknown, strict=True)
     )
+    return Level(ranks[order], sets, best, sums, cells, entropy)
 
 
-def _blocks(level: Level, n: int, aim: int) -> _Spans:
-    """Part the unions of two sets of a level into blocks of about ``aim``.
+def _starts(level: Level, n: int, aim: int) -> NDArray[np.int64]:
+    """Part the unions of a level into blocks of about ``aim``; return where blocks start and end.
 
-    Sets that differ in their first element only are a group, whose unions are parted by their
-    second element where they are too many for one block.
+    A block is a range of rows of the level; on that of the empty set, of variables.
     """
-    sets = level.sets
-    if sets.shape[1] == 0:
-        return _parted(np.array([0, 1]), np.array([n]), np.array([n]), aim)
-    new = (sets[1:, 1:] != sets[:-1, 1:]).any(axis=1)
-    group_start = np.concatenate([[0], np.flatnonzero(new) + 1, [len(sets)]])
-    ends = np.full(len(group_start) - 1, n)
-    if sets.shape[1] > 1:
-        ends = sets[group_start[:-1], 1].astype(np.int64)
-    unions = np.minimum(ends * (ends - 1) // 2, np.diff(group_start) * ends)
-    return _parted(group_start, ends, unions, aim)
+    n_sets, size = level.sets.shape
+    if size == 0:
+        n_unions = np.ones(n, np.int64)
+    else:
+        n_unions = level.sets[:, 1].astype(np.int64) if size > 1 else np.full(n_sets, n)
+    number = (np.cumsum(n_unions) - n_unions) // aim
+    return np.append(np.flatnonzero(np.diff(number, prepend=-1)), len(n_unions))
 
 
-def _parted(
-    group_start: NDArray[np.int64], ends: NDArray[np.int64], unions: NDArray[np.int64], aim: int
-) -> _Spans:
-    """Put small groups together and part large ones, each block of about ``aim`` unions."""
-    large = unions > aim
-    number = (np.cumsum(unions) - unions) // aim
-    leading = np.flatnonzero((np.diff(number, prepend=-1) > 0) | large | np.roll(large, 1))
-    together = np.add.reduceat(unions, leading)
-    pieces = np.where(large[leading], -(-together // aim), 1)
-    group = np.repeat(leading, pieces)
-    piece = np.arange(len(group)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    of = np.repeat(pieces, pieces)
-    stop = np.append(group_start[leading[1:]], group_start[-1])
-    # Below a second element h there are about h**2 / 2 unions.
-    low = np.ceil(ends[group] * np.sqrt(piece / of)).astype(np.int64)
-    end = np.where(of > 1, ends[group], ends.max())
-    high = np.where(piece + 1 < of, np.append(low[1:], 0), end)
-    most = np.minimum(np.repeat(together, pieces), (high - low) * high)
-    return _Spans(
-        group_start[group],
-        np.repeat(stop, pieces),
-        low,
-        high,
-        np.where(of > 1, most, np.repeat(together, pieces)),
-    )
+def _join(level: Level, start: int, stop: int, n: int, choose: NDArray[np.int64]) -> Joined:
+    """Return the unions of some sets with those that differ in the first element only.
 
+    A union is found from the one of its two sets with the larger first element, or from the other
+    one where that is not kept.
 
-def in_counting_order(dataset: Dataset) -> CountingRows:
-    """Put the variables with the fewest rows off their common state first, where sets end.
-
-    Returns the variables in that order, and the distinct rows by variables in that order.
+    Parameters
+    ----------
+    level, start, stop
+        The kept sets, and a range of them; of variables on the level of the empty set.
+    n, choose
+        Number of variables, and binomial coefficients.
     """
-    codes, weights = distinct_rows(dataset)
-    common = [np.bincount(column, weights, minlength=1).max() for column in codes]
-    order = np.argsort(-np.array(common), kind="stable").astype(np.int32)
-    columns = np.ascontiguousarray(codes[order])
-    return order, index_rows(columns, weights, dataset.cardinalities[order])
-
-
-def rounding_slack(total: float) -> float:
-    """Return by how much rounding may change a score of data of that weight, generously."""
-    return 1e-11 * (1 + total * math.log1p(total))
+    if level.sets.shape[1] == 0:
+        singles = np.arange(start, stop, dtype=np.int64)[:, None]
+        nothing = np.zeros_like(singles)
+        best = np.full(singles.shape, -np.inf)
+        return Joined(singles.astype(np.int32), singles[:, 0], nothing, nothing, best)
+    some = level.sets[start:stop]
+    ends = some[:, 1].astype(np.int64) if some.shape[1] > 1 else np.full(len(some), n)
+    row = np.repeat(np.arange(start, stop), ends)
+    added = np.arange(len(row)) - np.repeat(np.cumsum(ends) - ends, ends)
+    first = level.sets[row, 0]
+    other = level.find(level.ranks[row] - first + added)
+    is_new = (added < first) | ((added > first) & (other < 0))
+    row, added, first, other = (array[is_new] for array in (row, added, first, other))
+    is_below = added < first
+    high, low = np.where(is_below, row, other), np.where(is_below, other, row)
+    # Only families that neither of the two closes are looked at.
+    tail = np.maximum(level.best[high, 1:], level.best[low, 1:])
+    best = np.column_stack([level.best[low, 0], level.best[high, 0], tail])
+    is_open = (~np.isnan(best)).any(axis=1)
+    row, added, first, best = (array[is_open] for array in (row, added, first, best))
+    sets = np.column_stack(
+        [np.minimum(first, added), np.maximum(first, added), level.sets[row, 1:]]
+    )
+    sets = sets.astype(np.int32)
+    size = sets.shape[1]
+    # Ranks: an element after the one that is left out moves one place down.
+    moved, kept = choose[sets, np.arange(size)], choose[sets, np.arange(1, size + 1)]
+    without = np.cumsum(kept, axis=1) - kept + moved.sum(axis=1)[:, None] - np.cumsum(moved, axis=1)
+    joined = Joined(sets, kept.sum(axis=1), without, np.empty(sets.shape, np.int64), best)
+    joined = joined.part(np.argsort(joined.ranks, kind="stable"))
+    for u in range(size):
+        joined.nodes[:, u] = level.find(joined.without[:, u])
+        inside = level.best[joined.nodes[:, u]]
+        np.maximum(joined.best[:, :u], inside[:, :u], out=joined.best[:, :u])
+        np.maximum(joined.best[:, u + 1 :], inside[:, u:], out=joined.best[:, u + 1 :])
+    return joined.part(np.flatnonzero((~np.isnan(joined.best)).any(axis=1)))

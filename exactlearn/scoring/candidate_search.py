@@ -1,10 +1,10 @@
-"""Best-first search for the parent sets of one child.
+"""Anytime search for candidate parent sets, best first, for one child after another.
 
-The allowed parents are put in order, those that gain most alone first; every parent set is then
-reached once, by adding parents in that order. A queue holds the sets next to those that were
-scored, ordered by an estimate of their scores (the BIC* of Scanagatta, de Campos, Corani and
-Zaffalon 2015, "Learning Bayesian networks with thousands of variables", with terms for pairs).
-With ``L`` the likelihood part of a score, that is the score plus its penalty, and
+The allowed parents of a child are put in order, those that gain most alone first; every parent set
+is then reached once, by adding parents in that order. A queue holds the sets next to those that
+were scored, ordered by an estimate of their scores (the BIC* of Scanagatta, de Campos, Corani and
+Zaffalon 2015, "Learning Bayesian networks with thousands of variables", with terms for pairs). With
+``L`` the likelihood part of a score, that is the score plus its penalty, and
 ``g(y) = L(y) - L()``::
 
     L(P + y) = L(P) + max(0, g(y) + sum over z in P of [L(y, z) - L() - g(y) - g(z)])
@@ -13,401 +13,458 @@ where the sum runs over the pairs that were scored. A penalty is taken to be pro
 as that of the likelihood scores is; of a score without penalty, to be half a logarithm of the rows
 of each configuration for each free parameter, ``(r - 1) / 2 q log(1 + N / q)``. A set must exceed
 the best score of its subsets to be of use. So it is worth its estimate less most of the best score
-known of these: neighbours of the best set, which are mostly dominated, do not crowd out the sets
-that other orders of the variables need.
+of a subset. A set is counted when it leaves the queue, unless the bounds of
+:mod:`exactlearn.scoring.table_scorer` close it.
 
-Estimates decide about the order only: every score is exact, and a branch is left out only where the
-bounds of :mod:`exactlearn.scoring.set_scores` close it.
+Every child gets the same effort, or the same share of the time that is left. What is found are
+exact scores; sets that were never reached are missing, so an optimum is one over the candidates.
 """
 
 import math
+from collections.abc import Callable, Generator, Iterator
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn.scoring.candidate_tree import Child, Queue, Tree, pop, push
-from exactlearn.scoring.set_scores import ceiling, count_set, lacks_entropy, prefix_sum, sum_counts
-from exactlearn.scoring.set_tables import Rows, Stack
-from exactlearn.scoring.terms import Terms, find
+from exactlearn._runtime.arguments import instance_of, register
+from exactlearn._runtime.compilation_notice import clock
+from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.executors import Workers, in_order
+from exactlearn.errors import OptionError
+from exactlearn.scoring.candidate_enumeration import Progress, SizedCandidates
+from exactlearn.scoring.set_sums import SetSums
+from exactlearn.scoring.set_tables import Space
+from exactlearn.scoring.table_scorer import BLOCK_ROWS, Floats, ceiling, largest_penalty
+from exactlearn.solvers.components import undominated
+from exactlearn.solvers.problem import Arc
 
-BATCH = 32
-"""Sets that leave the queue together and are scored parent by parent, which shares tables."""
-EXPAND = -1
-"""Stands in the queue for the place of a parent: the node's neighbours are to be queued."""
+QUEUE_ROOM = 2**19
+"""Sets waiting at most for one child; the less promising half is given up when there are more."""
+DEEPEST = 24
+"""Most parents a search considers."""
+BATCH, BATCH_SHARE = 256, 64
+"""Sets that leave the queue together, or one part in so many of it, if that is more."""
+BATCH_CELLS = 2**18
+"""Most sets of one batch by parents that are estimated."""
+PAIR_SHARE = 4
+"""One part in so many of the effort may go to scoring pairs."""
 GAIN_WEIGHT = 0.9
 """Weight of what is gained over the best subset, and the rest of the score itself."""
-NODES, EXPANDED, QUEUED, SCORED, DROPPED = range(5)
-"""What a search counts: nodes, nodes that were queued, the queue, tables, what was given up."""
+EXPAND = -1
+"""Stands in the queue for the place of a parent: the node's neighbours are to be queued."""
+
+NODE = np.dtype(
+    [
+        ("above", np.int32),
+        ("place", np.int32),
+        ("depth", np.int32),
+        ("score", np.float64),
+        ("best", np.float64),
+        ("own", np.float64),
+        ("space", np.float64),
+        ("cells", np.float64),
+        ("is_useful", np.bool_),
+    ]
+)
+"""A parent set that was scored: it adds one parent, by place, to another.
+
+``best`` is the highest known score of a subset, the set included, ``own`` the sum over the table of
+the parents alone, ``space`` the number of their configurations and ``cells`` that of the observed
+configurations of the family. A node is useful while no known subset scores as much.
+"""
+
+Places = NDArray[np.int64]
 
 
-@in_place_kernel
-def _family(child: Child, tree: Tree, node: int, place: int) -> int:
-    """Write the child and its parents, the ones added last first: node -1 is above the root."""
-    subset, at = child.family, 1
-    subset[0] = child.child
-    if place >= 0:
-        subset[at] = child.parents[place]
-        at += 1
-    while node > 0:
-        subset[at] = child.parents[tree.place[node]]
-        node = tree.above[node]
-        at += 1
-    for u in range(len(child.required)):
-        subset[at] = child.required[u]
-        at += 1
-    return at
-
-
-@in_place_kernel
-def _best_part(child: Child, tree: Tree, node: int, place: int) -> float:
-    """Return the highest known score of a proper subset of a node's parents and one more."""
-    best = tree.best[node]
-    if tree.depth[node] > 0:
-        best = max_known(best, child.single[place])
-    if place < len(child.pair):
-        while node > 0:
-            best = max_known(best, child.pair[tree.place[node], place])
-            node = tree.above[node]
-    return float(best)
-
-
-@in_place_kernel
-def max_known(value: float, other: float) -> float:
-    """Return the larger of a number and another that may be not-a-number."""
-    return other if other > value else value
-
-
-@in_place_kernel
-def _score_node(
-    child: Child,
-    tree: Tree,
-    node: int,
-    place: int,
-    rows: Rows,
-    stack: Stack,
-    terms: Terms,
-    numbers: NDArray[np.int64],
-) -> int:
-    """Score a node's parents and one more; return the new node, or -1 where bounds close it."""
-    r, slack = rows.cardinalities[child.child], child.slack
-    added = rows.cardinalities[child.parents[place]]
-    space = tree.space[node] * added
-    best = _best_part(child, tree, node, place)
-    at, own_at = find(terms.sizes, space * r), find(terms.sizes, space)
-    penalty = terms.penalty[at, r]
-    if ceiling(terms.rate[r], penalty, tree.cells[node]) + slack <= best:
-        return -1
-    size, functions = _family(child, tree, node, place), terms.functions
-    found, cells = count_set(child.family[:size], rows, stack)
-    own = prefix_sum(size - 1, stack, functions, terms.function[own_at, terms.configuration[r]])
-    numbers[SCORED] += 1
-    if terms.has_entropy and lacks_entropy(tree.own[node] - own, penalty, added, slack):
-        return -1
-    total = sum_counts(functions, terms.function[at, terms.cell[r]], stack.counts, found)
-    score = total - own - penalty
-    new = numbers[NODES]
-    tree.above[new], tree.place[new], tree.depth[new] = node, place, tree.depth[node] + 1
-    tree.score[new], tree.best[new], tree.own[new] = score, max(best, score), own
-    tree.space[new], tree.cells[new], tree.useful[new] = space, cells, score > best
-    numbers[NODES] += 1
-    return int(new)
-
-
-@in_place_kernel
-def _likely_cost(space: float, r: int, rows: Rows) -> float:
-    """Return about what a family's size costs in a score without penalty."""
-    return float(0.5 * (r - 1) * space * math.log1p(rows.total / space))
-
-
-@in_place_kernel
-def _cost(space: float, r: int, rows: Rows, terms: Terms) -> float:
-    """Return about what a family's size costs; its penalty, where there is one."""
-    if terms.has_penalty:
-        return float(terms.penalty[find(terms.sizes, space * r), r])
-    return _likely_cost(space, r, rows)
-
-
-@in_place_kernel
-def _enqueue(
-    child: Child,
-    queue: Queue,
-    numbers: NDArray[np.int64],
-    worth: float,
-    node: int,
-    place: int,
-) -> None:
-    if worth < child.floor[0]:
-        numbers[DROPPED] += 1
-    else:
-        push(queue, numbers[QUEUED], worth, node, place)
-        numbers[QUEUED] += 1
-
-
-@in_place_kernel
-def _is_closed(child: Child, tree: Tree, node: int, rows: Rows, terms: Terms) -> bool:
-    """Return whether all supersets of a node's parents are dominated or too large."""
-    if tree.depth[node] + len(child.required) >= child.max_parents:
-        return True
-    r = rows.cardinalities[child.child]
-    penalty = terms.penalty[find(terms.sizes, tree.space[node] * r), r]
-    highest = ceiling(terms.rate[r], penalty, tree.cells[node])
-    return bool(highest + child.slack <= tree.best[node])
-
-
-@in_place_kernel
-def _expand(
-    child: Child,
-    tree: Tree,
-    node: int,
-    rows: Rows,
-    terms: Terms,
-    queue: Queue,
-    numbers: NDArray[np.int64],
-) -> None:
-    """Queue a node with one more parent of a later place."""
-    r = rows.cardinalities[child.child]
-    space, best = tree.space[node], tree.best[node]
-    own_cost = _cost(space, r, rows, terms)
-    scored = tree.score[node] + own_cost
-    first, known, cost = tree.place[node] + 1, 0, 0.0
-    if tree.depth[node] == 1:
-        first = max(first, len(child.pair))
-    for place in range(first, len(child.parents)):
-        added = rows.cardinalities[child.parents[place]]
-        if added != known:
-            known = added
-            cost = own_cost * added if terms.has_penalty else _likely_cost(space * added, r, rows)
-        gain = child.gain[place]
-        if place < len(child.interaction):
-            z = node
-            while z > 0:
-                gain += child.interaction[tree.place[z], place]
-                z = tree.above[z]
-        estimate = scored + max(0.0, gain) - cost
-        _enqueue(child, queue, numbers, estimate - GAIN_WEIGHT * best, node, place)
-
-
-@in_place_kernel
-def score_singles(
-    child: Child,
-    tree: Tree,
-    rows: Rows,
-    stack: Stack,
-    terms: Terms,
-    numbers: NDArray[np.int64],
-) -> None:
-    """Score the required parents alone, the root of the tree, and with each other parent."""
-    r = rows.cardinalities[child.child]
-    space = 1.0
-    for u in range(len(child.required)):
-        space *= rows.cardinalities[child.required[u]]
-    size, functions = _family(child, tree, -1, -1), terms.functions
-    at, own_at = find(terms.sizes, space * r), find(terms.sizes, space)
-    found, cells = count_set(child.family[:size], rows, stack)
-    own = prefix_sum(size - 1, stack, functions, terms.function[own_at, terms.configuration[r]])
-    total = sum_counts(functions, terms.function[at, terms.cell[r]], stack.counts, found)
-    score = total - own - terms.penalty[at, r]
-    tree.score[0] = tree.best[0] = score
-    tree.own[0], tree.space[0], tree.cells[0], tree.useful[0] = own, space, cells, True
-    numbers[NODES] = numbers[EXPANDED] = 1
-    numbers[SCORED] += 1
-    if len(child.required) >= child.max_parents:
-        return
-    root = score + _cost(space, r, rows, terms)
-    for place in range(len(child.parents)):
-        new = _score_node(child, tree, 0, place, rows, stack, terms, numbers)
-        if new > 0:
-            child.single[place] = tree.score[new]
-            part = tree.score[new] + _cost(tree.space[new], r, rows, terms)
-            child.gain[place] = part - root
-
-
-@in_place_kernel
-def score_pairs(
-    child: Child,
-    tree: Tree,
-    rows: Rows,
-    stack: Stack,
-    terms: Terms,
-    numbers: NDArray[np.int64],
-) -> None:
-    """Grow the tree of single parents by the pairs of the first ones."""
-    r, covered = rows.cardinalities[child.child], len(child.pair)
-    if len(child.required) + 1 >= child.max_parents:
-        return
-    root = tree.score[0] + _cost(tree.space[0], r, rows, terms)
-    for node in range(1, numbers[NODES]):
-        place = tree.place[node]
-        for other in range(place + 1, covered):
-            new = _score_node(child, tree, node, other, rows, stack, terms, numbers)
-            if new > 0:
-                child.pair[place, other] = tree.score[new]
-                part = tree.score[new] + _cost(tree.space[new], r, rows, terms)
-                gains = child.gain[place] + child.gain[other]
-                child.interaction[place, other] = part - root - gains
-
-
-@in_place_kernel
-def take_pairs(
-    child: Child, tree: Tree, rows: Rows, terms: Terms, numbers: NDArray[np.int64]
-) -> None:
-    """Grow the tree of single parents by all pairs whose scores are known already.
-
-    Of these nodes the parents' own term is not known, and of the observed configurations only that
-    they are no fewer than those of the single parent.
-    """
-    r, root = rows.cardinalities[child.child], tree.score[0]
-    root += _cost(tree.space[0], r, rows, terms)
-    for node in range(1, numbers[NODES]):
-        place = tree.place[node]
-        for other in range(place + 1, len(child.pair)):
-            score = child.pair[place, other]
-            if np.isnan(score):
-                continue
-            space = tree.space[node] * rows.cardinalities[child.parents[other]]
-            gains = child.gain[place] + child.gain[other]
-            part = score + _cost(space, r, rows, terms)
-            child.interaction[place, other] = part - root - gains
-            best = max_known(tree.best[node], child.single[other])
-            new = numbers[NODES]
-            tree.above[new], tree.place[new], tree.depth[new] = node, other, 2
-            tree.score[new], tree.best[new], tree.own[new] = score, max(best, score), np.nan
-            tree.space[new], tree.cells[new], tree.useful[new] = (
-                space,
-                tree.cells[node],
-                score > best,
-            )
-            numbers[NODES] += 1
-
-
-@kernel
-def search(
-    child: Child,
-    tree: Tree,
-    rows: Rows,
-    stack: Stack,
-    terms: Terms,
-    queue: Queue,
-    numbers: NDArray[np.int64],
-    effort: int,
-    batches: int,
-) -> float:
-    """Score the most promising sets until the effort is spent or the room used up.
-
-    A set that was scored waits in the queue, for its worth, until its neighbours are estimated.
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """How long to search for candidate parent sets.
 
     Parameters
     ----------
-    child, tree, queue, numbers
-        The state of the search, changed in place.
-    rows, stack, terms
-        The data, scratch space and the score.
-    effort
-        Number of tables at which to pause.
-    batches
-        Number of times to take the most promising sets from the queue, at most.
+    tables
+        Contingency tables to count for each variable, about; the same data and effort give the
+        same candidates.
+    seconds
+        Wall time for all variables together. What is found then depends on the machine's speed.
 
-    Returns
-    -------
-    float
-        A number of parent configurations that the score has to be tabulated for before the search
-        can go on; 0 if there is none.
+    Raises
+    ------
+    OptionError
+        When neither is given, or one is not positive.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> table = el.read_dataset("asia-mnar-complete")
+    >>> el.candidate_parent_sets(table, "bdeu", max_parents=2, budget=Budget(tables=50))
+    Problem(variables=8, candidates=59)
     """
-    r = rows.cardinalities[child.child]
-    nodes, places = np.empty(BATCH, np.int64), np.empty(BATCH, np.int64)
-    for _ in range(batches):
-        # New nodes enter the queue.
-        while numbers[EXPANDED] < numbers[NODES] and numbers[QUEUED] < len(queue.node):
-            node = numbers[EXPANDED]
-            if not _is_closed(child, tree, node, rows, terms):
-                worth = tree.score[node] - GAIN_WEIGHT * tree.best[node]
-                _enqueue(child, queue, numbers, worth, node, EXPAND)
-            numbers[EXPANDED] += 1
-        stuck = is_crowded(child, queue, numbers) or numbers[NODES] + BATCH > len(tree.score)
-        if stuck or numbers[QUEUED] == 0 or numbers[SCORED] >= effort:
-            return 0.0
-        # The best entries leave it, sorted by node, so that sets next to each other share tables.
-        count, unknown = min(BATCH, numbers[QUEUED]), 0.0
-        for i in range(count):
-            pop(queue, numbers[QUEUED])
-            numbers[QUEUED] -= 1
-            node, place = queue.node[numbers[QUEUED]], queue.position[numbers[QUEUED]]
-            if place != EXPAND:
-                space = tree.space[node] * rows.cardinalities[child.parents[place]]
-                if min(find(terms.sizes, space), find(terms.sizes, space * r)) < 0:
-                    unknown = space
-            at = i
-            while at > 0 and nodes[at - 1] > node:
-                nodes[at], places[at] = nodes[at - 1], places[at - 1]
-                at -= 1
-            nodes[at], places[at] = node, place
-        if unknown > 0.0:  # put them back: they lie behind the queue, the first one last
-            for _ in range(count):
-                at = numbers[QUEUED]
-                push(queue, at, queue.priority[at], queue.node[at], queue.position[at])
-                numbers[QUEUED] += 1
-            return unknown
-        # Neighbours of scored sets are estimated; estimated sets are scored.
-        for i in range(count):
-            if places[i] == EXPAND:
-                _expand(child, tree, nodes[i], rows, terms, queue, numbers)
-            else:
-                _score_node(child, tree, nodes[i], places[i], rows, stack, terms, numbers)
-    return 0.0
+
+    tables: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a budget without limit."""
+        if self.tables is None and self.seconds is None:
+            raise OptionError("a budget needs a number of tables or of seconds; give one")
+        if self.tables is not None and self.tables < 1:
+            raise OptionError(f"tables must be at least 1, found {self.tables}")
+        if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds > 0):
+            raise OptionError(f"seconds must be a positive number, found {self.seconds}")
 
 
-@in_place_kernel
-def is_crowded(child: Child, queue: Queue, numbers: NDArray[np.int64]) -> bool:
-    """Return whether another batch may not fit into the queue."""
-    return bool(numbers[QUEUED] + BATCH * len(child.parents) > len(queue.node))
+class Identified(NamedTuple):
+    """The candidates of one child, and whether nothing was left to be searched."""
+
+    candidates: SizedCandidates
+    exhausted: bool
 
 
-@kernel
-def undominated(
-    child: Child,
-    tree: Tree,
-    nodes: NDArray[np.int64],
-    n: int,
-    sets: NDArray[np.int32],
-) -> NDArray[np.bool_]:
-    """Return which parent sets no other of the given ones dominates.
+class CandidateSearch:
+    """The searches for the parent sets of all variables.
 
     Parameters
     ----------
-    child, tree
-        The search.
-    nodes
-        Nodes by falling score, ties by size.
-    n
-        Number of variables.
-    sets
-        Receives the parents of each node, in any order, filled up with -1.
-
-    Returns
-    -------
-    NDArray[np.bool_]
-        Whether no set before it in the order is a subset.
+    sums
+        Counts sets of complete data.
+    max_parents
+        Largest size of a parent set.
+    required, forbidden
+        Arcs that every, or no, network must have.
+    budget
+        The effort, or the time.
+    threads, workers
+        What searches in parallel.
+    is_over
+        Whether the search is to end.
     """
-    words = (n + 62) // 63
-    bits = np.zeros((len(nodes), words), np.int64)
-    kept = np.zeros(len(nodes), np.bool_)
-    earlier, count = np.empty(len(nodes), np.int64), 0
-    for i in range(len(nodes)):
-        for u in range(1, _family(child, tree, nodes[i], -1)):
-            v = child.family[u]
-            sets[i, u - 1] = v
-            bits[i, v // 63] |= 1 << (v % 63)
-        dominated = False
-        for j in range(count):
-            missing = 0
-            for w in range(words):
-                missing |= bits[earlier[j], w] & ~bits[i, w]
-            if missing == 0:
-                dominated = True
+
+    def __init__(
+        self,
+        sums: SetSums,
+        max_parents: int,
+        required: frozenset[Arc],
+        forbidden: frozenset[Arc],
+        budget: Budget,
+        threads: int = 1,
+        workers: Workers | None = None,
+        is_over: Callable[[], bool] | None = None,
+    ) -> None:
+        self.sums, self.n, self.budget = sums, len(sums.order), budget
+        self.threads, self.workers, self.is_over = threads, workers, is_over
+        self.required, self.forbidden = required, forbidden
+        self.max_parents, self.is_cut = min(max_parents, DEEPEST), max_parents > DEEPEST
+
+    def run(self, on_progress: Progress | None = None) -> Generator[Identified, None, None]:
+        """Yield the candidates of each variable."""
+        start = clock()
+
+        def identify(variable: int, space: Space) -> Identified:
+            return self._search(variable, space, self._deadline(start, variable))
+
+        searches: Iterator[Identified]
+        if self.workers is None:
+            searches = in_order(identify, self.n, self._space, self.threads)
+        else:
+            alone = copy(self)
+            alone.workers = alone.is_over = None
+            searches = self.workers.pieces(CandidateSearch.alone, (alone,), self.n)
+        for done, found in enumerate(searches, 1):
+            yield found
+            if on_progress is not None:
+                on_progress(done, self.n)
+
+    def alone(self, variable: int) -> Identified:
+        """Search for one variable, in its share of the time, for a worker."""
+        seconds = math.inf if self.budget.seconds is None else self.budget.seconds
+        share = seconds * min(1.0, self.threads / self.n)
+        return self._search(variable, self._space(), clock() + share)
+
+    def _space(self) -> Space:
+        """Return what one thread counts in."""
+        return self.sums.space(self.max_parents + 1)
+
+    def _deadline(self, start: float, variable: int) -> float:
+        """Return when the search for a variable ends: the time left, shared evenly."""
+        if self.budget.seconds is None:
+            return math.inf
+        now = clock()
+        left = max(0.0, start + self.budget.seconds - now)
+        rounds = max(1.0, (self.n - variable) / self.threads)
+        return now + left / rounds
+
+    def _search(self, variable: int, space: Space, deadline: float) -> Identified:
+        control = SearchControl.within()  # of a worker
+        is_over = self.is_over or (lambda: control.is_stopped)
+        needed = [p for p, c in self.required if c == variable]
+        barred = {p for p, c in self.forbidden if c == variable} | {variable, *needed}
+        tree = _Tree(self.sums, space, self.max_parents, variable, needed, barred)
+        limit, start = self.budget.tables or 2**62, clock()
+
+        def goes_on() -> bool:
+            return tree.n_tables < limit and clock() < deadline and not is_over()
+
+        tree.score_singles(goes_on)
+        tables = limit
+        if deadline < math.inf:  # what there is time for, as it went so far
+            each = max(1e-7, (clock() - start) / tree.n_tables)
+            tables = min(limit, int(max(0.0, deadline - clock()) / each))
+        tree.score_pairs(math.isqrt(2 * tables // PAIR_SHARE), goes_on)
+        while len(tree.queue.node) and goes_on():
+            tree.advance(limit - tree.n_tables)
+        exhausted = not (len(tree.queue.node) or tree.is_cut or self.is_cut)
+        return Identified(tree.candidates(), exhausted)
+
+
+class _Queue(NamedTuple):
+    """Sets to be scored, a node and one parent more each, with what they are worth."""
+
+    worth: Floats
+    node: Places
+    place: Places
+
+    def part(self, rows: NDArray[Any]) -> "_Queue":
+        """Return some of the sets."""
+        return _Queue(*(array[rows] for array in self))
+
+
+class _Tree:
+    """The parent sets of one child that were scored, and the queue of those to be scored.
+
+    By place in the order of parents, ``single`` and ``pair`` hold the scores of the required
+    parents with one and with two more, not-a-number where not known; ``gain`` and ``interaction``
+    hold the likelihood part of what they gain, and of what a pair gains beyond that, 0 where not
+    known. The matrices cover the first places only, their upper triangles, and have a last row for
+    all other places.
+    """
+
+    def __init__(
+        self,
+        sums: SetSums,
+        space: Space,
+        max_parents: int,
+        variable: int,
+        required: list[int],
+        barred: set[int],
+    ) -> None:
+        place, states = np.argsort(sums.order), sums.rows.cardinalities
+        self.sums, self.space = sums, space
+        self.child, self.required = int(place[variable]), np.sort(place[required])
+        self.parents = np.sort(place[[p for p in range(len(place)) if p not in barred]])
+        self.r, self.deepest = int(states[self.child]), max_parents - len(required)
+        self.single, self.gain = (np.full(len(self.parents), value) for value in (np.nan, 0.0))
+        self.pair, self.interaction = np.zeros((1, 0)), np.zeros((1, 0))
+        self.nodes, self.n_nodes = np.zeros(1, NODE), 1
+        self.queue = _Queue(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self.n_tables, self.is_cut = 0, False
+        fitting = BLOCK_ROWS // max(1, len(sums.rows.weights))
+        self.most = max(32, min(BATCH_CELLS // max(1, len(self.parents)), fitting))
+        self.nodes["space"] = states[self.required].prod(dtype=np.float64)
+
+    @property
+    def states(self) -> Floats:
+        """Number of states of each parent."""
+        return self.sums.rows.cardinalities[self.parents].astype(np.float64)
+
+    def score_singles(self, goes_on: Callable[[], bool]) -> None:
+        """Score the required parents alone and with each other parent; put these in order."""
+        root = self.nodes
+        self._tabulate(root["space"])
+        root["score"], root["own"], root["cells"] = self._count(np.zeros((1, 0), np.int64))
+        root["score"] -= self._penalty(root["space"])
+        root["best"], root["is_useful"] = root["score"], True
+        if self.deepest <= 0:
+            return
+        new = self._score_all(
+            np.zeros(len(self.parents), np.int64), np.arange(len(self.parents)), goes_on
+        )
+        nodes = self.nodes[new]
+        self.single[nodes["place"]] = nodes["score"]
+        self.gain[nodes["place"]] = self._part(nodes) - self._part(self.nodes[:1])
+        order = np.argsort(-self.single, kind="stable")  # those that bounds close come last
+        self.nodes["place"][new] = np.argsort(order)[nodes["place"]]
+        self.parents, self.single, self.gain = (
+            array[order] for array in (self.parents, self.single, self.gain)
+        )
+
+    def score_pairs(self, covered: int, goes_on: Callable[[], bool]) -> None:
+        """Score all pairs of the first parents; then all that was scored waits to be extended."""
+        covered = min(len(self.parents), covered) if self.deepest > 1 else 0
+        self.pair = np.full((covered + 1, covered), np.nan)
+        self.interaction = np.zeros((covered + 1, covered))
+        singles = np.arange(1, self.n_nodes)
+        place = self.nodes["place"][singles]
+        row, other = np.nonzero(np.arange(covered) > place[:, None])
+        new = self._score_all(singles[row], other, goes_on)
+        nodes = self.nodes[new]
+        pair = self.nodes["place"][nodes["above"]], nodes["place"]
+        self.pair[pair] = nodes["score"]
+        gains = self.gain[pair[0]] + self.gain[pair[1]]
+        self.interaction[pair] = self._part(nodes) - self._part(self.nodes[:1]) - gains
+        self._enqueue(np.arange(1, self.n_nodes))
+
+    def advance(self, left: int) -> None:
+        """Extend and score the sets of the queue that are worth most, ``left`` at most."""
+        n_waiting = len(self.queue.node)
+        batch = self._take(min(max(BATCH, n_waiting // BATCH_SHARE), self.most, max(32, left)))
+        batch = batch.part(np.argsort(batch.node, kind="stable"))  # sets that share tables
+        is_scored = batch.place == EXPAND
+        self._extend(batch.node[is_scored], left)
+        self._enqueue(self._score(batch.node[~is_scored], batch.place[~is_scored]))
+        if len(self.queue.node) > QUEUE_ROOM:
+            self.queue, self.is_cut = self._take(len(self.queue.node) // 2), True
+
+    def candidates(self) -> SizedCandidates:
+        """Return what no other set that was scored dominates."""
+        nodes, order, n = self.nodes[: self.n_nodes], self.sums.order, len(self.sums.order)
+        useful = np.flatnonzero(nodes["is_useful"])
+        useful = useful[np.lexsort((nodes["depth"][useful], -nodes["score"][useful]))]
+        sets = self._sets(self._members(useful))
+        masks = np.zeros((len(sets), -(-n // 64)), np.uint64)
+        for column in sets.T:
+            row = np.flatnonzero(column >= 0)
+            masks[row, column[row] >> 6] |= np.uint64(1) << (column[row] & 63).astype(np.uint64)
+        kept = undominated(np.array([0, len(sets)]), masks)
+        parents = np.sort(np.where(sets >= 0, order[sets], n)[kept], axis=1)
+        parents = np.where(parents < n, parents, -1).astype(np.int32)
+        owner = np.full(len(parents), order[self.child], np.int32)
+        return SizedCandidates(owner, parents, nodes["score"][useful[kept]])
+
+    def _take(self, n: int) -> _Queue:
+        """Take the sets of the queue that are worth most."""
+        order = np.arange(len(self.queue.node))
+        if n < len(order):
+            order = np.argpartition(-self.queue.worth, n)
+        taken, self.queue = self.queue.part(order[:n]), self.queue.part(order[n:])
+        return taken
+
+    def _members(self, node: Places) -> Places:
+        """Return the places of the parents of nodes, the last one first, filled up with -1."""
+        columns = [np.full(len(node), -1)]
+        while (node > 0).any():
+            columns.append(np.where(node > 0, self.nodes["place"][node], -1))
+            node = np.where(node > 0, self.nodes["above"][node], 0)
+        return np.column_stack(columns[1:] or columns)
+
+    def _sets(self, members: Places) -> NDArray[np.int32]:
+        """Return sets of parents, the required ones last but for -1 that fill up."""
+        required = np.tile(self.required, (len(members), 1))
+        parents = np.append(self.parents, -1)[members]
+        sets = np.concatenate([parents, required], axis=1)
+        at_end = np.argsort(sets < 0, axis=1, kind="stable")
+        return np.take_along_axis(sets, at_end, axis=1).astype(np.int32)
+
+    def _tabulate(self, space: Floats) -> None:
+        """Tabulate the score for families with so many configurations of parents."""
+        self.terms = self.sums.tables.covering(np.unique([space, space * self.r]))
+
+    def _penalty(self, space: Floats) -> Floats:
+        penalty: Floats = self.terms.penalty[self.terms.places(space * self.r), self.r]
+        return penalty
+
+    def _cost(self, space: Floats) -> Floats:
+        """Return about what a family's size costs: its penalty, where there is one."""
+        if self.terms.has_penalty:
+            return self._penalty(space)
+        return 0.5 * (self.r - 1) * space * np.log1p(self.sums.rows.total / space)
+
+    def _part(self, nodes: NDArray[np.void]) -> Floats:
+        """Return the likelihood part of scores."""
+        return np.asarray(nodes["score"] + self._cost(nodes["space"]))
+
+    def _ceiling(self, penalty: Floats, cells: Floats) -> Floats:
+        """Bound the scores of families and of all their supersets."""
+        return ceiling(self.terms.rate[self.r], penalty, cells) + self.sums.slack
+
+    def _count(self, members: Places) -> tuple[Floats, Floats, Floats]:
+        """Count families; return their scores without penalty, the parents' sums, and cells."""
+        sets = self._sets(members)
+        sets = np.concatenate([np.full((len(sets), 1), self.child, np.int32), sets], axis=1)
+        totals, own, cells = self.sums.family_sums(sets, self.terms, self.space)
+        self.n_tables += len(sets)
+        return totals - own, own, cells
+
+    def _score_all(self, node: Places, place: Places, goes_on: Callable[[], bool]) -> Places:
+        """Score sets, a batch at a time; return the new nodes."""
+        first = self.n_nodes
+        for start in range(0, len(node), self.most):
+            if not goes_on():
+                self.is_cut = True
                 break
-        if not dominated:
-            kept[i] = True
-            earlier[count] = i
-            count += 1
-    return kept
+            self._score(node[start : start + self.most], place[start : start + self.most])
+        return np.arange(first, self.n_nodes)
+
+    def _score(self, node: Places, place: Places) -> Places:
+        """Score nodes with one more parent each, unless bounds close them; return the new nodes."""
+        above, added, members = self.nodes[node], self.states[place], self._members(node)
+        new = np.zeros(len(node), NODE)
+        new["above"], new["place"], new["depth"] = node, place, above["depth"] + 1
+        new["space"] = above["space"] * added
+        best = np.fmax(above["best"], np.where(above["depth"] > 0, self.single[place], np.nan))
+        inside = np.flatnonzero(place < self.pair.shape[1])
+        pairs = self.pair[self._covered(members[inside]), place[inside, None]]
+        best[inside] = np.fmax(best[inside], np.fmax.reduce(pairs, axis=1))
+        self._tabulate(new["space"])
+        penalty = self._penalty(new["space"])
+        is_open = ~(self._ceiling(penalty, above["cells"]) <= best)
+        new, members, above, best, penalty, added = (
+            array[is_open] for array in (new, members, above, best, penalty, added)
+        )
+        score, new["own"], new["cells"] = self._count(np.column_stack([new["place"], members]))
+        new["score"] = score - penalty
+        new["best"], new["is_useful"] = np.maximum(best, new["score"]), new["score"] > best
+        if self.terms.has_entropy:
+            gain = above["own"] - new["own"] + self.sums.slack
+            new = new[largest_penalty(gain, added) > penalty]
+        first, self.n_nodes = self.n_nodes, self.n_nodes + len(new)
+        if self.n_nodes > len(self.nodes):
+            self.nodes = np.concatenate([self.nodes, np.zeros(self.n_nodes, NODE)])
+        self.nodes[first : self.n_nodes] = new
+        return np.arange(first, self.n_nodes)
+
+    def _covered(self, members: Places) -> Places:
+        """Return the rows of the matrices of pairs for places."""
+        covered = self.pair.shape[1]
+        return np.where((members >= 0) & (members < covered), members, covered)
+
+    def _enqueue(self, node: Places) -> None:
+        """Queue nodes to be extended, but for those whose supersets are all dominated or too large.
+
+        A set that was scored waits in the queue, for its worth, until its neighbours are estimated.
+        """
+        nodes = self.nodes[node]
+        is_closed = self._ceiling(self._penalty(nodes["space"]), nodes["cells"]) <= nodes["best"]
+        is_open = ~is_closed & (nodes["depth"] < self.deepest)
+        worth = nodes["score"] - GAIN_WEIGHT * nodes["best"]
+        self._put(worth[is_open], node[is_open], np.full(is_open.sum(), EXPAND))
+
+    def _extend(self, node: Places, left: int) -> None:
+        """Queue nodes with one more parent of a later place, for what they are estimated to be."""
+        nodes, covered = self.nodes[node], self.pair.shape[1]
+        cost, space = self._cost(nodes["space"]), nodes["space"][:, None] * self.states
+        gains = np.tile(self.gain, (len(node), 1))
+        gains[:, :covered] += self.interaction[self._covered(self._members(node))].sum(axis=1)
+        is_known = self.terms.has_penalty
+        costs = cost[:, None] * self.states if is_known else self._cost(space)
+        worth = (nodes["score"] + cost - GAIN_WEIGHT * nodes["best"])[:, None]
+        worth = worth + np.maximum(gains, 0.0) - costs
+        first = nodes["place"] + 1
+        first = np.where(nodes["depth"] == 1, np.maximum(first, covered), first)  # pairs are scored
+        worth[np.arange(len(self.parents)) < first[:, None]] = -np.inf
+        chosen = np.arange(worth.size)
+        if left < worth.size:  # no more than these will leave the queue
+            chosen, self.is_cut = np.argpartition(-worth.ravel(), left)[:left], True
+        chosen = chosen[worth.ravel()[chosen] > -np.inf]
+        row, place = np.divmod(chosen, len(self.parents))
+        self._put(worth[row, place], node[row], place)
+
+    def _put(self, *new: NDArray[Any]) -> None:
+        pairs = zip(self.queue, new, strict=True)
+        self.queue = _Queue(*(np.concatenate(pair) for pair in pairs))
+
+
+register(budget=instance_of(Budget, "a Budget", "pass Budget(seconds=60), say"))

@@ -1,10 +1,9 @@
 """Candidate parent sets of a table: every set up to a size, less the dominated ones.
 
 All sets of variables of one size after another are tabulated; each table yields the score of every
-variable in it given the others (:mod:`exactlearn.scoring.set_scores`). Parent sets that a subset
-dominates are dropped, and branches that bounds close are skipped
-(:mod:`exactlearn.scoring.set_scores`). Of incomplete data the counts of each family are estimated
-by itself (:mod:`exactlearn.scoring.deletion_enumeration`).
+variable in it given the others. Parent sets that a subset dominates are dropped, and branches that
+bounds close are skipped (:mod:`exactlearn.scoring.table_scorer`). Of incomplete data the counts of
+each family are estimated by itself (:mod:`exactlearn.scoring.deletion_enumeration`).
 """
 
 import math
@@ -23,11 +22,18 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.executors import Workers, n_threads, workers_of
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
-from exactlearn.scoring.candidate_enumeration import Enumeration, Progress, SizedCandidates
-from exactlearn.scoring.candidate_identification import Budget, Identification
-from exactlearn.scoring.deletion_enumeration import DeletionCounts, DeletionEnumeration, as_counts
+from exactlearn.scoring.candidate_enumeration import (
+    Enumeration,
+    FamilyScorer,
+    Progress,
+    SizedCandidates,
+)
+from exactlearn.scoring.candidate_search import Budget, CandidateSearch
+from exactlearn.scoring.deletion_enumeration import DeletionCounts, DeletionScorer, as_counts
 from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score, ScoreLike, scored_family
+from exactlearn.scoring.set_sums import SetSums
+from exactlearn.scoring.table_scorer import TableScorer
 from exactlearn.solvers.problem import Arc, Problem
 
 Piece = TypeVar("Piece")
@@ -157,31 +163,35 @@ def candidate_parent_sets(
     k = _checked_size(dataset, max_parents, prune, limit)
     _check_arcs(dataset, *constraints, k)
     with stop.workers(cluster) as workers:
-        enumeration: Enumeration | DeletionEnumeration
+        scorer: FamilyScorer
         family: Callable[[int, Sequence[int]], float]
         if isinstance(estimated, DeletionCounts):
-            enumeration = DeletionEnumeration(dataset, score, k, *constraints, prune, estimated)
-            family = enumeration.family
+            scorer = DeletionScorer(dataset, score, estimated, constraints[0])
+            family, parallel = scorer.family, _ALONE
         else:
-            counting = None if estimated is None else (estimated.order, estimated.rows)
-            enumeration = Enumeration(
-                dataset, score, k, *constraints, prune, n_threads(threads), counting, workers
-            )
-            family = (
-                partial(scored_family, dataset, score=score)
-                if estimated is None
-                else partial(estimated.score, score=score)
-            )
+            if estimated is None:
+                sums = SetSums.of(dataset, score, k + 1)
+                family = partial(scored_family, dataset, score=score)
+            else:
+                sums = SetSums(score, estimated.order, estimated.rows, k + 1)
+                family = partial(estimated.score, score=score)
+            scorer = TableScorer(sums, prune, constraints[0])
+            parallel = n_threads(threads), workers
+        enumeration = Enumeration(scorer, k, *constraints, prune, *parallel)
         tables, finished = stop.collect(
             enumeration.run(on_progress), lambda: enumeration.reached >= (0, 1.0)
         )
         finished = finished and not enumeration.is_cut_short
     if finished:
         problem = _problem(dataset.names, tables, *constraints)
-        return replace(problem, complete=enumeration.exhausted)
+        return replace(problem, complete=scorer.exhausted)
     size, share = enumeration.reached
     how_far = f"{100 * share:.0f} % of the parent sets of size {size} were scored"
     return _stopped(dataset, family, tables, *constraints, how_far)
+
+
+_ALONE: tuple[int, Workers | None] = 1, None
+"""One thread, no workers: estimators share what they remember."""
 
 
 class _Stop(NamedTuple):
@@ -253,9 +263,8 @@ def _identified(
     k = _largest_size(dataset.n_variables, max_parents)
     _check_arcs(dataset, required, forbidden, k)
     n = n_threads(threads) if workers is None else workers.number
-    search = Identification(
-        dataset, score, k, required, forbidden, budget, n, workers, lambda: stop.is_over
-    )
+    sums = SetSums.of(dataset, score, k + 1)
+    search = CandidateSearch(sums, k, required, forbidden, budget, n, workers, lambda: stop.is_over)
     found, finished = stop.collect(search.run(on_progress), lambda: True)
     finished = finished and len(found) == dataset.n_variables
     tables = [f.candidates for f in found]

@@ -29,9 +29,8 @@ supports is no candidate.
 """
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -42,7 +41,7 @@ from exactlearn.bayesnet.deletion import DeletionMethod, FamilyEstimator, check_
 from exactlearn.data.counts import total_weight
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
-from exactlearn.scoring.candidate_enumeration import Progress, SizedCandidates
+from exactlearn.scoring.candidate_enumeration import Joined, Level, Scored
 from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score, family_score
 from exactlearn.solvers.problem import Arc
@@ -109,59 +108,59 @@ def as_counts(value: Any, name: str = "counts") -> Any:
     raise refusal(name, "a name or DeletionCounts", value, "pass 'f-mar', say")
 
 
-_BLOCK = 64
-"""Sets of variables that are scored between two looks at the clock."""
+class DeletionScorer:
+    """Scores families whose counts deletion estimates, each by itself.
 
+    Parameters
+    ----------
+    dataset, score, counts
+        The table, the score, and how counts are estimated.
+    required
+        Arcs that every network must have.
+    """
 
-class DeletionEnumeration:
-    """The enumeration of all families whose counts deletion estimates, by size."""
+    block = 64
+    """Sets of variables that are scored between two looks at the clock."""
 
     def __init__(
-        self,
-        dataset: Dataset,
-        score: Score,
-        max_parents: int,
-        required: frozenset[Arc],
-        forbidden: frozenset[Arc],
-        prune: bool,
-        counts: DeletionCounts,
+        self, dataset: Dataset, score: Score, counts: DeletionCounts, required: frozenset[Arc]
     ) -> None:
-        self.dataset, self.score, self.k, self.prune = dataset, score, max_parents, prune
-        self.required = [{p for p, c in required if c == v} for v in range(dataset.n_variables)]
-        self.forbidden = [{p for p, c in forbidden if c == v} for v in range(dataset.n_variables)]
+        self.dataset, self.score_of, self.counts = dataset, score, counts
+        self.order = np.arange(dataset.n_variables, dtype=np.int32)
+        self.smallest = [{v, *(p for p, c in required if c == v)} for v in self.order.tolist()]
         self.estimate = FamilyEstimator(dataset, counts.estimator).estimate
-        self.counts = counts
         self.total = total_weight(dataset)
-        self.reached = 0, 0.0
-        """Size of the parent sets being scored, and the share of them that is scored."""
+        self.of_empty_set = np.zeros(0)
         self.exhausted = True
-        """Whether all families could be scored."""
-        self.is_cut_short = False
-        self._best: dict[tuple[int, tuple[int, ...]], float] = {}
 
-    def run(self, on_progress: Progress | None) -> Generator[SizedCandidates, None, None]:
-        """Yield the candidates, a block of sets of variables at a time.
+    def prepare(self, size: int) -> None:
+        """Return nothing: families are scored one by one."""
+
+    space = prepare
+
+    def score(
+        self, joined: Joined, level: Level, wanted: NDArray[np.bool_], prepared: None, space: None
+    ) -> Scored:
+        """Score the families that are wanted; those that no row supports have no score.
 
         Raises
         ------
         DataError
             When no row supports the smallest allowed family of a variable.
         """
-        n = self.dataset.n_variables
-        total = sum(math.comb(n, size + 1) for size in range(self.k + 1))
-        done = 0
-        for size in range(self.k + 1):
-            n_sets, before = math.comb(n, size + 1), done
-            block: list[tuple[int, tuple[int, ...], float]] = []
-            for members in combinations(range(n), size + 1):
-                block += self._scored(members)
-                done += 1
-                if done % _BLOCK == 0 or done == before + n_sets:
-                    self.reached = size, (done - before) / n_sets
-                    yield _table(block, size)
-                    block = []
-                    if on_progress is not None:
-                        on_progress(done, total)
+        scores, n = np.full(wanted.shape, np.nan), len(wanted)
+        for row in np.flatnonzero(wanted.any(axis=1)).tolist():
+            members, places = tuple(joined.sets[row].tolist()), np.flatnonzero(wanted[row])
+            found = self._family_scores(members, [members[t] for t in places])
+            if found:
+                scores[row, places] = found
+                continue
+            self.exhausted = False
+            for child in (members[t] for t in places):
+                if self.smallest[child] == {*members}:
+                    raise self._unsupported_error(child, members)
+        unbounded = np.full(wanted.shape, np.inf)
+        return Scored(scores, unbounded, np.empty((n, 0)), np.empty(n), np.empty(n), n)
 
     def family(self, child: int, parents: Sequence[int]) -> float:
         """Return the score of one family.
@@ -174,31 +173,8 @@ class DeletionEnumeration:
         members = tuple(sorted((child, *parents)))
         found = self._family_scores(members, [child])
         if not found:
-            raise self._unsupported_error(child, sorted(parents))
+            raise self._unsupported_error(child, members)
         return found[0]
-
-    def _scored(self, members: tuple[int, ...]) -> list[tuple[int, tuple[int, ...], float]]:
-        """Return the candidates among the families of some variables: child, parents, score."""
-        allowed = [c for c in members if self._allows(c, members)]
-        scores = self._family_scores(members, allowed)
-        if allowed and not scores:
-            for child in allowed:
-                if len(members) == len(self.required[child]) + 1:
-                    raise self._unsupported_error(child, sorted(self.required[child]))
-            self.exhausted = False
-            return []
-        found = []
-        for child, score in zip(allowed, scores, strict=True):
-            parents = tuple(v for v in members if v != child)
-            parts = (parents[:i] + parents[i + 1 :] for i in range(len(parents)))
-            best = max((self._best.get((child, part), -math.inf) for part in parts), default=score)
-            if not self.prune or score > best or not parents:
-                found.append((child, parents, score))
-            self._best[child, parents] = max(best, score)
-        return found
-
-    def _allows(self, child: int, members: tuple[int, ...]) -> bool:
-        return self.required[child] <= set(members) and not self.forbidden[child] & set(members)
 
     def _family_scores(self, members: tuple[int, ...], children: Sequence[int]) -> list[float]:
         """Return the scores of some variables given the other members; none without any row."""
@@ -212,7 +188,7 @@ class DeletionEnumeration:
             table = np.moveaxis(counts, members.index(child), -1)
             table = table.reshape(-1, table.shape[-1])
             loss = self._loss(table, len(members) - 1, estimate.observed)
-            scores.append(family_score(table, len(table), self.score, self.total) - loss)
+            scores.append(family_score(table, len(table), self.score_of, self.total) - loss)
         return scores
 
     def _loss(self, table: NDArray[np.float64], n_parents: int, observed: float) -> float:
@@ -223,18 +199,11 @@ class DeletionEnumeration:
         spread = self.total * (self.total - observed) / observed
         return self.counts.standard_errors * n_parents * math.sqrt(max(0.0, spread))
 
-    def _unsupported_error(self, child: int, parents: Sequence[int]) -> DataError:
+    def _unsupported_error(self, child: int, members: Sequence[int]) -> DataError:
         names = self.dataset.names
-        given = f" together with {', '.join(map(repr, (names[p] for p in parents)))}"
+        parents = [repr(names[p]) for p in members if p != child]
+        given = f" together with {', '.join(parents)}" if parents else ""
         return DataError(
-            f"no row observes {names[child]!r}{given if parents else ''}: such a family cannot be "
-            "scored; " + ("require fewer arcs" if parents else "drop the column")
+            f"no row observes {names[child]!r}{given}: such a family cannot be scored; "
+            + ("require fewer arcs" if parents else "drop the column")
         )
-
-
-def _table(found: Sequence[tuple[int, tuple[int, ...], float]], size: int) -> SizedCandidates:
-    return SizedCandidates(
-        np.array([child for child, _, _ in found], np.int32),
-        np.array([parents for _, parents, _ in found], np.int32).reshape(len(found), size),
-        np.array([score for _, _, score in found], np.float64),
-    )

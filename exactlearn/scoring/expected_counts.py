@@ -33,11 +33,10 @@ from exactlearn.scoring.scores import Score, family_score
 from exactlearn.scoring.set_tables import (
     MissingCells,
     Rows,
-    climb,
-    complete,
-    count,
+    count_set,
+    counting_space,
+    fill_common,
     index_rows,
-    new_stack,
 )
 
 MOST_CELLS = 2**26
@@ -77,11 +76,10 @@ class ExpectedCounts(Displayed, shown="variables=order total most drawn_rows fin
         members = [*parents, child]
         place = np.argsort(self.order)[members]
         subset = np.sort(place)
-        stack = new_stack(self.rows, len(members), every=True)
-        climb(subset, self.rows, stack)
+        stack, entries = counting_space(self.rows, len(members), every=True)
         depth = len(subset) - 1
-        count(self.rows, stack, depth, int(subset[0]))
-        complete(self.rows, stack, depth, int(subset[0]))
+        count_set(subset.astype(np.int32), self.rows, stack, entries)
+        fill_common(self.rows, stack, depth, int(subset[0]))
         shape = self.rows.cardinalities[subset[::-1]]
         table = stack.table[: int(shape.prod())].reshape(shape)
         return table.transpose(depth - np.searchsorted(subset, place))

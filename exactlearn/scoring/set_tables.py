@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
-from exactlearn.bayesnet.missing_parts import NO_POSTERIORS, SubsetPosteriors
+from exactlearn.bayesnet.missing_parts import SubsetPosteriors
 
 LARGEST_EXACT_TOTAL = 2.0**53
 """Up to this total, sums and differences of whole weights are exact."""
@@ -27,9 +27,9 @@ class MissingCells(NamedTuple):
     """The missing cells of rows.
 
     Their parts, -1 where the cell is observed, and where each is among its part's variables, both
-    of shape (variables, rows), or (0, 0) where all cells are observed; the posteriors of single
-    cells in the order that they are read in, variable by variable, and where those of each variable
-    begin; the most entries of all rows for a prefix of each size; all posteriors.
+    of shape (variables, rows); the posteriors of single cells in the order that they are read in,
+    variable by variable, and where those of each variable begin; the most entries of all rows for a
+    prefix of each size; all posteriors.
     """
 
     part: NDArray[np.int32]
@@ -40,18 +40,11 @@ class MissingCells(NamedTuple):
     posteriors: SubsetPosteriors
 
 
-NO_MISSING_CELLS = MissingCells(
-    np.zeros((0, 0), np.int32),
-    np.zeros((0, 0), np.int16),
-    np.zeros(0),
-    np.zeros(0, np.int64),
-    np.zeros(0, np.int64),
-    NO_POSTERIORS,
-)
-
-
 class Rows(NamedTuple):
-    """Distinct rows, by column, with the rows that deviate from each column's common state."""
+    """Distinct rows, by column, with the rows that deviate from each column's common state.
+
+    ``missing`` is ``None`` where all cells are observed; only Python code looks at it.
+    """
 
     codes: NDArray[np.int16]
     weights: NDArray[np.float64]
@@ -61,20 +54,7 @@ class Rows(NamedTuple):
     deviant_first: NDArray[np.int64]
     deviants: NDArray[np.int32]
     subtract: bool
-    missing: MissingCells
-
-
-class Entries(NamedTuple):
-    """The entries at each depth of a stack, row by row.
-
-    Where those of each row begin, shape (depths, rows + 1); and, of shape (depths, entries) each,
-    the weight, the state of the variable pushed last, and the entry below that each one extends.
-    """
-
-    first: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    state: NDArray[np.int16]
-    below: NDArray[np.int32]
+    missing: MissingCells | None
 
 
 class Stack(NamedTuple):
@@ -89,16 +69,38 @@ class Stack(NamedTuple):
     counts: NDArray[np.float64]
     numbers: NDArray[np.int32]
     depth: NDArray[np.int64]
-    entries: Entries
+
+
+class Entries(NamedTuple):
+    """The missing cells, and the entries at each depth of a stack, row by row.
+
+    Where those of each row begin, shape (depths, rows + 1); and, of shape (depths, entries) each,
+    the weight, the state of the variable pushed last, and the entry below that each one extends.
+    Then scratch space of the kernels. Kernels take ``None`` where all cells are observed, and then
+    compile nothing of this.
+    """
+
+    missing: MissingCells
+    first: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    state: NDArray[np.int16]
+    below: NDArray[np.int32]
     path: NDArray[np.int64]
     spread: NDArray[np.float64]
+
+
+class Space(NamedTuple):
+    """What one thread counts in."""
+
+    stack: Stack
+    entries: Entries | None
 
 
 def index_rows(
     codes: NDArray[np.int16],
     weights: NDArray[np.float64],
     cardinalities: NDArray[np.int64],
-    missing: MissingCells = NO_MISSING_CELLS,
+    missing: MissingCells | None = None,
 ) -> Rows:
     """Find each column's most common state and the rows that deviate from it.
 
@@ -106,7 +108,7 @@ def index_rows(
     into nearly empty ones; then every row is listed as deviant. With missing cells, which deviate,
     hardly any cell is empty.
     """
-    total, is_expected = float(weights.sum()), missing.part.size > 0
+    total, is_expected = float(weights.sum()), missing is not None
     is_whole = bool((weights == np.floor(weights)).all()) and total < LARGEST_EXACT_TOTAL
     subtract = is_whole or is_expected
     common, deviants = [], []
@@ -128,23 +130,16 @@ def index_rows(
     )
 
 
-def new_stack(rows: Rows, depth: int, *, every: bool = False) -> Stack:
-    """Allocate a stack for sets of up to ``depth`` variables.
+def counting_space(rows: Rows, depth: int, *, every: bool = False) -> Space:
+    """Allocate space to count sets of up to ``depth`` variables.
 
     Configurations that no row has are numbered as well where ``every`` says so.
     """
-    is_expected = rows.missing.part.size > 0
-    n = int(rows.missing.entries[depth - 1]) if is_expected else rows.codes.shape[1]
+    missing, n_rows = rows.missing, rows.codes.shape[1]
+    n = n_rows if missing is None else int(missing.entries[depth - 1])
     largest = np.sort(rows.cardinalities)[::-1][:depth].astype(np.float64)
     width = max(1, int(np.prod(largest[:-1]) if every else min(n, np.prod(largest[:-1]))))
     cells = width * int(largest[0]) if len(largest) else 1
-    shape = (depth + 1, n) if is_expected else (1, 0)
-    entries = Entries(
-        np.zeros((depth + 1, rows.codes.shape[1] + 1 if is_expected else 0), np.int64),
-        np.empty(shape),
-        np.empty(shape, np.int16),
-        np.empty(shape, np.int32),
-    )
     stack = Stack(
         np.full(depth, -1, np.int64),
         np.ones(depth + 1, np.int64),
@@ -153,54 +148,55 @@ def new_stack(rows: Rows, depth: int, *, every: bool = False) -> Stack:
         np.zeros(cells),
         np.zeros(width),
         # Of expected counts, rounding leaves a rest in cells that no entry has.
-        np.zeros(cells if is_expected else min(n, cells)),
+        np.zeros(min(n, cells) if missing is None else cells),
         np.zeros(cells, np.int32),
         np.zeros(1, np.int64),
-        entries,
+    )
+    stack.totals[0, 0] = rows.total
+    if missing is None:
+        return Space(stack, None)
+    shape = (depth + 1, n)
+    entries = Entries(
+        missing,
+        np.zeros((depth + 1, n_rows + 1), np.int64),
+        np.empty(shape),
+        np.empty(shape, np.int16),
+        np.empty(shape, np.int32),
         np.zeros(depth + 1, np.int64),
         np.zeros(int(rows.cardinalities.max(initial=1))),
     )
-    stack.totals[0, 0] = rows.total
-    if is_expected:
-        entries.first[0] = np.arange(len(rows.weights) + 1)
-        entries.weight[0, : len(rows.weights)] = rows.weights
-    return stack
+    entries.first[0] = np.arange(n_rows + 1)
+    entries.weight[0, :n_rows] = rows.weights
+    return Space(stack, entries)
 
 
 @in_place_kernel
-def n_cells(subset: NDArray[np.int64], cardinalities: NDArray[np.int64]) -> float:
-    """Return the number of configurations of a set of variables, observed or not."""
-    cells = 1.0
-    for t in range(len(subset)):
-        cells *= float(cardinalities[subset[t]])
-    return cells
-
-
-@in_place_kernel
-def count(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
+def _count(rows: Rows, stack: Stack, entries: Entries | None, depth: int, variable: int) -> None:
     """Count the prefix's configurations by the states of one more variable, deviant rows only."""
-    if rows.missing.part.size > 0:
-        _count_entries(rows, stack, depth, variable, False)
-        return
-    r = rows.cardinalities[variable]
-    ids, column = stack.ids[depth], rows.codes[variable]
-    for t in range(rows.deviant_first[variable], rows.deviant_first[variable + 1]):
-        row = rows.deviants[t]
-        stack.table[ids[row] * r + column[row]] += rows.weights[row]
+    if entries is not None:
+        _count_entries(rows, stack, entries, depth, variable, False)
+    else:
+        r = rows.cardinalities[variable]
+        ids, column = stack.ids[depth], rows.codes[variable]
+        for t in range(rows.deviant_first[variable], rows.deviant_first[variable + 1]):
+            row = rows.deviants[t]
+            stack.table[ids[row] * r + column[row]] += rows.weights[row]
 
 
 @in_place_kernel
-def _count_entries(rows: Rows, stack: Stack, depth: int, variable: int, every: bool) -> None:
+def _count_entries(
+    rows: Rows, stack: Stack, entries: Entries, depth: int, variable: int, every: bool
+) -> None:
     """Count the entries' configurations by the states of one more variable.
 
     Without ``every`` those of its most common state are left out.
     """
     r, column, table = rows.cardinalities[variable], rows.codes[variable], stack.table
     common = -1 if every else rows.common[variable]
-    ids, first, weight = stack.ids[depth], stack.entries.first[depth], stack.entries.weight[depth]
+    ids, first, weight = stack.ids[depth], entries.first[depth], entries.weight[depth]
     begin, end = rows.deviant_first[variable], rows.deviant_first[variable + 1]
-    single, start = rows.missing.single, rows.missing.single_first[variable] - r
-    part, variables = rows.missing.part, stack.variables
+    missing, variables = entries.missing, stack.variables
+    start = missing.single_first[variable] - r
     for t in range(len(column) if every else end - begin):
         row = t if every else rows.deviants[begin + t]
         if column[row] >= 0:
@@ -210,70 +206,73 @@ def _count_entries(rows: Rows, stack: Stack, depth: int, variable: int, every: b
         # Is no variable of the prefix in the cell's part? (A call for each row would take longer.)
         start, is_apart = start + r, True
         for d in range(depth):
-            is_apart &= part[variables[d], row] != part[variable, row]
+            is_apart &= missing.part[variables[d], row] != missing.part[variable, row]
         if is_apart:
             for k in range(r):
-                share = single[start + k]
+                share = missing.single[start + k]
                 if k != common and share > 0.0:
                     for e in range(first[row], first[row + 1]):
                         table[ids[e] * r + k] += share * weight[e]
         else:
             for e in range(first[row], first[row + 1]):
-                _spread(rows, stack, depth, variable, row, e)
+                _spread(rows, stack, entries, depth, variable, row, e)
                 for k in range(r):
-                    table[ids[e] * r + k] += 0.0 if k == common else stack.spread[k]
+                    table[ids[e] * r + k] += 0.0 if k == common else entries.spread[k]
 
 
 @in_place_kernel
-def _spread(rows: Rows, stack: Stack, depth: int, variable: int, row: int, entry: int) -> None:
+def _spread(
+    rows: Rows, stack: Stack, entries: Entries, depth: int, variable: int, row: int, entry: int
+) -> None:
     """Spread an entry's weight over the states of a missing cell, by their posterior."""
-    entries, posteriors = stack.entries, rows.missing.posteriors
-    part, r = rows.missing.part[variable, row], rows.cardinalities[variable]
+    missing, posteriors, path = entries.missing, entries.missing.posteriors, entries.path
+    part, r = missing.part[variable, row], rows.cardinalities[variable]
     # The entry's states of the part's variables, and the set of these variables.
-    stack.path[depth] = entry
+    path[depth] = entry
     for d in range(depth, 0, -1):
-        stack.path[d - 1] = entries.below[d, stack.path[d]]
+        path[d - 1] = entries.below[d, path[d]]
     node, place, weight = -1, 0, entries.weight[depth, entry]
     for d in range(depth):
         u = stack.variables[d]
-        if rows.missing.part[u, row] == part:
+        if missing.part[u, row] == part:
             before = posteriors.first[part] if node < 0 else posteriors.child[node]
-            node = before + rows.missing.place[u, row]
-            place = place * rows.cardinalities[u] + entries.state[d + 1, stack.path[d + 1]]
+            node = before + missing.place[u, row]
+            place = place * rows.cardinalities[u] + entries.state[d + 1, path[d + 1]]
     if node >= 0:
         weight /= posteriors.probability[posteriors.begin[node] + place]
     before = posteriors.first[part] if node < 0 else posteriors.child[node]
-    start = posteriors.begin[before + rows.missing.place[variable, row]] + place * r
+    start = posteriors.begin[before + missing.place[variable, row]] + place * r
     for k in range(r):
-        stack.spread[k] = weight * posteriors.probability[start + k]
+        entries.spread[k] = weight * posteriors.probability[start + k]
 
 
 @in_place_kernel
-def _push_entries(rows: Rows, stack: Stack, depth: int, variable: int, is_numbered: bool) -> None:
+def _push_entries(
+    rows: Rows, stack: Stack, entries: Entries, depth: int, variable: int, is_numbered: bool
+) -> None:
     """Extend the entries by a variable, and add up the configurations' totals.
 
     Where configurations are numbered, ``stack.numbers`` has those of cells.
     """
-    r, column, entries = rows.cardinalities[variable], rows.codes[variable], stack.entries
+    r, column, missing = rows.cardinalities[variable], rows.codes[variable], entries.missing
     ids, first, weight = stack.ids[depth], entries.first[depth], entries.weight[depth]
     new, totals, n = stack.ids[depth + 1], stack.totals[depth + 1], 0
     new_weight, state, below = entries.weight[depth + 1], entries.state, entries.below
-    single, start = rows.missing.single, rows.missing.single_first[variable] - r
-    part, variables = rows.missing.part, stack.variables
+    start, variables = missing.single_first[variable] - r, stack.variables
     for row in range(len(column)):
         code = column[row]
         is_seen, is_apart = code >= 0, True
         if not is_seen:
             start += r
             for d in range(depth):
-                is_apart &= part[variables[d], row] != part[variable, row]
+                is_apart &= missing.part[variables[d], row] != missing.part[variable, row]
         for e in range(first[row], first[row + 1]):
             if not is_apart:
-                _spread(rows, stack, depth, variable, row, e)
+                _spread(rows, stack, entries, depth, variable, row, e)
             for k in range(code if is_seen else 0, code + 1 if is_seen else r):
                 share = weight[e]
                 if not is_seen:
-                    share = share * single[start + k] if is_apart else stack.spread[k]
+                    share = share * missing.single[start + k] if is_apart else entries.spread[k]
                 if share > 0.0:
                     cell = ids[e] * r + k
                     if is_numbered:
@@ -286,7 +285,7 @@ def _push_entries(rows: Rows, stack: Stack, depth: int, variable: int, is_number
 
 
 @in_place_kernel
-def complete(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
+def fill_common(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
     """Fill in the cells of the variable's most common state."""
     if not rows.subtract:
         return
@@ -299,24 +298,24 @@ def complete(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
 
 
 @in_place_kernel
-def _push(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
+def _push(rows: Rows, stack: Stack, entries: Entries | None, depth: int, variable: int) -> None:
     """Extend the prefix by a variable."""
     r, n = rows.cardinalities[variable], rows.codes.shape[1]
     cells = stack.sizes[depth] * r
-    is_expected = rows.missing.part.size > 0
     old, new, column = stack.ids[depth], stack.ids[depth + 1], rows.codes[variable]
     is_numbered, observed = cells > stack.rest.shape[0], cells
     # The table; of entries only to number its cells, since extending them adds up the totals.
-    if not is_expected:
-        count(rows, stack, depth, variable)
-        complete(rows, stack, depth, variable)
-    elif is_numbered:
-        _count_entries(rows, stack, depth, variable, True)
+    if entries is None:
+        _count(rows, stack, None, depth, variable)
+        fill_common(rows, stack, depth, variable)
+    else:
+        if is_numbered:
+            _count_entries(rows, stack, entries, depth, variable, True)
     if is_numbered:
         observed = 0
         for c in range(cells):
             if stack.table[c] > 0:
-                stack.totals[depth + 1, observed] = 0.0 if is_expected else stack.table[c]
+                stack.totals[depth + 1, observed] = stack.table[c]
                 stack.numbers[c] = observed
                 observed += 1
             stack.table[c] = 0
@@ -324,25 +323,79 @@ def _push(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
         for c in range(cells):
             stack.totals[depth + 1, c] = stack.table[c]
             stack.table[c] = 0
-    if is_expected:
-        _push_entries(rows, stack, depth, variable, is_numbered)
-    elif is_numbered:
+    if entries is None:
         for row in range(n):
-            new[row] = stack.numbers[old[row] * r + column[row]]
+            cell = old[row] * r + column[row]
+            new[row] = stack.numbers[cell] if is_numbered else cell
     else:
-        for row in range(n):
-            new[row] = old[row] * r + column[row]
+        for c in range(observed):
+            stack.totals[depth + 1, c] = 0.0
+        _push_entries(rows, stack, entries, depth, variable, is_numbered)
     stack.variables[depth] = variable
     stack.sizes[depth + 1] = observed
 
 
 @in_place_kernel
-def climb(subset: NDArray[np.int64], rows: Rows, stack: Stack) -> None:
-    """Make the stack's prefix all variables of the set but the first, the last one lowest."""
-    top = len(subset) - 1
-    same = 0
+def count_set(
+    subset: NDArray[np.integer], rows: Rows, stack: Stack, entries: Entries | None
+) -> None:
+    """Count a set of variables, but for the cells of the first one's most common state.
+
+    Parameters
+    ----------
+    subset
+        Increasing places of variables, at least one; the stack's prefix becomes all of them but the
+        first, the last one lowest. Consecutive calls are fast when the sets differ in their first
+        elements only.
+    rows, stack, entries
+        The data, and scratch space that remembers the last set and receives the table.
+    """
+    top, same = len(subset) - 1, 0
     while same < min(top, stack.depth[0]) and stack.variables[same] == subset[top - same]:
         same += 1
     for depth in range(same, top):
-        _push(rows, stack, depth, subset[top - depth])
+        _push(rows, stack, entries, depth, subset[top - depth])
     stack.depth[0] = top
+    _count(rows, stack, entries, top, subset[0])
+
+
+@in_place_kernel
+def take_counts(
+    rows: Rows, stack: Stack, entries: Entries | None, depth: int, variable: int
+) -> tuple[int, float]:
+    """List the counts of a table that are not 0 in the stack, and clear it.
+
+    Where few rows deviate only the cells that these touched are looked at.
+
+    Returns
+    -------
+    found, draws
+        Number of observed configurations, and the same where one that weighs less than one row
+        counts by its weight.
+    """
+    r, size, found, draws = rows.cardinalities[variable], stack.sizes[depth], 0, 0.0
+    first, last = rows.deviant_first[variable], rows.deviant_first[variable + 1]
+    ids, column, rest = stack.ids[depth], rows.codes[variable], stack.rest
+    is_dense = entries is not None or size * r <= 2 * (last - first)
+    if is_dense:
+        fill_common(rows, stack, depth, variable)
+    else:
+        for c in range(size):
+            rest[c] = stack.totals[depth, c]
+    for t in range(size * r if is_dense else last - first):
+        row = 0 if is_dense else rows.deviants[first + t]
+        cell = t if is_dense else ids[row] * r + column[row]
+        n = stack.table[cell]
+        if n > 0:
+            stack.counts[found] = n
+            stack.table[cell] = 0
+            draws += min(n, 1.0)
+            found += 1
+            if not is_dense:
+                rest[ids[row]] -= n
+    for c in range(size if rows.subtract and not is_dense else 0):
+        if rest[c] > 0:
+            stack.counts[found] = rest[c]
+            draws += min(rest[c], 1.0)
+            found += 1
+    return found, draws

@@ -102,6 +102,11 @@ class Terms(NamedTuple):
     has_entropy: bool
     has_penalty: bool
 
+    def places(self, sizes: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the places of sizes that are tabulated, products that may be rounded."""
+        found: NDArray[np.int64] = np.searchsorted(self.sizes, sizes * (1 - 1e-14))
+        return np.minimum(found, len(self.sizes) - 1)
+
 
 @in_place_kernel
 def value(functions: Functions, i: int, n: float) -> float:

@@ -2,7 +2,7 @@
 
 An operator joins or parts ``x`` and ``y`` in the member of the class in which ``y`` has the other
 parents ``P = Pa_y + C`` (:mod:`exactlearn.graphs.boundary`; docs/theory/equivalence.md): its gain
-is ``V(P + x + y) - V(P + x) - V(P + y) + V(P)``, with V of :mod:`exactlearn.scoring.set_values`, or
+is ``V(P + x + y) - V(P + x) - V(P + y) + V(P)``, with V of :mod:`exactlearn.scoring.set_sums`, or
 that with the other sign.
 
 What an operator gains depends on the surroundings of ``y`` and on the adjacencies between ``x`` and
@@ -20,7 +20,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.graphs.boundary import ClassLinks, Operator, members
 from exactlearn.graphs.equivalence import consistent_extension, cpdag
 from exactlearn.graphs.partially_directed import Parents, PartiallyDirectedGraph
-from exactlearn.scoring.set_values import SetValues
+from exactlearn.scoring.set_sums import SetValues
 
 LEAST_GAIN = 1e-6
 """What an operator has to gain, in nats, so that rounding makes no moves."""

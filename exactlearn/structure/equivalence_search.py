@@ -36,7 +36,7 @@ from exactlearn.graphs.equivalence import Structured, cpdag
 from exactlearn.graphs.partially_directed import Parents, PartiallyDirectedGraph
 from exactlearn.scoring.properties import Domain, is_equivalent
 from exactlearn.scoring.scores import Score, ScoreLike
-from exactlearn.scoring.set_values import SetValues
+from exactlearn.scoring.set_sums import SetValues
 from exactlearn.structure.class_climb import LEAST_GAIN, ClassClimb, Rules
 
 EquivalenceMethod = Literal["ges", "kes"]

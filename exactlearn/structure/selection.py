@@ -17,7 +17,7 @@ from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
-from exactlearn.scoring.candidate_identification import Budget
+from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.deletion_enumeration import CountsMethod, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts

@@ -18,9 +18,9 @@ from exactlearn.formats.models import read_network
 from exactlearn.formats.scores import read_jkl
 from exactlearn.formats.table import read_dataset
 from exactlearn.instances import locate
-from exactlearn.scoring import candidate_enumeration
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BDeu
+from exactlearn.scoring.table_scorer import TableScorer
 from exactlearn.solvers import solve as solve_problem
 from exactlearn.solvers.certificates import prover
 from exactlearn.structure import selection
@@ -220,13 +220,13 @@ class TestScoringIsStopped:
 
     @pytest.mark.parametrize("more", [(), ("--best", 2)])
     def test_by_ctrl_c(self, monkeypatch, more):
-        def score(joined, *arguments):
+        def score(scorer, joined, *arguments):
             if joined.sets.shape[1] == 3:
                 press_ctrl_c()
-            real(joined, *arguments)
+            return real(scorer, joined, *arguments)
 
-        real = candidate_enumeration.score_sets
-        monkeypatch.setattr(candidate_enumeration, "score_sets", score)
+        real = TableScorer.score
+        monkeypatch.setattr(TableScorer, "score", score)
         done = invoke("solve", self.TABLE, *more, "--json", status=130)
         record = json.loads(done.stdout)
         assert record["bound"] is None

@@ -10,9 +10,8 @@ from exactlearn.data.counts import distinct_rows, family_counts, n_configuration
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
 from exactlearn.scoring.scores import AIC, BDeu
-from exactlearn.scoring.set_scores import set_sums
-from exactlearn.scoring.set_tables import index_rows, new_stack
-from exactlearn.scoring.terms import TermTables
+from exactlearn.scoring.set_sums import SetSums
+from exactlearn.scoring.set_tables import counting_space, index_rows
 
 
 def make(codes, cardinalities, weights=None):
@@ -91,8 +90,8 @@ def test_set_sums_equal_a_count_by_configuration(data, score):
     """The kernel, whatever set came before, agrees with a dictionary of counts."""
     codes, weights = distinct_rows(data)
     rows = index_rows(codes, weights, data.cardinalities)
-    stack = new_stack(rows, data.n_variables)
-    tables = TermTables(score, data.cardinalities, weights)
+    sums = SetSums(score, np.arange(data.n_variables, dtype=np.int32), rows, data.n_variables)
+    space = sums.space(data.n_variables)
     sets = [
         s for m in range(data.n_variables) for s in itertools.combinations(range(len(codes)), m + 1)
     ]
@@ -107,12 +106,11 @@ def test_set_sums_equal_a_count_by_configuration(data, score):
             alpha = 1.5 / n_configurations(data, subset)
             counts = np.concatenate([n, np.zeros(3)])
             expected = sum(_rising(c, alpha) for c in counts)
-        terms, sums = tables.covering([n_configurations(data, subset)]), np.empty(1)
-        chosen = terms.function[np.searchsorted(terms.sizes, n_configurations(data, subset))]
-        observed = set_sums(np.array(subset), rows, stack, terms.functions, chosen, sums)
-        assert observed == pytest.approx(np.minimum(n, 1).sum())
-        assert sums[0] == pytest.approx(expected, rel=1e-10, abs=1e-10)
-    assert not stack.table.any()
+        terms = sums.tables.covering([n_configurations(data, subset)])
+        found, observed = sums.sums(np.array([subset], np.int32), terms, space)
+        assert observed[0] == pytest.approx(np.minimum(n, 1).sum())
+        assert found[0, 0] == pytest.approx(expected, rel=1e-10, abs=1e-10)
+    assert not space.stack.table.any()
 
 
 def _rising(n, alpha):
@@ -128,9 +126,9 @@ def test_many_configurations_need_memory_for_rows_only():
     )
     assert n_configurations(wide, range(6)) == 1e18
     codes, weights = distinct_rows(wide)
-    stack = new_stack(index_rows(codes, weights, wide.cardinalities), 6)
-    arrays = [array for array in stack if array is not stack.entries]
-    assert sum(array.nbytes for array in (*arrays, *stack.entries)) < 2**20
+    space = counting_space(index_rows(codes, weights, wide.cardinalities), 6)
+    assert sum(array.nbytes for array in space.stack) < 2**20
+    assert space.entries is None
 
 
 def test_incomplete_data_are_refused():

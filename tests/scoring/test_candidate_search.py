@@ -9,11 +9,11 @@ from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
-from exactlearn.scoring import candidate_identification
-from exactlearn.scoring.candidate_identification import Budget, Identification
-from exactlearn.scoring.candidate_tree import keep_half, new_queue, pop, push
+from exactlearn.scoring import candidate_search
+from exactlearn.scoring.candidate_search import Budget, CandidateSearch
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
+from exactlearn.scoring.set_sums import SetSums
 from exactlearn.solvers import solve
 from tests.scoring_oracle import dependent_data, make, random_arcs, tables
 
@@ -82,7 +82,7 @@ def test_a_time_budget_ends_with_candidates_of_every_variable():
 
 
 def test_a_full_queue_gives_up_its_worse_half(monkeypatch):
-    monkeypatch.setattr(candidate_identification, "QUEUE_ROOM", 16)
+    monkeypatch.setattr(candidate_search, "QUEUE_ROOM", 16)
     data = make(np.random.default_rng(3).integers(0, 2, (300, 14)), [2] * 14)
     problem = candidate_parent_sets(data, BDeu(1), max_parents=None, budget=PLENTY)
     everything = candidate_parent_sets(data, BDeu(1), max_parents=3)
@@ -92,7 +92,7 @@ def test_a_full_queue_gives_up_its_worse_half(monkeypatch):
 
 
 def test_sets_beyond_the_deepest_are_missing(monkeypatch):
-    monkeypatch.setattr(candidate_identification, "DEEPEST", 1)
+    monkeypatch.setattr(candidate_search, "DEEPEST", 1)
     data = sample("asia", 200)
     problem = candidate_parent_sets(data, BIC(), max_parents=None, budget=PLENTY)
     assert not problem.complete
@@ -103,7 +103,7 @@ def test_sets_beyond_the_deepest_are_missing(monkeypatch):
 @pytest.mark.parametrize("budget", [None, Budget(tables=300)], ids=["all", "budget"])
 def test_threads_change_no_bit(score, budget, monkeypatch):
     """Also where blocks are small and the parents' tables are counted twice."""
-    monkeypatch.setattr("exactlearn.scoring.candidate_enumeration.BLOCK_ROWS", 1)
+    monkeypatch.setattr("exactlearn.scoring.table_scorer.BLOCK_SETS", (64, 64))
     data = sample("lucas", 500)
     outcomes = []
     for threads in (1, 2, 3, 7):
@@ -111,29 +111,6 @@ def test_threads_change_no_bit(score, budget, monkeypatch):
         arrays = (problem.first, problem.scores, problem.member_first, problem.members)
         outcomes.append([array.tobytes() for array in arrays])
     assert outcomes[1:] == outcomes[:-1]
-
-
-@few
-@given(st.lists(st.integers(-5, 5), max_size=60))
-def test_the_queue_gives_the_highest_first(priorities):
-    queue = new_queue(64)
-    for i, priority in enumerate(priorities):
-        push(queue, i, float(priority), i, 0)
-    given_out = []
-    for length in range(len(priorities), 0, -1):
-        pop(queue, length)
-        given_out.append((-queue.priority[length - 1], queue.node[length - 1]))
-    assert given_out == sorted((-p, i) for i, p in enumerate(priorities))
-
-
-def test_half_a_queue_is_a_queue():
-    queue = new_queue(64)
-    for i in range(41):
-        push(queue, i, float(i * 7 % 41), i, 0)
-    length, floor = keep_half(queue, 41)
-    assert (length, floor) == (20, 21.0)
-    pop(queue, length)
-    assert queue.priority[length - 1] == 40.0
 
 
 def test_pieces_come_in_order_from_any_number_of_threads():
@@ -188,7 +165,7 @@ def test_a_search_for_one_variable_ends_with_the_search_that_it_is_a_part_of():
 
     rules = frozenset(), frozenset()
     (whole, *_), (first, *_) = (
-        Identification(data, BDeu(), 3, *rules, PLENTY, is_over=stop).run()
+        CandidateSearch(SetSums.of(data, BDeu(), 4), 3, *rules, PLENTY, is_over=stop).run()
         for stop in (lambda: False, is_over)
     )
     assert looks

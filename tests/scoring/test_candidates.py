@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.errors import DataError, InfeasibleError, OptionError, TooLargeError
-from exactlearn.scoring import candidate_enumeration, candidates
+from exactlearn.scoring import candidate_enumeration, candidates, table_scorer
 from exactlearn.scoring.candidate_enumeration import Enumeration
-from exactlearn.scoring.candidate_identification import Budget
+from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
-from exactlearn.scoring.set_scores import ceiling, lacks_entropy
+from exactlearn.scoring.set_sums import SetSums
+from exactlearn.scoring.table_scorer import TableScorer, ceiling, largest_penalty
 from exactlearn.scoring.terms import TermTables
 from tests.scoring_oracle import (
     dependent_data,
@@ -138,7 +139,8 @@ def test_bounds_skip_tables(score):
     data = make(codes, [2] * 11)
     runs = []
     for prune in (True, False):
-        run = Enumeration(data, score, 10, frozenset(), frozenset(), prune)
+        scorer = TableScorer(SetSums.of(data, score, 11), prune, frozenset())
+        run = Enumeration(scorer, 10, frozenset(), frozenset(), prune)
         runs.append((run, list(run.run(None))))
     assert runs[1][0].tables_counted == 2**11 - 1
     assert runs[0][0].tables_counted < (2**11 - 1) * 0.7
@@ -165,7 +167,7 @@ def test_no_superset_exceeds_the_ceiling(score, seed, weighted):
             q = float(np.prod(data.cardinalities[list(parents)]))
             terms = terms_of.covering([q * r])
             penalty = terms.penalty[np.searchsorted(terms.sizes, q * r), r]
-            bound = ceiling.py_func(terms.rate[r], penalty, cells)
+            bound = ceiling(terms.rate[r], penalty, cells)
             above = [table[s] for s in table if set(s) >= set(parents)]
             assert max(above) <= bound + 1e-8
 
@@ -187,7 +189,7 @@ def test_supersets_with_a_parent_of_too_little_entropy_are_dominated(score, seed
             r, q = data.cardinalities, np.prod(data.cardinalities[list(parents)], dtype=float)
             gain = entropy(parents) - entropy([p for p in parents if p != y])
             cost = penalty(r[child], q, data.n_rows)
-            if lacks_entropy.py_func(gain, cost, int(r[y]), 1e-9):
+            if largest_penalty(gain + 1e-9, r[y]) <= cost:
                 for above in (s for s in table if set(s) >= set(parents)):
                     assert table[tuple(p for p in above if p != y)] >= table[above] - 1e-9
 
@@ -243,14 +245,15 @@ def test_blocks_of_any_size_find_the_same(monkeypatch, aim, prune):
     """A block may hold a part of the unions of sets that differ in their first element."""
     data = dependent_data(3, n=6)
     whole = candidate_parent_sets(data, BDeu(1), max_parents=4, prune=prune)
-    blocks, sizes = candidate_enumeration._blocks, []
+    starts, sizes = candidate_enumeration._starts, []
 
-    def small_blocks(level, n, _):
-        spans = blocks(level, n, aim)
-        sizes.append(len(spans.start))
-        return spans
+    def small_blocks(*arguments):
+        found = starts(*arguments)
+        sizes.append(len(found))
+        return found
 
-    monkeypatch.setattr(candidate_enumeration, "_blocks", small_blocks)
+    monkeypatch.setattr(candidate_enumeration, "_starts", small_blocks)
+    monkeypatch.setattr(table_scorer, "BLOCK_SETS", (aim, aim))
     parted = candidate_parent_sets(data, BDeu(1), max_parents=4, prune=prune)
     assert max(sizes) > 4
     assert tables(parted) == tables(whole)
@@ -290,7 +293,7 @@ def test_too_large_enumerations_are_refused(monkeypatch):
         candidate_parent_sets(wide, BIC(), max_parents=3)
     with pytest.raises(TooLargeError, match=r"set max_parents to at most 1, or let dominated"):
         candidate_parent_sets(wide, BIC(), max_parents=2, prune=False)
-    monkeypatch.setattr(candidate_enumeration, "OPEN_LIMIT", 100)
+    monkeypatch.setattr(candidate_enumeration, "HELD_LIMIT", 100)
     data = make(np.random.default_rng(0).integers(0, 2, (90, 9)), [2] * 9)
     with pytest.raises(
         TooLargeError, match=r"100 families with 2 parents .* set max_parents to at most 2"

@@ -11,7 +11,7 @@ import pytest
 from exactlearn import BDeu, Dataset, candidate_parent_sets
 from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
-from exactlearn.scoring.candidate_identification import Budget
+from exactlearn.scoring.candidate_search import Budget
 
 pytest.importorskip("distributed", reason="needs Dask: exactlearn[scale]")
 # Sockets of a cluster that closes are left to the garbage collector.

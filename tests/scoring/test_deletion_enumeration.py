@@ -13,7 +13,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import ArgumentError, DataError, InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring import candidates
-from exactlearn.scoring.candidate_identification import Budget
+from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.deletion_enumeration import COUNTS_METHODS, DeletionCounts
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family

@@ -12,7 +12,7 @@ from exactlearn.errors import DataError, OptionError
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.expected_counts import expected_counts
 from exactlearn.scoring.scores import AIC, BIC, BDeu
-from exactlearn.scoring.set_tables import new_stack
+from exactlearn.scoring.set_tables import counting_space
 from tests.bayesnet.test_completing import row_posterior, table_with_holes
 from tests.network_oracle import joint, random_network
 
@@ -94,7 +94,7 @@ def test_a_row_with_more_completions_than_entries_of_its_prefix_is_counted():
     )
     table = Dataset(np.array([[-1, -1, -1]], np.int8), network.names, network.states)
     counts = expected_counts(network, table, 3)
-    assert len(new_stack(counts.rows, 3).counts) >= 8
+    assert len(counting_space(counts.rows, 3).stack.counts) >= 8
     problem = candidate_parent_sets(table, BIC(), max_parents=2, counts=counts, prune=False)
     for child in range(3):
         for parents, score in problem.candidates(child):

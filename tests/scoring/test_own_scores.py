@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from exactlearn import Score, augment, candidate_parent_sets, solve
 from exactlearn.augmentation import FamilyRules
 from exactlearn.errors import OptionError
-from exactlearn.scoring.candidate_identification import Budget
+from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.properties import Domain, is_convex, properties
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
 from exactlearn.scoring.terms import Form, TermTables, value

@@ -21,7 +21,7 @@ from exactlearn.graphs.boundary import (
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.scoring.properties import Domain, is_equivalent
 from exactlearn.scoring.scores import score_family
-from exactlearn.scoring.set_values import SetValues
+from exactlearn.scoring.set_sums import SetValues
 from exactlearn.structure import class_climb
 from exactlearn.structure.class_climb import ClassClimb, Rules
 from exactlearn.structure.equivalence_search import equivalence_search

@@ -1,0 +1,294 @@
+"""The functions of a score, summed over the tables of sets of variables: the one counting kernel.
+
+The score of child ``x`` with parents ``P`` is ``F(P + x) - G(P) - penalty``, with sums ``F`` and
+``G`` over the cells of a table each (:mod:`exactlearn.scoring.terms`). The kernel fills in such
+sums for a batch of sets; which sets these are, and what follows, is for its callers to say.
+
+A score that is the same for all members of a Markov equivalence class
+(:func:`exactlearn.scoring.properties.is_equivalent`) has one form of function, and its penalty does
+not depend on the order in which the variables of a set are added. Then the score is
+``V(P + x) - V(P)`` with ``V(S)``, the value of a set, the sum over the table of ``S`` less the
+penalties of its variables one after the other (theorem *Set values* of docs/theory/equivalence.md).
+One table serves all families of a set, and adding the arc ``x -> y`` to parents ``P`` of ``y``
+gains ``V(P + x + y) - V(P + x) - V(P + y) + V(P)``.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import in_place_kernel
+from exactlearn.data.counts import distinct_rows
+from exactlearn.data.dataset import Dataset
+from exactlearn.scoring.scores import Score
+from exactlearn.scoring.set_tables import (
+    Entries,
+    Rows,
+    Space,
+    Stack,
+    count_set,
+    counting_space,
+    index_rows,
+    take_counts,
+)
+from exactlearn.scoring.terms import Functions, Terms, TermTables, value
+
+DEEP = 5
+"""Few sets of more variables are scored."""
+SIZE_LIMIT = 2**12
+"""Most table sizes to list."""
+
+
+class SetSums:
+    """Sums the functions of a score over sets of variables.
+
+    Parameters
+    ----------
+    score
+        The score.
+    order, rows
+        Variables in an order that suits counting, and the distinct rows by variables in that
+        order. Sets hold places in the order.
+    depth
+        Most variables of a set, about.
+    """
+
+    def __init__(self, score: Score, order: NDArray[np.int32], rows: Rows, depth: int) -> None:
+        self.order, self.rows = order, rows
+        n = len(order)
+        n_sets = sum(math.comb(n, size) for size in range(1, min(depth, n) + 1))
+        n_sizes = sum(
+            len(table_sizes(rows.cardinalities, size)) or SIZE_LIMIT
+            for size in range(1, min(depth, n, DEEP) + 1)
+        )
+        self.tables = TermTables(
+            score,
+            rows.cardinalities,
+            rows.weights,
+            n_sizes=n_sizes,
+            work=64 * n_sets,
+            is_expected=rows.missing is not None,
+        )
+
+    @classmethod
+    def of(cls, dataset: Dataset, score: Score, depth: int) -> "SetSums":
+        """Return those of complete data.
+
+        The variables with the fewest rows off their common state come first, where sets end.
+
+        Raises
+        ------
+        DataError
+            When a cell is missing.
+        """
+        codes, weights = distinct_rows(dataset)
+        common = [np.bincount(column, weights, minlength=1).max() for column in codes]
+        order = np.argsort(-np.array(common), kind="stable").astype(np.int32)
+        columns = np.ascontiguousarray(codes[order])
+        return cls(score, order, index_rows(columns, weights, dataset.cardinalities[order]), depth)
+
+    @property
+    def slack(self) -> float:
+        """By how much rounding may change a score, generously."""
+        return 1e-11 * (1 + self.rows.total * math.log1p(self.rows.total))
+
+    def space(self, depth: int) -> Space:
+        """Return space for one thread to count sets of up to so many variables."""
+        return counting_space(self.rows, max(1, min(depth, len(self.order))))
+
+    def sizes(self, sets: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return the number of configurations of each set, shape (sets,)."""
+        sizes: NDArray[np.float64] = self.states(sets).prod(axis=1)
+        return sizes
+
+    def states(self, sets: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return the number of states of each element, 1 for padding, shape (sets, elements)."""
+        return np.where(sets < 0, 1, self.rows.cardinalities[sets]).astype(np.float64)
+
+    def sums(
+        self, sets: NDArray[np.int32], terms: Terms, space: Space
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Sum every form of function over the tables of some sets.
+
+        Parameters
+        ----------
+        sets
+            Increasing places, filled up with -1, shape (sets, elements). Sets that differ in their
+            first elements only are counted fastest one after the other.
+        terms
+            The score, tabulated for their sizes.
+        space
+            Space of this thread.
+
+        Returns
+        -------
+        sums, cells
+            The sums, shape (sets, forms), and the number of observed configurations, where one that
+            weighs less than one row counts by its weight, shape (sets,).
+        """
+        numbers = terms.function[terms.places(self.sizes(sets))]
+        return self._fill(sets, numbers, np.empty(0), np.empty(0, np.int64), terms, space)
+
+    def family_sums(
+        self, sets: NDArray[np.int32], terms: Terms, space: Space
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Sum what the families of one child are made of: the first element of each set.
+
+        Parameters
+        ----------
+        sets, terms, space
+            As for :meth:`sums`, but that elements may stand in any order.
+
+        Returns
+        -------
+        sums, others, cells
+            The sums over each set and over the set of its parents, and the number of observed
+            configurations of the set, shape (sets,) each.
+        """
+        r, sizes = self.rows.cardinalities[sets[:, 0]], self.sizes(sets)
+        numbers = terms.function[terms.places(sizes), terms.cell[r]]
+        of_others = terms.function[terms.places(sizes / r), terms.configuration[r]]
+        others = np.empty(len(sets))
+        sums, cells = self._fill(sets, numbers[:, None], others, of_others, terms, space)
+        return sums[:, 0], others, cells
+
+    def _fill(
+        self,
+        sets: NDArray[np.int32],
+        numbers: NDArray[np.int64],
+        others: NDArray[np.float64],
+        others_numbers: NDArray[np.int64],
+        terms: Terms,
+        space: Space,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        sums, cells = np.empty(numbers.shape), np.empty(len(sets))
+        lengths, given = (sets >= 0).sum(axis=1), (self.rows, *space, terms.functions)
+        _sum_sets(sets, lengths, *given, numbers, others_numbers, sums, others, cells)
+        return sums, cells
+
+
+def table_sizes(cardinalities: NDArray[np.int64], depth: int) -> NDArray[np.float64]:
+    """Return the different numbers of cells of tables over ``depth`` variables, increasing.
+
+    Returns nothing when there are more than ``SIZE_LIMIT``.
+    """
+    products: list[set[float]] = [{1.0}, *(set() for _ in range(depth))]
+    for r, available in Counter(cardinalities.tolist()).items():
+        for length in range(depth, 0, -1):
+            for used in range(1, min(available, length) + 1):
+                products[length] |= {p * float(r) ** used for p in products[length - used]}
+        if max(map(len, products)) > SIZE_LIMIT:
+            return np.zeros(0)
+    return np.array(sorted(products[depth]))
+
+
+@in_place_kernel
+def _sum_counts(functions: Functions, i: int, counts: NDArray[np.float64], n_counts: int) -> float:
+    """Return the sum of a function over the first ones of some counts.
+
+    Rounding errors are added up by themselves, so that the sum does not depend on the order.
+    """
+    total, error = 0.0, 0.0
+    for c in range(n_counts):
+        if counts[c] > 0:
+            term = value(functions, i, counts[c])
+            new = total + term
+            taken = new - total
+            error += (total - (new - taken)) + (term - taken)
+            total = new
+    return total + error
+
+
+@in_place_kernel
+def _sum_sets(
+    sets: NDArray[np.int32],
+    lengths: NDArray[np.int64],
+    rows: Rows,
+    stack: Stack,
+    entries: Entries | None,
+    functions: Functions,
+    numbers: NDArray[np.int64],
+    others_numbers: NDArray[np.int64],
+    sums: NDArray[np.float64],
+    others: NDArray[np.float64],
+    cells: NDArray[np.float64],
+) -> None:
+    """Sum functions over the tables of sets, and where wanted of each set less its first element.
+
+    Parameters
+    ----------
+    sets, lengths
+        The sets, and how many elements each has.
+    rows, stack, entries
+        The data, and scratch space.
+    functions, numbers, others_numbers
+        The functions of counts, those to sum over each set, shape (sets, forms), and the one to sum
+        over each set less its first element, shape (sets,).
+    sums, others, cells
+        Receive the sums, the others unless empty, and the numbers of observed configurations.
+    """
+    for i in range(len(sets)):
+        depth = lengths[i] - 1
+        if depth < 0:
+            cells[i] = 1.0
+            for form in range(numbers.shape[1]):
+                sums[i, form] = value(functions, numbers[i, form], rows.total)
+            continue
+        count_set(sets[i, : depth + 1], rows, stack, entries)
+        found, cells[i] = take_counts(rows, stack, entries, depth, sets[i, 0])
+        for form in range(numbers.shape[1]):
+            sums[i, form] = _sum_counts(functions, numbers[i, form], stack.counts, found)
+        if len(others) > 0:
+            totals, size = stack.totals[depth], stack.sizes[depth]
+            others[i] = _sum_counts(functions, others_numbers[i], totals, size)
+
+
+class SetValues:
+    """The values of sets of variables, counted when they are first asked for.
+
+    Parameters
+    ----------
+    dataset
+        Complete data.
+    score
+        A score that is the same for equivalent networks.
+
+    Attributes
+    ----------
+    known
+        What was counted so far: a set is a bit mask of its variables.
+    """
+
+    def __init__(self, dataset: Dataset, score: Score) -> None:
+        self.n = dataset.n_variables
+        self._sums = SetSums.of(dataset, score, DEEP)
+        self._space = self._sums.space(DEEP)
+        self.known: dict[int, float] = {}
+
+    def count(self, sets: Iterable[int]) -> None:
+        """Count sets that are not known yet."""
+        new = [*{*sets} - self.known.keys()]
+        if not new:
+            return
+        size = max(1, -(-self.n // 8))
+        keys = np.frombuffer(b"".join(each.to_bytes(size, "little") for each in new), np.uint8)
+        bits = np.unpackbits(keys.reshape(-1, size), axis=1, bitorder="little")
+        bits = bits[:, self._sums.order]
+        by_prefix = np.lexsort(bits.T)
+        bits = bits[by_prefix]
+        lengths = bits.sum(axis=1, dtype=np.int64)
+        if lengths.max() > len(self._space.stack.variables):
+            self._space = self._sums.space(2 * int(lengths.max()))
+        members = np.full((len(new), max(1, lengths.max())), -1, np.int32)
+        owner, place = np.nonzero(bits)
+        members[owner, np.arange(len(owner)) - (np.cumsum(lengths) - lengths)[owner]] = place
+        states = self._sums.states(members)
+        sizes = np.cumprod(states, axis=1).astype(np.float64)
+        terms = self._sums.tables.covering(np.append(1.0, sizes))
+        penalties = terms.penalty[terms.places(sizes), states.astype(np.int64)]
+        sums, _ = self._sums.sums(members, terms, self._space)
+        values = sums[:, 0] - np.where(members >= 0, penalties, 0.0).sum(axis=1)
+        self.known.update(zip((new[k] for k in by_prefix), values.tolist(), strict=True))
