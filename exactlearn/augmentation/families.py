@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from exactlearn.errors import OptionError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.scoring.incremental_tables import Sets, holders, selected, set_sizes
-from exactlearn.scoring.terms import Terms, TermTables
+from exactlearn.scoring.terms import Functions, TermTables
 from exactlearn.solvers.problem import Arc, Problem, offsets
 
 Dag = tuple[tuple[int, ...], ...]
@@ -169,6 +169,51 @@ class Families:
         return np.array([a + scores[a:b].argmax() for a, b in pairwise(self.first)])
 
 
+class FamilyTerms(NamedTuple):
+    """Some families and what their scores are made of, see :mod:`exactlearn.scoring.terms`.
+
+    Attributes
+    ----------
+    functions
+        The functions of counts.
+    cell, configuration, penalty
+        The functions of a cell and of a configuration, and the penalty, of each family, shape (m,).
+    child, members
+        Child and parents of each, padded with -1, shapes (m,) and (m, most parents).
+    """
+
+    functions: Functions
+    cell: NDArray[np.int64]
+    configuration: NDArray[np.int64]
+    penalty: NDArray[np.float64]
+    child: NDArray[np.int32]
+    members: NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls, families: Families, tables: TermTables, cardinalities: NDArray[np.int64]
+    ) -> "FamilyTerms":
+        """Tabulate the score of some families."""
+        states, q = cardinalities[families.child], set_sizes(cardinalities, families.members)
+        terms = tables.covering(np.unique(np.concatenate([q * states, q])))
+        table, parents = np.searchsorted(terms.sizes, [q * states, q])
+        return cls(
+            terms.functions,
+            terms.function[table, terms.cell[states]],
+            terms.function[parents, terms.configuration[states]],
+            terms.penalty[table, states],
+            families.child,
+            families.members,
+        )
+
+    def take(self, keep: NDArray[np.bool_]) -> "FamilyTerms":
+        """Return the terms of some of the families."""
+        functions, cell, g, penalty, child, members = self
+        return FamilyTerms(
+            functions, cell[keep], g[keep], penalty[keep], child[keep], members[keep]
+        )
+
+
 class SetFamilies(NamedTuple):
     """Families, sorted by child, as pairs of sets.
 
@@ -208,12 +253,12 @@ class SetFamilies(NamedTuple):
 
 
 def paired_sets(
-    families: Families, cardinalities: NDArray[np.int64], tables: TermTables
-) -> tuple[NDArray[np.int32], NDArray[np.int64], Terms, SetFamilies]:
+    families: Families, terms: FamilyTerms
+) -> tuple[NDArray[np.int32], NDArray[np.int64], SetFamilies]:
     """Return the sets that some families need, and the families as pairs of them.
 
-    Returns the sets, the empty one first and those with several forms of function several times,
-    the form of each, the tabulated score and the families.
+    Returns the sets, those with several functions several times, the function of each, and the
+    families.
     """
     n, (m, k) = families.n_variables, families.members.shape
     parents = np.pad(families.members, ((0, 0), (0, 1)), constant_values=-1)
@@ -222,23 +267,14 @@ def paired_sets(
     family[family < 0] = n
     family.sort(axis=1)
     family[family == n] = -1
-    sets = np.concatenate([np.full((1, k + 1), -1, np.int32), parents, family])
-    names = (sets + 1).astype(">i4").view(f"S{4 * (k + 1)}").reshape(-1)  # sorted sooner than rows
+    sets = np.concatenate([parents, family])
+    function = np.concatenate([terms.configuration, terms.cell])
+    keys = np.column_stack([sets + 1, function]).astype(">i4")
+    names = keys.view(f"S{4 * (k + 2)}").reshape(-1)  # sorted sooner than rows
     _, first, number = np.unique(names, return_index=True, return_inverse=True)
-    sets, states = sets[first], cardinalities[families.child]
-    # the form of function that families sum over each set, and the penalties
-    sizes, n_forms = set_sizes(cardinalities, sets), len(tables.forms)
-    terms = tables.covering(np.unique(sizes))
-    penalty = terms.penalty[np.searchsorted(terms.sizes, sizes[number[m + 1 :]]), states]
-    family_form = number[m + 1 :] * n_forms + terms.cell[states]
-    parents_form = number[1 : m + 1] * n_forms + terms.configuration[states]
-    needed = np.unique(np.concatenate([[0], family_form, parents_form]))
-    members = sets[needed // n_forms]
-    family_set, parent_set = (
-        np.searchsorted(needed, form).astype(np.int32) for form in (family_form, parents_form)
-    )
-    pairs = SetFamilies.of(families, members, family_set, parent_set, penalty)
-    return members, needed % n_forms, terms, pairs
+    members, place = sets[first], number.astype(np.int32)
+    pairs = SetFamilies.of(families, members, place[m:], place[:m], terms.penalty)
+    return members, function[first], pairs
 
 
 def some_families(
@@ -250,7 +286,7 @@ def some_families(
     """
     family, parents = pairs.family[keep], pairs.parents[keep]
     needed = np.zeros(len(sets.values), np.bool_)
-    needed[0] = needed[family] = needed[parents] = True
+    needed[family] = needed[parents] = True
     number = (np.cumsum(needed) - 1).astype(np.int32)
     few = selected(sets, np.flatnonzero(needed), families.n_variables)
     return few, SetFamilies.of(

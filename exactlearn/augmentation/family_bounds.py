@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
+from exactlearn.augmentation.families import FamilyTerms
 from exactlearn.augmentation.incomplete_rows import (
     FamilyTable,
-    FamilyTerms,
     IncompleteRows,
     MissingCells,
     add_weight,

@@ -22,6 +22,7 @@ from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.augmentation.families import (
     Families,
     FamilyRules,
+    FamilyTerms,
     SetFamilies,
     paired_sets,
     some_families,
@@ -90,8 +91,9 @@ class FamilyStore:
     ) -> "FamilyStore":
         """Tabulate families under a completion, with the score's functions for the table."""
         rows = rows_of(dataset, values)
-        members, forms, terms, pairs = paired_sets(families, rows.cardinalities, tables)
-        sets = tabulate(rows, members, forms, terms, control)
+        terms = FamilyTerms.of(families, tables, rows.cardinalities)
+        members, function, pairs = paired_sets(families, terms)
+        sets = tabulate(rows, members, function, terms.functions, control)
         return cls(dataset, families, rows, sets, pairs, control)
 
     def select(self, keep: NDArray[np.bool_]) -> "FamilyStore":

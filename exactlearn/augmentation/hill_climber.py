@@ -9,6 +9,8 @@ order. When they bring nothing more, the DAG is made the best of all, and the co
 distance t are searched (:mod:`exactlearn.augmentation.neighbourhood`).
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -68,20 +70,20 @@ def augment_local(task: Task, incumbent: Incumbent) -> Augmentation:
     t, starts = task.t, task.starts
     if t < 1 or starts < 1:
         raise OptionError(f"t and starts must be at least 1, found t = {t}, starts = {starts}")
-    status: AugmentationStatus = "t-local"
-    message = ""
     best = best_climb(task, incumbent, starts, t)
     if best is None:
         offer_sparsest(task, incumbent)
-        status = incumbent.status
         message = f"{incumbent.ending} before t-local optimality was proven"
-    else:
-        incumbent.confirm(best)
-        if not is_tabulated(task):
-            status, message = "heuristic", LOCAL_IN_THE_GRAPH
-        elif t >= len(task.dataset.missing_cells):
-            status, incumbent.bound = "optimal", incumbent.score
-    return Augmentation.of(incumbent, status, "t-local", t=t, message=message)
+        return Augmentation.of(incumbent, incumbent.status, "t-local", t=t, message=message)
+    status: AugmentationStatus = "t-local"
+    if not is_tabulated(task):
+        status = "heuristic"
+    elif t >= len(task.dataset.missing_cells):
+        status, incumbent.bound = "optimal", incumbent.score
+    message = LOCAL_IN_THE_GRAPH if status == "heuristic" else ""
+    result = Augmentation.of(incumbent, status, "t-local", t=t, message=message)
+    # of several solutions with this score, the one that is proven to be locally optimal
+    return replace(result, parents=best.parents, values=best.values, score=best.score)
 
 
 def is_tabulated(task: Task) -> bool:

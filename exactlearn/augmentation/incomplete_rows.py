@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn.augmentation.families import Families
+from exactlearn.augmentation.families import FamilyTerms
 from exactlearn.data.dataset import Dataset
-from exactlearn.scoring.incremental_tables import set_sizes
-from exactlearn.scoring.terms import Functions, TermTables, rise
+from exactlearn.scoring.terms import Functions, rise
 
 
 def payer_numbers(n: int) -> NDArray[np.int64]:
@@ -144,51 +143,6 @@ class MissingCells(NamedTuple):
         codes = self.codes.copy()
         codes[self.variables, self.rows] = values
         return self._replace(codes=codes)
-
-
-class FamilyTerms(NamedTuple):
-    """Some families and what their scores are made of, see :mod:`exactlearn.scoring.terms`.
-
-    Attributes
-    ----------
-    functions
-        The functions of counts.
-    cell, configuration, penalty
-        The functions of a cell and of a configuration, and the penalty, of each family, shape (m,).
-    child, members
-        Child and parents of each, padded with -1, shapes (m,) and (m, most parents).
-    """
-
-    functions: Functions
-    cell: NDArray[np.int64]
-    configuration: NDArray[np.int64]
-    penalty: NDArray[np.float64]
-    child: NDArray[np.int32]
-    members: NDArray[np.int32]
-
-    @classmethod
-    def of(
-        cls, families: Families, tables: TermTables, cardinalities: NDArray[np.int64]
-    ) -> "FamilyTerms":
-        """Tabulate the score of some families."""
-        states, q = cardinalities[families.child], set_sizes(cardinalities, families.members)
-        terms = tables.covering(np.unique(np.concatenate([q * states, q])))
-        table, parents = np.searchsorted(terms.sizes, [q * states, q])
-        return cls(
-            terms.functions,
-            terms.function[table, terms.cell[states]],
-            terms.function[parents, terms.configuration[states]],
-            terms.penalty[table, states],
-            families.child,
-            families.members,
-        )
-
-    def take(self, keep: NDArray[np.bool_]) -> "FamilyTerms":
-        """Return the terms of some of the families."""
-        functions, cell, g, penalty, child, members = self
-        return FamilyTerms(
-            functions, cell[keep], g[keep], penalty[keep], child[keep], members[keep]
-        )
 
 
 @kernel

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.executors import in_order, n_threads
-from exactlearn.augmentation.families import Families
+from exactlearn.augmentation.families import Families, FamilyTerms
 from exactlearn.augmentation.family_bounds import (
     WORK,
     bound_families,
     complete_family,
 )
 from exactlearn.augmentation.incomplete_rows import (
-    FamilyTerms,
     MissingCells,
     family_charges,
 )

@@ -145,13 +145,6 @@ class Incumbent(SearchControl):
                 self.score = solution.score
                 self.record()
 
-    def confirm(self, solution: Solution) -> None:
-        """Prefer a solution that is proven to be locally optimal to another of the same score."""
-        with self._lock:
-            if solution.score >= self.score - ROUNDING * max(1.0, abs(solution.score)):
-                self.parents, self.working_values = solution.parents, solution.values
-                self.score = solution.score
-
     def prove(self, bound: float) -> None:
         """Keep a bound if it is the tightest so far; it is reported once there is a solution."""
         if bound < self.bound:

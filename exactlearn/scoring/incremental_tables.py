@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.data.dataset import Dataset
-from exactlearn.scoring.terms import Functions, Terms, rise, value
+from exactlearn.scoring.terms import Functions, rise, value
 
 BLOCK = 2**24
 """Table cells that a kernel looks at, at most, between two looks at the clock, about."""
@@ -88,8 +88,8 @@ def table_cells(cardinalities: NDArray[np.int64], largest: int) -> float:
 def tabulate(
     rows: Rows,
     members: NDArray[np.int32],
-    forms: NDArray[np.int64],
-    terms: Terms,
+    function: NDArray[np.int64],
+    functions: Functions,
     control: SearchControl = UNLIMITED,
 ) -> Sets:
     """Count the tables of sets of variables.
@@ -99,11 +99,9 @@ def tabulate(
     rows
         The completed table.
     members
-        The sets, see :class:`Sets`; the first is empty.
-    forms
-        The form of function to sum over the table of each, shape (sets,).
-    terms
-        The score, which knows the sizes of the sets.
+        The sets, see :class:`Sets`.
+    function, functions
+        The function to sum over the table of each, shape (sets,), and all functions.
     control
         When its search is over, the tables left are not counted.
     """
@@ -120,8 +118,8 @@ def tabulate(
         holding_first=holding_first,
         holding=holding,
         step=strides[holding, place],
-        function=terms.function[np.searchsorted(terms.sizes, sizes), forms],
-        functions=terms.functions,
+        function=function,
+        functions=functions,
     )
     columns, n_sets = np.ascontiguousarray(rows.codes.T), len(members)
     step = max(1, BLOCK // max(1, len(rows.weights) * (members.shape[1] + 1)))

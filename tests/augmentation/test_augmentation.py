@@ -14,7 +14,7 @@ from exactlearn.augmentation import (
     move_search,
 )
 from exactlearn.augmentation.hill_climber import best_climb, climb
-from exactlearn.augmentation.solutions import Incumbent, Solution, total_score
+from exactlearn.augmentation.solutions import Incumbent, total_score
 from exactlearn.augmentation.task import (
     Task,
     fitted_completion,
@@ -181,18 +181,6 @@ def test_unusable_requests_are_refused():
     many = Dataset(np.full((60, 3), -1, np.int16), data.names, (("0", "1"),) * 3)
     with pytest.raises(TooLargeError, match="use the method 'branching' or 't-local'"):
         augment(many, BDeu(1.0), method="gadget")
-
-
-def test_a_proven_solution_is_preferred_to_another_of_the_same_score():
-    unproven, proven = np.array([0]), np.array([1])
-    incumbent = Incumbent()
-    incumbent.offer(Solution(((),), unproven, -5.0))
-    incumbent.offer(Solution(((),), proven, -5.0))
-    assert incumbent.values is unproven
-    incumbent.confirm(Solution(((),), proven, -5.0))
-    assert incumbent.values is proven
-    incumbent.confirm(Solution(((),), unproven, -5.1))
-    assert incumbent.values is proven
 
 
 def small_task(seed=2):
