@@ -6,34 +6,40 @@ solved. The proof of t-local optimality goes from cheap to dear:
 
 1. cutting planes bound the DAGs of the current completion, and their multipliers the networks after
    each move (theorem *Moves near a completion*, docs/theory/augmentation.md);
-2. the moves left are excluded in groups by their envelopes, which are halved if need be, or, of
-   several cells where the relaxation is tight, one after the other;
-3. a threshold query answers what no bound excludes
-   (:mod:`exactlearn.augmentation.move_search`).
+2. the moves left are excluded in groups, which are halved if need be: where every family has the
+   best score that any move of a group gives it, their *envelope*, a network scores at least what it
+   scores after each of them. Moves of several cells are excluded one after the other where the
+   relaxation is tight;
+3. *bound tightening*: subgradient steps fit the multipliers to the target, and families that no DAG
+   above the target has are dropped;
+4. the order graph answers what no bound excludes (:mod:`exactlearn.solvers.decision`).
 
 *Sequential pruning* takes the most promising move alone. Mostly a few subgradient steps
 (:mod:`exactlearn.solvers.lp.dual_bounds`) give multipliers that exclude it, and these exclude
-others; else its problem, which is small, is solved. With 3 % of SPECT hidden and t = 2 that takes
-38 seconds, groups take 68 (benchmarks/ablation.md); single cells are excluded sooner in groups.
+others. With 3 % of SPECT hidden and t = 2 that takes 27 seconds, groups take 51
+(benchmarks/ablation.md); single cells are excluded sooner in groups.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.executors import in_order, n_threads
-from exactlearn.augmentation.families import Families
+from exactlearn.augmentation.coordinate_ascent import scores_in_order
+from exactlearn.augmentation.families import Dag, Families
 from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
-from exactlearn.augmentation.move_search import Moves, MoveSearch, tightened
 from exactlearn.augmentation.solutions import Incumbent, Solution
 from exactlearn.augmentation.task import Task
+from exactlearn.solvers import Problem
+from exactlearn.solvers.decision import best_above
 from exactlearn.solvers.lp.clusters import Counted
-from exactlearn.solvers.lp.dual_bounds import STEPS
-from exactlearn.solvers.lp.multipliers import Multipliers
+from exactlearn.solvers.lp.dual_bounds import tighten_bound
+from exactlearn.solvers.lp.multipliers import Multipliers, reaching
 from exactlearn.solvers.lp.root import CuttingPlanes
 
 # Rounds of cutting planes, and those in which such a share of the gap must be closed: else more
@@ -42,12 +48,189 @@ MAX_ROUNDS, TAIL, LEAST_GAIN = 400, 40, 0.03
 # By how much the bound of a group of moves may be higher than that of one: a share of the gap of
 # the solution's own DAG; moves that are split into groups at once.
 SLACK, BATCH_SIZE = 0.35, 2048
-# Share of the families that may be left when sequential pruning drops the others; multipliers, the
-# latest ones, that it tries on moves not seen before.
-SHRINKING_SHARE, MAX_TRIED = 0.5, 4
-# Rounds of its subgradient steps, each on the candidates that the one before leaves; and how much
-# lower than necessary bounds are made, so that they exclude other moves, too.
-TIGHTENING_ROUNDS, MARGIN = 2, 0.5
+# Bounds that a group's multipliers are tightened to, one after the other: so many gaps of the
+# solution's own DAG above the target, and subgradient steps towards each.
+TARGET_GAPS, TARGET_STEPS = (1.3, 0.8, 0.4, 0.0), 100
+# In sequential pruning, how much lower than necessary bounds are made, so that they exclude other
+# moves, too, and the steps; the share of the families that may be left when the others are dropped;
+# the latest multipliers that are tried on moves not seen before.
+MARGIN, MARGIN_STEPS, SHRINKING_SHARE, MAX_TRIED = 0.5, 300, 0.5, 4
+
+Moves = NDArray[np.int64]
+"""Moves of as many cells each: row, variable and new state of each cell, shape (moves, cells, 3).
+
+Those with the same cells but for the last one stand together, these in order of variables.
+"""
+
+
+def by_prefix(moves: Moves) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the cells that some moves change alike, shape (cells, 3), and each one's last."""
+    differ = (np.diff(moves[:, :-1], axis=0) != 0).any(axis=(1, 2))
+    for alike in np.split(moves, 1 + np.flatnonzero(differ)):
+        yield alike[0, :-1], alike[:, -1]
+
+
+@dataclass(frozen=True, eq=False)
+class MoveSearch:
+    """A search around a completion for a solution better than a given one.
+
+    Parameters
+    ----------
+    task
+        The table, the score, the rules and the solver inside.
+    incumbent
+        The clock.
+    solution
+        The solution to improve on.
+    store
+        The completion, with families: all, or those that a better network may have.
+    multipliers
+        Cluster multipliers for the completion.
+    """
+
+    task: Task
+    incumbent: Incumbent
+    solution: Solution
+    store: FamilyStore
+    multipliers: Multipliers
+
+    @cached_property
+    def rewards(self) -> NDArray[np.float64]:
+        """The multipliers of each family's satisfied clusters, summed, shape (families,)."""
+        return self.multipliers.adjusted(self.store.families.flat)
+
+    def among(self, keep: NDArray[np.bool_]) -> "MoveSearch":
+        """Return a search among some of the families, shape (families,)."""
+        return replace(self, store=self.store.select(keep))
+
+    @cached_property
+    def gap(self) -> float:
+        """Bound of the networks before any move, less the target."""
+        scores = self.store.scores + self.rewards
+        best = np.maximum.reduceat(scores, self.store.families.first[:-1])
+        return max(0.0, float(best.sum()) - self.multipliers.total - self.solution.target)
+
+    def bounds(self, moves: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return each child's best score with multipliers after each move, shape (moves, children).
+
+        Less the multipliers' total, their sum bounds the networks after it. Also return the
+        families that a better network may have, with some others.
+        """
+        scores = self.store.scores + self.rewards
+        return self.store.bound_moves(scores, moves, self.solution.target + self.multipliers.total)
+
+    def look(
+        self, moves: Moves, goals: Sequence[float], steps: int
+    ) -> Solution | Multipliers | None:
+        """Return a better solution after one of some moves, or multipliers that exclude any.
+
+        Return ``None`` where the moves' envelope leaves room, though no move that was looked at is
+        better. The goals and steps are those of :meth:`tightened`.
+        """
+        problem = self.promising(self.after(moves))
+        if problem is None:
+            return self.multipliers
+        problem, multipliers = self.tightened(problem, goals, steps)
+        parents = self.network_above(problem, multipliers)
+        return multipliers if parents is None else self.best_in_order(moves, parents)
+
+    def better_dag(self) -> Solution | None:
+        """Return the solution with a better DAG, or ``None`` when its own is proven the best."""
+        problem = self.promising(self.store.scores)
+        parents = None if problem is None else self.network_above(problem, self.multipliers)
+        return None if parents is None else self.task.solution(parents, self.solution.values)
+
+    def promising(self, scores: NDArray[np.float64]) -> Problem | None:
+        """Return the families that a better network may have, with their scores after some moves.
+
+        Return ``None`` where the bound excludes every network.
+        """
+        families, target = self.store.families, self.solution.target
+        adjusted = scores + self.rewards
+        best = np.maximum.reduceat(adjusted, families.first[:-1])
+        bound = float(best.sum()) - self.multipliers.total
+        if not bound > target:
+            return None
+        keep = reaching(adjusted, families.child, best, bound, target)
+        problem = families.take(keep).problem(scores[keep])
+        return problem if problem.is_feasible else None
+
+    def tightened(
+        self, problem: Problem, goals: Sequence[float], steps: int
+    ) -> tuple[Problem, Multipliers]:
+        """Bound tightening: lower a problem's bound from goal to goal, and drop families.
+
+        Families go that no DAG above the target has. The first goal that is not reached is the last
+        one that is tried: where there is an integrality gap, steps towards a bound far below it
+        lead nowhere.
+
+        Parameters
+        ----------
+        problem
+            A feasible problem.
+        goals
+            Bounds to reach, relative to the target, none above the one before it.
+        steps
+            Subgradient steps for each.
+        """
+        multipliers, target = self.multipliers, self.solution.target
+        bound = multipliers.bound(problem)
+        for goal in goals:
+            if bound <= target + goal:
+                continue
+            multipliers, left = tighten_bound(multipliers, problem, target + goal, target, steps)
+            problem = problem.select(left)
+            if not problem.is_feasible:
+                break
+            bound = multipliers.bound(problem)
+            if bound > target + goal:
+                break
+        return problem, multipliers
+
+    def network_above(self, problem: Problem, multipliers: Multipliers) -> Dag | None:
+        """Return a network that scores more than the target, or ``None`` without any.
+
+        Where that cannot be proven, the search ends.
+        """
+        target, incumbent = self.solution.target, self.incumbent
+        if not problem.is_feasible or multipliers.bound(problem) <= target:
+            return None
+        outcome = best_above(
+            problem,
+            target,
+            multipliers,
+            self.solution.parents,
+            seed=self.task.seed,
+            control=SearchControl(
+                on_event=lambda event: incumbent.tick(event.nodes), outer=incumbent
+            ),
+        )
+        incumbent.count_nodes(outcome.nodes)
+        if outcome.parents is None and not outcome.proven:
+            incumbent.expire()
+        return outcome.parents
+
+    def after(self, moves: Moves) -> NDArray[np.float64]:
+        """Return each family's best score after any of some moves, shape (families,)."""
+        best = np.full(len(self.rewards), -np.inf)
+        for fixed, last in by_prefix(moves):
+            with self.store.changed(fixed):
+                best = np.maximum(best, self.store.envelope(last))
+        return best
+
+    def best_in_order(self, moves: Moves, parents: Dag) -> Solution | None:
+        """Return the best solution after one of some moves, within an order, if it is better."""
+        store, target = self.store, self.solution.target
+        for fixed, last in by_prefix(moves):
+            with store.changed(fixed):
+                scores = scores_in_order(store, parents)
+                totals = store.bound_moves(scores, last, np.inf)[0].sum(axis=1)
+                at = int(totals.argmax())
+                if totals[at] > target:
+                    with store.changed(last[at : at + 1]):
+                        after = scores_in_order(store, parents)
+                        return self.task.solution(store.network(after), store.values)
+        return None
 
 
 class Neighbourhood:
@@ -240,9 +423,10 @@ def prune_groups(search: MoveSearch, groups: Sequence[Moves]) -> Solution | None
     def tables(thread: int) -> MoveSearch:
         return search.among(np.ones(len(search.rewards), np.bool_)) if thread else search
 
-    def look(number: int, tabulated: MoveSearch) -> Solution | bool:
-        return tabulated.look(groups[number])
+    def look(number: int, tabulated: MoveSearch) -> Solution | Multipliers | None:
+        return tabulated.look(groups[number], goals, TARGET_STEPS)
 
+    goals = [k * search.gap for k in TARGET_GAPS]
     while groups and search.incumbent.goes_on():
         halved, spaces = list[Moves](), map(tables, count())
         looks = in_order(look, len(groups), spaces.__next__, n_threads(None))
@@ -251,7 +435,7 @@ def prune_groups(search: MoveSearch, groups: Sequence[Moves]) -> Solution | None
                 return found
             if search.incumbent.is_over:
                 return None
-            if found:
+            if found is None and len(group) > 1:
                 halved += [group[: len(group) // 2], group[len(group) // 2 :]]
         groups = halved
     return None
@@ -293,28 +477,16 @@ def prune_sequentially(
         if not len(moves):
             return None
         at = int(bounds.argmax())
-        found = _look(replace(search, multipliers=known[nearest[at]]), moves[at : at + 1, None])
+        nearby = replace(search, multipliers=known[nearest[at]])
+        found = nearby.look(moves[at : at + 1, None], [-MARGIN], MARGIN_STEPS)
         if isinstance(found, Solution):
             return found
-        if found is not None:
+        if found is not None and found is not nearby.multipliers:
             known.append(found)
             known_multipliers.append(found)
         others = np.arange(len(moves)) != at
         moves, bounds, nearest = moves[others], bounds[others], nearest[others]
     return None
-
-
-def _look(search: MoveSearch, move: Moves) -> Solution | Multipliers | None:
-    """Return a better solution after a move; if there is none, multipliers if that needs them."""
-    query = search.promising(search.after(move))
-    if query is None:
-        return None
-    for _ in range(TIGHTENING_ROUNDS):
-        if query.problem.is_feasible:
-            query = tightened(query, [query.target - MARGIN], STEPS)
-    parents = search.network_above(query)
-    better = None if parents is None else search.best_in_order(move, parents)
-    return query.multipliers if better is None else better
 
 
 def better_solution(
