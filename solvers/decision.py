@@ -53,7 +53,6 @@ def best_above(
     multipliers: Multipliers,
     start: Sequence[Sequence[int]],
     *,
-    prove: bool = True,
     seed: int = 0,
     control: SearchControl | None = None,
 ) -> Decision:
@@ -69,8 +68,6 @@ def best_above(
         Clusters of the problem's variables; the closer their bound, the fewer states.
     start
         Parents of each variable in a network whose order the search begins with.
-    prove
-        Whether to go on where the quick search finds nothing.
     seed
         As in :func:`exactlearn.solvers.solve`.
     control
@@ -88,8 +85,6 @@ def best_above(
         _first_selection(progress, k, position, seed)
     if progress.score > target:
         return Decision(progress.parents, False, 0)
-    if not prove:
-        return Decision(None, False, 0)
     numbers = range(len(components))
     decided = [_decide(progress, k, target, multipliers, seed) for k in numbers]
     found = progress.parents if progress.score > target else None

@@ -30,6 +30,7 @@ from exactlearn.scoring.incremental_tables import (
 )
 from exactlearn.scoring.scores import ScoreLike
 from exactlearn.scoring.terms import TermTables
+from exactlearn.solvers import Problem
 
 # Least improvement that counts: smaller ones are rounding, and could cycle.
 LEAST_RISE = 1e-8
@@ -114,17 +115,15 @@ def _of_network(
     tables: TermTables,
 ) -> FamilyStore:
     """Return the tables of a network's families."""
-    members = np.full((len(parents), max(map(len, parents))), -1, np.int32)
-    for child, parent_set in enumerate(parents):
-        members[child, : len(parent_set)] = sorted(parent_set)
-    children = np.arange(len(parents), dtype=np.int32)
-    states = set_sizes(dataset.cardinalities, members) * dataset.cardinalities
+    chosen = Problem.from_candidates(dataset.names, [{tuple(each): 0.0} for each in parents])
+    families = Families.listed(chosen)
+    states = set_sizes(dataset.cardinalities, families.members) * dataset.cardinalities
     if states.sum() > MOST_CELLS:
         raise TooLargeError(
             f"the tables of the network's families have {states.sum():.3g} cells, more than "
             f"{MOST_CELLS}: allow fewer parents"
         )
-    return FamilyStore.of(dataset, values, tables, Families(dataset.names, children, members))
+    return FamilyStore.of(dataset, values, tables, families)
 
 
 def in_order(families: Families, parents: Sequence[Sequence[int]]) -> NDArray[np.bool_]:

@@ -59,7 +59,7 @@ class FamilyRules:
 
 
 def parent_sets(n: int, child: int, max_parents: int) -> NDArray[np.int32]:
-    """Return the parent sets of a child among ``n`` variables, by size, then colexicographically.
+    """Return the parent sets of a child among ``n`` variables, by size, then lexicographically.
 
     One set a row in increasing order, padded with -1, shape (sets, largest size).
     """
@@ -67,10 +67,9 @@ def parent_sets(n: int, child: int, max_parents: int) -> NDArray[np.int32]:
     lists = [np.full((1, k), -1, np.int32)]
     for size in range(1, k + 1):
         flat = chain.from_iterable(combinations(range(n - 1), size))
-        falling = np.fromiter(flat, np.int32).reshape(-1, size)  # once each v is n - 2 - v
-        sets = n - 2 - falling[::-1, ::-1]
-        padding = np.full((len(sets), k - size), -1, np.int32)
-        lists.append(np.hstack([sets + (sets >= child), padding]))
+        sets = np.fromiter(flat, np.int32).reshape(-1, size)
+        sets += sets >= child
+        lists.append(np.pad(sets, ((0, 0), (0, k - size)), constant_values=-1))
     return np.concatenate(lists)
 
 
@@ -296,7 +295,4 @@ def some_families(
 
 def positions(parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:
     """Return the position of each variable in an order of a network, parents first."""
-    order = topological_order(tuple(tuple(p) for p in parents))
-    position = np.empty(len(order), np.int64)
-    position[list(order)] = np.arange(len(order))
-    return position
+    return np.argsort(topological_order(tuple(tuple(p) for p in parents)))

@@ -36,13 +36,10 @@ def payer_numbers(n: int) -> NDArray[np.int64]:
 @kernel
 def columns_of(child: int, members: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return the columns of a family, child first; parents are padded with -1."""
-    count = 1
-    while count <= len(members) and members[count - 1] >= 0:
-        count += 1
-    columns = np.empty(count, np.int64)
+    parents = members[members >= 0]
+    columns = np.empty(1 + len(parents), np.int64)
     columns[0] = child
-    for p in range(1, count):
-        columns[p] = members[p - 1]
+    columns[1:] = parents
     return columns
 
 

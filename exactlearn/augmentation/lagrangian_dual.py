@@ -42,8 +42,6 @@ ROOT_STALL_LIMIT, STALL_LIMIT, LEAST_GAIN = 60, 10, 0.1
 # Local completions of each child that enter between two linear programs, and the reduced cost from
 # which on they do.
 ENTERING, LEAST_REDUCED_COST = 5, 1e-7
-# Most weight of the best multipliers so far in the next ones: duals alone jump about.
-SMOOTHING = 0.5
 # Share of the gap below which the linear program's lead must be before sink links are sought.
 JOINING = 0.7
 # Steps of the subgradient method for each missing cell, and the nats that a multiplier moves at
@@ -110,17 +108,12 @@ def solve_dual(
         solved = master.solve(control) if control.goes_on() else None
         if solved is None:
             return None
-        lead = (best - solved.optimum) / max(best - target, LEAST_REDUCED_COST)
-        weight, duals = SMOOTHING * max(0.0, 1.0 - min(1.0, lead)), solved.cell_multipliers
-        for cell_multipliers in (weight * best_multipliers + (1.0 - weight) * duals, duals):
-            node.set_multipliers(cell_multipliers)
-            adjusted = node.adjusted(solved.multipliers)
-            if adjusted.total < best:
-                best, best_multipliers = adjusted.total, cell_multipliers
-                multipliers = solved.multipliers
-            entered = _enter(master, node, adjusted, solved)
-            if entered:
-                break
+        node.set_multipliers(solved.cell_multipliers)
+        adjusted = node.adjusted(solved.multipliers)
+        if adjusted.total < best:
+            best, best_multipliers = adjusted.total, solved.cell_multipliers
+            multipliers = solved.multipliers
+        entered = _enter(master, node, adjusted, solved)
         cuts = master.separate(solved.families)
         lead, gap = best - solved.optimum, best - target
         if lead < JOINING * gap or not entered:

@@ -22,6 +22,8 @@ from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Structured
 from exactlearn.scoring.scores import Score, ScoreLike, scored_family
+from exactlearn.solvers import Problem
+from exactlearn.solvers.constraints import MaxParents
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -387,14 +389,15 @@ class Augmentation(Structured, ByValue, shown="status score bound method t value
 def _check_rules(
     parents: tuple[tuple[int, ...], ...], rules: FamilyRules, names: Sequence[str]
 ) -> None:
-    arcs = {(p, child) for child, ps in enumerate(parents) for p in ps}
-    for p, child in (rules.required - arcs) | (rules.forbidden & arcs):
-        raise CheckError(f"the arc {names[p]} -> {names[child]} breaks a constraint")
-    for child, ps in enumerate(parents):
-        if len(ps) > rules.max_parents:
-            raise CheckError(
-                f"{names[child]!r} has {len(ps)} parents; at most {rules.max_parents} are allowed"
-            )
+    chosen = Problem.from_candidates(
+        names,
+        [{parent_set: 0.0} for parent_set in parents],
+        required=rules.required,
+        forbidden=rules.forbidden,
+        constraints=[MaxParents(child, rules.max_parents) for child in range(len(names))],
+    )
+    for violation in chosen.violations(parents):
+        raise CheckError(f"the network breaks a constraint: {violation}")
 
 
 register(

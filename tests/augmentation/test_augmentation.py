@@ -11,7 +11,7 @@ from exactlearn.augmentation import (
     branching,
     check,
     gadget_problem,
-    move_search,
+    neighbourhood,
 )
 from exactlearn.augmentation.hill_climber import best_climb, climb
 from exactlearn.augmentation.solutions import Incumbent, total_score
@@ -112,7 +112,7 @@ def test_a_check_that_a_solver_cannot_end_is_no_confirmation(monkeypatch):
     claimed = replace(result, status="t-local", t=1)
     check(claimed, data, score, rules)
     unknown = Decision(None, proven=False, nodes=0)
-    monkeypatch.setattr(move_search, "best_above", lambda *args, **options: unknown)
+    monkeypatch.setattr(neighbourhood, "best_above", lambda *args, **options: unknown)
     monkeypatch.setattr(CuttingPlanes, "step", lambda planes: False)
     with pytest.raises(CheckError, match="could not be confirmed"):
         check(claimed, data, score, rules)
