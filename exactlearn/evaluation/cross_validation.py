@@ -29,8 +29,8 @@ from exactlearn.data.dataset import Dataset, DatasetLike, varying_columns
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, Mean
 from exactlearn.evaluation.study import Found, PlannedRun, Study
-from exactlearn.pdg.learn.chow_liu import chow_liu_parents
 from exactlearn.pdg.learn.methods import learn_pdg
+from exactlearn.pdg.learn.starts import chow_liu_parents
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import Model, classify
 from exactlearn.structure.learning import LearnedNetwork, learn

@@ -31,7 +31,7 @@ from exactlearn.evaluation.metrics import effective_size
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
 from exactlearn.pdg.learn.hybrid import learn_hybrid
 from exactlearn.pdg.learn.methods import learn_pdg
-from exactlearn.pdg.learn.network_starts import learnt_network
+from exactlearn.pdg.learn.starts import learnt_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import Model
 from exactlearn.scoring.scores import PenalisedLikelihood

@@ -45,7 +45,7 @@ from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.imputation.logistic import first_states, one_hot
 from exactlearn.imputation.mechanism import learned_missingness_graph
-from exactlearn.pdg.learn.chow_liu import chow_liu_parents
+from exactlearn.pdg.learn.starts import chow_liu_parents
 
 LEAST_EXPECTED = 5.0
 """Smallest expected count for the chi-squared distribution."""

@@ -17,7 +17,7 @@ from exactlearn.pdg.compile.compile import (
     compile_network,
     max_error,
 )
-from exactlearn.pdg.compile.merge import equal_values
+from exactlearn.pdg.compile.residuals import equal_values
 from exactlearn.pdg.inference.flows import (
     log_likelihood_rows,
     node_probabilities,

@@ -10,11 +10,11 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference import flows
-from exactlearn.pdg.learn import network_starts
-from exactlearn.pdg.learn.chow_liu import chow_liu_forest, mutual_information, pair_joint
+from exactlearn.pdg.learn import starts
 from exactlearn.pdg.learn.direct import learn_direct
 from exactlearn.pdg.learn.refine import pseudo_counts
 from exactlearn.pdg.learn.smoothing import choose_graph_smoothing, tuned_smoothing
+from exactlearn.pdg.learn.starts import chow_liu_forest, mutual_information, pair_joint
 from exactlearn.pdg.learn.structure_search import learn_on_forest
 from exactlearn.pdg.model.forest import forest_order
 from tests.interrupts import press_ctrl_c
@@ -232,7 +232,7 @@ def test_a_search_that_is_over_gives_a_network_all_the_same(hole):
     codes = np.array([[0, 0], [1, 1], [0, -1 if hole else 0]], np.int16)
     data = Dataset(codes, ("a", "b"), (("n", "y"),) * 2)
     with SearchControl(0.0).running():
-        network = network_starts.learnt_network(data)
+        network = starts.learnt_network(data)
     assert network.names == data.names
     assert all((table > 0).all() for table in network.tables)
     assert hole or sum(map(len, network.parents)) == 1

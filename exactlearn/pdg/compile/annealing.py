@@ -10,7 +10,7 @@ by a difference of a few products (THESIS, 3.52):
 * a variable that does not depend on its parent goes up beside it.
 
 The number of nodes of the new set is kept or computed on its own
-(`exactlearn.pdg.compile.conditioning`): the search minimises exactly the size of the graph that is
+(`exactlearn.pdg.compile.expansion`): the search minimises exactly the size of the graph that is
 built in the end. Some steps are several moves in a row, accepted or undone together, to leave local
 optima of single moves.
 
@@ -19,14 +19,14 @@ used in any forest that holds the set; a dynamic program over all arrangements m
 smallest forest they make (theorem *Nodes of a set*, docs/theory/decision_graphs.md).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from math import exp
 from typing import NamedTuple
 
 import numpy as np
 
-from exactlearn.pdg.compile.conditioning import SetTable, set_table
-from exactlearn.pdg.compile.expansion import Expansion
+from exactlearn.pdg.compile.expansion import Expansion, SetTable, set_table
 from exactlearn.pdg.compile.residuals import Residuals, mask_of
 from exactlearn.pdg.model.forest import VariableForest
 
@@ -48,10 +48,6 @@ tabulated."""
 TEMPERATURES = ((0.01, 0.0005), (0.02, 0.001), (0.005, 0.0005), (0.1, 0.001))
 """First and last temperatures of the chains, in turn: with the first one alone ALARM 1,092, not
 1,026."""
-
-
-State = tuple[int, int, set[int], int, int]
-"""A variable, its parent, children and set, and the border of the set."""
 
 
 class Move(NamedTuple):
@@ -143,17 +139,11 @@ class Tree:
         inside = self.inside[q] ^ self.inside[v]
         return Move(p, q, inside, tuple(sorted(below)), tuple(sorted(beside)), False)
 
-    def apply(self, move: Move) -> list[State]:
-        """Change the forest; return what `restore` takes to undo it."""
+    def apply(self, move: Move) -> None:
+        """Change the forest."""
         above, top = move.above, move.top
-        over = self.parents[top] if move.rotates else -1
-        involved = {above, top, *move.below, *move.beside} | ({over} if over >= 0 else set())
-        before = [
-            (v, self.parents[v], self.children[v], self.inside[v], self._border[v])
-            for v in involved
-        ]
         if move.rotates:
-            self.parents[above] = over
+            self.parents[above] = over = self.parents[top]
             if over >= 0:
                 self.children[over] = self.children[over] ^ {above, top}
             self.inside[above], self._border[above] = self.inside[top], self._border[top]
@@ -168,13 +158,13 @@ class Tree:
         for child in move.below:
             border |= self._border[child]
         self._border[top] = border & ~move.inside
-        return before
 
-    def restore(self, states: list[State]) -> None:
-        """Undo one change: the last one that is not undone yet."""
-        for v, parent, children, inside, border in states:
-            self.parents[v], self.children[v] = parent, children
-            self.inside[v], self._border[v] = inside, border
+    def copied(self) -> "Tree":
+        """Return a tree that moves change apart from this one."""
+        tree = copy(self)
+        tree.parents, tree.children = self.parents.copy(), self.children.copy()
+        tree.inside, tree._border = self.inside.copy(), self._border.copy()
+        return tree
 
 
 class SetTables:
@@ -196,28 +186,19 @@ class SetTables:
         self._tables: dict[int, SetTable] = {}
         self._kept = 0
 
-    def __getitem__(self, inside: int) -> SetTable:
-        """Return the table of a set."""
-        return self._tables[inside]
+    def cost(self, variable: int, children: int, inside: int) -> int:
+        """Return a variable's share of the effective size above a set, THESIS (3.52)."""
+        return self.residuals.cardinalities[variable] * self.nodes[inside] * max(1, children)
 
-    def cost(self, variable: int, children: int, nodes: int) -> int:
-        """Return a variable's share of the effective size, THESIS (3.52)."""
-        return self.residuals.cardinalities[variable] * nodes * max(1, children)
+    def cost_in(self, tree: Tree, variables: Iterable[int]) -> int:
+        """Return the effective size of variables of a forest."""
+        return sum(self.cost(v, len(tree.children[v]), tree.inside[v]) for v in variables)
 
-    def add_tree(self, tree: Tree, variables: Sequence[int]) -> None:
-        """Add the arrangements of all sets of a forest."""
+    def meet(self, tree: Tree, variables: Iterable[int]) -> None:
+        """Take over the arrangements of variables of a forest."""
         for v in variables:
             below = tuple(sorted(tree.inside[c] for c in tree.children[v]))
             self._arrangements.setdefault(tree.inside[v], {})[v, below] = None
-
-    def add_move(self, tree: Tree, move: Move) -> None:
-        """Add the two arrangements that a move makes, before it is done."""
-        inside = tree.inside
-        lower = tuple(sorted(inside[c] for c in move.below))
-        upper = tuple(sorted((move.inside, *(inside[c] for c in move.beside))))
-        over = inside[move.top if move.rotates else move.above]
-        self._arrangements.setdefault(move.inside, {})[move.top, lower] = None
-        self._arrangements.setdefault(over, {})[move.above, upper] = None
 
     def smallest(self, whole: int, root: int) -> dict[int, int]:
         """Return the parent of each variable in the smallest forest of arrangements that were met.
@@ -232,10 +213,7 @@ class SetTables:
         best: dict[int, tuple[int, Arrangement]] = {}
         for inside in sorted(self._arrangements, key=int.bit_count):
             found = [
-                (
-                    self.cost(top, len(below), self.nodes[inside]) + sum(best[s][0] for s in below),
-                    (top, below),
-                )
+                (self.cost(top, len(below), inside) + sum(best[s][0] for s in below), (top, below))
                 for top, below in self._arrangements[inside]
                 if all(s in best for s in below) and (inside != whole or root in (-1, top))
             ]
@@ -318,17 +296,15 @@ class Annealing:
     ) -> None:
         self.tables = tables
         self.tree = Tree(adjacency, forest.order, forest.parents)
-        for table in Expansion(tables.residuals, forest, keep=True).tables.values():
+        signatures = 0
+        for table in Expansion(tables.residuals, forest).tables():
             tables.add(table)
+            signatures += len(table.signatures)
         self._root = root
         self._variables = sorted(forest.order)
-        tables.add_tree(self.tree, self._variables)
-        signatures = sum(len(tables[self.tree.inside[v]].signatures) for v in self._variables)
+        tables.meet(self.tree, self._variables)
         self._most_signatures = max(LEAST_SIGNATURES, MOST_GROWTH * signatures)
-        self.size = sum(
-            tables.cost(v, len(self.tree.children[v]), tables.nodes[self.tree.inside[v]])
-            for v in self._variables
-        )
+        self.size = tables.cost_in(self.tree, self._variables)
         self.smallest, self.best = self.size, tuple(self.tree.parents)
 
     def run(
@@ -359,26 +335,27 @@ class Annealing:
             made += last
 
     def _step(self, rng: np.random.Generator, temperature: float) -> int:
-        undo: list[list[State]] = []
-        grown, hopeless = 0, False
+        before, made, grown = self.tree, 0, 0
+        self.tree = tree = before.copied()
         for move in self._moves(rng):
             if move is None or grown > self.size:
                 break
-            table = self.tables.after(self.tree, move, self._most_signatures)
-            if table is None:
-                hopeless = True
-                break
-            self.tables.add_move(self.tree, move)
-            grown += self._growth(move, table.n_nodes)
-            undo.append(self.tree.apply(move))
-        if not hopeless and (grown <= 0 or rng.random() < exp(-grown / (temperature * self.size))):
+            if self.tables.after(tree, move, self._most_signatures) is None:
+                self.tree = before
+                return max(1, made)
+            changed = (move.above, move.top)
+            grown -= self.tables.cost_in(tree, changed)
+            tree.apply(move)
+            grown += self.tables.cost_in(tree, changed)
+            self.tables.meet(tree, changed)
+            made += 1
+        if grown <= 0 or rng.random() < exp(-grown / (temperature * self.size)):
             self.size += grown
             if self.size < self.smallest:
-                self.smallest, self.best = self.size, tuple(self.tree.parents)
+                self.smallest, self.best = self.size, tuple(tree.parents)
         else:
-            for states in reversed(undo):
-                self.tree.restore(states)
-        return max(1, len(undo))
+            self.tree = before
+        return max(1, made)
 
     def _moves(self, rng: np.random.Generator) -> Iterator[Move | None]:
         """Draw a step; each of its moves is drawn when the one before is done."""
@@ -404,17 +381,6 @@ class Annealing:
         above = self.tree.parents[variable]
         sibling = _any(self.tree.children[above] - {variable}, rng) if above >= 0 else -1
         return self.tree.sinking(variable, sibling) if sibling >= 0 else None
-
-    def _growth(self, move: Move, nodes: int) -> int:
-        """Return by how much a move increases the effective size."""
-        tree, known, cost = self.tree, self.tables.nodes, self.tables.cost
-        above, top = (known[tree.inside[v]] for v in (move.above, move.top))
-        return (
-            cost(move.above, len(move.beside) + 1, top if move.rotates else above)
-            + cost(move.top, len(move.below), nodes)
-            - cost(move.above, len(tree.children[move.above]), above)
-            - cost(move.top, len(tree.children[move.top]), top)
-        )
 
 
 def _any(variables: set[int], rng: np.random.Generator) -> int:

@@ -41,9 +41,9 @@ class MergeSequence:
     cells
         What a node of each variable counts for when losses are compared per cell, shape
         (variables,); left out, its effective size.
-    pseudo
-        Masses that are added when parameters are estimated and weigh nothing in merges, laid out
-        as ``masses``; without them a state that has no mass becomes impossible.
+    estimates
+        What the parameters of merged nodes are in proportion to, laid out as ``masses``; left out,
+        the masses themselves, so that a state without mass becomes impossible.
 
     Raises
     ------
@@ -56,7 +56,7 @@ class MergeSequence:
         graph: DecisionGraph,
         masses: NDArray[np.float64] | None = None,
         cells: NDArray[np.int64] | None = None,
-        pseudo: NDArray[np.float64] | None = None,
+        estimates: NDArray[np.float64] | None = None,
     ) -> None:
         pairs = int((graph.node_counts.astype(float) ** 2).sum())
         if pairs > MAX_PAIRS:
@@ -69,9 +69,9 @@ class MergeSequence:
         self.effective_size, self.nodes = graph.effective_size, graph.n_nodes
         if masses is None:
             masses = node_probabilities(graph)
-        self._mass = [self._of(masses, v) for v in range(graph.n_variables)]
-        extra = np.zeros_like(masses) if pseudo is None else pseudo
-        self._pseudo = [self._of(extra, v) for v in range(graph.n_variables)]
+        laid = graph.with_parameters(masses)
+        self._mass = [laid.parameters_of(v).copy() for v in range(graph.n_variables)]
+        self._estimates = masses if estimates is None else estimates
         self._information = [information(m) for m in self._mass]
         self._successors = [graph.successors_of(v).copy() for v in range(graph.n_variables)]
         self._first = graph.first_nodes.tolist()
@@ -114,8 +114,7 @@ class MergeSequence:
         first = self._first[variable]
         mass = self._mass[variable]
         self._alike[self._key(gone)].discard(gone)
-        for masses in (mass, self._pseudo[variable]):
-            masses[keep - first] += masses[gone - first]
+        mass[keep - first] += mass[gone - first]
         self._information[variable][keep - first] = information(mass[keep - first])
         self._into[gone] = keep
         self._version[gone] = -1
@@ -142,50 +141,25 @@ class MergeSequence:
 
     def merged(self) -> DecisionGraph:
         """Return the graph after the merges made so far."""
-        graph, places = self.graph, np.zeros(self.graph.n_nodes, np.int64)
-        kept = self._into == np.arange(graph.n_nodes)
-        for variable in range(graph.n_variables):
-            nodes = self._nodes(variable)
-            places[nodes] = np.cumsum(kept[nodes]) - 1
-        parameters, successors = {}, {}
-        for variable in range(graph.n_variables):
-            mine = kept[self._nodes(variable)]
-            mass = (self._mass[variable] + self._pseudo[variable])[mine]
-            total = mass.sum(axis=1, keepdims=True)
-            own = graph.parameters_of(variable)[mine]
-            parameters[variable] = np.where(total > 0, mass / np.where(total > 0, total, 1), own)
-            successors[variable] = places[self._successors[variable][mine]].astype(np.int32)
-        return assemble(graph.names, graph.states, graph.forest, parameters, successors)
-
-    def summed(self, masses: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return other masses of the original graph's nodes, added up over the nodes merged so far.
-
-        Parameters
-        ----------
-        masses
-            Laid out as the original graph's parameters.
-
-        Returns
-        -------
-        Laid out as the parameters of `merged`.
-        """
-        into = self._into.copy()
-        kept = into == np.arange(len(into))
+        graph, into = self.graph, self._into.copy()
+        kept = into == np.arange(graph.n_nodes)
         for node in np.flatnonzero(~kept).tolist():  # it merged into an earlier node
             into[node] = into[into[node]]
-        offsets = self.graph.parameter_offsets
-        nodes = np.repeat(np.arange(len(into)), np.diff(offsets))
-        places = offsets[into[nodes]] + np.arange(len(masses)) - offsets[nodes]
-        total = np.bincount(places, masses, len(masses)).astype(np.float64)
-        kept_masses: NDArray[np.float64] = total[kept[nodes]]
-        return kept_masses
-
-    def _of(self, flat: NDArray[np.float64], variable: int) -> NDArray[np.float64]:
-        return self.graph.with_parameters(flat).parameters_of(variable).copy()
-
-    def _nodes(self, variable: int) -> slice:
-        first = self._first[variable]
-        return slice(first, first + int(self.graph.node_counts[variable]))
+        # What merged nodes are estimated from adds up.
+        offsets = graph.parameter_offsets
+        nodes = np.repeat(np.arange(graph.n_nodes), np.diff(offsets))
+        places = offsets[into[nodes]] + np.arange(len(nodes)) - offsets[nodes]
+        sums = np.bincount(places, self._estimates, len(nodes)).astype(np.float64)
+        fitted, numbers = graph.with_counts(sums), np.cumsum(kept) - 1
+        parameters, successors = {}, {}
+        for v, first in enumerate(self._first):
+            mine = kept[first : first + int(graph.node_counts[v])]
+            children = graph.first_nodes[list(graph.children[v])]
+            parameters[v] = fitted.parameters_of(v)[mine]
+            successors[v] = (numbers[self._successors[v][mine]] - numbers[children]).astype(
+                np.int32
+            )
+        return assemble(graph.names, graph.states, graph.forest, parameters, successors)
 
     def _key(self, node: int) -> tuple[int, bytes]:
         variable = self._variable[node]

@@ -1,25 +1,34 @@
 """The smallest decision graph over a given forest, built without writing out any clique's table.
 
-Going down the forest, the configurations of a variable's context are distinguished only by the
-residuals of the families that reach across (`exactlearn.pdg.compile.conditioning`); going up again,
-each gets its distribution, and those with the same distribution and successors become one node
-(`exactlearn.pdg.compile.merge`). Only sums and products of numbers >= 0 and one division occur, so
-zeros stay exact and every parameter keeps full relative precision.
+Let a variable and all that stand below it in a forest be the set S. The signature of a
+configuration above S holds, for each family that reaches across the border of S, the number of its
+residual (`exactlearn.pdg.compile.residuals`). Going down the forest, conditioning on the top
+variable gives each signature a weight for each state, and the signatures of the sets below.
+
+Going up again, each signature gets its distribution, and those with the same distribution and
+successors become one node; where a state has probability zero its successor does not matter ("don't
+care"). So the graph is the smallest of the distribution over the forest (theorem *Smallest graph
+over a forest*, docs/theory/decision_graphs.md). Only sums and products of numbers >= 0 and one
+division occur, so zeros stay exact and every parameter keeps full relative precision.
+
+The number of nodes of the top variable depends on S alone (theorem *Nodes of a set*): a search for
+a forest keeps it, with the table that maps the signatures of S to these nodes.
 
 Before a graph is built, samples bound its cells from below: few equal pairs of sampled signatures
-show that there are many signatures (theorem *Few equal samples*, docs/theory/decision_graphs.md).
+show that there are many signatures (theorem *Few equal samples*).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.hash_tables import index_rows
+from exactlearn._runtime.kernel import kernel
 from exactlearn.errors import TooLargeError
-from exactlearn.pdg.compile.conditioning import Conditioned, SetTable, signature_families
-from exactlearn.pdg.compile.merge import merge_signatures, prune_unreached
-from exactlearn.pdg.compile.residuals import Residuals, mask_of
+from exactlearn.pdg.compile.residuals import Residuals, mask_of, number_values
 from exactlearn.pdg.model.forest import VariableForest
 
 SIGNATURE_NUMBERS = 10
@@ -28,6 +37,335 @@ SIGNATURE_NUMBERS = 10
 SAMPLES, EXPECTED_PAIRS = 30_000, 30.0
 """More samples bound larger graphs: by about half of their square, over the equal pairs to expect
 at least where there is none: with 30 that has a probability of 1e-13."""
+
+
+@dataclass(frozen=True, eq=False)
+class SetTable:
+    """The nodes of the top variable of a set.
+
+    Parameters
+    ----------
+    inside
+        The set, a bit mask.
+    families
+        The families that the signatures are about.
+    signatures
+        All signatures that can occur, shape (signatures, families).
+    values, labels
+        Weight of each signature up to a common factor, and its node, both with one entry more for
+        signatures that cannot occur: zero and -1.
+    n_nodes
+        How many nodes there are.
+    """
+
+    inside: int
+    families: tuple[int, ...]
+    signatures: NDArray[np.int32]
+    values: NDArray[np.float64]
+    labels: NDArray[np.int32]
+    n_nodes: int
+
+    @classmethod
+    def of(
+        cls,
+        inside: int,
+        families: tuple[int, ...],
+        signatures: NDArray[np.int32],
+        values: NDArray[np.float64],
+        labels: NDArray[np.int32],
+        possible: NDArray[np.bool_],
+    ) -> Self:
+        """Return the table of those signatures that are possible."""
+        kept = np.append(possible, True)
+        nodes = np.bincount(labels[:-1][possible])
+        n_nodes = int(np.count_nonzero(nodes))
+        return cls(inside, families, signatures[possible], values[kept], labels[kept], n_nodes)
+
+    @property
+    def cells(self) -> int:
+        """How much the table holds."""
+        return self.signatures.size + 4 * len(self.signatures)
+
+
+class Conditioned:
+    """The signatures of a set, conditioned on each state of its top variable.
+
+    Parameters
+    ----------
+    residuals
+        The network's residuals.
+    inside, variable
+        The set, a bit mask, and its top variable.
+    families, signatures
+        As of a `SetTable`.
+
+    Attributes
+    ----------
+    weights
+        What the families give, shape (signatures, states).
+    """
+
+    def __init__(
+        self,
+        residuals: Residuals,
+        inside: int,
+        variable: int,
+        families: Sequence[int],
+        signatures: NDArray[np.int32],
+    ) -> None:
+        self._families, self._signatures = families, signatures
+        self._touched = touched = residuals.touching[variable]
+        columns = [families.index(f) if f in families else -1 for f in touched]
+        steps = [residuals.step(f, residuals.families[f] & ~inside, variable) for f in touched]
+        self.weights, self._after = condition_signatures(
+            signatures,
+            np.array(columns, np.int64),
+            np.array(steps, np.int64),
+            residuals.cardinalities[variable],
+            residuals.numbers,
+            residuals.weights,
+        )
+
+    def below(
+        self, families: Sequence[int], weights: NDArray[np.float64] | None = None
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the signatures of a set below, and the place in the weights (not 0) of each.
+
+        Parameters
+        ----------
+        families
+            Those of the set below.
+        weights
+            Others in place of the own weights.
+        """
+        chosen = self.weights if weights is None else weights
+        return signatures_below(self._signatures, chosen, self._after, self._sources(families))
+
+    def weigh(self, child: SetTable) -> NDArray[np.int32]:
+        """Multiply the weights by the values of a set below.
+
+        Returns
+        -------
+        The node of the set below, -1 where there is none, shape (signatures, states).
+        """
+        rows, places = self.below(child.families)
+        known = len(child.signatures)
+        numbers = index_rows(np.concatenate((child.signatures, rows)))[0][known:]
+        at = np.minimum(numbers, known)  # a signature that cannot occur is the last entry
+        nodes = np.full(self.weights.size, -1, np.int32)
+        nodes[places] = child.labels[at]
+        self.weights.reshape(-1)[places] *= child.values[at]
+        return nodes.reshape(self.weights.shape)
+
+    def _sources(self, below: Sequence[int]) -> NDArray[np.int64]:
+        """Return where each column below comes from: a touched family, or -1 - the old column."""
+        touched, old = self._touched, self._families
+        places = [touched.index(f) if f in touched else -1 - old.index(f) for f in below]
+        return np.array(places, np.int64)
+
+
+def signature_families(residuals: Residuals, inside: int) -> tuple[int, ...]:
+    """Return the families that reach across the border of a set and have several residuals."""
+    return tuple(
+        family
+        for family, members in enumerate(residuals.families)
+        if members & inside and (above := members & ~inside) and residuals.count(family, above) > 1
+    )
+
+
+def set_table(
+    residuals: Residuals,
+    above: SetTable,
+    first: int,
+    beside: Sequence[SetTable],
+    inside: int,
+    top: int,
+    below: Sequence[SetTable],
+    most_signatures: int,
+) -> SetTable | None:
+    """Return the table of a set from the table of a larger one, unless it has too many signatures.
+
+    Parameters
+    ----------
+    residuals
+        The network's residuals.
+    above, first
+        The larger set, and its top variable.
+    beside
+        The other sets directly below ``first``.
+    inside, top
+        The set, a bit mask, and its top variable.
+    below
+        The sets directly below ``top``.
+    most_signatures
+        More are too many.
+    """
+    upper = Conditioned(residuals, above.inside, first, above.families, above.signatures)
+    for sibling in beside:
+        upper.weigh(sibling)
+    families = signature_families(residuals, inside)
+    rows, _ = upper.below(families)
+    signatures = rows[index_rows(rows)[1]]
+    if len(signatures) > most_signatures:
+        return None
+    lower = Conditioned(residuals, inside, top, families, signatures)
+    nodes = np.empty((*lower.weights.shape, len(below)), np.int32)
+    for i, child in enumerate(below):
+        nodes[:, :, i] = lower.weigh(child)
+    values, labels, _ = merge_signatures(lower.weights, nodes)
+    return SetTable.of(inside, families, signatures, values, labels, values[:-1] > 0)
+
+
+@kernel
+def condition_signatures(
+    signatures: NDArray[np.int32],
+    columns: NDArray[np.int64],
+    steps: NDArray[np.int64],
+    r: int,
+    numbers: NDArray[np.int32],
+    factors: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Condition all signatures on each state of a variable.
+
+    Returns
+    -------
+    weights
+        What the families give, shape (signatures, r).
+    after
+        The touched families' residuals then, shape (signatures, r, families); arbitrary where the
+        weight is zero.
+    """
+    n, width = len(signatures), len(columns)
+    weights = np.ones((n, r))
+    after = np.empty((n, r, width), np.int32)
+    for i in range(n):
+        for t in range(width):
+            number = signatures[i, columns[t]] if columns[t] >= 0 else 0
+            start = steps[t] + number * r
+            for x in range(r):
+                weights[i, x] *= factors[start + x]
+                after[i, x, t] = numbers[start + x]
+    return weights, after
+
+
+@kernel
+def signatures_below(
+    signatures: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    after: NDArray[np.int32],
+    source: NDArray[np.int64],
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the signatures of a set below, and the place in ``weights`` (not 0) of each."""
+    n, r = weights.shape
+    count = np.count_nonzero(weights)
+    rows = np.empty((count, len(source)), np.int32)
+    places = np.empty(count, np.int64)
+    k = 0
+    for i in range(n):
+        for x in range(r):
+            if weights[i, x] > 0:
+                for j in range(len(source)):
+                    s = source[j]
+                    rows[k, j] = after[i, x, s] if s >= 0 else signatures[i, -1 - s]
+                places[k] = i * r + x
+                k += 1
+    return rows, places
+
+
+@kernel
+def merge_signatures(
+    weights: NDArray[np.float64], nodes: NDArray[np.int32]
+) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]:
+    """Group the keys of one variable that have equal distributions and successors.
+
+    Parameters
+    ----------
+    weights
+        Weight of each key and state with all that is below, shape (keys, states).
+    nodes
+        Groups of the successors, shape (keys, states, children); ignored where the weight is 0.
+
+    Returns
+    -------
+    values, labels
+        Weight of each key, the largest being 1, and its group, numbered by first appearance (-1
+        where all weights are 0); both with one entry more at the end, 0 and -1, for keys that are
+        not there.
+    representatives
+        First key of each group.
+    """
+    n, r, children = nodes.shape
+    # Weights of the keys, and their distributions.
+    values, largest = np.zeros(n + 1), 0.0
+    for i in range(n):
+        for x in range(r):
+            values[i] += weights[i, x]
+        largest = max(largest, values[i])
+    parameters = weights.copy()
+    for i in range(n):
+        for x in range(r):
+            parameters[i, x] /= values[i] if values[i] > 0 else 1.0
+    # A row for each possible key: numbers of its parameters, and successors where they matter.
+    numbers = number_values(parameters.reshape(n * r)).reshape(n, r)
+    rows = np.full((n, r * (1 + children)), -1, np.int32)
+    origin = np.empty(n, np.int64)
+    possible = 0
+    for i in range(n):
+        if values[i] > 0:
+            origin[possible] = i
+            for x in range(r):
+                rows[possible, x] = numbers[i, x]
+                if weights[i, x] > 0:
+                    for j in range(children):
+                        rows[possible, r + x * children + j] = nodes[i, x, j]
+            possible += 1
+    # Equal rows are one group.
+    groups, first, _ = index_rows(rows[:possible])
+    labels = np.full(n + 1, -1, np.int32)
+    for k in range(possible):
+        values[origin[k]] /= largest
+        labels[origin[k]] = groups[k]
+    return values, labels, origin[first]
+
+
+def prune_unreached(
+    order: Sequence[int],
+    children: Sequence[Sequence[int]],
+    parameters: Mapping[int, NDArray[np.float64]],
+    successors: Mapping[int, NDArray[np.int32]],
+) -> tuple[dict[int, NDArray[np.float64]], dict[int, NDArray[np.int32]]]:
+    """Remove the nodes that no row of positive probability reaches.
+
+    Successors at zero parameters are set to the first node that remains.
+
+    Parameters
+    ----------
+    order
+        The variables, each before its children.
+    children
+        Forest children of each variable.
+    parameters, successors
+        For each variable, shapes (nodes, states) and (nodes, states, children), a node given by
+        its place among the nodes of its variable.
+    """
+    kept = {v: np.zeros(len(parameters[v]), np.bool_) for v in order}
+    for variable in order:
+        if not kept[variable].any():
+            kept[variable][0] = True  # the only node of a root
+        used = (parameters[variable] > 0) & kept[variable][:, None]
+        for place, child in enumerate(children[variable]):
+            kept[child][successors[variable][:, :, place][used]] = True
+    remaining = {v: parameters[v][kept[v]] for v in order}
+    numbers = {v: np.cumsum(kept[v], dtype=np.int32) - 1 for v in order}
+    renumbered: dict[int, NDArray[np.int32]] = {}
+    for variable in order:
+        old = successors[variable][kept[variable]]
+        new = np.zeros_like(old)
+        used = remaining[variable] > 0
+        for place, child in enumerate(children[variable]):
+            new[used, place] = numbers[child][old[used, place]]
+        renumbered[variable] = new
+    return remaining, renumbered
 
 
 class Descent:
@@ -74,8 +412,6 @@ class Expansion:
         A tree, covering one connected part, in which each family lies on one path from the root.
     max_cells
         Most cells to write out before merging.
-    keep
-        Whether to keep `tables`.
 
     Attributes
     ----------
@@ -83,8 +419,6 @@ class Expansion:
         For each variable of the tree, as `exactlearn.pdg.model.decision_graph.assemble` takes them.
     cells
         Cells written out before merging.
-    tables
-        If kept: the table of each variable's subtree.
 
     Raises
     ------
@@ -94,23 +428,20 @@ class Expansion:
     """
 
     def __init__(
-        self,
-        residuals: Residuals,
-        forest: VariableForest,
-        max_cells: float = np.inf,
-        *,
-        keep: bool = False,
+        self, residuals: Residuals, forest: VariableForest, max_cells: float = np.inf
     ) -> None:
         self.forest = forest
-        self.tables: dict[int, SetTable] = {}
         self.cells = 0
         self._max_cells = max_cells
         self._descent = Descent(residuals, forest)
-        self._signatures: dict[int, NDArray[np.int32]] = {}
+        roots = [v for v in forest.order if forest.parents[v] < 0]
+        self._signatures = {v: np.empty((1, 0), np.int32) for v in roots}
         self._weights: dict[int, NDArray[np.float64]] = {}
         self._below: dict[int, list[NDArray[np.int32]]] = {}
-        self._go_down(keep)
-        self._go_up(keep)
+        self._values: dict[int, NDArray[np.float64]] = {}
+        self._labels: dict[int, NDArray[np.int32]] = {}
+        self._go_down()
+        self._go_up()
 
     @property
     def effective_size(self) -> int:
@@ -118,12 +449,10 @@ class Expansion:
         children = self.forest.children
         return sum(p.size * max(1, len(children[v])) for v, p in self.parameters.items())
 
-    def _go_down(self, keep: bool) -> None:
-        forest, descent, known = self.forest, self._descent, self._signatures
-        known |= {v: np.empty((1, 0), np.int32) for v in forest.order if forest.parents[v] < 0}
+    def _go_down(self) -> None:
+        forest, descent = self.forest, self._descent
         for v in forest.order:
-            signatures = known[v] if keep else known.pop(v)
-            r = descent.residuals.cardinalities[v]
+            r, signatures = descent.residuals.cardinalities[v], self._signatures[v]
             self.cells += len(signatures) * r * max(1, len(forest.children[v]))
             self._refuse(self.cells)
             conditioned = descent.condition(v, signatures)
@@ -134,7 +463,7 @@ class Expansion:
                 self._refuse(int(np.count_nonzero(weights)) * len(families) // SIGNATURE_NUMBERS)
                 rows, places = conditioned.below(families)
                 labels, first, _ = index_rows(rows)
-                known[child] = rows[first]
+                self._signatures[child] = rows[first]
                 below = np.full(weights.size, -1, np.int32)
                 below[places] = labels
                 self._below[v].append(below.reshape(weights.shape))
@@ -145,46 +474,38 @@ class Expansion:
                 f"more than {self._max_cells:,} cells before merging, over the forest of this order"
             )
 
-    def _go_up(self, keep: bool) -> None:
-        labels: dict[int, NDArray[np.int32]] = {}
-        values: dict[int, NDArray[np.float64]] = {}
+    def _go_up(self) -> None:
         parameters: dict[int, NDArray[np.float64]] = {}
         successors: dict[int, NDArray[np.int32]] = {}
         for v in reversed(self.forest.order):
-            below, weights = self._below[v], self._weights[v]
-            children = self.forest.children[v]
+            weights, children = self._weights[v], self.forest.children[v]
             nodes = np.empty((*weights.shape, len(children)), np.int32)
-            for i, (child, at) in enumerate(zip(children, below, strict=True)):
-                weights *= values[child][at]
-                nodes[:, :, i] = labels[child][at]
-            values[v], labels[v], kept = merge_signatures(weights, nodes)
+            for i, (child, at) in enumerate(zip(children, self._below[v], strict=True)):
+                weights *= self._values[child][at]
+                nodes[:, :, i] = self._labels[child][at]
+            self._values[v], self._labels[v], kept = merge_signatures(weights, nodes)
             parameters[v], successors[v] = weights[kept], nodes[kept]
             parameters[v] /= parameters[v].sum(axis=1, keepdims=True)
-            if not keep:
-                del self._below[v], self._weights[v]
-                for child in children:
-                    del values[child], labels[child]
         self.parameters, self.successors = prune_unreached(
             self.forest.order, self.forest.children, parameters, successors
         )
-        if keep:
-            self._keep_tables(values, labels)
 
-    def _keep_tables(
-        self, values: dict[int, NDArray[np.float64]], labels: dict[int, NDArray[np.int32]]
-    ) -> None:
-        """Fill `tables` with the signatures that can occur."""
+    def tables(self) -> Iterator[SetTable]:
+        """Yield the tables of all variables' subtrees, with the signatures that can occur."""
         possible = {v: np.zeros(len(rows), np.bool_) for v, rows in self._signatures.items()}
         for v in self.forest.order:
             if self.forest.parents[v] < 0:
                 possible[v][0] = True
-            live = (self._weights.pop(v) > 0) & possible[v][:, None]
-            for child, at in zip(self.forest.children[v], self._below.pop(v), strict=True):
+            live = (self._weights[v] > 0) & possible[v][:, None]
+            for child, at in zip(self.forest.children[v], self._below[v], strict=True):
                 possible[child][at[live]] = True
-            inside, families = self._descent.inside[v], self._descent.families[v]
-            signatures = self._signatures.pop(v)
-            self.tables[v] = SetTable.of(
-                inside, families, signatures, values[v], labels[v], possible[v]
+            yield SetTable.of(
+                self._descent.inside[v],
+                self._descent.families[v],
+                self._signatures[v],
+                self._values[v],
+                self._labels[v],
+                possible[v],
             )
 
 

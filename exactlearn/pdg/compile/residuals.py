@@ -5,7 +5,8 @@ Residuals that are multiples of each other say the same about the rest, so each 
 number, and the factor between them goes where the last variable was fixed: a family's table becomes
 a small edge-valued decision diagram, for every order of its variables at once. Configurations above
 a set with the same numbers for all families across its border are equivalent (theorem *Signatures*,
-docs/theory/decision_graphs.md); THESIS, Algorithm 4.17, distinguishes more of them.
+docs/theory/decision_graphs.md); THESIS, Algorithm 4.17, distinguishes more of them. Two numbers
+count as equal when they differ by rounding only.
 """
 
 from collections.abc import Sequence
@@ -16,8 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.hash_tables import index_rows
+from exactlearn._runtime.kernel import kernel
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.pdg.compile.merge import equal_values
+
+TOLERANCE = 1e-13
+"""Relative difference up to which two parameters count as equal: rounding, nothing more."""
 
 
 class _Level(NamedTuple):
@@ -99,23 +103,13 @@ class Residuals:
 
     def _make_level(self, family: int, fixed: int) -> _Level:
         members, table = self._members[family], self._tables[family]
-        if not fixed & self.families[family]:
-            return _Level(np.zeros(1, np.int32), table.max(keepdims=True).ravel(), np.zeros(1, int))
         inside = [i for i, v in enumerate(members) if fixed >> v & 1]
         outside = [i for i, v in enumerate(members) if not fixed >> v & 1]
         configurations = prod(table.shape[i] for i in inside)
         rows = table.transpose(inside + outside).reshape(configurations, -1)
-        if not outside:
-            scales = rows[:, 0]
-            numbers = np.where(scales > 0, 0, -1).astype(np.int32)
-            return _Level(numbers, scales, np.flatnonzero(scales > 0)[:1])
         scales = rows.max(axis=1)
         possible = np.flatnonzero(scales > 0)
-        all_possible = len(possible) == len(rows)
-        shapes = rows / scales[:, None] if all_possible else rows[possible] / scales[possible, None]
-        labels, first, _ = index_rows(equal_values(shapes))
-        if all_possible:
-            return _Level(labels, scales, first)
+        labels, first, _ = index_rows(equal_values(rows[possible] / scales[possible, None]))
         numbers = np.full(len(rows), -1, np.int32)
         numbers[possible] = labels
         return _Level(numbers, scales, possible[first])
@@ -149,3 +143,51 @@ def mask_of(variables: Sequence[int]) -> int:
     for variable in variables:
         mask |= 1 << variable
     return mask
+
+
+def equal_values(values: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Return the same number for values >= 0 that differ only by rounding, shape as ``values``.
+
+    Numbers go by first appearance; a value gets the number of an earlier one within `TOLERANCE`.
+    """
+    return number_values(np.ascontiguousarray(values).ravel()).reshape(values.shape)
+
+
+@kernel
+def number_values(values: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Give a vector's values >= 0 their numbers, by cells that are wider than the tolerance."""
+    n = len(values)
+    bits = values.view(np.int64)
+    size = 8
+    while size < 2 * n:
+        size *= 2
+    slots = np.full(size, -1, np.int32)
+    seen = np.empty(n, np.int64)
+    numbers = np.empty(n, np.int32)
+    count, free = 0, np.int64(0)
+    for i in range(n):
+        # An earlier value within the tolerance lies in this cell or a neighbour of it.
+        number = -1
+        cell = bits[i] >> 10
+        for shift in range(3):
+            near = cell + (shift + 1) % 3 - 1
+            mixed = np.uint64(near) * np.uint64(0x9E3779B97F4A7C15)
+            slot = np.int64((mixed >> np.uint64(32)) & np.uint64(size - 1))
+            while number < 0 and slots[slot] >= 0:
+                other = seen[slots[slot]]
+                difference = abs(values[i] - values[other])
+                if bits[other] >> 10 == near and difference <= TOLERANCE * values[other]:
+                    number = slots[slot]
+                slot = (slot + 1) & (size - 1)
+            if number >= 0:
+                break
+            if shift == 0:
+                free = slot
+        # Otherwise the value gets a number of its own, where the search in its cell ended.
+        if number < 0:
+            number = count
+            slots[free] = number
+            seen[number] = i
+            count += 1
+        numbers[i] = number
+    return numbers

@@ -40,7 +40,6 @@ from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import expected_counts, log_likelihood, node_probabilities
 from exactlearn.pdg.learn.edge_counts import structure_of
-from exactlearn.pdg.learn.network_starts import SMOOTHING
 from exactlearn.pdg.learn.refine import smoothed_by_em
 from exactlearn.pdg.learn.smoothing import (
     Validation,
@@ -48,6 +47,7 @@ from exactlearn.pdg.learn.smoothing import (
     estimated,
     tuned_smoothing,
 )
+from exactlearn.pdg.learn.starts import SMOOTHING
 from exactlearn.pdg.learn.structure_score import StructureScore
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 
@@ -219,16 +219,12 @@ def _path(
     total: float,
     control: SearchControl,
 ) -> Iterator[tuple[DecisionGraph, float]]:
-    """Yield for each score the merged graph and the total loss, one at least.
-
-    Where merges are weighed by the model as well, parameters are those of the model alone.
-    """
-    model = node_probabilities(merges.graph)
+    """Yield for each score the merged graph and the total loss, one at least."""
     for k, score in enumerate(scores):
         if k and control.is_over:
             return
         merges.merge_until(rate=score.rate / total, control=control)
-        yield merges.merged().with_counts(merges.summed(model)), merges.loss * total
+        yield merges.merged(), merges.loss * total
 
 
 class SmallestHybrid(NamedTuple):
@@ -318,7 +314,7 @@ def data_merges(
     With missing cells, records count for what they are expected to reach under the graph. The
     parameters of merged nodes are estimated from the records, and from ``smoothing`` more that
     are distributed as the graph is. With a ``model_share``, that share of the weight of merges is
-    not of the records but of the graph's distribution.
+    not of the records but of the graph's distribution, which alone gives the parameters.
 
     Raises
     ------
@@ -334,9 +330,10 @@ def data_merges(
     counts = expected_counts(small, codes, dataset.weights)
     # Each variable's counts add up to the weight of all records.
     per_record = small.n_variables / counts.sum()
-    masses = (1 - model_share) * per_record * counts + model_share * node_probabilities(small)
-    pseudo = smoothing * per_record * node_probabilities(small) if smoothing else None
-    return MergeSequence(small, masses, pseudo=pseudo)
+    own = node_probabilities(small)
+    masses = (1 - model_share) * per_record * counts + model_share * own
+    estimates = own if model_share else masses + smoothing * per_record * own
+    return MergeSequence(small, masses, estimates=estimates)
 
 
 def reached_nodes(graph: DecisionGraph, dataset: Dataset) -> NDArray[np.bool_]:

@@ -17,15 +17,18 @@ from exactlearn.errors import OptionError, TooLargeError, did_you_mean
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.direct import learn_direct
 from exactlearn.pdg.learn.hybrid import HybridGraph, learn_hybrid, smoothed_on
-from exactlearn.pdg.learn.network_starts import (
+from exactlearn.pdg.learn.starts import (
     LEAST_SIZE_WEIGHT,
     MAX_PARENTS,
     MOST_CELLS,
     SMOOTHING,
     learnt_network,
+)
+from exactlearn.pdg.learn.structural_em import (
+    StructuralEMState,
+    structural_em_graph,
     structural_em_rounds,
 )
-from exactlearn.pdg.learn.structural_em import StructuralEMState, structural_em_graph
 from exactlearn.pdg.learn.structure_score import Size, StructureScore
 from exactlearn.pdg.learn.structure_search import LearntGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -129,27 +132,19 @@ def learn_pdg(
     if network is not None:
         codes = aligned_codes(dataset, network.names, network.states)
         dataset = Dataset(codes, network.names, network.states, dataset.weights)
-    search = _Search(
-        dataset,
-        network,
-        size_weights,
-        size,
-        smoothing,
-        seed,
-        on_progress or (lambda text: None),
-        on_model or (lambda *model: None),
-    )
+    report: Report = on_progress or (lambda text: None)
+    keep: Keep = on_model or (lambda *model: None)
+    search = _Search(dataset, network, size_weights, size, smoothing, seed, report, keep)
     with SearchControl.within(time_limit).running():
-        if method in ("direct", "hybrid"):
-            if on_model is not None:
-                search.keep_first()
-            return search.direct() if method == "direct" else search.hybrid()
-        return search.structural_em()
+        if method != "em" and on_model is not None:
+            search.keep_first()
+        found: LearntModels = getattr(search, method)()
+    return found
 
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """What to learn: the arguments of `learn_pdg`."""
+    """What to learn: the arguments of `learn_pdg`; a method for each of its methods."""
 
     dataset: Dataset
     network: BayesianNetwork | None
@@ -162,14 +157,8 @@ class _Search:
 
     def keep_first(self) -> None:
         """Keep a model of a first tree of variables before the search begins."""
-        size_weight = max(self.size_weights) if self.size_weights else None
-        first = structural_em_graph(
-            self.dataset,
-            size_weight=size_weight,
-            size=self.size,
-            smoothing=self._pseudo_count,
-            iterations=0,
-        )
+        weight = max(self.size_weights) if self.size_weights else None
+        first = structural_em_graph(self.dataset, iterations=0, **self._for_em(weight))
         self.keep(first.score, first.size_weight, lambda: first.graph)
 
     def direct(self) -> LearntModels:
@@ -177,9 +166,8 @@ class _Search:
 
         def show(done: int, total: int, model: LearntGraph) -> None:
             self.report(f"graph {done} of {total}  score {model.score:.4f}")
-            smoothed = partial(
-                smoothed_on, model.graph, self.dataset, self._pseudo_count, self.seed
-            )
+            count = 1.0 if self.smoothing is None else self.smoothing
+            smoothed = partial(smoothed_on, model.graph, self.dataset, count, self.seed)
             self.keep(model.score, model.size_weight, smoothed)
 
         found = learn_direct(
@@ -191,8 +179,7 @@ class _Search:
             seed=self.seed,
             on_progress=show,
         )
-        models = tuple((m.size_weight, m.graph) for m in found.models)
-        return LearntModels(models, found.finished)
+        return LearntModels(tuple((m.size_weight, m.graph) for m in found.models), found.finished)
 
     def hybrid(self) -> LearntModels:
         """Learn from the network, or from one of fewer parents where its graph is too large."""
@@ -216,15 +203,13 @@ class _Search:
                     seed=self.seed,
                     on_model=show,
                 )
+                break
             except TooLargeError:
                 if self.network is not None or most == 0:
                     raise
-                continue
-            break
-        models = tuple((m.size_weight, m.graph) for m in found.models)
-        return LearntModels(models, found.finished)
+        return LearntModels(tuple((m.size_weight, m.graph) for m in found.models), found.finished)
 
-    def structural_em(self) -> LearntModels:
+    def em(self) -> LearntModels:
         """Learn by structural EM."""
 
         def show(state: StructuralEMState) -> None:
@@ -235,10 +220,7 @@ class _Search:
         for size_weight in self.size_weights or (None,):
             if not finished:
                 break
-            options: dict[str, Any] = {
-                "size_weight": size_weight,
-                "size": self.size,
-                "smoothing": self._pseudo_count,
+            options = self._for_em(size_weight) | {
                 "on_iteration": show,
                 "on_graph": lambda state, x, smoothed: self.keep(state.objective, x, smoothed),
             }
@@ -248,12 +230,11 @@ class _Search:
                 found = structural_em_rounds(self.dataset, seed=self.seed, **options)
             models.append((found.size_weight, found.graph))
             finished = found.finished
-        return LearntModels(tuple(models), finished=finished)
+        return LearntModels(tuple(models), finished)
 
-    @property
-    def _pseudo_count(self) -> float:
-        """The pseudo-count of a model whose smoothing is not tuned."""
-        return 1.0 if self.smoothing is None else self.smoothing
+    def _for_em(self, size_weight: float | None) -> dict[str, Any]:
+        smoothing = 1.0 if self.smoothing is None else self.smoothing
+        return {"size_weight": size_weight, "size": self.size, "smoothing": smoothing}
 
     @cached_property
     def _starts(self) -> tuple[DecisionGraph, ...]:

@@ -37,7 +37,7 @@ from exactlearn.bayesnet.em_result import STARTS, EMResult, EMState, fitted
 from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import DataError, OptionError
-from exactlearn.pdg.compile.merge import equal_values
+from exactlearn.pdg.compile.residuals import equal_values
 from exactlearn.pdg.inference.block_flows import Layout
 from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
 from exactlearn.pdg.learn.smoothing import Prior, choose_graph_smoothing, pseudo_counts

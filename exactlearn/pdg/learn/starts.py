@@ -1,22 +1,36 @@
-"""Forests of variables by mutual information (Chow and Liu 1968), and the graph over such a forest.
+"""What the searches for decision graphs start from: forests of variables, and learnt networks.
 
-The joint distribution of each pair of variables is estimated by EM (PDG-SEM, Algorithm 2), on the
-pair's table of counts, in which a missing cell is a state of its own: all that EM needs of the
-rows. The paper starts at random; here the start is the table of the rows that have both cells.
+Forests are those of largest mutual information (Chow and Liu 1968). The joint distribution of each
+pair of variables is estimated by EM (PDG-SEM, Algorithm 2), on the pair's table of counts, in which
+a missing cell is a state of its own: all that EM needs of the rows. The paper starts at random;
+here the start is the table of the rows that have both cells. The decision graph that structural EM
+starts from has a node for each state of the parent, whose parameters are the conditional
+distributions of the pairs (PDG-SEM, section 4).
 
-The decision graph that structural EM starts from has a node for each state of the parent, whose
-parameters are the conditional distributions of the pairs (PDG-SEM, section 4).
+The elimination forest of a network puts each variable below all its parents: a variable of several
+parents gets a context of several variables, which mutual information of pairs does not show.
+Likelihood and size have the weights of the graph's score.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.kernel import kernel
-from exactlearn.bayesnet.complete_data import smoothed
+from exactlearn.bayesnet.complete_data import fit_complete, smoothed
+from exactlearn.bayesnet.em import fit_em
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
+from exactlearn.errors import TooLargeError
+from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.forest import forest_children
+from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.scores import BIC, PenalisedLikelihood, Score
+from exactlearn.solvers import solve
+from exactlearn.solvers.component_solver import INNER_SEARCH
+from exactlearn.structure.structural_em import structural_em
 
 ITERATIONS, TOLERANCE = 500, 1e-9
 """Most iterations of EM for a pair, and the relative gain of its likelihood that ends it."""
@@ -25,6 +39,19 @@ TINY = float(np.finfo(float).tiny)
 
 SHARE = 0.01
 """Weight of the uniform distribution in the first parameters: EM never leaves a zero."""
+
+MAX_PARENTS, SMOOTHING = 3, 0.25
+"""Most parents of a variable, and pseudo-counts, of the networks that are learnt."""
+
+EXACT_VARIABLES = 18
+"""Most variables of a table whose network dynamic programming finds in some hundredths of a second,
+where the search over orders takes half a second."""
+
+MOST_CELLS = 2_000_000
+"""Most cells of a start before the nodes without rows are left out."""
+
+LEAST_SIZE_WEIGHT = 0.5
+"""Networks are learnt with at least this weight of the size, that of AIC."""
 
 
 @kernel
@@ -176,3 +203,82 @@ def markov_forest(dataset: Dataset, forest: NDArray[np.int32]) -> DecisionGraph:
         heads = np.repeat(np.arange(r)[:, None], k, axis=1)
         successors[v] = np.repeat(heads[None], nodes, axis=0).astype(np.int32)
     return assemble(names, states, forest, parameters, successors)
+
+
+def learnt_network(
+    dataset: Dataset,
+    seed: int = 0,
+    *,
+    score: Score | None = None,
+    max_parents: int = MAX_PARENTS,
+) -> BayesianNetwork:
+    """Return a network with a good score, of complete or incomplete rows.
+
+    Parent sets are selected exactly for few variables, else by a search over orders.
+
+    Parameters
+    ----------
+    dataset
+        The rows; with missing cells the network is learnt by structural EM.
+    seed
+        Of the search.
+    score
+        What is maximised; left out, BIC.
+    max_parents
+        Most parents of a variable.
+
+    Returns
+    -------
+    The best network so far, once the search around this one is over; a tree where the scoring of
+    complete rows was cut short; perhaps without arcs for incomplete rows.
+    """
+    score, control = BIC() if score is None else score, SearchControl.within()
+    solver = "dynamic" if dataset.n_variables <= EXACT_VARIABLES else "ordering"
+    independent = ((),) * dataset.n_variables
+    if not dataset.is_complete:
+        found = structural_em(
+            dataset,
+            score,
+            max_parents=max_parents,
+            solver=solver,
+            seed=seed,
+            time_limit=control.remaining,
+        )
+        parents = found.parents or independent
+        return fit_em(dataset, parents, smoothing=SMOOTHING, time_limit=control.remaining).model
+    limit = control.remaining
+    problem = candidate_parent_sets(
+        dataset, score, max_parents=max_parents, time_limit=limit, control=control
+    )
+    if problem.stopped and control.is_over:  # perhaps before any arc was scored
+        return fit_complete(dataset, chow_liu_parents(dataset), smoothing=SMOOTHING)
+    limit = control.remaining
+    result = solve(problem, solver=solver, seed=seed, time_limit=limit, parameters=INNER_SEARCH)
+    return fit_complete(dataset, result.parents or independent, smoothing=SMOOTHING)
+
+
+def network_start(dataset: Dataset, size_weight: float, seed: int = 0) -> DecisionGraph:
+    """Return the decision graph of a network learnt from complete data.
+
+    Parameters
+    ----------
+    dataset
+        Complete rows.
+    size_weight
+        Weight of the number of free parameters, see `PenalisedLikelihood`.
+    seed
+        Of the searches.
+
+    Returns
+    -------
+    The graph of a network of at most `MAX_PARENTS` parents, or fewer where it would be too large to
+    start from.
+    """
+    score = PenalisedLikelihood(max(size_weight, LEAST_SIZE_WEIGHT))
+    for most in range(MAX_PARENTS, 1, -1):
+        network = learnt_network(dataset, seed, score=score, max_parents=most)
+        try:
+            return compile_network(network, max_size=MOST_CELLS, seed=seed)
+        except TooLargeError:
+            continue
+    return compile_network(learnt_network(dataset, seed, score=score, max_parents=1), seed=seed)
