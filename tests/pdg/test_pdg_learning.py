@@ -179,15 +179,6 @@ def test_logical_relations_are_recovered(rows, forest, size, bits):
     assert found.log_likelihood / np.log(2) / 10_000 == pytest.approx(-bits, abs=0.01)
 
 
-def test_smoothing_adds_to_every_count():
-    _, population, _ = populated(3)
-    graph = population.graph.with_counts(population.counts + 2.0)
-    graph.check()
-    node = slice(*graph.parameter_offsets[[0, 1]])
-    expected = (population.counts[node] + 2) / (population.counts[node] + 2).sum()
-    assert np.allclose(graph.parameters[node], expected)
-
-
 def test_support_bounds_the_expanded_start():
     rows = complete_rows(drawn(parity(6), 500, np.random.default_rng(0)))
     full = populate(rows, chain(6), expanded_structure(rows, chain(6), 1, 100))
