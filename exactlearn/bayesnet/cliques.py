@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.errors import CheckError, OptionError
+from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import children, moral_graph
 from exactlearn.graphs.triangulation import best_elimination_order, maximal_cliques
 
@@ -75,17 +75,7 @@ class CliqueTree:
         return sum(prod(int(cardinalities[v]) for v in clique) for clique in self.cliques)
 
     def rooted_at(self, clique: int) -> "CliqueTree":
-        """Return the same forest with this clique as the root of its tree.
-
-        Raises
-        ------
-        OptionError
-            When there is no such clique.
-        """
-        if not 0 <= clique < len(self.cliques):
-            raise OptionError(
-                f"no clique {clique}: give an index from 0 to {len(self.cliques) - 1}"
-            )
+        """Return the same forest with this clique as the root of its tree."""
         parent = list(self.parent)
         above, current = -1, clique
         while current >= 0:

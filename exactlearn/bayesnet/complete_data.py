@@ -267,9 +267,8 @@ class Folds(NamedTuple):
 
     def part(self, dataset: Dataset, chosen: NDArray[np.bool_]) -> Dataset:
         """Return the rows of some entries, with their weights there."""
-        return replace(
-            dataset, codes=dataset.codes[self.rows[chosen]], weights=self.weights[chosen]
-        )
+        codes = dataset.codes[self.rows[chosen]]
+        return replace(dataset, codes=codes, weights=self.weights[chosen])
 
 
 def divided(weights: Floats, folds: int, seed: int) -> Folds:

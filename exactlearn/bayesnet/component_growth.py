@@ -29,20 +29,17 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
-from exactlearn.bayesnet.naive_bayes import (
-    SMOOTHING,
-    TOLERANCE,
-    ComponentEM,
-    NaiveBayes,
-    by_em,
-    shares_of,
-)
+from exactlearn.bayesnet.em_result import EMResult, fitted
+from exactlearn.bayesnet.naive_bayes import SMOOTHING, ComponentEM, NaiveBayes, shares_of
 from exactlearn.data.counts import bic_size_weight, check_size_weight, rate_of
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError
 
 Floats = NDArray[np.float64]
 
+
+ITERATIONS, TOLERANCE = 50, 1e-4
+"""Most iterations of EM for each number of components, and the gain per row that ends it."""
 
 GROWTH = 0.5
 """New components as a share of those that there were, at least one."""
@@ -167,9 +164,8 @@ def learn_naive_bayes(
     >>> model.n_components, model.representational_size
     (2, 7)
     """
-    weight = (
-        bic_size_weight(float(dataset.row_weights.sum())) if size_weight is None else size_weight
-    )
+    total = float(dataset.row_weights.sum())
+    weight = bic_size_weight(total) if size_weight is None else size_weight
     check_size_weight(weight)
     rows, models, best = list[ComponentRow](), list[NaiveBayes](), 0
     begun = monotonic()
@@ -273,7 +269,14 @@ def naive_bayes_models(
         table = split(problem, table, wanted - table.shape[1], rng)
 
 
-def merged(table: Floats, total_weight: float, limit: float, most: int | None = None) -> Floats:
+def by_em(problem: ComponentEM, parameters: Floats, control: SearchControl) -> EMResult[NaiveBayes]:
+    """Return the model after EM from some parameters, as long as the growth of a model takes it."""
+    return fitted(
+        problem, [parameters], iterations=ITERATIONS, tolerance=TOLERANCE, control=control
+    )
+
+
+def merged(table: Floats, total_weight: float, limit: float) -> Floats:
     """Return the components after those pairs are merged that lose least, each in one pair at most.
 
     Parameters
@@ -284,16 +287,12 @@ def merged(table: Floats, total_weight: float, limit: float, most: int | None = 
         Of the rows.
     limit
         Most log-likelihood that a pair may lose, by the bound of :func:`_merge_losses`.
-    most
-        Most pairs; all when left out.
     """
     losses = _merge_losses(table, total_weight)
     pairs = np.argwhere(np.isfinite(losses) & (losses <= limit))
     order = np.argsort(losses[tuple(pairs.T)], kind="stable")
     table, gone, used = table.copy(), set[int](), set[int]()
     for one, other in pairs[order].tolist():
-        if len(gone) == most:
-            break
         if one not in used and other not in used:
             used |= {one, other}
             gone.add(other)
@@ -315,9 +314,8 @@ def _merge_losses(table: Floats, total_weight: float) -> Floats:
     for c in range(k - 1):
         both = weights[c] + weights[c + 1 :]
         mixed = weights[c] * parameters[:, c : c + 1] + weights[c + 1 :] * parameters[:, c + 1 :]
-        losses[c, c + 1 :] = (
-            own[c] + own[c + 1 :] - xlogy(mixed, mixed / np.maximum(both, 1e-300)).sum(axis=0)
-        )
+        of_both = xlogy(mixed, mixed / np.maximum(both, 1e-300)).sum(axis=0)
+        losses[c, c + 1 :] = own[c] + own[c + 1 :] - of_both
     return losses
 
 

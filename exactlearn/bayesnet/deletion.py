@@ -113,9 +113,6 @@ class FamilyEstimate:
     weights
         For each estimator used, the weight of the rows that it stands for; ``"prior"`` where no
         row supports any.
-    defect
-        Weighted mean of how far factored distributions summed from one before they were
-        normalised.
     separators
         Of informed deletion: what the indicators of the family's variables with missing cells
         depend on.
@@ -126,7 +123,6 @@ class FamilyEstimate:
     rows: float
     observed: float
     weights: Mapping[str, float]
-    defect: float = 0.0
     separators: tuple[str, ...] | None = None
     recovery: Recovery | None = None
 
@@ -160,11 +156,8 @@ class DeletionFit(Displayed, shown="method model unsupported"):
     @property
     def unsupported(self) -> tuple[str, ...]:
         """The variables whose families needed another estimator, or the prior, at least in part."""
-        return tuple(
-            name
-            for name, family in zip(self.model.names, self.families, strict=True)
-            if set(family.weights) != {self.method}
-        )
+        named = zip(self.model.names, self.families, strict=True)
+        return tuple(name for name, family in named if {*family.weights} != {self.method})
 
 
 @checked_arguments()
@@ -385,11 +378,11 @@ class FamilyEstimator:
             groups = _Groups(labels, of_rest[first], weights_of)
         used, observed = float(groups.weights.sum()), self.observing(family)
         mixture = self._factored if self.is_factored else self._direct
-        table, defect, weights = np.zeros(prod(shape)), 0.0, dict[str, float]()
+        table, weights = np.zeros(prod(shape)), dict[str, float]()
         for name in dict.fromkeys((self.method, weaker)):
             found = mixture(members, groups, len(table), self.smoothing * (name == "f-mcar"))
-            table, defect, left = table + found[0], defect + found[1], ~found[2]
-            weights[name] = float(groups.weights[found[2]].sum())
+            table, left = table + found[0], ~found[1]
+            weights[name] = float(groups.weights[found[1]].sum())
             unsupported = weight_by(groups.rest[left], groups.weights[left], n_rest)
             groups = _Groups(of_rest, np.arange(n_rest), unsupported)
         weights["prior"] = float(groups.weights.sum())
@@ -403,20 +396,18 @@ class FamilyEstimator:
             used,
             observed,
             {name: weight for name, weight in weights.items() if weight},
-            defect / max(used, 1e-300),
             separators if separators is None else tuple(self.dataset.names[v] for v in separators),
         )
 
     def _direct(
         self, members: Sequence[int], groups: _Groups, size: int, smoothing: float
-    ) -> tuple[Floats, float, NDArray[np.bool_]]:
+    ) -> tuple[Floats, NDArray[np.bool_]]:
         """Sum the weighted distributions of some variables in groups of rows.
 
         Returns
         -------
-        Weights, shape (configurations of the other variables and of these,); the weighted sum of
-        how far factored distributions summed from one; and which groups have a weight and a row
-        that observes the variables: the others add nothing.
+        Weights, shape (configurations of the other variables and of these,); and which groups have
+        a weight and a row that observes the variables: the others add nothing.
         """
         columns, sizes = self.dataset.codes[:, members], self.dataset.cardinalities[members]
         observing = (columns >= 0).all(axis=1)
@@ -424,11 +415,11 @@ class FamilyEstimator:
         totals = weight_by(labels, weights, len(groups.weights))
         weights = weights * (groups.weights * reciprocal(totals))[labels]
         cells = configurations(columns[observing], sizes, groups.rest[labels])
-        return weight_by(cells, weights, size), 0.0, totals > 0
+        return weight_by(cells, weights, size), totals > 0
 
     def _factored(
         self, members: Sequence[int], groups: _Groups, size: int, smoothing: float
-    ) -> tuple[Floats, float, NDArray[np.bool_]]:
+    ) -> tuple[Floats, NDArray[np.bool_]]:
         """Sum the weighted aggregates of all factorisations, as `_direct` does."""
         columns, sizes = self.dataset.codes[:, members], self.dataset.cardinalities[members]
         lattice = prod((sizes + 1).tolist())
@@ -440,25 +431,23 @@ class FamilyEstimator:
             )
         observing, supported = (columns >= 0).all(axis=1), groups.weights > 0
         if not smoothing:
-            supported &= (
-                weight_by(groups.labels[observing], self.weights[observing], len(supported)) > 0
-            )
+            seen = weight_by(groups.labels[observing], self.weights[observing], len(supported))
+            supported &= seen > 0
         chosen, used = np.flatnonzero(supported), supported[groups.labels]
         labels = (np.cumsum(supported) - 1)[groups.labels[used]]
         numbers = configurations(columns[used], sizes + 1, labels)
-        weights, table, defect = self.weights[used], np.zeros(size), 0.0
+        weights, table = self.weights[used], np.zeros(size)
         for block in blocks(np.full(len(chosen), float(lattice)), _BLOCK):
             first, n = block.start * lattice, block.stop - block.start
             own = (labels >= block.start) & (labels < block.stop)
             counts = weight_by(numbers[own] - first, weights[own], n * lattice)
-            shares, defects = factored_distributions(
+            shares = factored_distributions(
                 counts.reshape(n, *(sizes + 1)), self.aggregation, smoothing
             )
             rest, of_groups = groups.rest[chosen[block]], groups.weights[chosen[block]]
             cells = rest[:, np.newaxis] * shares.shape[1] + np.arange(shares.shape[1])
             table += weight_by(cells.ravel(), (shares * of_groups[:, np.newaxis]).ravel(), size)
-            defect += float(defects @ of_groups)
-        return table, defect, supported
+        return table, supported
 
     def observing(self, variables: Sequence[int]) -> float:
         """Return the weight of the rows that observe some variables."""
@@ -471,9 +460,7 @@ class FamilyEstimator:
         )
 
 
-def factored_distributions(
-    counts: Floats, aggregation: Aggregation, smoothing: float
-) -> tuple[Floats, Floats]:
+def factored_distributions(counts: Floats, aggregation: Aggregation, smoothing: float) -> Floats:
     """Estimate the joint distribution of some variables in each of several groups of rows.
 
     Parameters
@@ -488,14 +475,13 @@ def factored_distributions(
 
     Returns
     -------
-    shares, defects
-        The probability of each configuration, shape (groups, configurations), and how far those of
-        each group summed from one before they were normalised.
+    shares
+        The probability of each configuration, shape (groups, configurations).
 
     Examples
     --------
     >>> counts = np.array([[[2.0, 0.0, 4.0], [0.0, 2.0, 0.0], [0.0, 0.0, 0.0]]])
-    >>> factored_distributions(counts, "inverse-variance", 0.0)[0].round(3)
+    >>> factored_distributions(counts, "inverse-variance", 0.0).round(3)
     array([[0.636, 0.   , 0.   , 0.364]])
     """
     k, sizes = counts.ndim - 1, [n - 1 for n in counts.shape[1:]]
@@ -520,9 +506,7 @@ def factored_distributions(
         estimates.append(np.einsum("eg,eg...->g...", shares, np.stack(edges)))
         variances.append((shares * spread).sum(axis=0))
     joint = estimates[-1].reshape(len(counts), -1)
-    totals = joint.sum(axis=1, keepdims=True)
-    defects = np.where(totals > 0, np.abs(totals - 1.0), 0.0)
-    return joint * reciprocal(totals), defects[:, 0]
+    return joint * reciprocal(joint.sum(axis=1, keepdims=True))
 
 
 def reciprocal(counts: Floats) -> Floats:

@@ -33,7 +33,7 @@ from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
 from exactlearn.bayesnet.buckets import blocks, buckets, flat_tables, row_sizes, space_for
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts, smoothed
 from exactlearn.bayesnet.em_result import STARTS, EMResult, EMState, fitted, is_over
-from exactlearn.bayesnet.missing_parts import MissingParts, missing_parts
+from exactlearn.bayesnet.missing_parts import missing_parts
 from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike, as_network, subnetwork
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
@@ -93,8 +93,8 @@ class NetworkEM:
         order = self.model(self.maximise(np.ones_like(self.available))).order
         self._rows = np.flatnonzero((dataset.codes.min(axis=1, initial=0) < 0) & (weights > 0))
         self._layout = buckets(self.families, dataset.cardinalities, dataset.codes[self._rows])
-        self._last = order[::-1] if leaves_out_barren else ()
-        parts = self._parts()
+        codes, own = dataset.codes[self._rows].astype(np.int16), weights[self._rows]
+        parts = missing_parts(self._layout, codes, own, order[::-1] if leaves_out_barren else ())
         self._codes, self._weights = parts.codes, parts.weights
         work = row_sizes(self._layout, self._codes)[:, 0] + SMALL_WORK
         self._blocks = list(blocks(work, BLOCK_WORK))
@@ -129,15 +129,10 @@ class NetworkEM:
         of_parts = float(self._weights @ logs)
         log_likelihood = float(xlogy(self.available, parameters).sum()) + of_parts
         if log_likelihood == -np.inf:
-            self._refuse(parameters, logs)
+            self._refuse(parameters)
         with np.errstate(divide="ignore"):
             prior = self.smoothing * float(np.log(parameters).sum()) if self.smoothing else 0.0
         return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + prior)
-
-    def _parts(self) -> MissingParts:
-        """Return the distinct parts of the incomplete rows of positive weight."""
-        codes = self.dataset.codes[self._rows].astype(np.int16)
-        return missing_parts(self._layout, codes, self.dataset.row_weights[self._rows], self._last)
 
     def m_step(self, state: EMState) -> Floats:
         """Return the parameters that maximise the objective given the counts of a state.
@@ -185,22 +180,14 @@ class NetworkEM:
         missing = np.flatnonzero((self.dataset.codes[self._rows] < 0).any(axis=0)).tolist()
         return {*missing} & parents - dependents
 
-    def _refuse(self, parameters: Floats, logs: Floats) -> None:
+    def _refuse(self, parameters: Floats) -> None:
         """Raise an error that names an impossible row."""
-        names = self.dataset.names
-        if np.isneginf(logs).any():
-            parts = self._parts()
-            first = int(np.isneginf(logs)[parts.of_row].argmax())
-            variable = int(np.argmax(parts.codes[parts.of_row[first]] < 0))
-            place = self.dataset.row_place(int(self._rows[parts.rows[first]]))
-            where = f"{place}, around the missing cell of {names[variable]!r}"
-        else:
-            impossible = np.flatnonzero((self.available > 0) & (parameters == 0))
-            family = int(np.searchsorted(self._ends, impossible[0], side="right"))
-            where = f"a row in which {names[family]!r} and its parents are observed"
+        logs = self.model(parameters).log_likelihood_rows(self.dataset)
+        row = int(np.argmax(np.isneginf(logs) & (self.dataset.row_weights > 0)))
         raise DataError(
-            f"{where}: the observed cells have probability zero under the parameters to start "
-            "from; use a network with smoothed parameters, or leave the start out"
+            f"{self.dataset.row_place(row)}: the observed cells have probability zero under the "
+            "parameters to start from; use a network with smoothed parameters, or leave the start "
+            "out"
         )
 
 
@@ -292,8 +279,7 @@ def fit_em(
     if (starts is not None and starts < 1) or iterations < 0 or not tolerance >= 0 or seed < 0:
         raise OptionError(
             "expected at least 1 start, and iterations, tolerance and seed of at least 0; found "
-            f"starts {starts}, iterations {iterations}, tolerance {tolerance}, "
-            f"seed {seed}"
+            f"starts {starts}, iterations {iterations}, tolerance {tolerance}, seed {seed}"
         )
     control = SearchControl(time_limit)
     problem = NetworkEM(dataset, parents, smoothing, control=control)
@@ -331,15 +317,14 @@ def _first(problem: NetworkEM, start: BayesianNetwork | None) -> Floats:
     if start is None:
         return frequencies
     like = problem.model(frequencies)
-    if sorted(start.names) == sorted(like.names):
-        start = start.reordered(like)
-        if [{*family} for family in start.parents] == [{*family} for family in like.parents]:
-            families = zip(start.tables, start.parents, like.parents, strict=True)
-            return flat_tables(t.transpose([*map(a.index, b), -1]) for t, a, b in families)
-    raise OptionError(
-        "the network to start from must have the table's variables and states, and the same "
-        "parents: leave the start out, or change it"
-    )
+    start = start.reordered(like)
+    if [{*family} for family in start.parents] != [{*family} for family in like.parents]:
+        raise OptionError(
+            "the network to start from must have the same parents: leave the start out, or change "
+            "it"
+        )
+    families = zip(start.tables, start.parents, like.parents, strict=True)
+    return flat_tables(t.transpose([*map(a.index, b), -1]) for t, a, b in families)
 
 
 @checked_arguments(missingness=as_missingness_graph)

@@ -9,6 +9,7 @@ rows of many. A family without a formula is estimated in its available cases, an
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,10 +92,7 @@ def fit_by_missingness_graph(
     missingness.check_table(dataset)
     recoveries = recoverability(families, dataset.names, missingness)
     estimator = FamilyEstimator(dataset, "id-mar", separators=())
-    found = (
-        _estimate(estimator, child, family, recoveries[child])
-        for child, family in enumerate(families)
-    )
+    found = map(partial(_estimate, estimator), range(len(families)), families, recoveries)
     return network_of_counts(dataset, families, "graph", found, [smoothing] * len(families))
 
 
@@ -124,7 +122,7 @@ def _weighted(
     Given the parents the counts sum to Kish's effective number of rows,
     ``(sum f)^2 / sum f^2`` with f the weights.
     """
-    dataset, weights, total = estimator.dataset, estimator.weights, float(estimator.weights.sum())
+    dataset, weights = estimator.dataset, estimator.weights
 
     def columns(names: Names) -> NDArray[np.integer]:
         return dataset.codes[:, [dataset.names.index(name) for name in names]]
@@ -149,6 +147,5 @@ def _weighted(
     return weighted * of_rows * reciprocal(of_squares), FamilyEstimate(
         float(weights @ used),
         estimator.observing([*parents, child]),
-        {"graph" if weighted.any() else "prior": total},
-        abs(float(weights @ factors) / total - 1) if estimand.is_joint and total else 0.0,
+        {"graph" if weighted.any() else "prior": float(weights.sum())},
     )

@@ -48,9 +48,6 @@ LEAST = 1e-250
 SMOOTHING = 0.1
 """Pseudo-count of every parameter."""
 
-ITERATIONS, TOLERANCE = 50, 1e-4
-"""Most iterations of EM for each number of components, and the gain per row that ends it."""
-
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int16]
 
@@ -328,9 +325,9 @@ class ComponentEM:
         self, dataset: Dataset, smoothing: float, control: SearchControl = UNLIMITED
     ) -> None:
         check_smoothing(smoothing)
-        self.names, self.states, self.smoothing = dataset.names, dataset.states, smoothing
+        self.dataset, self.states, self.smoothing = dataset, dataset.states, smoothing
         codes = dataset.codes.astype(np.int16)
-        self.codes, self.weights, _ = distinct_weighted(codes, dataset.weights)
+        self.codes, self.weights, self._first = distinct_weighted(codes, dataset.weights)
         self.total_weight = float(self.weights.sum())
         if not self.total_weight > 0:
             raise DataError("the table has no rows of positive weight: nothing to learn from")
@@ -342,7 +339,7 @@ class ComponentEM:
     def model(self, parameters: Floats) -> NaiveBayes:
         """Return the model with these parameters."""
         table = self.table(parameters)
-        return NaiveBayes(self.names, self.states, table[0], table[1:])
+        return NaiveBayes(self.dataset.names, self.states, table[0], table[1:])
 
     def table(self, parameters: Floats) -> Floats:
         """Return parameters with a column for each component, shape (1 + states, components)."""
@@ -380,14 +377,9 @@ class ComponentEM:
         of_rows = np.concatenate(logs)
         log_likelihood = float(self.weights @ of_rows)
         if log_likelihood == -np.inf:
-            row = self.codes[np.isneginf(of_rows)][0]
-            shown = ", ".join(
-                f"{name}={own[code]}"
-                for name, own, code in zip(self.names, self.states, row, strict=True)
-                if code >= 0
-            )
+            place = self.dataset.row_place(int(self._first[np.isneginf(of_rows)].min()))
             raise DataError(
-                f"the row {shown} has probability zero under the model, so nothing can be inferred"
+                f"{place}: the row has probability zero under the model, so nothing can be inferred"
                 " from it; correct the row or use a model with smoothed parameters"
             )
         penalty = self.smoothing * float(np.log(parameters).sum()) if self.smoothing else 0.0
@@ -464,13 +456,4 @@ def fit_naive_bayes(
         tolerance=tolerance,
         on_iteration=on_iteration,
         control=control,
-    )
-
-
-def by_em(
-    problem: ComponentEM, parameters: Floats, control: SearchControl = UNLIMITED
-) -> EMResult[NaiveBayes]:
-    """Return the model after EM from some parameters, as long as the growth of a model takes it."""
-    return fitted(
-        problem, [parameters], iterations=ITERATIONS, tolerance=TOLERANCE, control=control
     )

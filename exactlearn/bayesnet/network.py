@@ -193,11 +193,11 @@ class BayesianNetwork(
         OptionError
             When the parents hold a directed cycle.
         """
-        lengths = [len(x) for x in (self.names, self.states, self.parents, self.tables)]
-        if len(set(lengths)) > 1:
+        n_parents, n_tables = len(self.parents), len(self.tables)
+        if not len(self.names) == len(self.states) == n_parents == n_tables:
             raise DataError(
                 "names, states, parents and tables must have one entry a variable, "
-                f"found {lengths[0]}, {lengths[1]}, {lengths[2]} and {lengths[3]}"
+                f"found {len(self.names)}, {len(self.states)}, {n_parents} and {n_tables}"
             )
         check_variables(self.names, self.states)
         for variable in range(self.n_variables):

@@ -231,9 +231,8 @@ class _IndexedGraph:
         lacking = self.incomplete(family)
         if self.independent({child}, lacking, parents):
             kind = "available cases" if lacking else "frequencies"
-            return Recovery(
-                *names, kind, Estimand(probability(names[:1], names[1], self.sorted(lacking)))
-            )
+            text = probability(names[:1], names[1], self.sorted(lacking))
+            return Recovery(*names, kind, Estimand(text))
         if (strata := self.stratified(family, lacking)) is not None:
             return Recovery(*names, "separators", strata)
         weighted = self.weighted(child, parents)

@@ -246,9 +246,8 @@ class _IncompleteRows:
     ) -> NDArray[np.int64]:
         """Complete some rows as `fill_cells` does; return the table's state of each cell."""
         filled, space = np.empty_like(codes), space_for(self.layout, codes)
-        impossible = fill_cells(
-            self.layout, self.tables, codes, np.arange(len(codes)), uniform, space, filled
-        )
+        where = self.layout, self.tables, codes, np.arange(len(codes))
+        impossible = fill_cells(*where, uniform, space, filled)
         if impossible >= 0:
             self.refuse(of_cell == impossible)
         return self.states[np.arange(len(self.columns)), filled[of_cell, self.columns]]

@@ -192,9 +192,7 @@ def _families(fit: DeletionFit, output: Output) -> dict[str, dict[str, Any]]:
             )
     found: dict[str, dict[str, Any]] = {
         "separators": {k: f.separators for k, f in families if f.separators is not None},
-        "families": {
-            k: {**f.recovery.to_dict(), "defect": f.defect} for k, f in families if f.recovery
-        },
+        "families": {k: f.recovery.to_dict() for k, f in families if f.recovery},
         "rows_per_family": {k: f.rows for k, f in families},
         "replaced": {
             k: {other: rows for other, rows in f.weights.items() if other != fit.method}
