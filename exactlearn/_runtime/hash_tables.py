@@ -26,25 +26,6 @@ def binomials(n: int, k: int) -> NDArray[np.int64]:
 
 
 @in_place_kernel
-def ranks_without_one(
-    subset: NDArray[np.int64], choose: NDArray[np.int64], ranks: NDArray[np.int64]
-) -> int:
-    """Write, for each element of a set, the rank of the set without it; return that of the set.
-
-    ``ranks`` has one column.
-    """
-    before, after = 0, 0
-    for i in range(1, len(subset)):
-        after += choose[subset[i], i]
-    for i in range(len(subset)):
-        ranks[i, 0] = before + after
-        before += choose[subset[i], i + 1]
-        if i + 1 < len(subset):
-            after -= choose[subset[i + 1], i + 1]
-    return before
-
-
-@in_place_kernel
 def _hash(keys: Keys, i: int) -> np.uint64:
     mixed = np.uint64(1469598103934665603)
     for j in range(keys.shape[1]):

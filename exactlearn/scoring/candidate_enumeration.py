@@ -207,6 +207,22 @@ class Enumeration:
         self.forbidden = arc_matrix(forbidden, place)
         self.tables_counted, self.reached, self.is_cut_short = 0, (0, 0.0), False
 
+    @property
+    def exhausted(self) -> bool:
+        """Whether all families could be scored, so far."""
+        return self.scorer.exhausted
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether each variable has its parent set of size 0, where that is allowed."""
+        return self.reached >= (0, 1.0)
+
+    @property
+    def how_far(self) -> str:
+        """What was scored, in a sentence."""
+        size, share = self.reached
+        return f"{100 * share:.0f} % of the parent sets of size {size} were scored"
+
     def run(self, on_progress: Progress | None) -> Generator[SizedCandidates, None, None]:
         """Yield the candidates of each size until no family can have a better superset.
 

@@ -14,7 +14,7 @@ as that of the likelihood scores is; of a score without penalty, to be half a lo
 of each configuration for each free parameter, ``(r - 1) / 2 q log(1 + N / q)``. A set must exceed
 the best score of its subsets to be of use. So it is worth its estimate less most of the best score
 of a subset. A set is counted when it leaves the queue, unless the bounds of
-:mod:`exactlearn.scoring.table_scorer` close it.
+:mod:`exactlearn.scoring.set_sums` close it.
 
 Every child gets the same effort, or the same share of the time that is left. What is found are
 exact scores; sets that were never reached are missing, so an optimum is one over the candidates.
@@ -35,9 +35,8 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.executors import Workers, in_order
 from exactlearn.errors import OptionError
 from exactlearn.scoring.candidate_enumeration import Progress, SizedCandidates
-from exactlearn.scoring.set_sums import SetSums
+from exactlearn.scoring.set_sums import BLOCK_ROWS, Floats, SetSums, ceiling, largest_penalty
 from exactlearn.scoring.set_tables import Space
-from exactlearn.scoring.table_scorer import BLOCK_ROWS, Floats, ceiling, largest_penalty
 from exactlearn.solvers.components import undominated
 from exactlearn.solvers.problem import Arc
 
@@ -49,7 +48,7 @@ BATCH, BATCH_SHARE = 256, 64
 """Sets that leave the queue together, or one part in so many of it, if that is more."""
 BATCH_CELLS = 2**18
 """Most sets of one batch by parents that are estimated."""
-PAIR_SHARE = 4
+PAIR_SHARE = 2
 """One part in so many of the effort may go to scoring pairs."""
 GAIN_WEIGHT = 0.9
 """Weight of what is gained over the best subset, and the rest of the score itself."""
@@ -117,13 +116,6 @@ class Budget:
             raise OptionError(f"seconds must be a positive number, found {self.seconds}")
 
 
-class Identified(NamedTuple):
-    """The candidates of one child, and whether nothing was left to be searched."""
-
-    candidates: SizedCandidates
-    exhausted: bool
-
-
 class CandidateSearch:
     """The searches for the parent sets of all variables.
 
@@ -141,7 +133,16 @@ class CandidateSearch:
         What searches in parallel.
     is_over
         Whether the search is to end.
+
+    Attributes
+    ----------
+    exhausted
+        Whether nothing was left to be searched, so far.
+    n_searched
+        Of how many variables.
     """
+
+    has_enough = True
 
     def __init__(
         self,
@@ -157,28 +158,41 @@ class CandidateSearch:
         self.sums, self.n, self.budget = sums, len(sums.order), budget
         self.threads, self.workers, self.is_over = threads, workers, is_over
         self.required, self.forbidden = required, forbidden
-        self.max_parents, self.is_cut = min(max_parents, DEEPEST), max_parents > DEEPEST
+        self.max_parents, self.n_searched = min(max_parents, DEEPEST), 0
+        self.exhausted = max_parents <= DEEPEST
 
-    def run(self, on_progress: Progress | None = None) -> Generator[Identified, None, None]:
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether the workers of a cluster were stopped before the end."""
+        return self.n_searched < self.n
+
+    @property
+    def how_far(self) -> str:
+        """What was searched, in a sentence."""
+        return f"the parent sets of {self.n_searched} of {self.n} variables were searched"
+
+    def run(self, on_progress: Progress | None = None) -> Generator[SizedCandidates, None, None]:
         """Yield the candidates of each variable."""
         start = clock()
 
-        def identify(variable: int, space: Space) -> Identified:
+        def identify(variable: int, space: Space) -> tuple[SizedCandidates, bool]:
             return self._search(variable, space, self._deadline(start, variable))
 
-        searches: Iterator[Identified]
+        searches: Iterator[tuple[SizedCandidates, bool]]
         if self.workers is None:
             searches = in_order(identify, self.n, self._space, self.threads)
         else:
             alone = copy(self)
             alone.workers = alone.is_over = None
             searches = self.workers.pieces(CandidateSearch.alone, (alone,), self.n)
-        for done, found in enumerate(searches, 1):
+        for found, is_exhausted in searches:
+            self.exhausted &= is_exhausted
+            self.n_searched += 1
             yield found
             if on_progress is not None:
-                on_progress(done, self.n)
+                on_progress(self.n_searched, self.n)
 
-    def alone(self, variable: int) -> Identified:
+    def alone(self, variable: int) -> tuple[SizedCandidates, bool]:
         """Search for one variable, in its share of the time, for a worker."""
         seconds = math.inf if self.budget.seconds is None else self.budget.seconds
         share = seconds * min(1.0, self.threads / self.n)
@@ -197,7 +211,8 @@ class CandidateSearch:
         rounds = max(1.0, (self.n - variable) / self.threads)
         return now + left / rounds
 
-    def _search(self, variable: int, space: Space, deadline: float) -> Identified:
+    def _search(self, variable: int, space: Space, deadline: float) -> tuple[SizedCandidates, bool]:
+        """Return the candidates of a variable, and whether nothing was left to be searched."""
         control = SearchControl.within()  # of a worker
         is_over = self.is_over or (lambda: control.is_stopped)
         needed = [p for p, c in self.required if c == variable]
@@ -216,8 +231,7 @@ class CandidateSearch:
         tree.score_pairs(math.isqrt(2 * tables // PAIR_SHARE), goes_on)
         while len(tree.queue.node) and goes_on():
             tree.advance(limit - tree.n_tables)
-        exhausted = not (len(tree.queue.node) or tree.is_cut or self.is_cut)
-        return Identified(tree.candidates(), exhausted)
+        return tree.candidates(), not (len(tree.queue.node) or tree.is_cut)
 
 
 class _Queue(NamedTuple):

@@ -2,7 +2,7 @@
 
 All sets of variables of one size after another are tabulated; each table yields the score of every
 variable in it given the others. Parent sets that a subset dominates are dropped, and branches that
-bounds close are skipped (:mod:`exactlearn.scoring.table_scorer`). Of incomplete data the counts of
+bounds close are skipped (:mod:`exactlearn.scoring.set_sums`). Of incomplete data the counts of
 each family are estimated by itself (:mod:`exactlearn.scoring.deletion_enumeration`).
 """
 
@@ -22,18 +22,12 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.executors import Workers, n_threads, workers_of
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
-from exactlearn.scoring.candidate_enumeration import (
-    Enumeration,
-    FamilyScorer,
-    Progress,
-    SizedCandidates,
-)
+from exactlearn.scoring.candidate_enumeration import Enumeration, Progress, SizedCandidates
 from exactlearn.scoring.candidate_search import Budget, CandidateSearch
 from exactlearn.scoring.deletion_enumeration import DeletionCounts, DeletionScorer, as_counts
 from exactlearn.scoring.expected_counts import ExpectedCounts
-from exactlearn.scoring.scores import Score, ScoreLike, scored_family
-from exactlearn.scoring.set_sums import SetSums
-from exactlearn.scoring.table_scorer import TableScorer
+from exactlearn.scoring.scores import ScoreLike, scored_family
+from exactlearn.scoring.set_sums import SetSums, TableScorer
 from exactlearn.solvers.problem import Arc, Problem
 
 Piece = TypeVar("Piece")
@@ -131,67 +125,35 @@ def candidate_parent_sets(
     >>> [parents for parents, _ in problem.candidates(0)]
     [(1,), ()]
     """
-    constraints = frozenset(required), frozenset(forbidden)
+    arcs = frozenset(required), frozenset(forbidden)
     stop = _Stop(inf if time_limit is None else clock() + time_limit, control)
     estimated = None if dataset.is_complete else counts
-    if budget is not None:
-        if estimated is not None:
-            raise OptionError(
-                "cells are missing: the counts of all families are estimated, without a search "
-                "within a budget; leave the budget (scoring_time) out, and lower max_parents if "
-                "that takes too long"
-            )
-        if not prune:
-            raise OptionError(
-                "dominated parent sets were to be kept, but a search within a budget drops them; "
-                "leave the budget (scoring_time) out, and lower max_parents if that takes too long"
-            )
-        with stop.workers(cluster) as workers:
-            return _identified(
-                dataset,
-                score,
-                max_parents,
-                *constraints,
-                budget,
-                threads,
-                on_progress,
-                stop,
-                workers,
-            )
-    limit = FAMILY_LIMIT if prune else LISTED_LIMIT
-    limit = ESTIMATED_LIMIT if isinstance(estimated, DeletionCounts) else limit
-    k = _checked_size(dataset, max_parents, prune, limit)
-    _check_arcs(dataset, *constraints, k)
+    k = _checked_size(dataset, max_parents, prune, estimated, budget)
+    _check_arcs(dataset, *arcs, k)
+    search: CandidateSearch | Enumeration
     with stop.workers(cluster) as workers:
-        scorer: FamilyScorer
-        family: Callable[[int, Sequence[int]], float]
+        parallel = n_threads(threads) if workers is None else workers.number, workers
         if isinstance(estimated, DeletionCounts):
-            scorer = DeletionScorer(dataset, score, estimated, constraints[0])
-            family, parallel = scorer.family, _ALONE
+            deletion = DeletionScorer(dataset, score, estimated, arcs[0])
+            family: Callable[[int, Sequence[int]], float] = deletion.family
+            search = Enumeration(deletion, k, *arcs, prune)
         else:
             if estimated is None:
-                sums = SetSums.of(dataset, score, k + 1)
                 family = partial(scored_family, dataset, score=score)
+                sums = SetSums.of(dataset, score, k + 1)
             else:
-                sums = SetSums(score, estimated.order, estimated.rows, k + 1)
                 family = partial(estimated.score, score=score)
-            scorer = TableScorer(sums, prune, constraints[0])
-            parallel = n_threads(threads), workers
-        enumeration = Enumeration(scorer, k, *constraints, prune, *parallel)
-        tables, finished = stop.collect(
-            enumeration.run(on_progress), lambda: enumeration.reached >= (0, 1.0)
-        )
-        finished = finished and not enumeration.is_cut_short
-    if finished:
-        problem = _problem(dataset.names, tables, *constraints)
-        return replace(problem, complete=scorer.exhausted)
-    size, share = enumeration.reached
-    how_far = f"{100 * share:.0f} % of the parent sets of size {size} were scored"
-    return _stopped(dataset, family, tables, *constraints, how_far)
-
-
-_ALONE: tuple[int, Workers | None] = 1, None
-"""One thread, no workers: estimators share what they remember."""
+                sums = SetSums(score, estimated.order, estimated.rows, k + 1)
+            if budget is None:
+                search = Enumeration(TableScorer(sums, prune, arcs[0]), k, *arcs, prune, *parallel)
+            else:
+                search = CandidateSearch(sums, k, *arcs, budget, *parallel, lambda: stop.is_over)
+        tables, finished = stop.collect(search.run(on_progress), lambda: search.has_enough)
+    if finished and not search.is_cut_short:
+        return replace(_problem(dataset.names, tables, *arcs), complete=search.exhausted)
+    tables += _smallest(dataset.n_variables, family, tables, arcs[0])
+    problem = _problem(dataset.names, tables, *arcs)
+    return replace(problem, complete=False, stopped=search.how_far)
 
 
 class _Stop(NamedTuple):
@@ -227,68 +189,49 @@ class _Stop(NamedTuple):
         return found, False
 
 
-def _stopped(
-    dataset: Dataset,
+def _smallest(
+    n: int,
     family: Callable[[int, Sequence[int]], float],
-    tables: list[SizedCandidates],
+    tables: Sequence[SizedCandidates],
     required: frozenset[Arc],
-    forbidden: frozenset[Arc],
-    how_far: str,
-) -> Problem:
-    """Return the problem of the candidates so far; each variable gets a smallest parent set."""
+) -> list[SizedCandidates]:
+    """Return the smallest parent sets of the variables that have no candidate yet."""
     known = np.concatenate([np.zeros(0, np.int32), *(t.child for t in tables)])
-    least = []
-    for child in np.setdiff1d(np.arange(dataset.n_variables), known).tolist():
+    smallest = []
+    for child in np.setdiff1d(np.arange(n), known).tolist():
         own = sorted(p for p, c in required if c == child)
-        value = family(child, own)
-        parents = np.array([own], np.int32).reshape(1, len(own))
-        least.append(SizedCandidates(np.array([child], np.int32), parents, np.array([value])))
-    problem = _problem(dataset.names, [*tables, *least], required, forbidden)
-    return replace(problem, complete=False, stopped=how_far)
+        parents, scores = np.array([own], np.int32), np.array([family(child, own)])
+        smallest.append(SizedCandidates(np.array([child], np.int32), parents, scores))
+    return smallest
 
 
-def _identified(
+def _checked_size(
     dataset: Dataset,
-    score: Score,
     max_parents: int | None,
-    required: frozenset[Arc],
-    forbidden: frozenset[Arc],
-    budget: Budget,
-    threads: int | None,
-    on_progress: Progress | None,
-    stop: _Stop,
-    workers: Workers | None,
-) -> Problem:
-    """Search for the candidates best first."""
-    k = _largest_size(dataset.n_variables, max_parents)
-    _check_arcs(dataset, required, forbidden, k)
-    n = n_threads(threads) if workers is None else workers.number
-    sums = SetSums.of(dataset, score, k + 1)
-    search = CandidateSearch(sums, k, required, forbidden, budget, n, workers, lambda: stop.is_over)
-    found, finished = stop.collect(search.run(on_progress), lambda: True)
-    finished = finished and len(found) == dataset.n_variables
-    tables = [f.candidates for f in found]
-    if not finished:
-        family = partial(scored_family, dataset, score=score)
-        how_far = (
-            f"the parent sets of {len(found)} of {dataset.n_variables} variables were searched"
-        )
-        return _stopped(dataset, family, tables, required, forbidden, how_far)
-    problem = _problem(dataset.names, tables, required, forbidden)
-    return replace(problem, complete=all(f.exhausted for f in found))
-
-
-def _largest_size(n: int, max_parents: int | None) -> int:
-    """Return the largest size of a parent set."""
-    if max_parents is not None and max_parents < 0:
-        raise OptionError(f"max_parents must be at least 0, found {max_parents}")
-    return max(0, n - 1) if max_parents is None else min(max_parents, max(0, n - 1))
-
-
-def _checked_size(dataset: Dataset, max_parents: int | None, prune: bool, limit: int) -> int:
+    prune: bool,
+    estimated: DeletionCounts | ExpectedCounts | None,
+    budget: Budget | None,
+) -> int:
     """Return the largest size of a parent set, or refuse what could not be enumerated."""
     n = dataset.n_variables
-    k = _largest_size(n, max_parents)
+    if max_parents is not None and max_parents < 0:
+        raise OptionError(f"max_parents must be at least 0, found {max_parents}")
+    k = max(0, n - 1 if max_parents is None else min(max_parents, n - 1))
+    if budget is not None:
+        if estimated is None and prune:
+            return k
+        found = (
+            "dominated parent sets were to be kept, but a search within a budget drops them"
+            if estimated is None
+            else "cells are missing: the counts of all families are estimated, without a search "
+            "within a budget"
+        )
+        raise OptionError(
+            f"{found}; leave the budget (scoring_time) out, and lower max_parents if that takes "
+            "too long"
+        )
+    limit = FAMILY_LIMIT if prune else LISTED_LIMIT
+    limit = ESTIMATED_LIMIT if isinstance(estimated, DeletionCounts) else limit
     families = n_families(n, k)
     if families > limit and (max_parents is not None or not prune):
         fitting = max(m for m in range(k + 1) if n_families(n, m) <= limit or m == 0)

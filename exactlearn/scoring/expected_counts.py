@@ -35,7 +35,6 @@ from exactlearn.scoring.set_tables import (
     Rows,
     count_set,
     counting_space,
-    fill_common,
     index_rows,
 )
 
@@ -79,9 +78,8 @@ class ExpectedCounts(Displayed, shown="variables=order total most drawn_rows fin
         stack, entries = counting_space(self.rows, len(members), every=True)
         depth = len(subset) - 1
         count_set(subset.astype(np.int32), self.rows, stack, entries)
-        fill_common(self.rows, stack, depth, int(subset[0]))
         shape = self.rows.cardinalities[subset[::-1]]
-        table = stack.table[: int(shape.prod())].reshape(shape)
+        table = stack.totals[depth + 1, : int(shape.prod())].reshape(shape)
         return table.transpose(depth - np.searchsorted(subset, place))
 
     def score(self, child: int, parents: Sequence[int], score: Score) -> float:

@@ -105,17 +105,14 @@ def index_rows(
     """Find each column's most common state and the rows that deviate from it.
 
     Weights that are not whole numbers forbid subtraction, whose rounding would turn empty cells
-    into nearly empty ones; then every row is listed as deviant. With missing cells, which deviate,
-    hardly any cell is empty.
+    into nearly empty ones; then every row is listed as deviant.
     """
-    total, is_expected = float(weights.sum()), missing is not None
+    total = float(weights.sum())
     is_whole = bool((weights == np.floor(weights)).all()) and total < LARGEST_EXACT_TOTAL
-    subtract = is_whole or is_expected
     common, deviants = [], []
     for column, r in zip(codes, cardinalities.tolist(), strict=True):
-        seen = column >= 0
-        common.append(int(np.bincount(column[seen], weights[seen], minlength=r).argmax()))
-        listed = column != common[-1] if subtract else np.ones(len(column), np.bool_)
+        common.append(int(np.bincount(np.maximum(column, 0), weights, r).argmax()))
+        listed = column != common[-1] if is_whole else np.ones(len(column), np.bool_)
         deviants.append(np.flatnonzero(listed).astype(np.int32))
     return Rows(
         codes,
@@ -125,7 +122,7 @@ def index_rows(
         np.array(common, np.int64),
         np.cumsum([0, *map(len, deviants)]).astype(np.int64),
         np.concatenate([np.zeros(0, np.int32), *deviants]),
-        subtract,
+        is_whole,
         missing,
     )
 
@@ -135,11 +132,13 @@ def counting_space(rows: Rows, depth: int, *, every: bool = False) -> Space:
 
     Configurations that no row has are numbered as well where ``every`` says so.
     """
-    missing, n_rows = rows.missing, rows.codes.shape[1]
-    n = n_rows if missing is None else int(missing.entries[depth - 1])
+    missing, n = rows.missing, rows.codes.shape[1]
     largest = np.sort(rows.cardinalities)[::-1][:depth].astype(np.float64)
-    width = max(1, int(np.prod(largest[:-1]) if every else min(n, np.prod(largest[:-1]))))
-    cells = width * int(largest[0]) if len(largest) else 1
+    most = np.prod(largest[:-1])
+    if missing is not None:  # the whole set is pushed
+        n, most = int(missing.entries[depth]), np.prod(largest)
+    width = max(1, int(most if every else min(n, most)))
+    cells = width * int(largest.max(initial=1))
     stack = Stack(
         np.full(depth, -1, np.int64),
         np.ones(depth + 1, np.int64),
@@ -147,15 +146,14 @@ def counting_space(rows: Rows, depth: int, *, every: bool = False) -> Space:
         np.zeros((depth + 1, width)),
         np.zeros(cells),
         np.zeros(width),
-        # Of expected counts, rounding leaves a rest in cells that no entry has.
-        np.zeros(min(n, cells) if missing is None else cells),
+        np.zeros(min(n, cells)),
         np.zeros(cells, np.int32),
         np.zeros(1, np.int64),
     )
     stack.totals[0, 0] = rows.total
     if missing is None:
         return Space(stack, None)
-    shape = (depth + 1, n)
+    shape, n_rows = (depth + 1, n), len(rows.weights)
     entries = Entries(
         missing,
         np.zeros((depth + 1, n_rows + 1), np.int64),
@@ -168,56 +166,6 @@ def counting_space(rows: Rows, depth: int, *, every: bool = False) -> Space:
     entries.first[0] = np.arange(n_rows + 1)
     entries.weight[0, :n_rows] = rows.weights
     return Space(stack, entries)
-
-
-@in_place_kernel
-def _count(rows: Rows, stack: Stack, entries: Entries | None, depth: int, variable: int) -> None:
-    """Count the prefix's configurations by the states of one more variable, deviant rows only."""
-    if entries is not None:
-        _count_entries(rows, stack, entries, depth, variable, False)
-    else:
-        r = rows.cardinalities[variable]
-        ids, column = stack.ids[depth], rows.codes[variable]
-        for t in range(rows.deviant_first[variable], rows.deviant_first[variable + 1]):
-            row = rows.deviants[t]
-            stack.table[ids[row] * r + column[row]] += rows.weights[row]
-
-
-@in_place_kernel
-def _count_entries(
-    rows: Rows, stack: Stack, entries: Entries, depth: int, variable: int, every: bool
-) -> None:
-    """Count the entries' configurations by the states of one more variable.
-
-    Without ``every`` those of its most common state are left out.
-    """
-    r, column, table = rows.cardinalities[variable], rows.codes[variable], stack.table
-    common = -1 if every else rows.common[variable]
-    ids, first, weight = stack.ids[depth], entries.first[depth], entries.weight[depth]
-    begin, end = rows.deviant_first[variable], rows.deviant_first[variable + 1]
-    missing, variables = entries.missing, stack.variables
-    start = missing.single_first[variable] - r
-    for t in range(len(column) if every else end - begin):
-        row = t if every else rows.deviants[begin + t]
-        if column[row] >= 0:
-            for e in range(first[row], first[row + 1]):
-                table[ids[e] * r + column[row]] += weight[e]
-            continue
-        # Is no variable of the prefix in the cell's part? (A call for each row would take longer.)
-        start, is_apart = start + r, True
-        for d in range(depth):
-            is_apart &= missing.part[variables[d], row] != missing.part[variable, row]
-        if is_apart:
-            for k in range(r):
-                share = missing.single[start + k]
-                if k != common and share > 0.0:
-                    for e in range(first[row], first[row + 1]):
-                        table[ids[e] * r + k] += share * weight[e]
-        else:
-            for e in range(first[row], first[row + 1]):
-                _spread(rows, stack, entries, depth, variable, row, e)
-                for k in range(r):
-                    table[ids[e] * r + k] += 0.0 if k == common else entries.spread[k]
 
 
 @in_place_kernel
@@ -247,23 +195,33 @@ def _spread(
 
 
 @in_place_kernel
-def _push_entries(
-    rows: Rows, stack: Stack, entries: Entries, depth: int, variable: int, is_numbered: bool
-) -> None:
+def _push_entries(rows: Rows, stack: Stack, entries: Entries, depth: int, variable: int) -> int:
     """Extend the entries by a variable, and add up the configurations' totals.
 
-    Where configurations are numbered, ``stack.numbers`` has those of cells.
+    Where configurations are numbered, those that entries have are, as they come.
+
+    Returns
+    -------
+    int
+        How many configurations there are.
     """
     r, column, missing = rows.cardinalities[variable], rows.codes[variable], entries.missing
     ids, first, weight = stack.ids[depth], entries.first[depth], entries.weight[depth]
     new, totals, n = stack.ids[depth + 1], stack.totals[depth + 1], 0
     new_weight, state, below = entries.weight[depth + 1], entries.state, entries.below
     start, variables = missing.single_first[variable] - r, stack.variables
+    cells = stack.sizes[depth] * r
+    is_numbered, observed = cells > len(totals), 0
+    for c in range(cells):
+        stack.numbers[c] = -1 if is_numbered else c
+    for c in range(min(cells, len(totals))):
+        totals[c] = 0.0
     for row in range(len(column)):
         code = column[row]
         is_seen, is_apart = code >= 0, True
         if not is_seen:
             start += r
+            # Is no variable of the prefix in the cell's part?
             for d in range(depth):
                 is_apart &= missing.part[variables[d], row] != missing.part[variable, row]
         for e in range(first[row], first[row + 1]):
@@ -275,17 +233,29 @@ def _push_entries(
                     share = share * missing.single[start + k] if is_apart else entries.spread[k]
                 if share > 0.0:
                     cell = ids[e] * r + k
-                    if is_numbered:
-                        cell = stack.numbers[cell]
+                    if stack.numbers[cell] < 0:
+                        stack.numbers[cell] = observed
+                        observed += 1
+                    cell = stack.numbers[cell]
                     new[n], new_weight[n] = cell, share
                     state[depth + 1, n], below[depth + 1, n] = k, e
                     totals[cell] += share
                     n += 1
         entries.first[depth + 1, row + 1] = n
+    return observed if is_numbered else cells
 
 
 @in_place_kernel
-def fill_common(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
+def _count(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
+    """Count the prefix's configurations by the states of one more variable, deviant rows only."""
+    r, ids, column = rows.cardinalities[variable], stack.ids[depth], rows.codes[variable]
+    for t in range(rows.deviant_first[variable], rows.deviant_first[variable + 1]):
+        row = rows.deviants[t]
+        stack.table[ids[row] * r + column[row]] += rows.weights[row]
+
+
+@in_place_kernel
+def _fill_common(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
     """Fill in the cells of the variable's most common state."""
     if not rows.subtract:
         return
@@ -298,48 +268,30 @@ def fill_common(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
 
 
 @in_place_kernel
-def _push(rows: Rows, stack: Stack, entries: Entries | None, depth: int, variable: int) -> None:
-    """Extend the prefix by a variable."""
-    r, n = rows.cardinalities[variable], rows.codes.shape[1]
+def _push_rows(rows: Rows, stack: Stack, depth: int, variable: int) -> int:
+    """Count a variable, and number the rows' configurations; return how many there are."""
+    r, n, column = rows.cardinalities[variable], rows.codes.shape[1], rows.codes[variable]
     cells = stack.sizes[depth] * r
-    old, new, column = stack.ids[depth], stack.ids[depth + 1], rows.codes[variable]
-    is_numbered, observed = cells > stack.rest.shape[0], cells
-    # The table; of entries only to number its cells, since extending them adds up the totals.
-    if entries is None:
-        _count(rows, stack, None, depth, variable)
-        fill_common(rows, stack, depth, variable)
-    else:
-        if is_numbered:
-            _count_entries(rows, stack, entries, depth, variable, True)
-    if is_numbered:
-        observed = 0
-        for c in range(cells):
-            if stack.table[c] > 0:
-                stack.totals[depth + 1, observed] = stack.table[c]
-                stack.numbers[c] = observed
-                observed += 1
-            stack.table[c] = 0
-    else:
-        for c in range(cells):
-            stack.totals[depth + 1, c] = stack.table[c]
-            stack.table[c] = 0
-    if entries is None:
-        for row in range(n):
-            cell = old[row] * r + column[row]
-            new[row] = stack.numbers[cell] if is_numbered else cell
-    else:
-        for c in range(observed):
-            stack.totals[depth + 1, c] = 0.0
-        _push_entries(rows, stack, entries, depth, variable, is_numbered)
-    stack.variables[depth] = variable
-    stack.sizes[depth + 1] = observed
+    old, new, totals = stack.ids[depth], stack.ids[depth + 1], stack.totals[depth + 1]
+    is_numbered, observed = cells > len(totals), 0
+    _count(rows, stack, depth, variable)
+    _fill_common(rows, stack, depth, variable)
+    for c in range(cells):
+        if stack.table[c] > 0 or not is_numbered:
+            totals[observed], stack.numbers[c] = stack.table[c], observed
+            observed += 1
+        stack.table[c] = 0
+    for row in range(n):
+        cell = old[row] * r + column[row]
+        new[row] = stack.numbers[cell] if is_numbered else cell
+    return observed
 
 
 @in_place_kernel
 def count_set(
     subset: NDArray[np.integer], rows: Rows, stack: Stack, entries: Entries | None
 ) -> None:
-    """Count a set of variables, but for the cells of the first one's most common state.
+    """Count a set of variables, for :func:`take_counts`.
 
     Parameters
     ----------
@@ -348,22 +300,30 @@ def count_set(
         first, the last one lowest. Consecutive calls are fast when the sets differ in their first
         elements only.
     rows, stack, entries
-        The data, and scratch space that remembers the last set and receives the table.
+        The data, and scratch space that remembers the last set. Of incomplete rows the expected
+        counts become the totals of the whole set, of complete ones the table has those of deviant
+        rows.
     """
     top, same = len(subset) - 1, 0
     while same < min(top, stack.depth[0]) and stack.variables[same] == subset[top - same]:
         same += 1
-    for depth in range(same, top):
-        _push(rows, stack, entries, depth, subset[top - depth])
+    for depth in range(same, top if entries is None else top + 1):
+        variable = subset[top - depth]
+        if entries is None:
+            stack.sizes[depth + 1] = _push_rows(rows, stack, depth, variable)
+        else:
+            stack.sizes[depth + 1] = _push_entries(rows, stack, entries, depth, variable)
+        stack.variables[depth] = variable
     stack.depth[0] = top
-    _count(rows, stack, entries, top, subset[0])
+    if entries is None:
+        _count(rows, stack, top, subset[0])
 
 
 @in_place_kernel
 def take_counts(
     rows: Rows, stack: Stack, entries: Entries | None, depth: int, variable: int
 ) -> tuple[int, float]:
-    """List the counts of a table that are not 0 in the stack, and clear it.
+    """List the counts of the last set that are not 0 in the stack, and clear its table.
 
     Where few rows deviate only the cells that these touched are looked at.
 
@@ -375,25 +335,28 @@ def take_counts(
     """
     r, size, found, draws = rows.cardinalities[variable], stack.sizes[depth], 0, 0.0
     first, last = rows.deviant_first[variable], rows.deviant_first[variable + 1]
-    ids, column, rest = stack.ids[depth], rows.codes[variable], stack.rest
-    is_dense = entries is not None or size * r <= 2 * (last - first)
-    if is_dense:
-        fill_common(rows, stack, depth, variable)
+    ids, column, rest, table = stack.ids[depth], rows.codes[variable], stack.rest, stack.table
+    is_sparse, cells = False, size * r
+    if entries is not None:
+        table, cells = stack.totals[depth + 1], stack.sizes[depth + 1]
+    elif size * r <= 2 * (last - first):
+        _fill_common(rows, stack, depth, variable)
     else:
+        is_sparse, cells = True, last - first
         for c in range(size):
             rest[c] = stack.totals[depth, c]
-    for t in range(size * r if is_dense else last - first):
-        row = 0 if is_dense else rows.deviants[first + t]
-        cell = t if is_dense else ids[row] * r + column[row]
-        n = stack.table[cell]
+    for t in range(cells):
+        row = rows.deviants[first + t] if is_sparse else 0
+        cell = ids[row] * r + column[row] if is_sparse else t
+        n = table[cell]
         if n > 0:
             stack.counts[found] = n
-            stack.table[cell] = 0
+            table[cell] = 0
             draws += min(n, 1.0)
             found += 1
-            if not is_dense:
+            if is_sparse:
                 rest[ids[row]] -= n
-    for c in range(size if rows.subtract and not is_dense else 0):
+    for c in range(size if rows.subtract and is_sparse else 0):
         if rest[c] > 0:
             stack.counts[found] = rest[c]
             draws += min(rest[c], 1.0)

@@ -146,19 +146,6 @@ def interpolated(functions: Functions, i: int, n: float) -> float:
     return float(share * (functions.table[i, first] + x * high - low))
 
 
-@in_place_kernel
-def find(sizes: NDArray[np.float64], size: float) -> int:
-    """Return the place of a size, or -1."""
-    low, high = 0, len(sizes)
-    while low < high:
-        middle = (low + high) // 2
-        if sizes[middle] < size:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < len(sizes) and sizes[low] == size else -1
-
-
 class Form(NamedTuple):
     """A function of counts for tables of any size: of cells, or of parent configurations.
 

@@ -20,7 +20,7 @@ from exactlearn.formats.table import read_dataset
 from exactlearn.instances import locate
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BDeu
-from exactlearn.scoring.table_scorer import TableScorer
+from exactlearn.scoring.set_sums import TableScorer
 from exactlearn.solvers import solve as solve_problem
 from exactlearn.solvers.certificates import prover
 from exactlearn.structure import selection

@@ -103,7 +103,7 @@ def test_sets_beyond_the_deepest_are_missing(monkeypatch):
 @pytest.mark.parametrize("budget", [None, Budget(tables=300)], ids=["all", "budget"])
 def test_threads_change_no_bit(score, budget, monkeypatch):
     """Also where blocks are small and the parents' tables are counted twice."""
-    monkeypatch.setattr("exactlearn.scoring.table_scorer.BLOCK_SETS", (64, 64))
+    monkeypatch.setattr("exactlearn.scoring.set_sums.BLOCK_SETS", (64, 64))
     data = sample("lucas", 500)
     outcomes = []
     for threads in (1, 2, 3, 7):
@@ -164,10 +164,11 @@ def test_a_search_for_one_variable_ends_with_the_search_that_it_is_a_part_of():
         return True
 
     rules = frozenset(), frozenset()
-    (whole, *_), (first, *_) = (
-        CandidateSearch(SetSums.of(data, BDeu(), 4), 3, *rules, PLENTY, is_over=stop).run()
+    searches = [
+        CandidateSearch(SetSums.of(data, BDeu(), 4), 3, *rules, PLENTY, is_over=stop)
         for stop in (lambda: False, is_over)
-    )
+    ]
+    (whole, *_), (first, *_) = (search.run() for search in searches)
     assert looks
-    assert not first.exhausted
-    assert len(first.candidates.child) < len(whole.candidates.child)
+    assert [search.exhausted for search in searches] == [True, False]
+    assert len(first.child) < len(whole.child)

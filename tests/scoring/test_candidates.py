@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.errors import DataError, InfeasibleError, OptionError, TooLargeError
-from exactlearn.scoring import candidate_enumeration, candidates, table_scorer
+from exactlearn.scoring import candidate_enumeration, candidates, set_sums
 from exactlearn.scoring.candidate_enumeration import Enumeration
 from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
-from exactlearn.scoring.set_sums import SetSums
-from exactlearn.scoring.table_scorer import TableScorer, ceiling, largest_penalty
+from exactlearn.scoring.set_sums import SetSums, TableScorer, ceiling, largest_penalty
 from exactlearn.scoring.terms import TermTables
 from tests.scoring_oracle import (
     dependent_data,
@@ -253,7 +252,7 @@ def test_blocks_of_any_size_find_the_same(monkeypatch, aim, prune):
         return found
 
     monkeypatch.setattr(candidate_enumeration, "_starts", small_blocks)
-    monkeypatch.setattr(table_scorer, "BLOCK_SETS", (aim, aim))
+    monkeypatch.setattr(set_sums, "BLOCK_SETS", (aim, aim))
     parted = candidate_parent_sets(data, BDeu(1), max_parents=4, prune=prune)
     assert max(sizes) > 4
     assert tables(parted) == tables(whole)
