@@ -19,9 +19,10 @@ from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.hash_tables import WeightedRows
-from exactlearn.data.codes import Column, LabelledRows, code_type
+from exactlearn.data.codes import LARGEST, Column, LabelledRows, code_type
 from exactlearn.data.coding import CodingOptions, TableCoding, check_declared, coded_rows
 from exactlearn.data.dataset import Dataset, as_dataset
+from exactlearn.data.discretisation import drop_hint
 from exactlearn.errors import DataError, OptionError, SolverError, as_written, did_you_mean
 
 
@@ -117,7 +118,7 @@ class Blocks(Displayed, shown="sources variables states"):
         """
         if self.variables is not None and {*self.variables} <= {*self.states}:
             return self
-        labels = _Labels(self.missing)
+        labels = _Labels(self)
         for part in _results(self, _labels_of, client):
             labels.merge(part)
         if SearchControl.within().is_over:
@@ -125,10 +126,10 @@ class Blocks(Displayed, shown="sources variables states"):
                 "the time was over before the states of all variables were found: declare them "
                 f"({as_written('states')}), or give it more time"
             )
-        check_declared(self.states, [*labels.counts])
+        check_declared(self.states, labels.names)
         names = self.variables or labels.names
-        rows = replace(self, variables=names)._chosen(labels.columns())
-        rows = replace(rows, columns=[x for x in rows.columns if x.name not in self.states])
+        undeclared = tuple(name for name in names if name not in self.states)
+        rows = replace(self, variables=undeclared)._chosen(labels.columns())
         listed = {x.name: x.labels for x in rows.columns if x.name in labels.listed}
         options = CodingOptions(listed, self.missing, tidy=self.tidy)
         found = TableCoding.fit(rows, options, is_part=bool(self.states))
@@ -156,10 +157,10 @@ class Blocks(Displayed, shown="sources variables states"):
 
 
 class _Labels:
-    """How many cells of the columns of a table have each label, ``None`` where one is missing."""
+    """How many cells of undeclared columns have each label, ``None`` where one is missing."""
 
-    def __init__(self, missing: Sequence[str]) -> None:
-        self.missing = missing
+    def __init__(self, blocks: Blocks) -> None:
+        self.missing, self.declared, self.chosen = blocks.missing, blocks.states, blocks.variables
         self.source: Path | None = None
         self.names: tuple[str, ...] = ()
         self.rows, self.listed = 0, set[str]()
@@ -172,9 +173,17 @@ class _Labels:
         listed = rows.declared(self.missing)
         self.listed |= {*listed}
         for column in rows.read(self.missing).columns:
+            if column.name in self.declared or column.name not in (self.chosen or self.names):
+                continue
             own = self.counts.setdefault(column.name, Counter())
             own.update(dict.fromkeys(listed.get(column.name, ()), 0))
             own.update(dict(zip((*column.labels, None), column.counts, strict=True)))
+            if len(own) > LARGEST + 1:
+                raise DataError(
+                    f"{rows.place(column)}: more than {LARGEST} different values; "
+                    f"{drop_hint(column.name)}, or declare its states, which may be bins of "
+                    "numbers such as '<=2.5' and '>2.5'"
+                )
 
     def merge(self, other: "_Labels") -> None:
         """Add those of another part of the table."""
@@ -194,7 +203,7 @@ class _Labels:
 
 
 def _labels_of(blocks: Blocks, *source: Any) -> _Labels:
-    labels = _Labels(blocks.missing)
+    labels = _Labels(blocks)
     for rows in blocks.read(*source):
         labels.add(rows)
     return labels

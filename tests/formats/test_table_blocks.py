@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn import fit_deletion, fit_em, read_blocks
+from exactlearn.data import blocks as table_blocks
 from exactlearn.data.blocks import merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, ExactlearnError, OptionError
@@ -170,6 +171,15 @@ def test_sources_that_are_none(tmp_path, monkeypatch, source, message):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(OptionError, match=message):
         read_blocks(source)
+
+
+def test_columns_with_more_values_than_a_variable_may_have_are_refused_early(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_blocks, "LARGEST", 20)
+    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{k},{k % 2}\n" for k in range(99)))
+    with pytest.raises(DataError, match=r"t.csv, column 'a': more than 20 .*drop=\['a'\]"):
+        merge_rows(read_blocks(tmp_path / "t.csv", block_bytes=50))
+    declared = read_blocks(tmp_path / "t.csv", block_bytes=50, states={"a": ["<=9", ">9"]})
+    assert merge_rows(declared).weights.tolist() == [5.0, 5.0, 45.0, 44.0]
 
 
 def test_a_damaged_gzip_file_is_named(tmp_path):
