@@ -203,10 +203,7 @@ class _Labels:
 
 
 def _labels_of(blocks: Blocks, *source: Any) -> _Labels:
-    labels = _Labels(blocks)
-    for rows in blocks.read(*source):
-        labels.add(rows)
-    return labels
+    return summed(blocks.read(*source), partial(_Labels, blocks))
 
 
 def _results(blocks: Blocks, function: Callable[..., S], client: Any) -> Iterator[S]:
@@ -219,7 +216,7 @@ def _results(blocks: Blocks, function: Callable[..., S], client: Any) -> Iterato
         yield result
 
 
-def summed(blocks: Iterable[Dataset], empty: Callable[[], S], client: Any = None) -> S:
+def summed(blocks: Iterable[Any], empty: Callable[[], S], client: Any = None) -> S:
     """Return a sum over all rows, or over those read when the search is over.
 
     Parameters

@@ -129,14 +129,6 @@ class TableCoding:
         discretisation.warn_of_columns(unusable, rule_of_all)
         return coding
 
-    def codes_of(self, column: Column) -> NDArray[np.integer]:
-        """Return the code of each row; a label that is no state counts as missing."""
-        states = self.states[column.name]
-        # The code -1 reads the last entry: missing stays missing.
-        known = np.append(find_states(column.labels, states), MISSING)
-        codes: NDArray[np.integer] = known.astype(code_type(len(states)))[column.codes]
-        return codes
-
     def transform(self, rows: LabelledRows) -> dict[str, Any]:
         """Return the fields of a coded table; a label that is no state counts as missing."""
         columns = [column for column in rows.columns if column.name in self.states]
@@ -144,7 +136,7 @@ class TableCoding:
         most = max(map(len, states), default=0)
         codes = np.empty((len(rows.lines), len(columns)), code_type(most))
         for j, column in enumerate(columns):
-            codes[:, j] = self.codes_of(column)
+            codes[:, j] = state_codes(column, states[j])
         return {
             "codes": codes,
             "names": tuple(column.name for column in columns),
@@ -154,6 +146,14 @@ class TableCoding:
             "row_index": rows.index,
             "left_out": self.left_out,
         }
+
+
+def state_codes(column: Column, states: Sequence[str]) -> NDArray[np.integer]:
+    """Return the code of each row of a column; a label that is no state counts as missing."""
+    # The code -1 reads the last entry: missing stays missing.
+    known = np.append(find_states(column.labels, states), MISSING)
+    codes: NDArray[np.integer] = known.astype(code_type(len(states)))[column.codes]
+    return codes
 
 
 def coded_rows(rows: LabelledRows, options: CodingOptions) -> dict[str, Any]:
@@ -279,15 +279,11 @@ def frame_rows(frame: "pd.DataFrame", drop: Sequence[Any] = ()) -> LabelledRows:
         shape = (len(frame), len(kept))
         raise DataError(f"the frame has the shape {shape}, expected rows and columns")
     series = {name: frame.iloc[:, j] for j, name in kept.items()}
-    listed = {
-        name: [label_of(category) for category in own.cat.categories]
-        for name, own in series.items()
-        if hasattr(own, "cat")
-    }
+    categorical = {name: own for name, own in series.items() if hasattr(own, "cat")}
+    listed = {name: [*map(label_of, own.cat.categories)] for name, own in categorical.items()}
     columns = [labelled_column(name, own) for name, own in series.items()]
-    return LabelledRows(
-        None, columns, np.arange(len(frame)), unit="row", listed=listed, index=frame.index
-    )
+    rows = np.arange(len(frame))
+    return LabelledRows(None, columns, rows, unit="row", listed=listed, index=frame.index)
 
 
 def array_frame(array: NDArray[Any], names: Sequence[str] | None = None) -> "pd.DataFrame":

@@ -675,7 +675,7 @@ for _table in ("dataset", "train", "test", "validation"):
 
 
 def aligned_codes(
-    dataset: Dataset, names: Sequence[str], states: Sequence[Sequence[str]], first: int = 0
+    dataset: Dataset, names: Sequence[str], states: Sequence[Sequence[str]]
 ) -> NDArray[np.int16]:
     """Return the codes that the rows of a table have for a model.
 
@@ -687,8 +687,6 @@ def aligned_codes(
         Table with at least the model's variables; may have missing cells.
     names, states
         The model's variables and the states of each.
-    first
-        Number of the table's first row, for messages.
 
     Returns
     -------
@@ -712,15 +710,13 @@ def aligned_codes(
         places = find_states(own, known)
         unknown = np.flatnonzero(places == MISSING)
         for row in np.flatnonzero(np.isin(codes, unknown))[:1].tolist() if len(unknown) else ():
-            has_place = dataset.lines is not None or not first
-            place = dataset.row_place(row) if has_place else row_place(first + row)
-            state = own[codes[row]]
+            place, state = dataset.row_place(row), own[codes[row]]
             raise DataError(
                 f"column {name!r}, {place}: the model knows no state {state!r}"
                 f"{did_you_mean(state, known)}"
             )
         # The code -1 reads the extra last entry: missing stays missing.
-        aligned[:, i] = np.append(places, MISSING)[codes]
+        aligned[:, i] = np.append(places, MISSING).astype(np.int16)[codes]
     return aligned
 
 

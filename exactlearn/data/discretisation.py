@@ -252,8 +252,7 @@ def unusable(rows: LabelledRows, column: Column) -> Unusable | None:
     numbers = column.numbers[:-1]
     texts = np.flatnonzero(np.isnan(numbers))
     if not len(texts) and count == cells and (numbers % 1 == 0).all():
-        whole = f"all {count} whole numbers are different, as numbers of rows are"
-        return Unusable(name, whole)
+        return Unusable(name, f"all {count} whole numbers are different, as numbers of rows are")
     if count <= MANY:
         return None
     if not len(texts):

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.data import MANY, MISSING_SYMBOLS
-from exactlearn.data.codes import MISSING, Column, LabelledRows, find_states
-from exactlearn.data.coding import CodingOptions, TableCoding, frame_rows
+from exactlearn.data.codes import MISSING, Column, LabelledRows
+from exactlearn.data.coding import CodingOptions, TableCoding, frame_rows, state_codes
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.discretisation import (
     discretise,
@@ -115,16 +115,13 @@ class FrameCoding:
         try:
             coding = TableCoding.fit(rows, CodingOptions(states, tidy=tidy), is_part=True)
         except DataError as error:
-            advice = (
-                "of these an estimator takes tidy=True: make the cells None, or leave columns out"
-            )
-            raise DataError(f"{error}; {advice}") from None
+            cure = "make the cells None, or leave columns out"
+            raise DataError(f"{error}; of these an estimator takes tidy=True: {cure}") from None
         values = {}
         for j, column in enumerate(rows.columns):
             own = coding.states.get(column.name, column.labels)
             if column.name in coding.states or len(own) == 1:
-                codes = find_states(column.labels, own)[column.codes]
-                codes[column.codes == MISSING] = MISSING
+                codes = state_codes(column, own)
                 values[column.name] = np.full(len(own), np.nan, object)
                 for state, row in _median_rows(codes, column.numbers[column.codes], weights):
                     values[column.name][state] = frame.iloc[row, j]

@@ -278,12 +278,8 @@ def hide_by_graph(
     columns = [names.index(name) for name in graph.variables]
     # A cell that is missing itself is not hidden again, whatever its value.
     needed = {u for v, own in zip(columns, parents, strict=True) for u in own if u < n and u != v}
-    require_complete(
-        dataset,
-        "the causes of missing cells need",
-        "simulate missing cells of a complete table",
-        [names[u] for u in sorted(needed)],
-    )
+    causes, instead = [names[u] for u in sorted(needed)], "hide cells of a complete table"
+    require_complete(dataset, "the causes of missing cells need", instead, causes)
     values, codes = dataset.codes.clip(min=0), dataset.codes.copy()
     for k in (v - n for v in topological_order([*((),) * n, *parents]) if v >= n):
         column, table = columns[k], _checked(tables, graph.variables[k], shapes[k])
