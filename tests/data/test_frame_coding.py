@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactlearn.data import coding as table_coding
 from exactlearn.data.codes import find_states
 from exactlearn.data.discretisation import EMPTY, discretise
 from exactlearn.data.frame_coding import FrameCoding, entropy_edges
@@ -101,24 +100,6 @@ def test_values_of_all_kinds_are_coded():
     assert filled["text"].tolist() == ["b", "a", "a", "b", "a"]
     assert filled["same"].tolist() == ["s"] * 5
     assert filled["size"].tolist() == [0.5, 1.5, 2.5, 0.5, 9.5]
-
-
-def test_each_column_is_read_once(monkeypatch):
-    read, real = [], table_coding.labelled_column
-
-    def counted(name, series):
-        read.extend([name] * len(series))
-        return real(name, series)
-
-    monkeypatch.setattr(table_coding, "labelled_column", counted)
-    frame = pd.DataFrame({"x": [0.5, None, 2.5, 9.5], "word": ["a", "b", "c", None]})
-    coding = FrameCoding.fit(frame, list(frame), "frequency:2")
-    assert sorted(read) == ["word"] * 4 + ["x"] * 4
-    read.clear()
-    table = coding.dataset(frame)
-    filled = coding.filled(frame, table, np.maximum(table.codes, 0))
-    assert sorted(read) == ["word"] * 5 + ["x"] * 5  # and the cells without a code once more
-    assert filled.iloc[1, 0] == 0.5
 
 
 def test_the_value_of_a_bin_is_its_weighted_median():
