@@ -66,11 +66,6 @@ class CandidateTable:
         return cls(ordered)
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
-        """Number of parents of each candidate, shape (m,)."""
-        return np.diff(self.problem.member_first)
-
-    @cached_property
     def bits(self) -> NDArray[np.uint64]:
         """Parents of each candidate as bit sets, shape (m, words)."""
         n = self.problem.n_variables
@@ -88,8 +83,6 @@ class CandidateTable:
         """Return which candidates of the condition's variable satisfy it."""
         rows = self.rows(condition.variable)
         bits, wanted = self.bits[rows], self.bit_set(condition.parents)
-        if condition.kind == "at most":
-            return np.asarray(self.sizes[rows] <= condition.size)
         if condition.kind == "all":
             return np.asarray(((bits & wanted) == wanted).all(axis=1))
         if condition.kind == "any":

@@ -107,6 +107,11 @@ class SolverOptions(SolverParameters):
     explain: bool = False
 
 
+def absolute_gap(gap: float, score: float, bound: float) -> float:
+    """Return a difference that is within a relative gap for every score up to the bound."""
+    return 0.999 * gap * min(abs(score), abs(bound)) if score * bound > 0.0 else 0.0
+
+
 Selection = NDArray[np.int64]
 """A candidate for each variable of a component, shape (n,)."""
 

@@ -3,9 +3,9 @@
 Constraints on single parent sets only drop candidates. Of the others, each network that violates
 one yields a clause (:mod:`exactlearn.solvers.constraints`), which is a linear inequality: the
 values of the candidates that satisfy its conditions add up to one or more. Branch and cut begins
-with those of the empty network and the bounds on the number of arcs, and adds the others when a
-selection breaks them. The network that is best without the constraints, by any solver, gives a
-first bound, and changed until it satisfies them a first incumbent.
+with those of the empty network, and adds the others when a selection breaks them. The network that
+is best without the constraints, by any solver, gives a first bound, and changed until it satisfies
+them a first incumbent.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,9 +19,15 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import ROUNDING, UNLIMITED, Event, OnEvent, SearchControl
 
 from .candidate_table import CandidateTable, Parents, Row, repaired
-from .component_solver import DEFAULTS, ComponentControl, Progress, SolverOptions
+from .component_solver import (
+    DEFAULTS,
+    ComponentControl,
+    Progress,
+    SolverOptions,
+    absolute_gap,
+)
 from .components import Component
-from .constraints import ArcTotal, Clause, minimal_conflict
+from .constraints import Clause, minimal_conflict
 from .implied_arcs import simple_network, with_implied_arcs
 from .lp.clusters import LEAST
 from .lp.multipliers import Multipliers
@@ -70,17 +76,10 @@ class Demands:
 
     @property
     def rows(self) -> list[Row]:
-        """Inequalities to begin with."""
+        """Inequalities to begin with: those that the empty network violates."""
         nothing: Parents = ((),) * self.problem.n_variables
-        clauses = [c.clause(nothing) for c in self.overall if not isinstance(c, ArcTotal)]
-        rows, sizes = [self.table.row(c) for c in clauses if c is not None], self.table.sizes
-        everything = np.arange(len(sizes))
-        for c in self.overall:
-            if isinstance(c, ArcTotal):
-                rows.append(Row(everything, sizes.astype(np.float64), float(c.least)))
-                if c.most is not None:
-                    rows.append(Row(everything, -sizes.astype(np.float64), -float(c.most)))
-        return rows
+        clauses = (c.clause(nothing) for c in self.overall)
+        return [self.table.row(clause) for clause in clauses if clause is not None]
 
     def clause(self, parents: Parents) -> Clause | None:
         """Return the shortest clause of the constraints that a network violates."""
@@ -229,7 +228,7 @@ def solve_constrained(
         elif control.goes_on():
             multipliers = cluster_multipliers(table.problem, control, score)
             demands = Demands(problem, near(table, multipliers, score, known))
-            options["absolute_gap"] = 0.999 * gap * abs(min(score, bound)) if known else 0.0
+            options["absolute_gap"] = absolute_gap(gap, score, bound)
             _, progress = branch_and_cut(demands, known, control, multipliers, **options)
             is_proven = progress.closed[0]
             known, score, nodes = progress.parents, progress.score, nodes + progress.nodes[0]

@@ -19,11 +19,11 @@ from exactlearn.errors import OptionError
 from exactlearn.graphs.d_separation import active_trail, ancestors, directed_path
 from exactlearn.graphs.dag import children
 
-Kind = Literal["all", "not all", "any", "none", "same", "other", "at most", "at least"]
+Kind = Literal["all", "not all", "any", "none", "same", "other"]
 
 _OPPOSITE: dict[Kind, Kind] = {
     "all": "not all", "not all": "all", "any": "none", "none": "any", "same": "other",
-    "other": "same", "at most": "at least", "at least": "at most",
+    "other": "same",
 }  # fmt: skip
 
 Arc = tuple[int, int]
@@ -41,22 +41,19 @@ class Condition:
     variable
         The variable.
     kind
-        The variable has all, not all, any or none of ``parents``; the same parents or others; at
-        most or at least ``size`` parents.
-    parents, size
+        The variable has all, not all, any or none of ``parents``; the same parents or others.
+    parents
         What ``kind`` compares with.
     """
 
     variable: int
     kind: Kind
-    parents: frozenset[int] = frozenset()
-    size: int = 0
+    parents: frozenset[int]
 
     @property
     def opposite(self) -> "Condition":
         """The condition that holds exactly when this one does not."""
-        step = {"at most": 1, "at least": -1}.get(self.kind, 0)
-        return Condition(self.variable, _OPPOSITE[self.kind], self.parents, self.size + step)
+        return Condition(self.variable, _OPPOSITE[self.kind], self.parents)
 
     def holds(self, family: Collection[int]) -> bool:
         """Return whether a parent set satisfies the condition."""
@@ -65,9 +62,7 @@ class Condition:
             return (self.parents <= chosen) == (self.kind == "all")
         if self.kind in ("any", "none"):
             return bool(self.parents & chosen) == (self.kind == "any")
-        if self.kind in ("same", "other"):
-            return (self.parents == chosen) == (self.kind == "same")
-        return len(chosen) <= self.size if self.kind == "at most" else len(chosen) >= self.size
+        return (self.parents == chosen) == (self.kind == "same")
 
 
 Clause = tuple[Condition, ...]
@@ -88,7 +83,7 @@ class Constraint:
     """
 
     is_local = False
-    removable: ClassVar[Any] = True
+    removable: ClassVar[bool] = True
 
     @property
     def variables(self) -> tuple[int, ...]:
@@ -207,9 +202,8 @@ class MaxParents(Constraint):
 
     def clause(self, parents: Parents) -> Clause | None:
         """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
-        if len(parents[self.variable]) <= self.most:
-            return None
-        return (Condition(self.variable, "at most", size=self.most),)
+        family = frozenset(parents[self.variable])
+        return None if len(family) <= self.most else (Condition(self.variable, "other", family),)
 
     def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
@@ -265,47 +259,6 @@ class ForbiddenAncestor(Constraint):
     def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
         return f"forbidden ancestor {names[self.ancestor]} of {names[self.descendant]}"
-
-
-@dataclass(frozen=True)
-class ArcTotal(Constraint):
-    """Bounds on the number of arcs of the whole network."""
-
-    least: int = 0
-    most: int | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse bounds that are none."""
-        if self.least < 0 or (self.most is not None and self.most < 0):
-            raise OptionError("bounds on the number of arcs must be at least 0")
-
-    @property
-    def removable(self) -> bool:
-        """Whether a network that satisfies the constraint still does with fewer arcs."""
-        return self.least == 0
-
-    @property
-    def variables(self) -> tuple[int, ...]:
-        """All variables that the constraint names."""
-        return ()
-
-    def clause(self, parents: Parents) -> Clause | None:
-        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
-        total = sum(map(len, parents))
-        if self.most is not None and total > self.most:
-            sizes = [(v, len(family)) for v, family in enumerate(parents) if family]
-            return tuple(Condition(v, "at most", size=size - 1) for v, size in sizes)
-        if total < self.least:
-            return tuple(
-                Condition(v, "at least", size=len(family) + 1) for v, family in enumerate(parents)
-            )
-        return None
-
-    def describe(self, names: Sequence[str]) -> str:
-        """Return the constraint in words."""
-        said = [f"at least {self.least} arcs"] if self.least else []
-        said += [f"at most {self.most} arcs"] if self.most is not None else []
-        return " and ".join(said) or "any number of arcs"
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ not have a cycle, and rules out every arc against it. A required adjacency with 
 is a required arc. With x a forced ancestor of u (or u itself), and v one of y, the arc u -> v would
 make x an ancestor of y, which may be forbidden. Variables that are to be independent given nothing
 are not ancestors of each other, and have no forced ancestor in common: from there an active trail
-would lead to both. What is left must still order all variables, lead
-from each required ancestor to its descendant, and have enough arcs but not too many. All of this is
-polynomial; that nothing contradicts it does not prove that a network exists. Often a simple one
-does, with an arc from each required ancestor to its descendant.
+would lead to both. What is left must still order all variables, and lead from each required
+ancestor to its descendant. All of this is polynomial; that nothing contradicts it does not prove
+that a network exists. Often a simple one does, with an arc from each required ancestor to its
+descendant.
 """
 
 from dataclasses import replace
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from .candidate_table import Parents
 from .constraints import (
-    ArcTotal,
     ForbiddenAncestor,
     Independence,
     RequiredAdjacency,
@@ -144,32 +143,24 @@ def _against(before: Relation, separate: list[Arc]) -> Relation:
 
 
 def _fits(problem: Problem) -> bool:
-    """Return whether the candidates left have paths to all descendants, and a fitting size."""
-    sizes = np.diff(problem.member_first)
-    allowed, first = problem.allowed, problem.first[:-1]
-    least = np.minimum.reduceat(np.where(allowed, sizes, problem.n_variables), first).sum()
-    most = np.maximum.reduceat(np.where(allowed, sizes, 0), first).sum()
-    most = min(int(most), problem.n_variables * (problem.n_variables - 1) // 2)
-    for c in problem.overall_constraints:
-        if isinstance(c, ArcTotal) and (most < c.least or (c.most is not None and least > c.most)):
-            return False
+    """Return whether the candidates left have paths to all descendants."""
     wanted = [c for c in problem.overall_constraints if isinstance(c, RequiredAncestor)]
     if not wanted:
         return True
     from scipy.sparse.csgraph import breadth_first_order  # takes long to import
 
-    graph = _possible_arcs(problem, allowed)
+    graph = _possible_arcs(problem)
     return all(
         c.descendant in breadth_first_order(graph, c.ancestor, return_predecessors=False)
         for c in wanted
     )
 
 
-def _possible_arcs(problem: Problem, allowed: NDArray[np.bool_]) -> "csr_array":
+def _possible_arcs(problem: Problem) -> "csr_array":
     """Return the arcs of all allowed candidates, shape (n, n)."""
     from scipy.sparse import csr_array  # takes long to import
 
     n, owner = problem.n_variables, np.repeat(problem.child, np.diff(problem.member_first))
-    kept = np.repeat(allowed, np.diff(problem.member_first))
+    kept = np.repeat(problem.allowed, np.diff(problem.member_first))
     arcs = problem.members[kept], owner[kept]
     return csr_array((np.ones(len(arcs[0]), np.bool_), arcs), shape=(n, n))

@@ -10,7 +10,6 @@ must return is written in :mod:`exactlearn.solvers.component_solver`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ from .component_solver import (
     Progress,
     Selection,
     SolverOptions,
+    absolute_gap,
 )
 from .components import Component
 from .lp import solver as lp
@@ -174,8 +174,6 @@ class Strategy:
     def absolute_gap(self) -> float:
         """How far below its bound the next component may stay."""
         progress = self.progress
-        if progress.score == -inf:
-            return 0.0
         used = sum(
             bound - score
             for bound, score, proven in zip(
@@ -183,7 +181,7 @@ class Strategy:
             )
             if proven
         )
-        return max(0.0, 0.999 * self.gap * abs(progress.score) - used)
+        return max(0.0, absolute_gap(self.gap, progress.score, progress.bound) - used)
 
     @property
     def clusters(self) -> Counted:

@@ -7,7 +7,6 @@ import numpy as np
 
 from exactlearn.solvers import Problem
 from exactlearn.solvers.constraints import (
-    ArcTotal,
     Constraint,
     ForbiddenAdjacency,
     ForbiddenAncestor,
@@ -54,8 +53,6 @@ def holds(constraint: Constraint, parents: Parents) -> bool:
             return reaches(parents)[a, b]
         case ForbiddenAncestor(a, b):
             return not reaches(parents)[a, b]
-        case ArcTotal(least, most):
-            return least <= len(arcs) <= (inf if most is None else most)
         case Independence(left, right, given):
             return separated(parents, left, right, given)
     raise AssertionError(constraint)
@@ -94,9 +91,9 @@ def separated(
 
 
 def random_constraint(rng: np.random.Generator, n: int, kind: int) -> Constraint:
-    """Draw a constraint of one of eight kinds over n variables."""
+    """Draw a constraint of one of seven kinds over n variables."""
     a, b, *others = (int(v) for v in rng.permutation(n))
-    match kind % 8:
+    match kind % 7:
         case 0:
             return RequiredAdjacency(a, b)
         case 1:
@@ -110,10 +107,6 @@ def random_constraint(rng: np.random.Generator, n: int, kind: int) -> Constraint
             return RequiredAncestor(a, b)
         case 5:
             return ForbiddenAncestor(a, b)
-        case 6:
-            low = int(rng.integers(0, n))
-            picks = [ArcTotal(most=low), ArcTotal(least=low + 1), ArcTotal(low, low)]
-            return picks[int(rng.integers(3))]
     cut = int(rng.integers(len(others) + 1))
     return Independence(frozenset({a}), frozenset({b}), frozenset(others[:cut]))
 

@@ -198,9 +198,9 @@ def declared_constraints(
 
     Examples
     --------
-    >>> search = sections.Constrained(required_adjacent=("b - a",), max_arcs=3)
+    >>> search = sections.Constrained(required_adjacent=("b - a",))
     >>> declared_constraints(search, ["a", "b"])
-    (RequiredAdjacency(a=1, b=0), ArcTotal(least=0, most=3))
+    (RequiredAdjacency(a=1, b=0),)
     """
     found: list[kinds.Constraint] = []
     for kind, mark, entries in (
@@ -219,10 +219,6 @@ def declared_constraints(
     for name, most in search.max_parents_of.items():
         found.append(kinds.MaxParents(_index(name, "max_parents_of", names), most))
     found += [independence(entry, names) for entry in search.independent]
-    if search.min_arcs is not None:
-        found.append(kinds.ArcTotal(least=search.min_arcs))
-    if search.max_arcs is not None:
-        found.append(kinds.ArcTotal(most=search.max_arcs))
     return tuple(found)
 
 

@@ -171,10 +171,6 @@ class Constrained(Declared):
         Most parents of one variable.
     independent
         Variables A and B that the network must separate, given C and D, as 'A, B | C, D'.
-    min_arcs
-        Fewest arcs of the network.
-    max_arcs
-        Most arcs of the network.
     """
 
     groups: ClassVar = {"Constraints": "*"}
@@ -188,8 +184,6 @@ class Constrained(Declared):
     tiers: tuple[str, ...] = option((), metavar="'A,B;C;D'", read=_tiers, once=True)
     max_parents_of: Mapping[str, int] = option({}, in_files=True, least=0)
     independent: tuple[str, ...] = option((), in_files=True)
-    min_arcs: int | None = option(None, in_files=True, least=0)
-    max_arcs: int | None = option(None, in_files=True, least=0)
 
 
 class Selection(Constrained, Random):
@@ -203,9 +197,8 @@ class Selection(Constrained, Random):
     constraints
         TOML file with these and more constraints: required, forbidden, tiers, and as lists
         required_adjacent and forbidden_adjacent ('A - B'), required_ancestors and
-        forbidden_ancestors ('A -> B'), independent ('A, B | C, D'); as numbers min_arcs and
-        max_arcs, and max_parents_of for single variables. Options add to its lists, and replace its
-        tiers.
+        forbidden_ancestors ('A -> B'), independent ('A, B | C, D'); as numbers
+        max_parents_of for single variables. Options add to its lists, and replace its tiers.
     time_limit
         Wall time in seconds.
     """

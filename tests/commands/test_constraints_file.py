@@ -20,8 +20,6 @@ ALL = {
     "tiers": ("a,b", "c,d"),
     "max_parents_of": {"d": 2},
     "independent": ("a,c|b",),
-    "min_arcs": 1,
-    "max_arcs": 4,
 }
 
 
@@ -37,13 +35,16 @@ def test_every_constraint_of_the_options_may_stand_in_the_file(tmp_path):
 
 def test_options_add_to_the_file(tmp_path):
     file = written(
-        tmp_path, 'required = ["a->b"]\nmax_parents_of = {d = 2}\nmax_arcs = 4\ntiers = ["c"]\n'
+        tmp_path,
+        'required = ["a->b"]\nmax_parents_of = {d = 2}\nindependent = ["a,d"]\ntiers = ["c"]\n',
     )
-    own = Selection(constraints=str(file), required=("b->c", "a->b"), min_arcs=2, tiers=("b",))
+    own = Selection(
+        constraints=str(file), required=("b->c", "a->b"), independent=("c,d",), tiers=("b",)
+    )
     found = with_file(own, NAMES)
     assert set(found.required) == {"a->b", "b->c"}
     assert found.max_parents_of == {"d": 2}
-    assert (found.min_arcs, found.max_arcs, found.tiers) == (2, 4, ("b",))
+    assert (set(found.independent), found.tiers) == ({"a,d", "c,d"}, ("b",))
 
 
 @pytest.mark.parametrize(
@@ -52,9 +53,9 @@ def test_options_add_to_the_file(tmp_path):
         ('requird = ["a->b"]', "unknown key 'requird'; did you mean 'required'?"),
         ('required = ["a->e"]', "'a->e': no variable 'e'"),
         ('independent = ["a"]', "independence 'a'"),
-        ("max_arcs = -1", "max_arcs: expected at least 0"),
+        ("max_parents_of = {d = -1}", "expected at least 0"),
         ('required = "a->b"', "key 'required': expected a list"),
-        ("[constraints]\nmax_arcs = 3\n", "unknown key 'constraints'"),
+        ("[constraints]\nrequired = []\n", "unknown key 'constraints'"),
     ],
 )  # fmt: skip
 def test_a_fault_is_named_by_file_and_key(tmp_path, text, said):
@@ -66,7 +67,7 @@ def test_a_fault_is_named_by_file_and_key(tmp_path, text, said):
 
 
 def test_a_fault_of_the_syntax_is_named_by_its_line(tmp_path):
-    file = written(tmp_path, "min_arcs = 1\nrequired = a->b\n")
+    file = written(tmp_path, "forbidden = []\nrequired = a->b\n")
     with pytest.raises(FormatError, match=r"rules\.toml.*line 2"):
         with_file(Selection(constraints=str(file)), NAMES)
 

@@ -131,7 +131,7 @@ def inputs(tmp_path_factory):
         run("graph", "cancer", "-o", "graph.json")
     write_model(network, made / "model.bif")
     (made / "folder.json").mkdir()
-    (made / "rules.toml").write_text("min_arcs = 1\n")
+    (made / "rules.toml").write_text("forbidden = []\n")
     states = tuple(("no", "yes") if name == "Smoker" else own
                    for name, own in zip(network.names, network.states, strict=True))  # fmt: skip
     other = BayesianNetwork(network.names, states, network.parents, network.tables)

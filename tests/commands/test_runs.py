@@ -94,7 +94,7 @@ def test_what_is_refused(tmp_path, text, message):
         ("a" * 500_000 + " " * 500_000, FormatError, "not a TOML file"),
         ("a = 1\n" * 200_000, FormatError, "at most 1048576 letters, found 1200000"),
         ("[search]\nseed = " + "1" * 5_000, FormatError, "thousands of digits"),
-        ("data.file='a'\nsearch.max_arcs = " + "1" * 400, OptionError, r"max_arcs': .*2\*\*63"),
+        ("data.file='a'\nscore.max_parents=" + "1" * 400, OptionError, r"max_parents': .*2\*\*63"),
         ("data.file='a'\nsearch.time_limit=" + "1" * 400, OptionError, r"time_limit': .*2\*\*63"),
         ("data.file='a'\nscore.ess = 0x" + "f" * 5_000, OptionError, r"score.ess': .*2\*\*63"),
     ],

@@ -19,7 +19,6 @@ from exactlearn.formats.table import read_dataset
 from exactlearn.instances import locate
 from exactlearn.reporting.records import support_records
 from exactlearn.solvers.constraints import (
-    ArcTotal,
     ForbiddenAdjacency,
     ForbiddenAncestor,
     Independence,
@@ -48,8 +47,6 @@ FORMS = {
             Independence(frozenset({0}), frozenset({5}), frozenset({1})),
         ],
     ),
-    "min_arcs": (2, [ArcTotal(least=2)]),
-    "max_arcs": (0, [ArcTotal(most=0)]),
 }
 
 
@@ -83,7 +80,6 @@ def test_constraints_are_read_by_name(key):
         ({"independent": ("a,b|a",)}, "each variable once"),
         ({"required_ancestors": ("a -> " * 30_000 + "b",)}, "expected 'A -> B'"),
         ({"independent": ("a,b" + "|" * 50_000,)}, "expected 'A, B | C, D'"),
-        ({"max_arcs": -1}, "max_arcs: expected at least 0"),
     ],
 )
 def test_what_is_no_constraint_is_refused(declared, message):
@@ -95,7 +91,6 @@ def test_constraints_hold(tables, tmp_path):
     file = constraints(
         tmp_path,
         required_adjacent=["Pollution-Smoker"],
-        max_arcs=3,
         max_parents_of={"Cancer": 1},
         forbidden_adjacent=["Cancer-Xray"],
         required_ancestors=["Smoker->Xray"],
@@ -108,12 +103,11 @@ def test_constraints_hold(tables, tmp_path):
     assert "Cancer" not in parents["Xray"]
     assert len(parents["Cancer"]) <= 1
     assert not set(parents["Smoker"]) & {"Cancer", "Xray"}
-    assert sum(map(len, parents.values())) <= 3
     assert answer["status"] == "optimal"
 
 
 def test_a_conflict_is_explained(tables, tmp_path):
-    file = constraints(tmp_path, min_arcs=2, forbidden_ancestors=["Smoker->Cancer"])
+    file = constraints(tmp_path, forbidden_ancestors=["Smoker->Cancer"])
     words = ("--constraints", file, "--require", "Smoker->Cancer")
     printed = fails("solve", tables / "full.csv", *words, status=4)
     assert "required Smoker -> Cancer, forbidden ancestor Smoker of Cancer;" in printed
