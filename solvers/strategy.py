@@ -31,6 +31,7 @@ from .components import Component
 from .lp import solver as lp
 from .lp.clusters import Counted
 from .lp.multipliers import Multipliers
+from .lp.solver import LONG, WENT_ON
 from .order_graph import solver as order_graph
 from .order_graph.rows import WORD
 from .ordering import solver as ordering
@@ -84,11 +85,6 @@ COMPONENT_SOLVERS: dict[str, ComponentSolver] = {
     "ordering": ComponentSolver(solve=ordering.solve_component, is_exact=False, shares_time=True),
 }
 """The component solvers by name, as :func:`exactlearn.solvers.solve` takes them."""
-
-LONG = 1.0
-"""Seconds of a proof that is kept, where a search keeps its state."""
-
-WENT_ON = "it went on where an earlier search had stopped, whose time does not count here"
 
 SINGLE = "a single variable takes its best candidate"
 """Why a component needs no component solver."""
@@ -271,35 +267,21 @@ class Strategy:
     def _relax(self, k: int, multipliers: Multipliers | None) -> Status:
         """Solve the relaxation of a component and search what it leaves."""
         progress, component = self.progress, self.progress.components[k]
-        key, begun = f"left-{component.digest}", progress.control.seconds
-        left = self._states.load(key)
-        if left:
-            progress.note(WENT_ON)
-            progress.improve(k, left["chosen"])
-            multipliers = Multipliers.of_state(left)
-            pool, bound = multipliers.counted, multipliers.bound(component)
-        else:
-            control = ComponentControl(progress, k, self._options(k, multipliers))
-            root = lp.relax(component, control.incumbent, control)
-            multipliers, pool, bound = root.multipliers, root.pool, root.bound
-        self._clusters.append(pool.widened(component.variables, progress.problem.n_variables))
-        progress.prove(k, bound, 1, closed=bound <= progress.scores[k] + self.absolute_gap)
+        control = ComponentControl(progress, k, self._options(k, multipliers))
+        root = lp.relax(component, control.incumbent, control)
+        pool = root.pool.widened(component.variables, progress.problem.n_variables)
+        self._clusters.append(pool)
+        progress.prove(k, root.bound, 1, closed=root.bound <= control.score + self.absolute_gap)
+        status: Status = "optimal"
         if progress.closed[k]:
             self._count("root", k)
         elif progress.control.is_over:
             return progress.control.status
-        elif not left:
+        else:
             lp.climb_from(root, component, control)
-            kept = root.may_reach(progress.scores[k])
-            left = {**multipliers.state, "chosen": progress.selected[k], "kept": kept}
-            if progress.control.seconds - begun >= LONG:
-                self._states.save(key, left)
-        status: Status = "optimal"
-        if not progress.closed[k]:
-            parts = progress.refine(k, np.flatnonzero(left["kept"]))
-            status = _worst([self._search(k, part, multipliers) for part in parts])
+            parts = progress.refine(k, np.flatnonzero(root.may_reach(control.score)))
+            status = _worst([self._search(k, part, root.multipliers) for part in parts])
         if status == "optimal":
-            self._states.drop(key)
             self._states.drop(f"relaxation-{component.digest}")
         return status
 

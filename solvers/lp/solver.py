@@ -13,6 +13,11 @@ from ..ordering.solver import INCUMBENT_SHARE, OrderSearch, search_budget
 from .multipliers import Multipliers
 from .root import Root, solve_root
 
+LONG = 1.0
+"""Seconds of work whose result is kept, where a search keeps its state."""
+
+WENT_ON = "it went on where an earlier search had stopped, whose time does not count here"
+
 
 def solve_component(
     component: Component, incumbent: Selection | None, control: ComponentControl
@@ -29,13 +34,14 @@ def solve_component(
 def relax(component: Component, incumbent: Selection | None, control: ComponentControl) -> Root:
     """Solve the relaxation by cutting planes; clusters of the options' multipliers help.
 
-    The bounds go to the control on the way, and the clusters are kept with the states when a limit
-    ends the rounds. They end when the absolute gap is reached.
+    The bounds go to the control on the way, and the clusters are kept with the states when the
+    rounds take long or a limit ends them. They end when the absolute gap is reached.
     """
     options, key = control.options, f"relaxation-{component.digest}"
-    known, kept = options.multipliers, control.states.load(key)
+    known, kept, begun = options.multipliers, control.states.load(key), control.seconds
     if known is None and kept:
         known = Multipliers.of_state(kept)
+        control.note(WENT_ON)
         control.prove(known.bound(component))
 
     root = solve_root(
@@ -48,7 +54,7 @@ def relax(component: Component, incumbent: Selection | None, control: ComponentC
         on_bound=lambda bound, _: control.prove(bound),
     )
     control.prove(root.bound, 1)
-    if control.is_over:
+    if control.is_over or control.seconds - begun >= LONG:
         control.states.save(key, root.multipliers.state)
     return root
 
