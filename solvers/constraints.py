@@ -16,8 +16,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from exactlearn._runtime.arguments import Names, variable_index
 from exactlearn.errors import OptionError
-from exactlearn.graphs.d_separation import active_trail, ancestors, directed_path
-from exactlearn.graphs.dag import children
+from exactlearn.graphs.dag import active_trail, ancestors, children, directed_path
 
 Kind = Literal["all", "not all", "any", "none", "same", "other"]
 

@@ -33,8 +33,7 @@ from typing import Any, NamedTuple
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import OptionError
-from exactlearn.graphs.d_separation import active_trail, ancestors
-from exactlearn.graphs.dag import children, topological_order
+from exactlearn.graphs.dag import active_trail, ancestors, children, topological_order
 
 Names = tuple[str, ...]
 

@@ -22,8 +22,7 @@ from exactlearn.commands.pipeline import independence
 from exactlearn.commands.tables import load
 from exactlearn.formats.graph_file import graph_record
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES
-from exactlearn.graphs.d_separation import active_trail
-from exactlearn.graphs.dag import children
+from exactlearn.graphs.dag import active_trail, children
 from exactlearn.graphs.partially_directed import v_structures
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import Compilation, compile_and_check, fits, max_error

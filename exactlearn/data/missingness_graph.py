@@ -28,8 +28,7 @@ from exactlearn._runtime.display import Displayed
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, FormatError, OptionError, did_you_mean
-from exactlearn.graphs.d_separation import ancestors
-from exactlearn.graphs.dag import topological_order
+from exactlearn.graphs.dag import ancestors, topological_order
 
 MissingnessKind = Literal["MCAR", "MAR", "MNAR"]
 

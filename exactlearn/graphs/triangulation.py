@@ -102,7 +102,7 @@ def best_elimination_order(
             break
         tried = _variant(trial, trials, rule, preference, rng)
         order = greedy_elimination(matrix, sizes, *tried)
-        size = total_clique_size(matrix, sizes, order)
+        size = sum(float(sizes[list(c)].prod()) for c in maximal_cliques(adjacency, order.tolist()))
         if size < least or (size == least and trial >= 0):
             best, least = order, size
             rule, preference = tried
@@ -219,39 +219,6 @@ def greedy_elimination(
                 for w in true_places(graph[u]):
                     stale[w] = True
     return order
-
-
-@kernel
-def total_clique_size(
-    adjacency: NDArray[np.bool_], sizes: NDArray[np.float64], order: NDArray[np.int64]
-) -> float:
-    """Return the number of configurations of all maximal cliques that an order gives.
-
-    A cluster is inside another one only if the latter's variable is eliminated earlier, its
-    remainder starts with this cluster's variable, and it has one member more.
-    """
-    n = len(order)
-    graph = adjacency.copy()
-    position = np.empty(n, np.int64)
-    for i in range(n):
-        position[order[i]] = i
-    # The most members beside itself that an earlier cluster left to each variable.
-    handed = np.full(n, -1)
-    total = 0.0
-    for v in order:
-        neighbours = true_places(graph[v])
-        size = sizes[v]
-        for u in neighbours:
-            size *= sizes[u]
-        if handed[v] < len(neighbours):
-            total += size
-        if len(neighbours):
-            parent = neighbours[0]
-            for u in neighbours:
-                parent = u if position[u] < position[parent] else parent
-            handed[parent] = max(handed[parent], len(neighbours) - 1)
-        eliminate(graph, v, neighbours)
-    return total
 
 
 def maximal_cliques(adjacency: Adjacency, order: Sequence[int]) -> tuple[tuple[int, ...], ...]:

@@ -24,7 +24,7 @@ from exactlearn.bayesnet.row_completion import eliminated, elimination_cells, pr
 from exactlearn.data.codes import MISSING, label_of
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, unknown_columns
 from exactlearn.errors import DataError, OptionError, TooLargeError
-from exactlearn.graphs.d_separation import ancestors
+from exactlearn.graphs.dag import ancestors
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import (
     condition,

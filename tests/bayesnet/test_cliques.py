@@ -19,7 +19,6 @@ from exactlearn.graphs.triangulation import (
     elimination_order,
     greedy_elimination,
     maximal_cliques,
-    total_clique_size,
 )
 from exactlearn.instances import path
 from tests.network_oracle import random_network
@@ -82,8 +81,6 @@ def test_kernels_equal_their_plain_python():
         order = greedy_elimination(matrix, sizes, rule, preference)
         plain = greedy_elimination.py_func(matrix, sizes, rule, preference)
         assert order.tolist() == plain.tolist()
-        size = total_clique_size(matrix, sizes, order)
-        assert size == total_clique_size.py_func(matrix, sizes, order)
 
 
 @given(SEEDS, st.integers(1, 10))
@@ -91,7 +88,6 @@ def test_kernels_equal_their_plain_python():
 def test_any_order_gives_a_chordal_graph_and_its_maximal_cliques(seed, n):
     rng = np.random.default_rng(seed)
     graph, order = random_graph(rng, n), rng.permutation(n).tolist()
-    sizes = rng.integers(2, 5, n)
     filled = undirected(graph)
     for cluster in elimination_clusters(graph, order):
         filled.add_edges_from(combinations(cluster, 2))
@@ -99,9 +95,6 @@ def test_any_order_gives_a_chordal_graph_and_its_maximal_cliques(seed, n):
     assert set(undirected(graph).edges) <= set(filled.edges)
     cliques = maximal_cliques(graph, order)
     assert list(cliques) == sorted(tuple(sorted(c)) for c in nx.find_cliques(filled))
-    matrix = np.array([[u in graph[v] for u in range(n)] for v in range(n)])
-    total = total_clique_size(matrix, sizes.astype(float), np.array(order))
-    assert total == sum(prod(sizes[v] for v in c) for c in cliques)
 
 
 @given(SEEDS, st.integers(1, 10))

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exactlearn.errors import OptionError
-from exactlearn.graphs.d_separation import active_trail, d_separated
-from exactlearn.graphs.dag import markov_blanket
+from exactlearn.graphs.dag import active_trail, d_separated, markov_blanket
 from tests.graph_oracle import arcs_of, dags, every_dag
 
 

@@ -11,7 +11,7 @@ from exactlearn.graphs.boundary import (
     inclusion_boundary,
     operators,
 )
-from exactlearn.graphs.d_separation import d_separated
+from exactlearn.graphs.dag import d_separated
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
 from tests.graph_oracle import arcs_of, boundaries, dags, every_dag, without

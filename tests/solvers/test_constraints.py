@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from exactlearn.errors import CheckError, OptionError
-from exactlearn.graphs.d_separation import active_trail
+from exactlearn.graphs.dag import active_trail
 from exactlearn.solvers import Problem, solve
 from exactlearn.solvers import constrained as constrained_module
 from exactlearn.solvers.candidate_table import CandidateTable, neighbours, repaired
