@@ -7,8 +7,10 @@ score of expected counts, by an exact solver; EM re-estimates its parameters fro
 rows. A start ends when no DAG scores more than its own. For BIC and AIC, without smoothing, the
 score of the observed cells rises in each iteration.
 
-It begins with the networks of :mod:`exactlearn.structure.starts`, the first of which is kept until
-there is a better one, then with networks of random completions.
+It ends at a network that is the best for its own expected counts, of which there are many. From the
+network without arcs it hardly moves: by its posteriors missing cells are independent of all others,
+and their share of the counts speaks against every arc. So the first start is the best network by
+counts that deletion estimates; others begin with networks of random completions.
 """
 
 from dataclasses import dataclass, field
@@ -25,8 +27,9 @@ from exactlearn.bayesnet.complete_data import fit_complete, smoothed
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.errors import OptionError
-from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.errors import DataError, OptionError
+from exactlearn.scoring.candidates import candidate_parent_sets, n_families
+from exactlearn.scoring.deletion_enumeration import DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts, expected_counts
 from exactlearn.scoring.scores import ScoreLike
 from exactlearn.solvers.component_solver import INNER_SEARCH
@@ -37,7 +40,23 @@ from exactlearn.structure.result import (
     StructuralEM,
     StructuralStatus,
 )
-from exactlearn.structure.starts import STARTS, without_arcs
+
+MOST_ITERATIONS = 100
+"""Most M-steps of a start."""
+
+FIRST_PARENTS = 2
+"""Most parents of the first start: the estimates of larger families cost most of its time."""
+
+FIRST_FAMILIES = 50_000
+"""Most families that the first start estimates; where there are more, those of pairs."""
+
+FIRST_ROWS = 10_000
+"""Most rows of the first start, drawn from more: a start need not be exact."""
+
+FIRST_SHARE = 0.3
+"""Most of the time that is left for the counts of the first start."""
+
+NO_VALUES = np.zeros(0, np.int64)
 
 
 @checked_arguments()
@@ -69,7 +88,7 @@ def structural_em(
         Smoothing of the parameters, added to every expected count.
     starts
         Number of starts; the best network over all of them is returned. A variable that no row
-        observes needs one from a random completion: the others leave it independent.
+        observes needs a second one: the first leaves it independent.
     solver
         Solver of the M-steps, as for :func:`~exactlearn.solvers.solve`. With ``ordering`` the
         M-step is a local search; the message says so.
@@ -121,12 +140,6 @@ def structural_em(
     return result
 
 
-MOST_ITERATIONS = 100
-"""Most M-steps of a start."""
-
-NO_VALUES = np.zeros(0, np.int64)
-
-
 @dataclass(eq=False)
 class _Alternation:
     """The state over all starts: the networks met, and what was done.
@@ -151,7 +164,7 @@ class _Alternation:
 
     def run(self, starts: int) -> StructuralEM:
         """Alternate E- and M-steps from every start, within the limits."""
-        self._offered(self._by_em(without_arcs(self.task, self.incumbent)))
+        self._offered(self._by_em(self._without_arcs()))
         status: StructuralStatus = "converged"
         for start in range(1 if self.task.dataset.is_complete else starts):
             if self._learn_complete() if self.task.dataset.is_complete else self._alternate(start):
@@ -172,12 +185,9 @@ class _Alternation:
 
     def _first(self, number: int) -> BayesianNetwork | None:
         """Return the network of a start."""
-        for first_network in STARTS[number:]:
-            parents = first_network(self.task, self.incumbent)
-            if parents is not None:
-                return self._by_em(parents)
-        if number < len(STARTS):
-            return None
+        if number == 0:
+            parents = self._from_deletion()
+            return self._by_em(self._without_arcs() if parents is None else parents)
         dataset = self.task.dataset
         rng = np.random.default_rng((self.task.seed, number))
         values = rng.integers(dataset.cardinalities[dataset.missing_cells[:, 1]])
@@ -188,6 +198,33 @@ class _Alternation:
         # A zero in the frequencies of a random completion would stay zero throughout EM.
         first = fit_complete(table, result.parents, smoothing=max(self.smoothing, 1.0))
         return self._by_em(result.parents, first)
+
+    def _without_arcs(self) -> Parents:
+        """Return the DAG of the required arcs alone."""
+        return self.task.sparsest(self.task.dataset.missing_cells[:, 1] * 0).parents
+
+    def _from_deletion(self) -> Parents | None:
+        """Return the best DAG, with few parents, by counts that deletion estimates (``f-mcar``).
+
+        Nothing where some variable is never observed, or when it takes much of the time.
+        """
+        rules, dataset = self.task.rules, self.task.dataset
+        is_large = n_families(dataset.n_variables, FIRST_PARENTS) > FIRST_FAMILIES
+        required = [child for _, child in rules.required]
+        least = max((required.count(child) for child in required), default=0)
+        try:
+            problem = candidate_parent_sets(
+                dataset.drawn(FIRST_ROWS, np.random.default_rng(self.task.seed)),
+                self.task.score,
+                max_parents=min(max(1 if is_large else FIRST_PARENTS, least), rules.max_parents),
+                required=rules.required,
+                forbidden=rules.forbidden,
+                counts=DeletionCounts("f-mcar"),
+                control=self.incumbent.part(FIRST_SHARE),
+            )
+        except DataError:
+            return None
+        return None if problem.stopped else self.task.solve(problem, self.incumbent).parents
 
     def _alternate(self, number: int) -> bool:
         """Alternate E- and M-steps; return whether they converged."""
