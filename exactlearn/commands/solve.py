@@ -20,6 +20,7 @@ from exactlearn.formats.models import NETWORKS
 from exactlearn.formats.scores import is_score_file
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import cpdag
+from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
 from exactlearn.reporting.records import cpdag_record, learning_record, support_records
 from exactlearn.reporting.svg_picture import FIGURES
 from exactlearn.solvers import Result
@@ -183,14 +184,14 @@ def _class_search(data: el.Dataset, options: Solve) -> Search:
 
 def _networks_record(task: _Task, listed: Enumeration) -> dict[str, Any]:
     """Return the keys that a list of networks or classes adds to the record of the best one."""
-    meanings = {} if task.data is None else _MEANINGS
+    meanings, classes = {} if task.data is None else _MEANINGS, task.options.classes
     return {
         "networks": [
             {
                 "score": network.score,
                 "log_bayes_factor": network.score - listed.networks[0].score,
                 "parents": named_parents(task.names, network.parents),
-                **(_class_record(task.names, network.parents) if task.options.classes else {}),
+                **(_class_record(task.names, cpdag(network.parents)) if classes else {}),
             }
             for network in listed.networks
         ],
@@ -206,15 +207,14 @@ def _classes_record(names: Sequence[str], found: EquivalenceSearch) -> dict[str,
     """Return the keys that a search over equivalence classes adds to that of the best network."""
     known = {key: getattr(found, key) for key in ("method", "scores", "steps", "sets")}
     known["classes"] = [
-        {"score": optimum.score, "starts": optimum.starts, **_class_record(names, optimum.parents)}
-        for optimum in found.optima
+        {"score": score, "starts": starts, **_class_record(names, graph)}
+        for graph, score, starts in found.classes
     ]
     return known
 
 
-def _class_record(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """Return the CPDAG of a network's class, and how many networks are in it."""
-    graph = cpdag(parents)
+def _class_record(names: Sequence[str], graph: PartiallyDirectedGraph) -> dict[str, Any]:
+    """Return the CPDAG of a class, and how many networks are in it."""
     return {**cpdag_record(names, graph), "size": graph.size}
 
 

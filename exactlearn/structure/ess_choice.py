@@ -89,8 +89,8 @@ class ESSChoice(Displayed, shown="reason"):
     >>> choice.best, choice.to_dict()["value"]
     (16.0, 4.0)
     >>> print(choice.reason)
-    equivalent sample size 4: the smallest of 1, 4, 16 whose networks predict held-out rows as well
-    as those of 16, the best, up to one standard error
+    equivalent sample size 4: the smallest of 1, 4, 16 whose networks predict held-out rows within
+    one standard error of the best, 16
     """
 
     ess: float
@@ -113,14 +113,9 @@ class ESSChoice(Displayed, shown="reason"):
                 f"time, or a number ({as_written('ess', 1)})"
             )
         tried = ", ".join(f"{value:g}" for value in self.log_likelihood)
-        if self.ess == self.best:
-            return (
-                f"equivalent sample size {self.ess:g}: of {tried} its networks predict held-out "
-                "rows best, and no smaller one comes within one standard error"
-            )
         return (
             f"equivalent sample size {self.ess:g}: the smallest of {tried} whose networks predict "
-            f"held-out rows as well as those of {self.best:g}, the best, up to one standard error"
+            f"held-out rows within one standard error of the best, {self.best:g}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -203,13 +198,14 @@ def choose_ess(
     rows: dict[float, list[NDArray[np.float64]]] = {}
     weights: list[NDArray[np.float64]] = []
     with SearchControl(time_limit).running() as control:
-        search = _Search(in_order(values), k, counts, seed, control)
         for fold in range(division.n):
             rest, held_out = (
                 division.part(dataset, own)
                 for own in (division.fold != fold, division.fold == fold)
             )
-            found = dict(search.log_likelihoods(rest, held_out))
+            found = dict(
+                _log_likelihoods(rest, held_out, in_order(values), k, counts, seed, control)
+            )
             if weights and control.is_over:
                 break  # of the first fold, the values that were tried can be compared
             rows = {value: [*rows.get(value, ()), own] for value, own in found.items()}
@@ -295,46 +291,37 @@ def chosen_ess(
     return choice.ess, choice
 
 
-@dataclass(frozen=True)
-class _Search:
-    """Finds networks until its control's search is over, then any."""
-
-    values: Sequence[float]
-    max_parents: int
-    counts: Counts
-    seed: int
-    control: SearchControl
-
-    def log_likelihoods(
-        self, rest: Dataset, held_out: Dataset
-    ) -> Iterator[tuple[float, NDArray[np.float64]]]:
-        """Yield each value that is tried in time, with the log-likelihood of each row held out."""
-        counts: DeletionCounts | ExpectedCounts | None = None
-        if not rest.is_complete and self.counts != "expected":
-            counts = DeletionCounts(self.counts)
-        elif not rest.is_complete:
-            how = {"max_parents": self.max_parents, "seed": self.seed}
-            counts = learned_counts(rest, time_limit=self.control.remaining, **how).counts
-            if not counts.finished:
-                return
-        for value in self.values:
-            problem = candidate_parent_sets(
-                rest, BDeu(value), max_parents=self.max_parents, counts=counts, control=self.control
-            )
-            parents, _ = heuristic_network(
-                problem, None, seed=self.seed, control=self.control, **SEARCH_LENGTH
-            )
-            network, _ = fitted_network(
-                rest,
-                parents,
-                smoothing=SMOOTHING,
-                counts=self.counts,
-                time_limit=self.control.remaining,
-            )
-            try:
-                log_likelihoods = network.log_likelihood_rows(held_out)
-            except TooLargeError:
-                log_likelihoods = np.full(held_out.n_rows, -inf)
-            if self.control.is_over:
-                return
-            yield value, log_likelihoods
+def _log_likelihoods(
+    rest: Dataset,
+    held_out: Dataset,
+    values: Sequence[float],
+    max_parents: int,
+    missing: Counts,
+    seed: int,
+    control: SearchControl,
+) -> Iterator[tuple[float, NDArray[np.float64]]]:
+    """Yield each value that is tried in time, with the log-likelihood of each row held out."""
+    counts: DeletionCounts | ExpectedCounts | None = None
+    if not rest.is_complete and missing != "expected":
+        counts = DeletionCounts(missing)
+    elif not rest.is_complete:
+        how = {"max_parents": max_parents, "seed": seed}
+        counts = learned_counts(rest, time_limit=control.remaining, **how).counts
+        if not counts.finished:
+            return
+    for value in values:
+        problem = candidate_parent_sets(
+            rest, BDeu(value), max_parents=max_parents, counts=counts, control=control
+        )
+        parents, _ = heuristic_network(problem, None, seed=seed, control=control, **SEARCH_LENGTH)
+        left = control.remaining
+        network, _ = fitted_network(
+            rest, parents, smoothing=SMOOTHING, counts=missing, time_limit=left
+        )
+        try:
+            log_likelihoods = network.log_likelihood_rows(held_out)
+        except TooLargeError:
+            log_likelihoods = np.full(held_out.n_rows, -inf)
+        if control.is_over:
+            return
+        yield value, log_likelihoods

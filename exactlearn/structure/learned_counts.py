@@ -30,9 +30,9 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.counts import total_weight
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.scoring.expected_counts import ExpectedCounts, expected_counts
-from exactlearn.scoring.scores import BDeu, Score, family_score
+from exactlearn.scoring.scores import BDeu, Score
 from exactlearn.solvers.problem import Problem
-from exactlearn.structure.result import StructuralStatus
+from exactlearn.structure.result import StructuralStatus, family_scores
 from exactlearn.structure.structural_em import structural_em
 
 ESS = 10.0
@@ -75,9 +75,7 @@ class LearnedCounts(NamedTuple):
         parents = self.network.parents
         em = NetworkEM(dataset, parents, leaves_out_barren=False)
         counts = em.tables(em.e_step(0, flat_tables(self.network.tables)).counts)
-        tables = [own.reshape(-1, own.shape[-1]) for own in counts]
-        total = total_weight(dataset)
-        scores = [family_score(own, float(len(own)), score, total) for own in tables]
+        scores = family_scores(counts, score, total_weight(dataset))
         families = zip(parents, scores, strict=True)
         return Problem.from_candidates(
             dataset.names, [{tuple(sorted(own)): value} for own, value in families]

@@ -1,6 +1,6 @@
 """The result of structural EM, and the score of a fitted network on incomplete rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf, isclose
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +13,6 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.display import ByValue
 from exactlearn.augmentation.solutions import TOLERANCE, total_score
 from exactlearn.bayesnet.buckets import flat_tables
-from exactlearn.bayesnet.complete_data import full_counts
 from exactlearn.bayesnet.em import NetworkEM
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import most_probable_completion
@@ -63,31 +62,21 @@ class FittedNetwork(ByValue, shown="network score expected_score observed_score"
         problem = NetworkEM(dataset, network.parents, leaves_out_barren=False)
         parameters = flat_tables(network.tables)
         state = problem.e_step(0, parameters)
-        expected = _score(problem.tables(state.counts), score, total_weight(dataset))
+        expected = sum(family_scores(problem.tables(state.counts), score, total_weight(dataset)))
         completed = float(xlogy(state.counts, parameters).sum())
         return cls(
             network,
             values,
-            complete_score(dataset.complete(values), network.parents, score),
+            total_score(dataset.complete(values), network.parents, score),
             expected,
             expected - completed + state.log_likelihood,
         )
 
 
-def complete_score(table: Dataset, parents: Parents, score: Score) -> float:
-    """Return the score of a DAG on complete, perhaps weighted, rows.
-
-    :meth:`StructuralEM.check` compares it with
-    :func:`~exactlearn.augmentation.solutions.total_score`, which counts and sums in another way.
-    """
-    counts = [full_counts(table, child, family) for child, family in enumerate(parents)]
-    return _score(counts, score, total_weight(table))
-
-
-def _score(counts: Sequence[NDArray[np.float64]], score: Score, total: float) -> float:
-    """Return the sum of the families' scores from their counts, the child's axis last."""
+def family_scores(counts: Iterable[NDArray[np.float64]], score: Score, total: float) -> list[float]:
+    """Return the score of each family from its counts, the child's axis last."""
     tables = [table.reshape(-1, table.shape[-1]) for table in counts]
-    return sum(family_score(table, float(len(table)), score, total) for table in tables)
+    return [family_score(table, float(len(table)), score, total) for table in tables]
 
 
 StructuralStatus = Literal["converged", "feasible", "interrupted"]

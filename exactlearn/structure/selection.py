@@ -23,7 +23,7 @@ from exactlearn.scoring.deletion_enumeration import CountsMethod, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers import Problem, Result, solve
-from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, MaxParents, Tiers
+from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, Tiers
 from exactlearn.solvers.enumeration import (
     Enumeration,
     enumerate_networks,
@@ -132,17 +132,6 @@ class Scoring:
     every: bool = False
     seed: int = 0
     cluster: Any = None
-
-    def __post_init__(self) -> None:
-        """Refuse limits that contradict each other."""
-        most = inf if self.max_parents is None else self.max_parents
-        for limit in self.constraints:
-            if isinstance(limit, MaxParents) and limit.most > most:
-                raise OptionError(
-                    f"max_parents_of: {self.dataset.names[limit.variable]!r} may have {limit.most} "
-                    "parents, but no variable more than "
-                    f"max_parents = {self.max_parents}; raise that, or lower this"
-                )
 
     @property
     def most_parents(self) -> int:

@@ -167,21 +167,13 @@ class _Alternation:
         self._offered(self._by_em(self._without_arcs()))
         status: StructuralStatus = "converged"
         for start in range(1 if self.task.dataset.is_complete else starts):
-            if self._learn_complete() if self.task.dataset.is_complete else self._alternate(start):
+            if self._alternate(start):
                 continue
             status = self.incumbent.status
             if self.incumbent.out_of_time:
                 break
             self._remark(f"a start had not converged after {MOST_ITERATIONS} M-steps")
         return self._result(status)
-
-    def _learn_complete(self) -> bool:
-        """Learn the best network of a complete table; return whether there was time for it."""
-        result = self._m_step(self.task.dataset, None)
-        if result is not None and result.parents is not None:
-            network = fit_complete(self.task.dataset, result.parents, smoothing=self.smoothing)
-            self._offered(network)
-        return not self.incumbent.out_of_time
 
     def _first(self, number: int) -> BayesianNetwork | None:
         """Return the network of a start."""

@@ -80,13 +80,13 @@ def test_the_smallest_value_within_one_standard_error_of_the_best_is_chosen(seed
     table = make(rng.integers(0, 2, (30, 3)), [2] * 3, weights)
     judged = {value: [] for value in VALUES}
 
-    def drawn(self, rest, held_out):
+    def drawn(rest, held_out, values, *more):
         for value in VALUES:
             logs = rng.normal(0.02 * np.log(value), 0.2, held_out.n_rows)
             judged[value] += np.repeat(logs, held_out.row_weights.astype(int)).tolist()
             yield value, logs
 
-    monkeypatch.setattr(ess_choice._Search, "log_likelihoods", drawn)
+    monkeypatch.setattr(ess_choice, "_log_likelihoods", drawn)
     choice = choose_ess(table, seed=seed, **FEW)
     means = {value: sum(rows) / len(rows) for value, rows in judged.items()}
     best = max(means, key=means.get)
@@ -247,7 +247,6 @@ def test_the_reason_is_one_sentence_that_names_all_values():
         "smallest of 0.5, 1, 4, 32 "
         in ESSChoice(1.0, dict.fromkeys(VALUES, -2.0) | {4.0: -1.9}, 3, 2).reason
     )
-    assert "of 0.5, 1, 4, 32 its" in ESSChoice(0.5, dict.fromkeys(VALUES, -2.0), 3, 2).reason
     assert choice.reason.startswith(f"equivalent sample size {choice.ess:g}: ")
     assert choice.reason in repr(choice)
 
