@@ -25,18 +25,17 @@ these: gains are computed anew only for pairs for which a step has changed somet
 are looked for at each step.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf, isclose
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
-from exactlearn._runtime.executors import Workers, running
 from exactlearn.augmentation.solutions import total_score
 from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
 from exactlearn.errors import CheckError, OptionError
@@ -148,7 +147,6 @@ def equivalence_search(
     max_parents: int | None = None,
     time_limit: float | None = None,
     seed: int = 0,
-    cluster: Any = None,
     on_event: OnEvent | None = None,
 ) -> EquivalenceSearch:
     """Search for the best Markov equivalence class by moves in the inclusion boundary.
@@ -173,9 +171,6 @@ def equivalence_search(
         Seconds; starts that have not ended then are left out, but for the first.
     seed
         Of the draws.
-    cluster
-        A Dask cluster whose workers do the starts, as for
-        :func:`~exactlearn.candidate_parent_sets`.
     on_event
         Called with each improvement and at a steady rate.
 
@@ -230,8 +225,8 @@ def equivalence_search(
         seed,
     )
     control = SearchControl(time_limit, on_event)
-    with running(cluster) as client, control.running():
-        found = search.run(method, 1 if method == "ges" else restarts, Workers(client, control))
+    with control.running():
+        found = search.run(method, 1 if method == "ges" else restarts, control)
     found = replace(found, names=dataset.names)
     found.check(dataset, score)
     return found
@@ -319,9 +314,12 @@ class ClassClimb:
         candidates = (move for x, y in self._dirty for move in self._operators(x, y, rules))
         while batch := list(islice(candidates, self._batch)):
             self._values.count(members for move in batch for members in move.sets)
-            for move in self._improving(batch):
-                operator = move.operator
-                self._moves[operator.head].setdefault(operator.tail, []).append(move)
+            for move in batch:
+                x, y, _, inserts = move.operator
+                apart, with_x, with_y, together = (self._values.known[own] for own in move.sets)
+                gain = (together - with_x - with_y + apart) * (1 if inserts else -1)
+                if gain > LEAST_GAIN:
+                    self._moves[y].setdefault(x, []).append(move._replace(gain=gain))
             if not control.goes_on():
                 return False
         self._dirty = []
@@ -342,15 +340,6 @@ class ClassClimb:
             if not inserts or parents.bit_count() < rules.max_parents:
                 sets = parents, parents | ends[0], parents | ends[1], parents | ends[0] | ends[1]
                 yield Move(Operator(x, y, clique, inserts), sets)
-
-    def _improving(self, moves: Iterable[Move]) -> Iterator[Move]:
-        known = self._values.known
-        for move in moves:
-            apart, with_x, with_y, together = move.sets
-            gain = known[together] - known[with_x] - known[with_y] + known[apart]
-            gain = gain if move.operator.inserts else -gain
-            if gain > LEAST_GAIN:
-                yield move._replace(gain=gain)
 
     def classes(self) -> Iterator[Move]:
         """Yield the operators to the improving classes, best first, each class once."""
@@ -426,9 +415,11 @@ class _Search:
     seed: int
     climb: ClassClimb | None = None
 
-    def run(self, method: EquivalenceMethod, starts: int, workers: Workers) -> EquivalenceSearch:
-        """Run all starts within the limits."""
-        control, ends = workers.control, list[_End]()
+    def run(
+        self, method: EquivalenceMethod, starts: int, control: SearchControl
+    ) -> EquivalenceSearch:
+        """Run all starts within the limits, and the first in any case."""
+        ends = list[_End]()
         best: _End | None = None
 
         def state() -> Event:
@@ -439,15 +430,17 @@ class _Search:
             return Event(control.seconds, shown.score, inf, steps, shown.parents)
 
         control.state = state
-        for end in workers.pieces(_Search.start, (self,), starts):
+        for number in range(starts):
+            if best is not None and control.is_over:
+                break
+            end = self.start(number)
             if end.converged or best is None:
                 ends.append(end)
                 if best is None or end.score > best.score + LEAST_GAIN:
                     best = end
                     control.record()
             control.look()
-        if best is None:  # over already: the empty network
-            ends.append(best := self.start(0))
+        assert best is not None
         done = sum(end.converged for end in ends)
         return EquivalenceSearch(
             parents=best.parents,

@@ -195,17 +195,14 @@ def choose_ess(
     division = divided(
         dataset.row_weights, min(wanted, max(MIN_FOLDS, WORK // n_families(n, k))), seed
     )
+    order = sorted(values, key=lambda value: (value < 1, value))  # larger ones win more often
     rows: dict[float, list[NDArray[np.float64]]] = {}
     weights: list[NDArray[np.float64]] = []
     with SearchControl(time_limit).running() as control:
         for fold in range(division.n):
-            rest, held_out = (
-                division.part(dataset, own)
-                for own in (division.fold != fold, division.fold == fold)
-            )
-            found = dict(
-                _log_likelihoods(rest, held_out, in_order(values), k, counts, seed, control)
-            )
+            rest = division.part(dataset, division.fold != fold)
+            held_out = division.part(dataset, division.fold == fold)
+            found = dict(_log_likelihoods(rest, held_out, order, k, counts, seed, control))
             if weights and control.is_over:
                 break  # of the first fold, the values that were tried can be compared
             rows = {value: [*rows.get(value, ()), own] for value, own in found.items()}
@@ -226,11 +223,6 @@ def choose_ess(
     smallest = np.flatnonzero(judged)[as_good_as_best(logs[judged], weight).argmax()]
     means = dict(zip(tried, per_row.round(TIES).tolist(), strict=True))
     return ESSChoice(tried[smallest], means, len(weights), k)
-
-
-def in_order(values: Sequence[float]) -> list[float]:
-    """Return values as they are tried: 1, larger ones, which win more often, then smaller ones."""
-    return sorted(values, key=lambda value: (value < 1, value))
 
 
 def chosen_ess(

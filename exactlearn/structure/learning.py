@@ -56,7 +56,6 @@ from exactlearn.solvers.problem import Arc
 from exactlearn.structure.ess_choice import ESSChoice, chosen_ess
 from exactlearn.structure.selection import (
     Counts,
-    Scored,
     Scoring,
     fitted_network,
     select,
@@ -341,7 +340,12 @@ def learn(
         if scored is None:
             found = _augmented(scoring, solver, search.remaining, on_event, said)
         else:
-            found = _selected(scoring, scored, solver, on_event, said)
+            limit = scored.time_left
+            found, _ = select(scored, solver=solver, time_limit=limit, seed=seed, on_event=on_event)
+            said += scored.remarks
+            if found.status == "optimal":
+                most = "any number of" if max_parents is None else f"at most {max_parents}"
+                said.append(f"no network with {most} parents a variable scores more")
     if found.status == "infeasible":
         raise InfeasibleError(found.message)
     if found.parents is None:
@@ -428,20 +432,6 @@ def _with_score(
         if not choice.folds:
             warnings.warn(choice.reason, TimeLimitWarning, stacklevel=4)
     return replace(scoring, score=parse_score(score, ess=ess)), choice
-
-
-def _selected(
-    scoring: Scoring, scored: Scored, solver: str, on_event: OnEvent | None, said: list[str]
-) -> Result:
-    """Select parent sets that were scored."""
-    limit, seed = scored.time_left, scoring.seed
-    result, _ = select(scored, solver=solver, time_limit=limit, seed=seed, on_event=on_event)
-    said += scored.remarks
-    if result.status == "optimal":
-        most = scoring.max_parents
-        allowed = "any number of parents" if most is None else f"at most {most} parents a variable"
-        said.append(f"no network with {allowed} scores more, by the solver {result.solver}")
-    return result
 
 
 def _augmented(

@@ -13,7 +13,7 @@ and their share of the counts speaks against every arc. So the first start is th
 counts that deletion estimates; others begin with networks of random completions.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 import numpy as np
@@ -229,27 +229,25 @@ class _Alternation:
             seen.add(network.parents)
             if self.incumbent.out_of_time:
                 return False
-            counts = self._expected(network)
+            counts = expected_counts(
+                network,
+                self.task.dataset,
+                self.task.rules.max_parents + 1,
+                seed=self.task.seed,
+                control=self.incumbent,
+            )
+            self.drawn_rows = max(self.drawn_rows, counts.drawn_rows)
             result = self._m_step(counts, network.parents)
             if result is None or result.parents is None:
                 return False
-            score = current.expected_score
-            if result.score <= score + _rounding(score) or result.parents in seen:
+            least = IMPROVEMENT * max(1.0, abs(current.expected_score))
+            if result.score <= current.expected_score + least or result.parents in seen:
                 return True
-            network = self._by_em(result.parents, self._from_counts(counts, result.parents))
+            families = [counts.family(v, own) for v, own in enumerate(result.parents)]
+            tables = tuple(smoothed(own, self.smoothing) for own in families)
+            start = replace(network, parents=result.parents, tables=tables)
+            network = self._by_em(result.parents, start)
         return False
-
-    def _expected(self, network: BayesianNetwork) -> ExpectedCounts:
-        """Return the expected counts of all families under a network: the E-step."""
-        counts = expected_counts(
-            network,
-            self.task.dataset,
-            self.task.rules.max_parents + 1,
-            seed=self.task.seed,
-            control=self.incumbent,
-        )
-        self.drawn_rows = max(self.drawn_rows, counts.drawn_rows)
-        return counts
 
     def _m_step(self, table: Dataset | ExpectedCounts, start: Parents | None) -> Result | None:
         """Return the best DAG of a complete table or of expected counts: the M-step.
@@ -278,12 +276,6 @@ class _Alternation:
             self._remark(f"the M-step of '{result.solver}' is not proven optimal")
         return result
 
-    def _from_counts(self, counts: ExpectedCounts, parents: Parents) -> BayesianNetwork:
-        """Return the network of a DAG with the smoothed frequencies of expected counts."""
-        tables = [smoothed(counts.family(v, ps), self.smoothing) for v, ps in enumerate(parents)]
-        dataset = self.task.dataset
-        return BayesianNetwork(dataset.names, dataset.states, parents, tuple(tables))
-
     def _by_em(self, parents: Parents, start: BayesianNetwork | None = None) -> BayesianNetwork:
         """Return the network of a DAG with parameters from the incomplete rows by EM."""
         return fit_em(
@@ -299,11 +291,8 @@ class _Alternation:
         """Return a network with its scores; it is kept if it is the best so far."""
         fitted = FittedNetwork.of(network, self.task.dataset, self.task.score)
         self.offered.append(fitted)
-        self.incumbent.offer(self._solution(fitted))
+        self.incumbent.offer(Solution(network.parents, fitted.values, fitted.observed_score))
         return fitted
-
-    def _solution(self, fitted: FittedNetwork) -> Solution:
-        return Solution(fitted.network.parents, fitted.values, fitted.observed_score)
 
     def _remark(self, remark: str) -> None:
         if remark not in self.remarks:
@@ -332,7 +321,3 @@ class _Alternation:
             drawn_rows=self.drawn_rows,
             message="; ".join(self.remarks),
         )
-
-
-def _rounding(score: float) -> float:
-    return IMPROVEMENT * max(1.0, abs(score))

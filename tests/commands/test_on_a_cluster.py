@@ -13,7 +13,6 @@ from exactlearn import (
     BDeu,
     augment,
     candidate_parent_sets,
-    equivalence_search,
     learn,
     read_blocks,
     read_dataset,
@@ -21,7 +20,6 @@ from exactlearn import (
     sparse_candidates,
 )
 from exactlearn._runtime import executors
-from exactlearn._runtime.control import SearchControl
 from exactlearn.data.blocks import merge_rows
 from exactlearn.errors import ArgumentError
 from exactlearn.formats.scores import read_scores
@@ -147,13 +145,6 @@ def test_a_limit_keeps_the_best_so_far(client):
     how = {"method": "t-local", "starts": 500, "t": 2, "cluster": client}
     found = augment(table, BDeu(), time_limit=1.0, **how)
     assert (found.status, found.parents is not None) == ("feasible", True)
-    control = SearchControl()
-    control.stop()
-    with control.running():
-        stopped = equivalence_search(
-            read_dataset(COMPLETE), BDeu(), method="kes", restarts=50, cluster=client
-        )
-    assert (stopped.status, stopped.parents) == ("interrupted", ((),) * 8)
 
 
 def test_ctrl_c_ends_a_command_on_a_cluster_with_its_best(tmp_path):
