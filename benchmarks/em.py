@@ -27,7 +27,7 @@ from exactlearn.data.missingness import hide
 from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
-from exactlearn.pdg.learn.refine import ParameterEM
+from exactlearn.pdg.learn.parameters import ParameterEM
 
 
 class Case(NamedTuple):

@@ -55,7 +55,7 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     from exactlearn.pdg.learn.direct import learn_direct as learn_direct
     from exactlearn.pdg.learn.hybrid import smallest_as_likely as smallest_as_likely
     from exactlearn.pdg.learn.methods import learn_pdg as learn_pdg
-    from exactlearn.pdg.learn.refine import refine as refine
+    from exactlearn.pdg.learn.parameters import refine as refine
     from exactlearn.pdg.learn.structural_em import structural_em_graph as structural_em_graph
     from exactlearn.pdg.learn.structure_search import learn_on_forest as learn_on_forest
     from exactlearn.pdg.model.decision_graph import DecisionGraph as DecisionGraph

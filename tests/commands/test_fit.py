@@ -10,7 +10,7 @@ from exactlearn.bayesnet.em import NetworkEM
 from exactlearn.commands.sections import Reading
 from exactlearn.commands.tables import load
 from exactlearn.errors import TooLargeError
-from exactlearn.pdg.learn.refine import ParameterEM
+from exactlearn.pdg.learn.parameters import ParameterEM
 from tests.command_line import fails, invoke, run, run_json
 from tests.interrupts import press_ctrl_c
 

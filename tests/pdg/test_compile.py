@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn._runtime.hash_tables import index_rows
-from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
+from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.compile import (
@@ -100,19 +99,10 @@ def test_parts_without_connection_become_trees():
     np.testing.assert_allclose(graph_joint(graph), joint(network), rtol=1e-14)
 
 
-def test_a_given_clique_tree_is_used_and_checked():
-    network = random_network(np.random.default_rng(4), 5)
-    tree = clique_tree(network, order=range(5))
-    graph = compile_network(network, tree=tree)
-    np.testing.assert_allclose(graph_joint(graph), joint(network), rtol=1e-12)
-    with pytest.raises(CheckError):
-        compile_network(network, tree=CliqueTree(((0,), (1,)), (-1, -1)))
-
-
 def test_a_network_that_is_too_large_is_refused_at_once(data_dir):
     network = read_bif(data_dir / "bif" / "munin1.bif.gz")
     with pytest.raises(TooLargeError, match=r"more than 10,000 cells .* clique tree .* [\d,]+\."):
-        compile_network(network, tree=clique_tree(network), max_size=10_000)
+        compile_network(network, max_size=10_000)
 
 
 def test_an_unknown_root_is_refused():

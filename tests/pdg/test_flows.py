@@ -48,7 +48,7 @@ def expect_by_logarithms(
     weights = np.ones(len(rows)) if weights is None else weights
     none = np.zeros(len(layout.order), np.bool_)
     rest = (weights, turns, 4, True, none, result, counts, posterior)
-    block_flows(layout, parameters, rows, *rest)
+    block_flows(layout, parameters, np.ascontiguousarray(rows.T), *rest)
     return result
 
 

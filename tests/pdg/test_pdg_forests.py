@@ -12,8 +12,7 @@ from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference import flows
 from exactlearn.pdg.learn import starts
 from exactlearn.pdg.learn.direct import learn_direct
-from exactlearn.pdg.learn.refine import pseudo_counts
-from exactlearn.pdg.learn.smoothing import choose_graph_smoothing, tuned_smoothing
+from exactlearn.pdg.learn.parameters import choose_graph_smoothing, pseudo_counts, tuned_smoothing
 from exactlearn.pdg.learn.starts import chow_liu_forest, mutual_information, pair_joint
 from exactlearn.pdg.learn.structure_search import learn_on_forest
 from exactlearn.pdg.model.forest import forest_order

@@ -7,8 +7,13 @@ from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.pdg.compile.approximation import information
-from exactlearn.pdg.learn.edge_counts import merge_alike, regroup, structure_of
-from exactlearn.pdg.learn.structure_score import SIZES, StructureScore
+from exactlearn.pdg.learn.edge_counts import (
+    SIZES,
+    StructureScore,
+    merge_alike,
+    regroup,
+    structure_of,
+)
 from exactlearn.pdg.learn.structure_search import (
     SubtreeRows,
     choose_heads,
@@ -78,18 +83,17 @@ def test_no_step_lets_the_score_fall(seed, score):
 
 @given(st.integers(0, 10_000), st.floats(0, 5))
 @settings(max_examples=60)
-def test_the_gain_of_a_split_is_exact(seed, cost):
+def test_a_split_gains_what_it_costs(seed, cost):
     rng = np.random.default_rng(seed)
     edges, nodes, r = int(rng.integers(1, 8)), int(rng.integers(1, 4)), int(rng.integers(1, 4))
     table = rng.poisson(3, (edges, r)) * (rng.random((edges, 1)) < 0.8) * 1.0
     heads = rng.integers(0, nodes, edges).astype(np.int32)
-    new, origin, gain = regroup(table, heads, nodes, cost)
+    new, origin = regroup(table, heads, nodes, cost)
     assert (origin[new] == heads).all()
     assert (origin[:nodes] == np.arange(nodes)).all()
     before = information(np.array([table[heads == k].sum(axis=0) for k in range(nodes)])).sum()
     after = sum(information(table[new == k].sum(axis=0)) for k in range(len(origin)))
-    assert gain == pytest.approx(after - before - cost * (len(origin) - nodes), abs=1e-9)
-    assert gain >= 0
+    assert after - before >= cost * (len(origin) - nodes)
 
 
 @given(st.integers(0, 10_000), st.floats(0, 5))

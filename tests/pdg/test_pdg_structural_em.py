@@ -7,19 +7,20 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference.flows import expected_counts, log_likelihood, posteriors
 from exactlearn.pdg.learn.edge_counts import (
+    SIZES,
+    StructureScore,
     copied_by_edges,
     expected_edge_counts,
     improved_by_counts,
     structure_of,
 )
-from exactlearn.pdg.learn.smoothing import available_counts
+from exactlearn.pdg.learn.parameters import available_counts
 from exactlearn.pdg.learn.starts import markov_forest
 from exactlearn.pdg.learn.structural_em import (
     drawn_completion,
     structural_em_graph,
     structural_em_rounds,
 )
-from exactlearn.pdg.learn.structure_score import SIZES, StructureScore
 from tests.interrupts import press_ctrl_c
 from tests.logic_models import drawn, logic3
 from tests.pdg_oracle import completions, graph_joint, paper_example, random_graph, reached

@@ -4,8 +4,8 @@ import pytest
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.data.dataset import Dataset
 from exactlearn.pdg.inference.flows import log_likelihood, log_likelihood_rows
-from exactlearn.pdg.learn import methods, smoothing
-from exactlearn.pdg.learn.smoothing import (
+from exactlearn.pdg.learn import methods, parameters
+from exactlearn.pdg.learn.parameters import (
     STRENGTHS,
     Validation,
     cross_validated,
@@ -60,7 +60,7 @@ def test_validation_by_hand(drawn, weighted, monkeypatch):
         graphs = [learn_on_forest(rows, forest, size_weight=x).graph for x in (0.9, 0.6, 0.3)]
         return [g.with_counts(g.parameters + 0.1) for g in graphs]
 
-    monkeypatch.setattr(smoothing, "FOLDS", 3)
+    monkeypatch.setattr(parameters, "FOLDS", 3)
     found = cross_validated(paths, data, 3, seed=4)
     parts = np.random.default_rng(4).permutation(200) % 3
     own = data.row_weights
@@ -137,7 +137,7 @@ def test_graphs_are_judged_only_while_there_is_time(drawn, monkeypatch):
     forest = np.array([-1, 0, 1, 2, 3])
     graphs = [learn_on_forest(data, forest, size_weight=x).graph for x in (0.9, 0.6, 0.3)]
     judged = []
-    monkeypatch.setattr(smoothing, "estimated", lambda *given: judged.append(given) or given[0])
+    monkeypatch.setattr(parameters, "estimated", lambda *given: judged.append(given) or given[0])
     found = cross_validated(lambda rows: graphs, data, 3, control=Looks(1))
     assert found == Validation.default(3)
     assert len(judged) == len(STRENGTHS)

@@ -12,8 +12,8 @@ from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import log_likelihood
-from exactlearn.pdg.learn import refine as refinement
-from exactlearn.pdg.learn.refine import ParameterEM, refine
+from exactlearn.pdg.learn import parameters as refinement
+from exactlearn.pdg.learn.parameters import ParameterEM, refine
 from exactlearn.pdg.model.decision_graph import assemble
 from exactlearn.structure.structural_em import structural_em
 from tests.pdg_oracle import counts_by_joint, paper_example, random_graph

@@ -11,6 +11,7 @@ and no clique's table is written out to find it (`exactlearn.pdg.compile.expansi
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import nan
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import Displayed
-from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
+from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.network import (
     BayesianNetwork,
     NetworkLike,
@@ -93,7 +94,6 @@ def compile_network(
     network: NetworkLike,
     *,
     root: str | None = None,
-    tree: CliqueTree | None = None,
     forest: Sequence[int] | NDArray[np.int32] | None = None,
     max_size: int = MAX_SIZE,
     steps: int | None = None,
@@ -109,8 +109,6 @@ def compile_network(
         Network to represent; rows of its tables that sum to one only nearly are normalised.
     root
         A variable that becomes a root of the forest; otherwise many are tried.
-    tree
-        Clique tree to start from instead of the best one found.
     forest
         The forest to use, as the parent of each variable (-1 for a root): nothing is searched.
     max_size
@@ -133,8 +131,7 @@ def compile_network(
     DataError
         If the network has no variables.
     CheckError
-        If ``tree`` is no clique tree of the network, or ``forest`` is no forest or leaves the
-        variables of some family on different branches.
+        If ``forest`` is no forest or leaves the variables of some family on different branches.
 
     Examples
     --------
@@ -145,16 +142,16 @@ def compile_network(
     # Ctrl-C raises here unless a search around this one takes it: a graph alone does not show
     # that its search was interrupted.
     budget = _budget(SearchControl.within(time_limit), steps, time_limit, seed, on_event)
-    if tree is not None:
-        tree.check(network)
-    return _compile(network, root, tree, forest, max_size, budget)[0]
+    task = _task(network, root, forest, budget.control)
+    if forest is not None:
+        budget = replace(budget, steps=0)
+    return _assembled(network, _searched(task, max_size, budget))
 
 
 def compile_and_check(
     network: BayesianNetwork,
     *,
     root: str | None = None,
-    tree: CliqueTree | None = None,
     max_size: int = MAX_SIZE,
     steps: int | None = None,
     time_limit: float | None = None,
@@ -169,7 +166,7 @@ def compile_and_check(
 
     Parameters
     ----------
-    network, root, tree, max_size, steps, time_limit, on_event
+    network, root, max_size, steps, time_limit, on_event
         As in `compile_network`; once ``on_event`` was called an interrupt returns a graph.
     seed
         Seed of the search, and of the rows that are drawn for the comparison.
@@ -184,17 +181,17 @@ def compile_and_check(
     budget = _budget(control, steps, time_limit, seed, on_event)
     budget = replace(budget, after=CHECK_TIME + after)
     with control.running():
-        if tree is None:
-            reduced = without_irrelevant_parents(network)
-            tree = clique_tree(reduced, control=control.part(TRIANGULATION))
-        else:
-            tree.check(network)
-        clique_size = tree.size(network.cardinalities)
-        if on_graph is not None:
-            report = _report(network, clique_size, seed, on_graph, control)
-            budget = replace(budget, on_graph=report)
-        graph, found = _compile(network, root, tree, None, max_size, budget)
-        return _checked(network, graph, found, clique_size, seed, control)
+        task = _task(network, root, None, control)
+
+        def checked(found: Found) -> Compilation:
+            return _checked(network, found, task.clique_size, seed, control)
+
+        def report(size: int, built: Callable[[], tuple[Expansion, ...]]) -> None:
+            if on_graph is not None:
+                on_graph(size, lambda: checked(Found(built(), finished=False, steps=1)))
+
+        budget = replace(budget, on_graph=None if on_graph is None else report)
+        return checked(_searched(task, max_size, budget))
 
 
 def _budget(
@@ -211,36 +208,11 @@ def _budget(
     return IterationBudget(control, steps, time_limit is not None, seed, on_event)
 
 
-def _report(
-    network: BayesianNetwork,
-    clique_size: int,
-    seed: int,
-    on_graph: Callable[[int, Callable[[], Compilation]], None],
-    control: SearchControl,
-) -> Callable[[int, Callable[[], Sequence[Expansion]]], None]:
-    """Return what reports the parts of a graph as a compilation that is not finished."""
-
-    def report(size: int, built: Callable[[], Sequence[Expansion]]) -> None:
-        def so_far() -> Compilation:
-            found = Found(tuple(built()), finished=False, steps=1)
-            graph = _assembled(network, found)
-            return _checked(network, graph, found, clique_size, seed, control)
-
-        on_graph(size, so_far)
-
-    return report
-
-
 def _checked(
-    network: BayesianNetwork,
-    graph: DecisionGraph,
-    found: Found,
-    clique_size: int,
-    seed: int,
-    control: SearchControl,
+    network: BayesianNetwork, found: Found, clique_size: int, seed: int, control: SearchControl
 ) -> Compilation:
     """Return the record of a graph, compared with its network on rows if there is time."""
-    cardinalities = network.cardinalities.tolist()
+    graph, cardinalities = _assembled(network, found), network.cardinalities.tolist()
     expanded = sum(b.forest.expanded_size(cardinalities) for b in found.built)
     message = _message(found, graph.effective_size, expanded, clique_size)
     if fits(CHECK_TIME * graph.effective_size, control):
@@ -265,31 +237,42 @@ def fits(seconds: float, control: SearchControl) -> bool:
     return seconds < LATE + (0.0 if control.is_stopped else control.left)
 
 
-def _compile(
+class _Task(NamedTuple):
+    """A network without irrelevant parents, trees to start from, its root, and the clique tree."""
+
+    network: BayesianNetwork
+    forests: list[VariableForest]
+    root: int
+    clique_size: int
+
+
+def _task(
     network: BayesianNetwork,
     root: str | None,
-    tree: CliqueTree | None,
     forest: Sequence[int] | NDArray[np.int32] | None,
-    max_size: int,
-    budget: IterationBudget,
-) -> tuple[DecisionGraph, Found]:
-    """Compile each connected part over its own best tree, or over the only one given."""
+    control: SearchControl,
+) -> _Task:
+    """Return the best tree of each connected part by a clique tree, or the only one given."""
     if network.n_variables == 0:
         raise DataError("the network has no variables: nothing to compile")
     first = -1 if root is None else network.index(root)
     reduced = without_irrelevant_parents(network)
-    if forest is None:
-        tree = tree or clique_tree(reduced, control=budget.control.part(TRIANGULATION))
-        forests = first_forests(reduced, tree, first)
-    else:
-        forests, budget = _given(reduced, forest), replace(budget, steps=0)
+    if forest is not None:
+        return _Task(reduced, _given(reduced, forest), first, 0)
+    tree = clique_tree(reduced, control=control.part(TRIANGULATION))
+    forests = first_forests(reduced, tree, first)
+    return _Task(reduced, forests, first, tree.size(network.cardinalities))
+
+
+def _searched(task: _Task, max_size: int, budget: IterationBudget) -> Found:
+    """Search from the forests of a task."""
     try:
-        found = ForestSearch(reduced, forests, first, budget, max_size).run()
+        return ForestSearch(task.network, task.forests, task.root, budget, max_size).run()
     except TooLargeError as error:
-        clique_size = (tree or clique_tree(reduced)).size(network.cardinalities)
-        expanded = sum(f.expanded_size(network.cardinalities.tolist()) for f in forests)
+        r = task.network.cardinalities
+        clique_size = task.clique_size or clique_tree(task.network).size(r)
+        expanded = sum(forest.expanded_size(r.tolist()) for forest in task.forests)
         raise TooLargeError(_refusal(expanded, max_size, clique_size)) from error
-    return _assembled(network, found), found
 
 
 def _assembled(network: BayesianNetwork, found: Found) -> DecisionGraph:

@@ -78,7 +78,7 @@ class IterationBudget:
     timed: bool = False
     seed: int = 0
     on_event: Callable[[int], None] | None = None
-    on_graph: Callable[[int, Callable[[], Sequence[Expansion]]], None] | None = None
+    on_graph: Callable[[int, Callable[[], tuple[Expansion, ...]]], None] | None = None
     after: float = 0.0
 
 

@@ -94,8 +94,6 @@ class Block(NamedTuple):
 
     Attributes
     ----------
-    code
-        The rows, shape (variables, rows).
     evidence
         One of the semiring where a row allows a state, else zero, shape (all states, rows).
     allowed
@@ -109,12 +107,11 @@ class Block(NamedTuple):
         Shape (nodes, rows).
     product
         Products of the out-flows of the last children of a state, for each number of them, shape
-        (most children + 1, rows).
+        (most children + 2, rows).
     marginal
         Posterior marginals, shape (all states, rows).
     """
 
-    code: NDArray[np.int64]
     evidence: NDArray[np.float64]
     allowed: NDArray[np.bool_]
     observed: NDArray[np.bool_]
@@ -132,7 +129,6 @@ def block_space(layout: Layout, size: int) -> Block:
     nodes, variables = len(layout.variable), len(layout.order)
     states = layout.cardinality.sum()
     return Block(
-        np.empty((variables, size), np.int64),
         np.empty((states, size)),
         np.empty(states, np.bool_),
         np.empty(variables, np.bool_),
@@ -140,7 +136,7 @@ def block_space(layout: Layout, size: int) -> Block:
         np.empty(nodes, np.int64),
         np.empty((nodes, size)),
         np.empty((nodes, size)),
-        np.empty((layout.n_children.max() + 1, size)),
+        np.empty((layout.n_children.max() + 2, size)),
         np.empty((states, size)),
     )
 
@@ -164,7 +160,8 @@ def block_flows(
     Parameters
     ----------
     codes
-        The rows; it is fastest where they reach what their neighbours reach.
+        The rows, shape (variables, rows); it is fastest where they reach what their neighbours
+        reach.
     weights
         Weight of each row, shape (rows,); not read where only log-likelihoods are wanted.
     turns
@@ -189,8 +186,8 @@ def block_flows(
     """
     downwards = counts.size > 0 or posterior.size > 0
     block, scale = block_space(layout, size), np.empty(size)
-    for start in range(0, len(codes), size):
-        n = min(size, len(codes) - start)
+    for start in range(0, codes.shape[1], size):
+        n = min(size, codes.shape[1] - start)
         enter_evidence(layout, codes, start, n, logs, maximised, block)
         reached = reach(layout, parameters, start, downwards, block)
         _out_flows(layout, parameters, reached, n, logs, maximised, block)
@@ -219,8 +216,8 @@ def block_flows(
                     marginal[state] = block.marginal[state, b]
                 # Exactly, where a variable is observed.
                 for variable in range(len(layout.order)):
-                    if codes[start + b, variable] >= 0:
-                        state = layout.first_state[variable] + codes[start + b, variable]
+                    if codes[variable, start + b] >= 0:
+                        state = layout.first_state[variable] + codes[variable, start + b]
                         marginal[state] = scale[b]
 
 
@@ -234,32 +231,27 @@ def enter_evidence(
     maximised: NDArray[np.bool_],
     block: Block,
 ) -> None:
-    """Enter the evidence of the rows ``codes[start:start + n]``."""
-    code, evidence, allowed = block.code, block.evidence, block.allowed
+    """Enter the evidence of the rows ``codes[:, start:start + n]``."""
+    evidence, allowed, observed = block.evidence, block.allowed, block.observed
     zero, one = (0.0, 1.0) if logs is None else (-np.inf, 0.0)
-    for place in range(len(layout.order) - 1, -1, -1):
-        variable = layout.order[place]
-        block.observed[variable] = maximised[variable]
-        for b in range(n):
-            code[variable, b] = codes[start + b, variable]
+    for variable in layout.order:
+        observed[variable] = maximised[variable]
     for place in range(len(layout.order) - 1, -1, -1):
         variable = layout.order[place]
         parent, first = layout.forest[variable], layout.first_state[variable]
-        highest = np.int64(-1)
-        lowest = np.int64(0)
+        seen = observed[variable]
         for b in range(n):
-            highest = max(highest, code[variable, b])
-            lowest = min(lowest, code[variable, b])
-        if highest >= 0:
-            block.observed[variable] = True
-        if parent >= 0 and block.observed[variable]:
-            block.observed[parent] = True
+            seen |= codes[variable, start + b] >= 0
+        observed[variable] = seen
         for h in range(layout.cardinality[variable]):
-            some = lowest < 0
+            some = False
             for b in range(n):
-                some |= code[variable, b] == h
-                evidence[first + h, b] = one if code[variable, b] in (h, -1) else zero
+                possible = codes[variable, start + b] in (h, -1)
+                evidence[first + h, b] = one if possible else zero
+                some |= possible
             allowed[first + h] = some
+        if parent >= 0:
+            observed[parent] |= observed[variable]
 
 
 @in_place_kernel
@@ -407,21 +399,22 @@ def _in_flows(
             if not (allowed[first + h] and parameters[p + h] > 0.0):
                 continue
             theta = parameters[p + h] if logs is None else np.log(parameters[p + h])
-            flow = product[k]
+            flow = product[k + 1]
             for b in range(n):
                 flow[b] = _times(theta, evidence[first + h, b], logs)
                 flow[b] = _times(in_flow[node, b], flow[b], logs)
             # To each child goes the product of the out-flows of its siblings.
             q = s + h * k
+            for b in range(n):
+                product[k, b] = one
             for c in range(k - 1, 0, -1):
                 child = np.int64(successors[q + c])
                 for b in range(n):
-                    after = product[c + 1, b] if c < k - 1 else one
-                    product[c, b] = _times(after, out_flow[child, b], logs)
+                    product[c, b] = _times(product[c + 1, b], out_flow[child, b], logs)
             for c in range(k):
                 child = np.int64(successors[q + c])
                 for b in range(n):
-                    through = _times(flow[b], product[c + 1, b], logs) if c < k - 1 else flow[b]
+                    through = _times(flow[b], product[c + 1, b], logs)
                     in_flow[child, b] = _plus(in_flow[child, b], through, logs)
                     flow[b] = _times(flow[b], out_flow[child, b], logs)
             if logs is not None:
@@ -469,24 +462,27 @@ def expect(
     largest = np.zeros(len(layout.order), np.bool_) if maximised is None else maximised
     few = len(rows) * len(layout.variable) <= FEW_VISITS
     turns = np.arange(len(rows)) if few else row_order(layout, rows)
-    codes, shares, logs, size = rows[turns], w[turns], np.empty(len(rows)), block_size(layout, rows)
+    logs, size = np.empty(len(rows)), block_size(layout, rows)
+
+    def pass_over(
+        chosen: NDArray[np.int64], size: int, logarithms: bool | None, own: NDArray[np.float64]
+    ) -> None:
+        found = np.empty(len(chosen))
+        some = (np.ascontiguousarray(rows[chosen].T), w[chosen], chosen, size, logarithms)
+        block_flows(layout, parameters, *some, largest, found, own, posterior)
+        logs[chosen] = found
 
     def work(piece: int, _: None) -> NDArray[np.float64]:
-        own, to = np.zeros(len(counts)), slice(piece * PIECE, (piece + 1) * PIECE)
-        some = (codes[to], shares[to], turns[to])
-        block_flows(layout, parameters, *some, size, None, largest, logs[to], own, posterior)
+        own = np.zeros(len(counts))
+        pass_over(turns[piece * PIECE : (piece + 1) * PIECE], size, None, own)
         return own
 
     for own in in_order(work, -(-len(rows) // PIECE), lambda: None, n_threads(threads)):
         counts += own
-    rest = np.flatnonzero(np.isnan(logs))
-    if len(rest):  # with logarithms
-        some, apart = (codes[rest], shares[rest], turns[rest]), np.empty(len(rest))
-        block_flows(layout, parameters, *some, 1, True, largest, apart, counts, posterior)
-        logs[rest] = apart
-    result = np.empty(len(rows))
-    result[turns] = logs
-    return result
+    improbable = np.flatnonzero(np.isnan(logs))
+    if len(improbable):
+        pass_over(improbable, 1, True, counts)
+    return logs
 
 
 def block_size(layout: Layout, rows: NDArray[np.int16]) -> int:

@@ -21,10 +21,9 @@ from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import DatasetLike
 from exactlearn.errors import DataError, OptionError
-from exactlearn.pdg.learn.edge_counts import structure_of
-from exactlearn.pdg.learn.smoothing import tuned_smoothing
+from exactlearn.pdg.learn.edge_counts import Size, StructureScore, structure_of
+from exactlearn.pdg.learn.parameters import tuned_smoothing
 from exactlearn.pdg.learn.starts import network_start
-from exactlearn.pdg.learn.structure_score import Size, StructureScore
 from exactlearn.pdg.learn.structure_search import (
     LearntGraph,
     best_improved,

@@ -1,5 +1,12 @@
 """Counts along the edges of a decision graph, and better structures by these counts alone.
 
+The score of a structure is the penalised log-likelihood
+
+    S(lambda) = (1-lambda) L - lambda size        (THESIS, 4.8 and 4.40; PDG-SEM, equation 2)
+
+L is the total log-likelihood at its maximum, a sum over nodes. The size is the effective one
+(THESIS, 3.52) or the number of free parameters.
+
 PDG-SEM, equation 23, needs for each edge into a node the expected weight of the rows that take
 the edge and have a state at the node. These are the expected counts (equation 22) of a graph with
 one copy of each node for each of its incoming edges (theorem *Counts along edges*,
@@ -15,19 +22,78 @@ split into single edges is the finest grouping.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.bayesnet.complete_data import smoothed
-from exactlearn.data.counts import distinct_weighted
+from exactlearn.data.counts import check_size_weight, distinct_weighted, rate_of
 from exactlearn.data.dataset import Dataset
+from exactlearn.errors import OptionError
 from exactlearn.pdg.compile.approximation import MergeSequence, information
 from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
-from exactlearn.pdg.learn.structure_score import StructureScore
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+
+Size = Literal["effective", "representational"]
+SIZES: tuple[Size, ...] = ("effective", "representational")
+"""What a node costs: states times max(1, children), or states less one."""
+
+
+@dataclass(frozen=True)
+class StructureScore:
+    """S(lambda) for one lambda and one kind of size.
+
+    Parameters
+    ----------
+    size_weight
+        Weight of the size, from 0 to 1.
+    size
+        ``effective`` or ``representational``.
+
+    Raises
+    ------
+    OptionError
+        If lambda is out of range or the size is of no known kind.
+    """
+
+    size_weight: float
+    size: Size = "effective"
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        check_size_weight(self.size_weight)
+        if self.size not in SIZES:
+            raise OptionError(f"size {self.size!r}: give 'effective' or 'representational'")
+
+    @property
+    def rate(self) -> float:
+        """The log-likelihood that one cell of size must gain, in nats; infinite for lambda 1."""
+        return rate_of(self.size_weight)
+
+    def cells(self, graph: DecisionGraph) -> NDArray[np.int64]:
+        """Return what one node of each variable adds to the size, shape (variables,)."""
+        if self.size == "effective":
+            return graph.cardinalities * np.maximum(1, graph.child_counts)
+        return graph.cardinalities - 1
+
+    def node_cost(self, graph: DecisionGraph, variable: int) -> float:
+        """Return the log-likelihood that a node of a variable must gain, in nats."""
+        cells = int(self.cells(graph)[variable])
+        return self.rate * cells if cells > 0 else 0.0
+
+    def size_of(self, graph: DecisionGraph) -> int:
+        """Return the size of a graph."""
+        if self.size == "effective":
+            return graph.effective_size
+        return graph.representational_size
+
+    def of(self, graph: DecisionGraph, log_likelihood: float) -> float:
+        """Return S(lambda) of a graph with this total log-likelihood."""
+        return (1 - self.size_weight) * log_likelihood - self.size_weight * self.size_of(graph)
+
 
 Successors = Mapping[int, NDArray[np.int32]]
 """For each variable, shape (nodes, states, children); a node by its place within its variable."""
@@ -188,7 +254,7 @@ def improved_by_counts(
     refitted = likelihood = 0.0
     for v, into in heads.items():
         cost = score.node_cost(graph, v)
-        moved[v], origin[v], _ = regroup(tables[v], into, len(old[v]), cost)
+        moved[v], origin[v] = regroup(tables[v], into, len(old[v]), cost)
         counts[v] = _summed(tables[v], moved[v], len(origin[v]))
         likelihood += float(information(counts[v]).sum())
         refitted += float(information(_summed(tables[v], into, len(old[v]))).sum())
@@ -235,34 +301,29 @@ def _summed(
 
 
 @in_place_kernel
-def _information(counts: NDArray[np.float64]) -> float:
+def _joint_information(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Return the `information` of the sum of two rows of counts."""
     total, value = 0.0, 0.0
-    for h in range(len(counts)):
-        total += counts[h]
-        if counts[h] > 0.0:
-            value += counts[h] * np.log(counts[h])
+    for h in range(len(one)):
+        count = one[h] + other[h]
+        total += count
+        if count > 0.0:
+            value += count * np.log(count)
     return value - total * np.log(total) if total > 0.0 else 0.0
 
 
 @in_place_kernel
 def _nearest(
-    i: int,
-    mass: NDArray[np.float64],
-    info: NDArray[np.float64],
-    alive: NDArray[np.bool_],
-    joined: NDArray[np.float64],
-    near: NDArray[np.int64],
-    loss: NDArray[np.float64],
-) -> None:
-    """Find the later group that merges with group i for the smallest loss."""
-    near[i], loss[i] = -1, np.inf
+    i: int, mass: NDArray[np.float64], info: NDArray[np.float64], alive: NDArray[np.bool_]
+) -> tuple[int, float]:
+    """Return the later group that merges with group i for the smallest loss, and that loss."""
+    near, loss = -1, np.inf
     for j in range(i + 1, len(mass)):
         if alive[j]:
-            for h in range(mass.shape[1]):
-                joined[h] = mass[i, h] + mass[j, h]
-            lost = info[i] + info[j] - _information(joined)
-            if lost < loss[i]:
-                near[i], loss[i] = j, lost
+            lost = info[i] + info[j] - _joint_information(mass[i], mass[j])
+            if lost < loss:
+                near, loss = j, lost
+    return near, loss
 
 
 @kernel
@@ -277,39 +338,29 @@ def merge_alike(table: NDArray[np.float64], cost: float) -> NDArray[np.int64]:
         What a group costs in nats; two groups merge when they lose no more.
     """
     n, r = table.shape
-    mass = table.copy()
-    label = np.arange(n)
-    alive = np.ones(n, np.bool_)
-    info = np.empty(n)
-    near = np.empty(n, np.int64)
-    loss = np.empty(n)
-    joined = np.empty(r)
+    mass, label, alive = table.copy(), np.arange(n), np.ones(n, np.bool_)
+    info, near, loss = np.empty(n), np.empty(n, np.int64), np.empty(n)
+    none = np.zeros(r)
     # The cheapest merge of each group with a later one.
     for i in range(n):
-        info[i] = _information(mass[i])
+        info[i] = _joint_information(mass[i], none)
     for i in range(n):
-        _nearest(i, mass, info, alive, joined, near, loss)
+        near[i], loss[i] = _nearest(i, mass, info, alive)
     # Make the cheapest merge of all, and renew what it changes.
     while n > 1:
         i = int(loss.argmin())
         if near[i] < 0 or loss[i] > cost + 1e-12:
             break
         gone = near[i]
-        alive[gone] = False
-        loss[gone] = np.inf
-        for h in range(r):
-            mass[i, h] += mass[gone, h]
-        info[i] = _information(mass[i])
-        for k in range(n):
-            if label[k] == gone:
-                label[k] = i
+        alive[gone], loss[gone] = False, np.inf
+        mass[i] += mass[gone]
+        info[i] = _joint_information(mass[i], none)
+        label[label == gone] = i
         for k in range(gone):
             if alive[k] and (k == i or near[k] == i or near[k] == gone):
-                _nearest(k, mass, info, alive, joined, near, loss)
+                near[k], loss[k] = _nearest(k, mass, info, alive)
             elif alive[k] and k < i:
-                for h in range(r):
-                    joined[h] = mass[k, h] + mass[i, h]
-                lost = info[k] + info[i] - _information(joined)
+                lost = info[k] + info[i] - _joint_information(mass[k], mass[i])
                 if lost < loss[k]:
                     near[k], loss[k] = i, lost
     return label
@@ -317,7 +368,7 @@ def merge_alike(table: NDArray[np.float64], cost: float) -> NDArray[np.int64]:
 
 def regroup(
     table: NDArray[np.float64], heads: NDArray[np.int32], nodes: int, cost: float
-) -> tuple[NDArray[np.int32], NDArray[np.int32], float]:
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Split each node for groups of its incoming edges where that gains.
 
     Parameters
@@ -337,10 +388,8 @@ def regroup(
         The node that each edge leads to, shape (edges,).
     origin
         The old node that each node is a copy of, shape (nodes,); old nodes keep their places.
-    gain
-        Log-likelihood gained less what the new nodes cost, in nats.
     """
-    new, origin, gain = heads.copy(), list(range(nodes)), 0.0
+    new, origin = heads.copy(), list(range(nodes))
     taken = np.flatnonzero(table.sum(axis=1) > 0)
     taken = taken[np.argsort(heads[taken], kind="stable")]
     borders = np.flatnonzero(np.diff(heads[taken])) + 1
@@ -355,7 +404,6 @@ def regroup(
         gained -= cost * (len(groups) - 1)
         if not gained > 1e-9:
             continue
-        gain += gained
         # The heaviest group keeps the node; each other one gets a copy.
         node, heaviest = int(heads[edges[0]]), int(sums.sum(axis=1).argmax())
         copies = [k for k in range(len(groups)) if k != heaviest]
@@ -363,4 +411,4 @@ def regroup(
         numbers[copies] = np.arange(len(origin), len(origin) + len(copies))
         new[edges] = numbers[group]
         origin += [node] * len(copies)
-    return new, np.array(origin, np.int32), gain
+    return new, np.array(origin, np.int32)

@@ -39,16 +39,15 @@ from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import expected_counts, log_likelihood, node_probabilities
-from exactlearn.pdg.learn.edge_counts import structure_of
-from exactlearn.pdg.learn.refine import smoothed_by_em
-from exactlearn.pdg.learn.smoothing import (
+from exactlearn.pdg.learn.edge_counts import StructureScore, structure_of
+from exactlearn.pdg.learn.parameters import (
     Validation,
     cross_validated,
     estimated,
+    smoothed_by_em,
     tuned_smoothing,
 )
 from exactlearn.pdg.learn.starts import SMOOTHING
-from exactlearn.pdg.learn.structure_score import StructureScore
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 
 RATES = (0.06, 0.12, 0.25, 0.5, 1.0, 2.0)

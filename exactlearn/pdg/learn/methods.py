@@ -16,6 +16,7 @@ from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import OptionError, TooLargeError, did_you_mean
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.direct import learn_direct
+from exactlearn.pdg.learn.edge_counts import Size, StructureScore
 from exactlearn.pdg.learn.hybrid import HybridGraph, learn_hybrid, smoothed_on
 from exactlearn.pdg.learn.starts import (
     LEAST_SIZE_WEIGHT,
@@ -29,7 +30,6 @@ from exactlearn.pdg.learn.structural_em import (
     structural_em_graph,
     structural_em_rounds,
 )
-from exactlearn.pdg.learn.structure_score import Size, StructureScore
 from exactlearn.pdg.learn.structure_search import LearntGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.scoring.scores import BDeu, PenalisedLikelihood, Score

@@ -33,14 +33,14 @@ from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference.flows import log_likelihood_rows, posteriors, refuse_impossible
 from exactlearn.pdg.learn.edge_counts import (
     EdgeTables,
+    Size,
+    StructureScore,
     expected_edge_counts,
     improved_by_counts,
     merged_rows,
 )
-from exactlearn.pdg.learn.refine import refine, smoothed_by_em, smoothed_once
-from exactlearn.pdg.learn.smoothing import node_counts
+from exactlearn.pdg.learn.parameters import node_counts, refine, smoothed_by_em, smoothed_once
 from exactlearn.pdg.learn.starts import chow_liu_forest, markov_forest, network_start
-from exactlearn.pdg.learn.structure_score import Size, StructureScore
 from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graph
 from exactlearn.pdg.model.forest import checked_forest
 

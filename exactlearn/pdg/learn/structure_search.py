@@ -33,6 +33,8 @@ from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
 from exactlearn.errors import CheckError, DataError
 from exactlearn.pdg.compile.approximation import information
 from exactlearn.pdg.learn.edge_counts import (
+    Size,
+    StructureScore,
     Successors,
     expected_edge_counts,
     improved_by_counts,
@@ -40,7 +42,6 @@ from exactlearn.pdg.learn.edge_counts import (
     occupied,
     structure_of,
 )
-from exactlearn.pdg.learn.structure_score import Size, StructureScore
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.forest import checked_forest, forest_children, forest_order
 

@@ -133,17 +133,10 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         >>> graph.first_nodes[graph.order].tolist()
         [0, 1, 3, 5, 8, 12, 16, 18]
         """
-        return self._starts(self.node_counts)
-
-    @cached_property
-    def first_parameters(self) -> NDArray[np.int64]:
-        """Where each variable's parameters begin, shape (variables,)."""
-        return self._starts(self.node_counts * self.cardinalities)
-
-    @cached_property
-    def first_successors(self) -> NDArray[np.int64]:
-        """Where each variable's successors begin, shape (variables,)."""
-        return self._starts(self.node_counts * self.cardinalities * self.child_counts)
+        starts = np.zeros(self.n_variables, np.int64)
+        present, first = np.unique(self.variable, return_index=True)
+        starts[present] = first
+        return starts
 
     @cached_property
     def parameter_offsets(self) -> NDArray[np.int64]:
@@ -176,8 +169,8 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
             self.child_counts,
             self.first_nodes,
             self.node_counts,
-            self.first_parameters,
-            self.first_successors,
+            self.parameter_offsets[self.first_nodes],
+            self.successor_offsets[self.first_nodes],
             np.cumsum(self.cardinalities) - self.cardinalities,
             self.variable,
             self.parameter_offsets,
@@ -196,7 +189,7 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         [[0.05, 0.95], [0.01, 0.99]]
         """
         r, m = self.cardinalities[variable], self.node_counts[variable]
-        start = self.first_parameters[variable]
+        start = self.parameter_offsets[self.first_nodes[variable]]
         return self.parameters[start : start + m * r].reshape(m, r)
 
     def successors_of(self, variable: int) -> NDArray[np.int32]:
@@ -331,11 +324,6 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         check_nodes(self.layout, self.names)
         check_parameters(self.layout, self.names, self.parameters)
         check_successors(self.layout, self.names)
-
-    def _starts(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-        starts = np.empty(self.n_variables, np.int64)
-        starts[self.order] = _offsets(sizes[self.order])[:-1]
-        return starts
 
 
 def assemble(
