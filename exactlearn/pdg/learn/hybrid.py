@@ -19,7 +19,7 @@ network are nearly so by its own rows: on four tables, sizes at equal likelihood
 than 1 in 1,000.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, log
 from typing import NamedTuple
@@ -88,21 +88,18 @@ class HybridGraph(ByValue, shown="graph size_weight log_likelihood loss"):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HybridGraphs(ByValue, shown="models compiled_size finished"):
+class HybridGraphs(ByValue, shown="models finished"):
     """The path of size against likelihood.
 
     Parameters
     ----------
     models
         One for each lambda, in rising order.
-    compiled_size
-        Effective size of the network's graph before nodes were collapsed.
     finished
         Whether neither limit nor interrupt cut the path short.
     """
 
     models: tuple[HybridGraph, ...]
-    compiled_size: int
     finished: bool
 
 
@@ -164,8 +161,8 @@ def learn_hybrid(
     >>> rows = np.repeat(kinds, [9, 11, 11, 9], axis=0)
     >>> data = Dataset(rows, ("a", "b", "c"), (("n", "y"),) * 3)
     >>> found = learn_hybrid(fit_complete(data, [(), (0,), (0, 1)]), data)
-    >>> found.compiled_size, found.models[0].graph.effective_size
-    (12, 8)
+    >>> found.models[0].graph.effective_size
+    8
     """
     total = float(dataset.row_weights.sum())
     thesis = smoothing is not None or not dataset.is_complete
@@ -175,26 +172,37 @@ def learn_hybrid(
         raise OptionError("no size_weight was given: give one at least, or leave them out")
     check_smoothing(smoothing)
     refit = relearn or (lambda rows: fit_complete(rows, network.parents, smoothing=SMOOTHING))
+    share = 0.0 if thesis else MODEL_SHARE
     models: list[HybridGraph] = []
     with SearchControl.within(time_limit).running() as control:
-        compiled = compile_network(network, seed=seed)
-        share = 0.0 if thesis else MODEL_SHARE
-        merges = data_merges(compiled, dataset, model_share=share)
-        path = list(_path(merges, scores, total, control))
-        chosen = Validation.default(len(path))
-        if not thesis and all((graph.parameters > 0).all() for graph, _ in path):
 
-            def learn(rows: Dataset) -> list[DecisionGraph]:
-                again = data_merges(
-                    compile_network(refit(rows), seed=seed), rows, model_share=share
-                )
-                return [g for g, _ in _path(again, scores, float(rows.row_weights.sum()), control)]
+        def path(source: BayesianNetwork, rows: Dataset) -> list[tuple[DecisionGraph, float]]:
+            """Return for each score the merged graph and the total loss, one at least."""
+            merges = data_merges(compile_network(source, seed=seed), rows, model_share=share)
+            points: list[tuple[DecisionGraph, float]] = []
+            weight = float(rows.row_weights.sum())
+            for score in scores:
+                if points and control.is_over:
+                    break
+                merges.merge_until(rate=score.rate / weight, control=control)
+                points.append((merges.merged(), merges.loss * weight))
+            return points
 
-            chosen = cross_validated(learn, dataset, len(path), seed=seed, control=control)
-        for k in [chosen.smallest] if size_weights is None else range(len(path)):
+        graphs = path(network, dataset)
+        chosen = Validation.default(len(graphs))
+        if not thesis and all((graph.parameters > 0).all() for graph, _ in graphs):
+            chosen = cross_validated(
+                lambda rows: [graph for graph, _ in path(refit(rows), rows)],
+                dataset,
+                len(graphs),
+                seed=seed,
+                control=control,
+            )
+        wanted = [chosen.smallest] if size_weights is None else range(len(graphs))
+        for k in wanted:
             if models and control.is_over:
                 break
-            graph, loss = path[k]
+            graph, loss = graphs[k]
             if thesis:
                 graph = smoothed_on(graph, dataset, smoothing, seed, control.remaining)
             else:
@@ -203,27 +211,13 @@ def learn_hybrid(
             models.append(HybridGraph(graph, scores[k].size_weight, likelihood, loss))
             if on_model is not None:
                 on_model(models[-1])
-        finished = len(models) == (1 if size_weights is None else len(path)) and not control.is_over
-    return HybridGraphs(tuple(models), compiled.effective_size, finished)
+        finished = len(models) == len(wanted) and not control.is_over
+    return HybridGraphs(tuple(models), finished)
 
 
 def validated_size_weights(total_weight: float) -> list[float]:
     """Return the weights of the size of which validation chooses one, in rising order."""
     return [size_weight_of(rate) for rate in sorted({*RATES, log(max(total_weight, 1.0)) / 2})]
-
-
-def _path(
-    merges: MergeSequence,
-    scores: Sequence[StructureScore],
-    total: float,
-    control: SearchControl,
-) -> Iterator[tuple[DecisionGraph, float]]:
-    """Yield for each score the merged graph and the total loss, one at least."""
-    for k, score in enumerate(scores):
-        if k and control.is_over:
-            return
-        merges.merge_until(rate=score.rate / total, control=control)
-        yield merges.merged(), merges.loss * total
 
 
 class SmallestHybrid(NamedTuple):
@@ -235,14 +229,10 @@ class SmallestHybrid(NamedTuple):
         With the parameters that are most probable given the records, not smoothed.
     log_likelihood
         Of the records under it, total, natural logarithm.
-    compiled_size, collapsed_size
-        Effective sizes of the network's graph, and of that with its unreached nodes collapsed.
     """
 
     graph: DecisionGraph
     log_likelihood: float
-    compiled_size: int
-    collapsed_size: int
 
 
 @checked_arguments()
@@ -282,14 +272,11 @@ def smallest_as_likely(
     require_complete(
         dataset, "a graph as likely as its network needs", "`learn_hybrid` takes missing cells"
     )
-    compiled = compile_network(network, seed=seed)
-    merges = data_merges(compiled, dataset)
-    collapsed = merges.effective_size
+    merges = data_merges(compile_network(network, seed=seed), dataset)
     first = log_likelihood(merges.merged(), dataset)
     merges.merge_until(loss=max(0.0, first - least) / float(dataset.row_weights.sum()))
     graph = merges.merged()
-    reached = log_likelihood(graph, dataset)
-    return SmallestHybrid(graph, reached, compiled.effective_size, collapsed)
+    return SmallestHybrid(graph, log_likelihood(graph, dataset))
 
 
 def smoothed_on(
@@ -390,19 +377,17 @@ def collapse_unreached(pdg: DecisionGraph, dataset: Dataset, least: float = inf)
     divergence: dict[int, NDArray[np.float64]] = {}
     nearest: dict[int, NDArray[np.int64]] = {}
     for v in reversed(pdg.order.tolist()):
-        own = pdg.parameters_of(v)
-        parameters[v] = own[kept[v]]
-        below = [nearest[child][structure[v][:, :, k]] for k, child in enumerate(pdg.children[v])]
+        own, staying = pdg.parameters_of(v), kept[v]
+        heads = np.empty_like(structure[v])
         # A state that is impossible below counts as one of the smallest probability there is.
-        found = xlogy(own, own).sum(axis=1)[:, None] - own @ np.log(parameters[v] + TINY).T
+        found = xlogy(own, own).sum(axis=1)[:, None] - own @ np.log(own[staying] + TINY).T
         for k, child in enumerate(pdg.children[v]):
+            heads[:, :, k] = nearest[child][structure[v][:, :, k]]
             for x in range(own.shape[1]):
-                pairs = np.ix_(structure[v][:, x, k], below[k][kept[v], x])
+                pairs = np.ix_(structure[v][:, x, k], heads[staying, x, k])
                 found += own[:, x, None] * divergence[child][pairs]
             del divergence[child]
         divergence[v], nearest[v] = found, found.argmin(axis=1)
-        nearest[v][kept[v]] = np.arange(len(kept[v]))
-        successors[v] = (
-            np.stack(below, axis=2)[kept[v]].astype(np.int32) if below else (structure[v][kept[v]])
-        )
+        nearest[v][staying] = np.arange(len(staying))
+        parameters[v], successors[v] = own[staying], heads[staying]
     return assemble(pdg.names, pdg.states, pdg.forest, parameters, successors)

@@ -5,10 +5,10 @@ The counts of a graph's nodes take the place of a network's families
 case at a node when its variable is observed and the row reaches this node of the variable whatever
 its missing cells are (PDG-SEM, section 3).
 
-On incomplete data parameters are refined by expectation maximisation. The E-step computes expected counts by in-flow and out-flow (PDG-SEM, section 4.4, equation 22),
-the M-step sets each node's distribution to its relative expected counts (section 3.1), raised by
-pseudo-counts :math:`a_j`. That maximises the log-likelihood plus
-:math:`\sum_j a_j \log \theta_j`, which never falls; this is monitored.
+On incomplete data parameters are refined by expectation maximisation. The E-step computes expected
+counts by in-flow and out-flow (PDG-SEM, section 4.4, equation 22), the M-step sets each node's
+distribution to its relative expected counts (section 3.1), raised by pseudo-counts :math:`a_j`.
+That maximises the log-likelihood plus :math:`\sum_j a_j \log \theta_j`, which never falls; this is monitored.
 
 Smoothing means the same for a network and a decision graph: ``smoothing`` pseudo-counts for each
 parameter. A conditional table is estimated without any earlier one, so each of its cells gets
@@ -21,8 +21,8 @@ near its start, and a state of probability zero stays impossible. Without a star
 (``prior="uniform"``, and where the start is symmetric in an unobserved variable) each parameter
 gets ``smoothing``, as in THESIS, equation 4.15.
 
-How many pseudo-counts there are is chosen by cross-validation unless given: with one for each parameter, the
-refined graph predicts unseen rows worse than the network that it was compiled from.
+How many pseudo-counts there are is chosen by cross-validation unless given: with one for each
+parameter, the refined graph predicts unseen rows worse than the network that it was compiled from.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
