@@ -18,7 +18,7 @@ Before a graph is built, samples bound its cells from below: few equal pairs of 
 show that there are many signatures (theorem *Few equal samples*).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -328,46 +328,6 @@ def merge_signatures(
     return values, labels, origin[first]
 
 
-def prune_unreached(
-    order: Sequence[int],
-    children: Sequence[Sequence[int]],
-    parameters: Mapping[int, NDArray[np.float64]],
-    successors: Mapping[int, NDArray[np.int32]],
-) -> tuple[dict[int, NDArray[np.float64]], dict[int, NDArray[np.int32]]]:
-    """Remove the nodes that no row of positive probability reaches.
-
-    Successors at zero parameters are set to the first node that remains.
-
-    Parameters
-    ----------
-    order
-        The variables, each before its children.
-    children
-        Forest children of each variable.
-    parameters, successors
-        For each variable, shapes (nodes, states) and (nodes, states, children), a node given by
-        its place among the nodes of its variable.
-    """
-    kept = {v: np.zeros(len(parameters[v]), np.bool_) for v in order}
-    for variable in order:
-        if not kept[variable].any():
-            kept[variable][0] = True  # the only node of a root
-        used = (parameters[variable] > 0) & kept[variable][:, None]
-        for place, child in enumerate(children[variable]):
-            kept[child][successors[variable][:, :, place][used]] = True
-    remaining = {v: parameters[v][kept[v]] for v in order}
-    numbers = {v: np.cumsum(kept[v], dtype=np.int32) - 1 for v in order}
-    renumbered: dict[int, NDArray[np.int32]] = {}
-    for variable in order:
-        old = successors[variable][kept[variable]]
-        new = np.zeros_like(old)
-        used = remaining[variable] > 0
-        for place, child in enumerate(children[variable]):
-            new[used, place] = numbers[child][old[used, place]]
-        renumbered[variable] = new
-    return remaining, renumbered
-
-
 class Descent:
     """Conditioning on the variables of a forest from its roots downwards.
 
@@ -486,26 +446,42 @@ class Expansion:
             self._values[v], self._labels[v], kept = merge_signatures(weights, nodes)
             parameters[v], successors[v] = weights[kept], nodes[kept]
             parameters[v] /= parameters[v].sum(axis=1, keepdims=True)
-        self.parameters, self.successors = prune_unreached(
-            self.forest.order, self.forest.children, parameters, successors
-        )
+        self._leave_out(parameters, successors)
+
+    def _leave_out(
+        self,
+        parameters: dict[int, NDArray[np.float64]],
+        successors: dict[int, NDArray[np.int32]],
+    ) -> None:
+        """Leave out what no row of positive probability reaches; a state without leads anywhere."""
+        numbers, forest = {}, self.forest
+        self._possible = {v: np.zeros(len(rows), np.bool_) for v, rows in self._signatures.items()}
+        for v in forest.order:
+            possible = self._possible[v]
+            if forest.parents[v] < 0:
+                possible[0] = True
+            live = (self._weights[v] > 0) & possible[:, None]
+            for child, at in zip(forest.children[v], self._below[v], strict=True):
+                self._possible[child][at[live]] = True
+            kept = np.bincount(self._labels[v][:-1][possible], minlength=len(parameters[v])) > 0
+            numbers[v] = np.cumsum(kept, dtype=np.int32) - 1
+            parameters[v], successors[v] = parameters[v][kept], successors[v][kept]
+        for v in forest.order:
+            for place, child in enumerate(forest.children[v]):
+                after = numbers[child][successors[v][:, :, place]]
+                successors[v][:, :, place] = np.where(parameters[v] > 0, after, 0)
+        self.parameters, self.successors = parameters, successors
 
     def tables(self) -> Iterator[SetTable]:
         """Yield the tables of all variables' subtrees, with the signatures that can occur."""
-        possible = {v: np.zeros(len(rows), np.bool_) for v, rows in self._signatures.items()}
         for v in self.forest.order:
-            if self.forest.parents[v] < 0:
-                possible[v][0] = True
-            live = (self._weights[v] > 0) & possible[v][:, None]
-            for child, at in zip(self.forest.children[v], self._below[v], strict=True):
-                possible[child][at[live]] = True
             yield SetTable.of(
                 self._descent.inside[v],
                 self._descent.families[v],
                 self._signatures[v],
                 self._values[v],
                 self._labels[v],
-                possible[v],
+                self._possible[v],
             )
 
 

@@ -8,7 +8,8 @@ its missing cells are (PDG-SEM, section 3).
 On incomplete data parameters are refined by expectation maximisation. The E-step computes expected
 counts by in-flow and out-flow (PDG-SEM, section 4.4, equation 22), the M-step sets each node's
 distribution to its relative expected counts (section 3.1), raised by pseudo-counts :math:`a_j`.
-That maximises the log-likelihood plus :math:`\sum_j a_j \log \theta_j`, which never falls; this is monitored.
+That maximises the log-likelihood plus :math:`\sum_j a_j \log \theta_j`, which never falls; this is
+monitored.
 
 Smoothing means the same for a network and a decision graph: ``smoothing`` pseudo-counts for each
 parameter. A conditional table is estimated without any earlier one, so each of its cells gets

@@ -17,8 +17,9 @@ of a node elsewhere and to remove it. Parameters are estimated anew afterwards. 
 falls (theorem *Redirections*, docs/theory/decision_graphs.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -69,8 +70,7 @@ def complete_rows(dataset: Dataset) -> Dataset:
     require_complete(
         dataset,
         "a direct search for a decision graph needs",
-        "structural EM learns one from missing cells: `structural_em_graph`, or the method em "
-        "of 'exactlearn learn-pdg'",
+        "structural EM learns one from missing cells (the method em)",
     )
     merged = merged_rows(dataset)
     if merged.n_rows == 0:
@@ -244,7 +244,6 @@ def redirect_edges(
         edges = reached[parent] * int(graph.cardinalities[parent]) + rows.codes[:, parent]
         shape = (len(heads), len(flows[v]))
         masses = csr_array((rows.row_weights, (edges, subtrees.labels[v])), shape=shape)
-        masses.sum_duplicates()
         gains = np.ascontiguousarray(masses @ flows[v])  # of each edge's rows under each node
         moved = choose_heads(gains, heads, score.node_cost(graph, v))
         structure[parent][:, :, place] = moved.reshape(structure[parent].shape[:2])
@@ -321,12 +320,9 @@ class LearntGraph(ByValue, shown="graph size_weight size score log_likelihood"):
         rows = complete_rows(dataset)
         score = StructureScore(self.size_weight, self.size)
         again = populate(rows, self.graph.forest, structure_of(self.graph))
+        value = score.of(again.graph, again.log_likelihood)
         stored = (self.log_likelihood, self.score, self.graph.n_nodes)
-        found = (
-            again.log_likelihood,
-            score.of(again.graph, again.log_likelihood),
-            again.graph.n_nodes,
-        )
+        found = (again.log_likelihood, value, again.graph.n_nodes)
         if not np.allclose(stored, found, rtol=1e-9, atol=1e-6):
             raise CheckError(
                 f"log-likelihood, score and nodes {stored} are {found} by recomputation"
@@ -375,9 +371,9 @@ def learn_on_forest(
     """
     rows = complete_rows(dataset)
     given = checked_forest(forest, dataset)
-    score = StructureScore(
-        bic_size_weight(float(rows.row_weights.sum())) if size_weight is None else size_weight, size
-    )
+    if size_weight is None:
+        size_weight = bic_size_weight(float(rows.row_weights.sum()))
+    score = StructureScore(size_weight, size)
     best = best_improved(rows, given, score, first_structures(rows, given))
     return learnt_graph(best, score, smoothing)
 
@@ -406,10 +402,8 @@ def best_improved(
 ) -> PopulatedGraph:
     """Return the best local optimum from some structures, the first one at a tie."""
     subtrees = SubtreeRows(rows, forest)
-    ends = (
-        improve(populate(rows, forest, structure), rows, score, subtrees, control)
-        for structure in structures
-    )
+    starts = (populate(rows, forest, structure) for structure in structures)
+    ends = (improve(start, rows, score, subtrees, control) for start in starts)
     return max(ends, key=lambda p: score.of(p.graph, p.log_likelihood))
 
 
@@ -427,28 +421,23 @@ def improve(
     CheckError
         If a step lets the score fall by more than rounding.
     """
+    steps: tuple[Callable[[PopulatedGraph], PopulatedGraph], ...] = (
+        partial(split_and_merge, rows=rows, score=score),
+        partial(redirect_edges, rows=rows, score=score, subtrees=subtrees),
+    )
     value = score.of(populated.graph, populated.log_likelihood)
     for _ in range(SWEEPS):
-        if control.is_over:
-            break
-        before = value
-        populated = split_and_merge(populated, rows, score)
-        value = _risen(value, populated, score)
-        if control.is_over:
-            break
-        populated = redirect_edges(populated, rows, score, subtrees)
-        value = _risen(value, populated, score)
-        if value <= before + LEAST_GAIN * max(1.0, abs(before)):
+        before, rounding = value, LEAST_GAIN * max(1.0, abs(value))
+        for step in steps:
+            if control.is_over:
+                return populated
+            populated, least = step(populated), value - rounding
+            value = score.of(populated.graph, populated.log_likelihood)
+            if value < least:
+                raise CheckError(f"a step of the search let the score fall to {value}")
+        if value <= before + rounding:
             break
     return populated
-
-
-def _risen(before: float, populated: PopulatedGraph, score: StructureScore) -> float:
-    """Return the score after a step, which must not have fallen."""
-    after = score.of(populated.graph, populated.log_likelihood)
-    if after < before - LEAST_GAIN * max(1.0, abs(before)):
-        raise CheckError(f"a step of the search let the score fall from {before} to {after}")
-    return after
 
 
 def split_and_merge(
