@@ -56,25 +56,19 @@ class Move(NamedTuple):
     Attributes
     ----------
     above
-        Variable directly above the changed set, after the move.
+        Variable directly above the changed set, after the move; before, too, or directly below.
     top
         Top variable of the changed set.
-    inside
-        The changed set.
     below
         What stands directly below ``top`` after the move.
     beside
         What else stands directly below ``above``.
-    rotates
-        Whether ``above`` stood below ``top`` before.
     """
 
     above: int
     top: int
-    inside: int
-    below: tuple[int, ...]
-    beside: tuple[int, ...]
-    rotates: bool
+    below: set[int]
+    beside: set[int]
 
 
 class Tree:
@@ -109,24 +103,15 @@ class Tree:
         p = self.parents[v]
         if p < 0:
             return None
-        bit = 1 << p
-        with_parent = {e for e in self.children[v] if self._border[e] & bit}
-        beside = self.children[v] - with_parent
-        inside = self.inside[p] ^ (1 << v)
-        for e in beside:
-            inside ^= self.inside[e]
-        below = (self.children[p] | with_parent) - {v}
-        return Move(v, p, inside, tuple(sorted(below)), tuple(sorted(beside)), True)
+        with_parent = {e for e in self.children[v] if self._border[e] >> p & 1}
+        return Move(v, p, (self.children[p] | with_parent) - {v}, self.children[v] - with_parent)
 
     def sinking(self, v: int, sibling: int) -> Move | None:
         """Return the move of a variable under one of its siblings."""
         p = self.parents[v]
         if p < 0 or self.parents[sibling] != p or v == sibling:
             return None
-        below = self.children[sibling] | {v}
-        beside = self.children[p] - {v, sibling}
-        inside = self.inside[sibling] | self.inside[v]
-        return Move(p, sibling, inside, tuple(sorted(below)), tuple(sorted(beside)), False)
+        return Move(p, sibling, self.children[sibling] | {v}, self.children[p] - {v, sibling})
 
     def rising(self, v: int) -> Move | None:
         """Return the move of a variable up beside its parent, if it does not depend on it."""
@@ -134,30 +119,32 @@ class Tree:
         p = self.parents[q] if q >= 0 else -1
         if p < 0 or self._border[v] >> q & 1:
             return None
-        below = self.children[q] - {v}
-        beside = self.children[p] - {q} | {v}
-        inside = self.inside[q] ^ self.inside[v]
-        return Move(p, q, inside, tuple(sorted(below)), tuple(sorted(beside)), False)
+        return Move(p, q, self.children[q] - {v}, self.children[p] - {q} | {v})
+
+    def sets(self, move: Move) -> tuple[int, int]:
+        """Return the sets of ``top`` and of ``above`` after a move."""
+        inside = 1 << move.top
+        for v in move.below:
+            inside |= self.inside[v]
+        return inside, self.inside[move.above] | self.inside[move.top]
 
     def apply(self, move: Move) -> None:
         """Change the forest."""
-        above, top = move.above, move.top
-        if move.rotates:
-            self.parents[above] = over = self.parents[top]
+        above, top, over = move.above, move.top, self.parents[move.top]
+        self.inside[top], self.inside[above] = self.sets(move)
+        if over != above:  # they change places
+            self.parents[above], self._border[above] = over, self._border[top]
             if over >= 0:
                 self.children[over] = self.children[over] ^ {above, top}
-            self.inside[above], self._border[above] = self.inside[top], self._border[top]
         for child in move.below:
             self.parents[child] = top
         for child in (*move.beside, top):
             self.parents[child] = above
-        self.children[top] = set(move.below)
-        self.children[above] = {*move.beside, top}
-        self.inside[top] = move.inside
+        self.children[top], self.children[above] = move.below, move.beside | {top}
         border = self._near[top]
         for child in move.below:
             border |= self._border[child]
-        self._border[top] = border & ~move.inside
+        self._border[top] = border & ~self.inside[top]
 
     def copied(self) -> "Tree":
         """Return a tree that moves change apart from this one."""
@@ -240,22 +227,22 @@ class SetTables:
 
         Returns nothing, after little work, if it has more than ``most_signatures`` signatures.
         """
-        if move.inside not in self._tables:
-            above = tree.inside[move.top if move.rotates else move.above]
+        inside, over = tree.sets(move)
+        if inside not in self._tables:
             made = set_table(
                 self.residuals,
-                self._tables[above],
+                self._tables[over],
                 move.above,
-                [self._tables[tree.inside[v]] for v in move.beside],
-                move.inside,
+                [self._tables[tree.inside[v]] for v in sorted(move.beside)],
+                inside,
                 move.top,
-                [self._tables[tree.inside[v]] for v in move.below],
+                [self._tables[tree.inside[v]] for v in sorted(move.below)],
                 most_signatures,
             )
             if made is None:
                 return None
             self.add(made)
-        return self._tables[move.inside]
+        return self._tables[inside]
 
     def drop_unused(self, tree: Tree) -> None:
         """Forget tables, but not their numbers of nodes, when there are too many."""
