@@ -10,7 +10,7 @@ import pytest
 from docs.public_names import public_names, results
 
 KERNEL_ARRAYS = {
-    "DecisionGraph": "first_parameters first_successors layout parameter_offsets successor_offsets",
+    "DecisionGraph": "layout parameter_offsets successor_offsets",
     "Augmentation": "of",
     "NaiveBayes": "parameters_of row_posteriors starts table",
 }

@@ -116,7 +116,6 @@ VARIABLES = {
     "choose_smoothing": lambda v: el.choose_smoothing(WHOLE, [(), (v(0),), [v(1)]]),
     "classify": lambda v: el.classify(NETWORK, WHOLE, v(2)),
     "compare_structures": lambda v: el.graphs.compare_structures(NETWORK, NETWORK.parents),
-    "compile_network": lambda v: el.compile_network(NETWORK, root=v(1), steps=0),
     "covered_edges": lambda v: el.graphs.covered_edges(NETWORK),
     "cpdag": lambda v: el.graphs.cpdag(NETWORK),
     "d_separated": lambda v: el.graphs.d_separated(NETWORK, [v(0)], [v(1)]),

@@ -461,8 +461,6 @@ class Compile(sections.Reading, sections.Random):
 
     Parameters
     ----------
-    root
-        Variable that becomes a root; else many are tried.
     time_limit
         Seconds for all: the first graph is built whole, and what is too large to write in the
         time that is left is not written.  [default: a short search that does not depend on the
@@ -483,7 +481,6 @@ class Compile(sections.Reading, sections.Random):
 
     written_in_run = "compiled.pdg.json"
     source: str = argument("NETWORK", reads=True, in_run="network.bif")
-    root: str | None = option(None, metavar="NAME")
     time_limit: float | None = option(None, least=0)
     max_size: int = option(100_000_000, least=1)
     merge_budget: float | None = option(None, least=0)

@@ -59,7 +59,7 @@ def run_compile(options: Compile, output: Output) -> Answer:
 
         compiled = compile_and_check(
             network,
-            **options.chosen("root max_size time_limit seed"),
+            **options.chosen("max_size time_limit seed"),
             on_event=on_event,
             on_graph=lambda size, found: display.keep(-size, partial(_write, found)),
             after=write_time,

@@ -75,7 +75,7 @@ def test_a_tree_needs_none():
     rng = np.random.default_rng(0)
     tables = [rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(2), 3), rng.dirichlet(np.ones(3), 2)]
     tree = BayesianNetwork(("x", "y", "z"), states, ((), (0,), (1,)), tuple(tables))
-    network = to_network(compile_network(tree, root="x"))
+    network = to_network(compile_network(tree, forest=[-1, 0, 1]))
     assert network.parents == tree.parents
     for found, table in zip(network.tables, tables, strict=True):
         np.testing.assert_allclose(found, table)

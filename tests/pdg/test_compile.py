@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, OptionError, TooLargeError
+from exactlearn.errors import DataError, TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.compile import (
@@ -71,15 +71,6 @@ def test_alarm_on_sampled_and_uniform_rows(alarm):
     assert "merging" in compiled.message
 
 
-def test_every_variable_can_be_the_root(alarm):
-    rng = np.random.default_rng(0)
-    for name in alarm.names[::5]:
-        graph = compile_network(alarm, root=name, steps=300)
-        graph.check()
-        assert graph.forest[graph.index(name)] == -1
-        assert max_error(alarm, graph, rng, 50) < 1e-12
-
-
 def test_the_same_network_gives_the_same_graph(alarm):
     first, second = compile_network(alarm), compile_network(alarm)
     assert first.parameters.tobytes() == second.parameters.tobytes()
@@ -103,11 +94,6 @@ def test_a_network_that_is_too_large_is_refused_at_once(data_dir):
     network = read_bif(data_dir / "bif" / "munin1.bif.gz")
     with pytest.raises(TooLargeError, match=r"more than 10,000 cells .* clique tree .* [\d,]+\."):
         compile_network(network, max_size=10_000)
-
-
-def test_an_unknown_root_is_refused():
-    with pytest.raises(OptionError, match="no variable 'z'"):
-        compile_network(random_network(np.random.default_rng(0), 3), root="z")
 
 
 def test_a_network_without_variables_is_refused():

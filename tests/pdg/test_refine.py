@@ -173,7 +173,7 @@ def hidden_class(rng):
     )
     codes = truth.sample(1000, rng).codes.copy()
     codes[:, 0] = -1
-    graph = compile_network(truth, root="class")
+    graph = compile_network(truth, forest=[-1, 0, 0, 0])
     table = Dataset(codes, truth.names, truth.states)
     return graph.with_parameters(np.full_like(graph.parameters, 0.5)), table
 

@@ -187,22 +187,14 @@ class SetTables:
             below = tuple(sorted(tree.inside[c] for c in tree.children[v]))
             self._arrangements.setdefault(tree.inside[v], {})[v, below] = None
 
-    def smallest(self, whole: int, root: int) -> dict[int, int]:
-        """Return the parent of each variable in the smallest forest of arrangements that were met.
-
-        Parameters
-        ----------
-        whole
-            The set of all variables.
-        root
-            Variable that must be the root, or -1.
-        """
+    def smallest(self, whole: int) -> dict[int, int]:
+        """Return the parents in the smallest tree over a set made of arrangements that were met."""
         best: dict[int, tuple[int, Arrangement]] = {}
         for inside in sorted(self._arrangements, key=int.bit_count):
             found = [
                 (self.cost(top, len(below), inside) + sum(best[s][0] for s in below), (top, below))
                 for top, below in self._arrangements[inside]
-                if all(s in best for s in below) and (inside != whole or root in (-1, top))
+                if all(s in best for s in below)
             ]
             if found:
                 best[inside] = min(found, key=lambda pair: pair[0])
@@ -263,8 +255,6 @@ class Annealing:
         Neighbours of each variable in the moral graph.
     forest
         Where to start.
-    root
-        Variable that must stay the root, or -1.
 
     Attributes
     ----------
@@ -279,7 +269,6 @@ class Annealing:
         tables: SetTables,
         adjacency: Sequence[frozenset[int]],
         forest: VariableForest,
-        root: int = -1,
     ) -> None:
         self.tables = tables
         self.tree = Tree(adjacency, forest.order, forest.parents)
@@ -287,7 +276,6 @@ class Annealing:
         for table in Expansion(tables.residuals, forest).tables():
             tables.add(table)
             signatures += len(table.signatures)
-        self._root = root
         self._variables = sorted(forest.order)
         tables.meet(self.tree, self._variables)
         self._most_signatures = max(LEAST_SIGNATURES, MOST_GROWTH * signatures)
@@ -350,19 +338,16 @@ class Annealing:
         kind = rng.random()
         while True:
             if kind < 0.6:
-                yield self._rotation(variable)
+                yield self.tree.rotation(variable)
             elif kind < 0.8:
                 yield self.tree.rising(variable)
             elif kind < 0.9:
-                yield self._rotation(_any(self.tree.children[variable], rng))
+                child = _any(self.tree.children[variable], rng)
+                yield self.tree.rotation(child) if child >= 0 else None
             else:
                 yield self._sinking(variable, rng)
             if rng.random() > REPETITION:
                 return
-
-    def _rotation(self, variable: int) -> Move | None:
-        move = self.tree.rotation(variable) if variable >= 0 else None
-        return None if move is None or move.top == self._root else move
 
     def _sinking(self, variable: int, rng: np.random.Generator) -> Move | None:
         above = self.tree.parents[variable]

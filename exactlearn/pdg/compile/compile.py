@@ -27,7 +27,7 @@ from exactlearn.bayesnet.network import (
     without_irrelevant_parents,
 )
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
+from exactlearn.errors import CheckError, DataError, TooLargeError
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.expansion import Expansion
 from exactlearn.pdg.compile.forest_search import (
@@ -93,7 +93,6 @@ class Compilation(Displayed, shown="graph clique_tree_size max_error message fin
 def compile_network(
     network: NetworkLike,
     *,
-    root: str | None = None,
     forest: Sequence[int] | NDArray[np.int32] | None = None,
     max_size: int = MAX_SIZE,
     steps: int | None = None,
@@ -107,8 +106,6 @@ def compile_network(
     ----------
     network
         Network to represent; rows of its tables that sum to one only nearly are normalised.
-    root
-        A variable that becomes a root of the forest; otherwise many are tried.
     forest
         The forest to use, as the parent of each variable (-1 for a root): nothing is searched.
     max_size
@@ -127,7 +124,7 @@ def compile_network(
         If a graph would have more than ``max_size`` cells before merging; raised before they
         take memory.
     OptionError
-        If ``root`` is not a variable, or a number is negative.
+        If a number is negative.
     DataError
         If the network has no variables.
     CheckError
@@ -141,8 +138,9 @@ def compile_network(
     """
     # Ctrl-C raises here unless a search around this one takes it: a graph alone does not show
     # that its search was interrupted.
-    budget = _budget(SearchControl.within(time_limit), steps, time_limit, seed, on_event)
-    task = _task(network, root, forest, budget.control)
+    control = SearchControl.within(time_limit)
+    budget = IterationBudget(control, steps, time_limit, seed, on_event)
+    task = _task(network, forest, control)
     if forest is not None:
         budget = replace(budget, steps=0)
     return _assembled(network, _searched(task, max_size, budget))
@@ -151,7 +149,6 @@ def compile_network(
 def compile_and_check(
     network: BayesianNetwork,
     *,
-    root: str | None = None,
     max_size: int = MAX_SIZE,
     steps: int | None = None,
     time_limit: float | None = None,
@@ -166,7 +163,7 @@ def compile_and_check(
 
     Parameters
     ----------
-    network, root, max_size, steps, time_limit, on_event
+    network, max_size, steps, time_limit, on_event
         As in `compile_network`; once ``on_event`` was called an interrupt returns a graph.
     seed
         Seed of the search, and of the rows that are drawn for the comparison.
@@ -178,10 +175,9 @@ def compile_and_check(
         does with it.
     """
     control = SearchControl.within(time_limit)
-    budget = _budget(control, steps, time_limit, seed, on_event)
-    budget = replace(budget, after=CHECK_TIME + after)
+    budget = IterationBudget(control, steps, time_limit, seed, on_event, after=CHECK_TIME + after)
     with control.running():
-        task = _task(network, root, None, control)
+        task = _task(network, None, control)
 
         def checked(found: Found) -> Compilation:
             return _checked(network, found, task.clique_size, seed, control)
@@ -192,20 +188,6 @@ def compile_and_check(
 
         budget = replace(budget, on_graph=None if on_graph is None else report)
         return checked(_searched(task, max_size, budget))
-
-
-def _budget(
-    control: SearchControl,
-    steps: int | None,
-    time_limit: float | None,
-    seed: int,
-    on_event: Callable[[int], None] | None,
-) -> IterationBudget:
-    if (steps or 0) < 0 or (time_limit or 0) < 0:
-        raise OptionError(
-            f"steps {steps} and time limit {time_limit}: give numbers that are 0 or more"
-        )
-    return IterationBudget(control, steps, time_limit is not None, seed, on_event)
 
 
 def _checked(
@@ -238,36 +220,32 @@ def fits(seconds: float, control: SearchControl) -> bool:
 
 
 class _Task(NamedTuple):
-    """A network without irrelevant parents, trees to start from, its root, and the clique tree."""
+    """A network without irrelevant parents, trees to start from, and the size of a clique tree."""
 
     network: BayesianNetwork
     forests: list[VariableForest]
-    root: int
     clique_size: int
 
 
 def _task(
     network: BayesianNetwork,
-    root: str | None,
     forest: Sequence[int] | NDArray[np.int32] | None,
     control: SearchControl,
 ) -> _Task:
     """Return the best tree of each connected part by a clique tree, or the only one given."""
     if network.n_variables == 0:
         raise DataError("the network has no variables: nothing to compile")
-    first = -1 if root is None else network.index(root)
     reduced = without_irrelevant_parents(network)
     if forest is not None:
-        return _Task(reduced, _given(reduced, forest), first, 0)
+        return _Task(reduced, _given(reduced, forest), 0)
     tree = clique_tree(reduced, control=control.part(TRIANGULATION))
-    forests = first_forests(reduced, tree, first)
-    return _Task(reduced, forests, first, tree.size(network.cardinalities))
+    return _Task(reduced, first_forests(reduced, tree), tree.size(network.cardinalities))
 
 
 def _searched(task: _Task, max_size: int, budget: IterationBudget) -> Found:
     """Search from the forests of a task."""
     try:
-        return ForestSearch(task.network, task.forests, task.root, budget, max_size).run()
+        return ForestSearch(task.network, task.forests, budget, max_size).run()
     except TooLargeError as error:
         r = task.network.cardinalities
         clique_size = task.clique_size or clique_tree(task.network).size(r)

@@ -21,7 +21,7 @@ from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.cliques import CliqueTree
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.errors import TooLargeError
+from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.annealing import TEMPERATURES, Annealing, SetTables
 from exactlearn.pdg.compile.expansion import Descent, Expansion, least_cells
@@ -56,11 +56,9 @@ class IterationBudget:
     ----------
     control
         The clock, for all parts together, and the wish to stop.
-    steps
-        Moves in each connected part; without them the time is used up if ``timed``, else the
-        search is short.
-    timed
-        Whether the control has a time limit that is meant to be used up.
+    steps, time_limit
+        Moves in each connected part; without them the time limit, which is that of the control, is
+        used up, and without either the search is short.
     seed
         Seed of the search.
     on_event
@@ -75,11 +73,19 @@ class IterationBudget:
 
     control: SearchControl
     steps: int | None = None
-    timed: bool = False
+    time_limit: float | None = None
     seed: int = 0
     on_event: Callable[[int], None] | None = None
     on_graph: Callable[[int, Callable[[], tuple[Expansion, ...]]], None] | None = None
     after: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the limits."""
+        if (self.steps or 0) < 0 or (self.time_limit or 0) < 0:
+            raise OptionError(
+                f"steps {self.steps} and time limit {self.time_limit}: give numbers that are 0 or"
+                " more"
+            )
 
 
 @dataclass(frozen=True)
@@ -101,20 +107,18 @@ class Found:
     steps: int
 
 
-def first_forests(network: BayesianNetwork, tree: CliqueTree, root: int) -> list[VariableForest]:
+def first_forests(network: BayesianNetwork, tree: CliqueTree) -> list[VariableForest]:
     """Return the best forest of a clique tree for each connected part, largest part first.
 
     Parameters
     ----------
     tree
         Clique tree of the network.
-    root
-        Variable that must be a root, or -1.
     """
     adjacency, r = moral_graph(network.parents), network.cardinalities.tolist()
     forests = []
     for part in sorted(components(adjacency), key=len, reverse=True):
-        orders = clique_orders(tree, r, part, root if root in part else -1)
+        orders = clique_orders(tree, r, part)
         candidates = [variable_forest(adjacency, order) for order in orders]
         forests.append(min(candidates, key=lambda forest: forest.expanded_size(r)))
     return forests
@@ -129,8 +133,6 @@ class ForestSearch:
         The network.
     forests
         A tree of each part, or several together, to start from.
-    root
-        Variable that must be a root, or -1.
     budget
         How long to search.
     max_cells
@@ -146,11 +148,10 @@ class ForestSearch:
         self,
         network: BayesianNetwork,
         forests: Sequence[VariableForest],
-        root: int,
         budget: IterationBudget,
         max_cells: float,
     ) -> None:
-        self._budget, self._control, self._root = budget, budget.control, root
+        self._budget, self._control = budget, budget.control
         self._adjacency = moral_graph(network.parents)
         self._residuals = Residuals(network)
         self._rng = np.random.default_rng(budget.seed)
@@ -192,23 +193,23 @@ class ForestSearch:
         seconds = KEEPING * self._seconds * self._first[part].cells / max(1, self._cells)
         if stopped(0) or seconds >= self._control.left:
             return
-        chain, rounds = Annealing(tables, self._adjacency, forest, self._root), 0
+        chain, rounds = Annealing(tables, self._adjacency, forest), 0
         while not stopped(0):
             chain.run(self._rng, ROUND, TEMPERATURES[rounds % len(TEMPERATURES)], stopped)
             self._update(part, chain)
             if self._control.is_stopped:
                 break
             variables = sorted(forest.order)
-            parents = tables.smallest(mask_of(variables), self._root)
+            parents = tables.smallest(mask_of(variables))
             above = [parents.get(v, -1) for v in range(len(self._adjacency))]
             joined = forest_over(self._adjacency, above, variables)
-            chain, rounds = Annealing(tables, self._adjacency, joined, self._root), rounds + 1
+            chain, rounds = Annealing(tables, self._adjacency, joined), rounds + 1
             self._update(part, chain)
 
     def _stop(self, part: int, tables: SetTables) -> Callable[[int], bool]:
         """Return a function that counts moves and returns whether a part's budget is used up."""
         steps, order = self._budget.steps, self._forests[part].order
-        short = steps is None and not self._budget.timed
+        short = steps is None and self._budget.time_limit is None
         left = min(STEPS, STEPS_EACH * len(order)) if short else np.inf if steps is None else steps
         share = self._smallest[part] / max(1, sum(self._smallest[part:]))
         ending = self._seconds + self._budget.after * sum(self._smallest)

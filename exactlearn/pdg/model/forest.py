@@ -187,27 +187,26 @@ def components(adjacency: Sequence[frozenset[int]]) -> list[tuple[int, ...]]:
 
 
 def clique_orders(
-    tree: CliqueTree, cardinalities: Sequence[int], component: Sequence[int], root: int = -1
+    tree: CliqueTree, cardinalities: Sequence[int], component: Sequence[int]
 ) -> list[tuple[int, ...]]:
     """Return orders of a component's variables, each with another clique of the tree as its root.
 
     Within a clique the new variables stand so that those which more other cliques hold come
-    first, then those with fewer states: separators near the top have few configurations. If a
-    ``root`` is given it comes first of all, and only cliques that hold it are made roots.
+    first, then those with fewer states: separators near the top have few configurations.
     """
     members = set(component)
     cliques = [clique for clique in tree.cliques if members.issuperset(clique)]
     share = Counter(v for clique in cliques for v in clique)
-    rank = {v: (v != root, -share[v], cardinalities[v], v) for v in component}
+    rank = {v: (-share[v], cardinalities[v], v) for v in component}
     return [
         _top_down(tree.rooted_at(i), members, rank)
         for i, clique in enumerate(tree.cliques)
-        if members.issuperset(clique) and (root < 0 or root in clique)
+        if members.issuperset(clique)
     ]
 
 
 def _top_down(
-    tree: CliqueTree, members: set[int], rank: dict[int, tuple[bool, int, int, int]]
+    tree: CliqueTree, members: set[int], rank: dict[int, tuple[int, int, int]]
 ) -> tuple[int, ...]:
     """List the new variables of each clique (THESIS, 4.55), from the root down."""
     order: dict[int, None] = {}
