@@ -108,7 +108,9 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
     def climb_from(number: int, _: None) -> int:
         """Climb, unless another start leads to the same completion; return the one that does."""
         try:
-            values = begin[number].completion(task, incumbent)
+            values, fitted = begin[number]
+            if fitted:
+                values = hard_em_completion(task, values, incumbent)
             first = firsts.setdefault(values.tobytes(), number)
             if first == number and not incumbent.is_over:
                 found[number] = climb(task, incumbent, values, t)

@@ -215,24 +215,8 @@ def heuristic_network(
     return tuple(problem.parent_set(int(c)) for c in chosen), float(problem.scores[chosen].sum())
 
 
-@dataclass(frozen=True, eq=False)
-class Start:
-    """A completion to begin with, or one that leads there.
-
-    Parameters
-    ----------
-    values
-        State of each missing cell.
-    fitted
-        Begin where hard EM leads from these values.
-    """
-
-    values: NDArray[np.int64]
-    fitted: bool = False
-
-    def completion(self, task: Task, incumbent: Incumbent) -> NDArray[np.int64]:
-        """Return the completion that the climb begins with."""
-        return hard_em_completion(task, self.values, incumbent) if self.fitted else self.values
+Start = tuple[NDArray[np.int64], bool]
+"""A completion, and whether to begin where hard EM leads from it."""
 
 
 def starting_completions(task: Task, starts: int, *, fitted: bool = False) -> Iterator[Start]:
@@ -242,12 +226,12 @@ def starting_completions(task: Task, starts: int, *, fitted: bool = False) -> It
     start.
     """
     first = mode_completion(task.dataset)
-    known = [Start(task.start)] if task.start is not None else []
-    known += [Start(first), *([Start(first, fitted=True)] if fitted else [])]
+    known = [(task.start, False)] if task.start is not None else []
+    known += [(first, False), (first, True)][: 1 + fitted]
     left = starts if len(first) else 1
     yield from known[:left]
     drawn = islice(random_completions(task.dataset, task.seed), max(0, left - len(known)))
-    yield from (Start(values, fitted) for values in drawn)
+    yield from ((values, fitted) for values in drawn)
 
 
 def mode_completion(dataset: Dataset) -> NDArray[np.int64]:

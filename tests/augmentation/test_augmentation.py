@@ -18,6 +18,7 @@ from exactlearn.augmentation.solutions import Incumbent, total_score
 from exactlearn.augmentation.task import (
     Task,
     fitted_completion,
+    hard_em_completion,
     mode_completion,
     starting_completions,
 )
@@ -191,21 +192,21 @@ def small_task(seed=2):
 def test_starts_are_where_hard_em_stays():
     task = small_task()
     begun = list(starting_completions(task, 6, fitted=True))
-    assert [start.fitted for start in begun] == [False, True, True, True, True, True]
-    for start in begun[1:]:
-        values = start.completion(task, Incumbent())
+    assert [fitted for _, fitted in begun] == [False, True, True, True, True, True]
+    for start, _ in begun[1:]:
+        values = hard_em_completion(task, start, Incumbent())
         seen = {values.tobytes()}
         while (after := fitted_completion(task, values)).tobytes() not in seen:
             seen.add(after.tobytes())
             values = after
-        assert np.array_equal(after, start.completion(task, Incumbent()))
-    assert begun[2].completion(task, Incumbent(time_limit=0.0)) is begun[2].values
+        assert np.array_equal(after, hard_em_completion(task, start, Incumbent()))
+    assert hard_em_completion(task, begun[2][0], Incumbent(time_limit=0.0)) is begun[2][0]
 
 
 def test_a_start_that_is_given_comes_first_and_complete_tables_need_one():
     task = small_task()
     given = replace(task, start=np.ones(6, np.int64))
-    assert [start.values.tolist() for start in starting_completions(given, 2)] == [
+    assert [values.tolist() for values, _ in starting_completions(given, 2)] == [
         [1] * 6,
         mode_completion(task.dataset).tolist(),
     ]
