@@ -3,20 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime import executors
 from exactlearn._runtime.arguments import ArcsLike, checked_arguments
 from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn._runtime.control import OnEvent
-from exactlearn.augmentation.exact import (
-    augment_branching,
-    augment_exact,
-    augment_gadget,
-)
+from exactlearn.augmentation.exact import augment_branching, augment_exact, augment_gadget
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.gadget import reduced
 from exactlearn.augmentation.hill_climber import augment_local, augment_mode
@@ -61,7 +55,6 @@ def augment(
     forbidden: ArcsLike = (),
     start: Sequence[int] | NDArray[np.integer] | None = None,
     on_event: OnEvent | None = None,
-    cluster: Any = None,
     checkpoint: str | Path | None = None,
     tidy: bool = False,
 ) -> Augmentation:
@@ -100,9 +93,6 @@ def augment(
         climber begins with.
     on_event
         Called with every improvement; its values are the states of the missing cells.
-    cluster
-        A Dask cluster whose workers climb, a start each, as for
-        :func:`~exactlearn.candidate_parent_sets`.
     checkpoint
         Folder that keeps the results of parent-set selections inside, as for
         :func:`exactlearn.solve`; the search over completions begins anew.
@@ -137,10 +127,7 @@ def augment(
         raise OptionError(f"there is no method {method!r}{did_you_mean(method, METHODS)}")
     rules = FamilyRules.of(max_parents, required, forbidden)
     task = Task(dataset, score, rules, solver, seed, _matching(start, dataset), t, starts)
-    with (
-        Incumbent(time_limit, on_event, Checkpoint(checkpoint).folder).running() as incumbent,
-        executors.running(cluster) as incumbent.client,
-    ):
+    with Incumbent(time_limit, on_event, Checkpoint(checkpoint).folder).running() as incumbent:
         incumbent.stage("completing %d missing cells by %s", len(dataset.missing_cells), method)
         result = replace(METHODS[method](task, incumbent), names=dataset.names)
         incumbent.stage("%s: score %.10g, bound %.10g", result.status, result.score, result.bound)

@@ -25,10 +25,7 @@ from exactlearn.augmentation.lagrangian_dual import (
     solve_dual,
     subgradient_method,
 )
-from exactlearn.augmentation.node_relaxation import (
-    AT_ONCE,
-    NodeRelaxation,
-)
+from exactlearn.augmentation.node_relaxation import AT_ONCE, NodeRelaxation
 from exactlearn.augmentation.restricted_master import RestrictedMaster
 from exactlearn.augmentation.solutions import SolutionPool
 from exactlearn.augmentation.task import Task

@@ -16,11 +16,7 @@ from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation.branching import branch
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.gadget import enumerable_families, reduced
-from exactlearn.augmentation.hill_climber import (
-    augment_mode,
-    best_climb,
-    offer_sparsest,
-)
+from exactlearn.augmentation.hill_climber import augment_mode, best_climb, offer_sparsest
 from exactlearn.augmentation.node_relaxation import require_few_families
 from exactlearn.augmentation.solutions import (
     Augmentation,

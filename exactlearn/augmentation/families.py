@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from exactlearn.errors import OptionError
 from exactlearn.graphs.dag import topological_order
-from exactlearn.scoring.incremental_tables import Sets, holders, selected, set_sizes
+from exactlearn.scoring.incremental_tables import holders, set_sizes
 from exactlearn.scoring.terms import Functions, TermTables
 from exactlearn.solvers.problem import Arc, Problem, offsets
 
@@ -237,19 +237,6 @@ class SetFamilies(NamedTuple):
     holding_first: NDArray[np.int64]
     holding: NDArray[np.int32]
 
-    @classmethod
-    def of(
-        cls,
-        families: Families,
-        members: NDArray[np.int32],
-        family: NDArray[np.int32],
-        parents: NDArray[np.int32],
-        penalty: NDArray[np.float64],
-    ) -> "SetFamilies":
-        """Index families by variable, given the sets' members and each family's two sets."""
-        holding_first, holding, _ = holders(members[family], families.n_variables)
-        return cls(families.first, families.child, family, parents, penalty, holding_first, holding)
-
 
 def paired_sets(
     families: Families, terms: FamilyTerms
@@ -272,25 +259,11 @@ def paired_sets(
     names = keys.view(f"S{4 * (k + 2)}").reshape(-1)  # sorted sooner than rows
     _, first, number = np.unique(names, return_index=True, return_inverse=True)
     members, place = sets[first], number.astype(np.int32)
-    pairs = SetFamilies.of(families, members, place[m:], place[:m], terms.penalty)
-    return members, function[first], pairs
-
-
-def some_families(
-    sets: Sets, pairs: SetFamilies, families: Families, keep: NDArray[np.bool_]
-) -> tuple[Sets, SetFamilies]:
-    """Return the sets that some families need, with tables of their own, and them as pairs.
-
-    ``families`` are those kept, and ``keep`` says which of the pairs they are.
-    """
-    family, parents = pairs.family[keep], pairs.parents[keep]
-    needed = np.zeros(len(sets.values), np.bool_)
-    needed[family] = needed[parents] = True
-    number = (np.cumsum(needed) - 1).astype(np.int32)
-    few = selected(sets, np.flatnonzero(needed), families.n_variables)
-    return few, SetFamilies.of(
-        families, few.members, number[family], number[parents], pairs.penalty[keep]
+    holding_first, holding, _ = holders(family, n)
+    pairs = SetFamilies(
+        families.first, families.child, place[m:], place[:m], terms.penalty, holding_first, holding
     )
+    return members, function[first], pairs
 
 
 def positions(parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ so of all others one number for each child and variable is enough: the best fami
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,7 +25,6 @@ from exactlearn.augmentation.families import (
     FamilyTerms,
     SetFamilies,
     paired_sets,
-    some_families,
 )
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
@@ -57,22 +56,30 @@ class FamilyStore:
     ----------
     dataset
         The incomplete table.
-    families
-        The families.
+    families, terms
+        The families, and what their scores are made of.
     rows
         The completion at hand.
-    sets, pairs
-        The tables, and the families as pairs of them.
     control
         When its search is over, what is counted, moved or bounded in blocks ends after the first.
+
+    Attributes
+    ----------
+    sets, pairs
+        The tables, and the families as pairs of them.
     """
 
     dataset: Dataset
     families: Families
+    terms: FamilyTerms
     rows: Rows
-    sets: Sets
-    pairs: SetFamilies
     control: SearchControl = UNLIMITED
+    sets: Sets = field(init=False)
+    pairs: SetFamilies = field(init=False)
+
+    def __post_init__(self) -> None:  # noqa: D105
+        members, function, self.pairs = paired_sets(self.families, self.terms)
+        self.sets = tabulate(self.rows, members, function, self.terms.functions, self.control)
 
     @cached_property
     def cells(self) -> NDArray[np.int64]:
@@ -92,16 +99,13 @@ class FamilyStore:
         """Tabulate families under a completion, with the score's functions for the table."""
         rows = rows_of(dataset, values)
         terms = FamilyTerms.of(families, tables, rows.cardinalities)
-        members, function, pairs = paired_sets(families, terms)
-        sets = tabulate(rows, members, function, terms.functions, control)
-        return cls(dataset, families, rows, sets, pairs, control)
+        return cls(dataset, families, terms, rows, control)
 
     def select(self, keep: NDArray[np.bool_]) -> "FamilyStore":
         """Return a store of some of the families, in the same order, with tables of its own."""
         rows = self.rows._replace(codes=self.rows.codes.copy())
-        families = self.families.take(keep)
-        sets, pairs = some_families(self.sets, self.pairs, families, keep)
-        return replace(self, families=families, rows=rows, sets=sets, pairs=pairs)
+        families, terms = self.families.take(keep), self.terms.take(keep)
+        return replace(self, families=families, terms=terms, rows=rows)
 
     @property
     def values(self) -> NDArray[np.int64]:

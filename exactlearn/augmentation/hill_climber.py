@@ -14,15 +14,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.executors import finished, in_order, n_threads
+from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn.augmentation.coordinate_ascent import ascend
 from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.family_store import FamilyStore, fits
 from exactlearn.augmentation.neighbourhood import Neighbourhood
 from exactlearn.augmentation.solutions import Augmentation, AugmentationStatus, Incumbent, Solution
 from exactlearn.augmentation.task import (
-    Start,
     Task,
+    hard_em_completion,
     heuristic_network,
     mode_completion,
     starting_completions,
@@ -119,32 +119,12 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
             raise
         return first
 
-    if incumbent.client is None:
-        numbers = set(in_order(climb_from, len(begin), lambda: None, n_threads(None)))
-    else:
-        numbers = set(range(len(begin)))
-        tasks = [(start, t) for start in begin]
-        for number, climbed in finished(_climb_alone, tasks, incumbent.client, incumbent, [task]):
-            found[number], best, nodes = climbed
-            incumbent.count_nodes(nodes)
-            if best is not None:
-                incumbent.offer(best)
-    climbs = [solution for number, solution in enumerate(found) if number in numbers]
+    numbers = set(in_order(climb_from, len(begin), lambda: None, n_threads(None)))
+    climbs = [found[number] for number in sorted(numbers)]
     solutions = [solution for solution in climbs if solution is not None]
-    whole = len(solutions) == len(climbs)
-    return max(solutions, key=lambda solution: solution.score) if whole else None
-
-
-def _climb_alone(
-    task: Task, start: Start, t: int | None
-) -> tuple[Solution | None, Solution | None, int]:
-    """Climb on a worker; return the solution, if it got there, the best one, and the nodes."""
-    with Incumbent().running() as incumbent:
-        values = start.completion(task, incumbent)
-        solution = None if incumbent.is_over else climb(task, incumbent, values, t)
-    parents = incumbent.parents
-    best = None if parents is None else Solution(parents, incumbent.values, incumbent.score)
-    return solution, best, incumbent.nodes
+    if len(solutions) < len(climbs):
+        return None
+    return max(solutions, key=lambda solution: solution.score)
 
 
 def offer_sparsest(task: Task, incumbent: Incumbent) -> None:

@@ -26,11 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.node_relaxation import (
-    Adjusted,
-    LocalCompletion,
-    NodeRelaxation,
-)
+from exactlearn.augmentation.node_relaxation import Adjusted, LocalCompletion, NodeRelaxation
 from exactlearn.augmentation.restricted_master import RestrictedMaster, Solved
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.relaxation import best_candidates

@@ -15,15 +15,8 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn.augmentation.families import Families, FamilyTerms
-from exactlearn.augmentation.family_bounds import (
-    WORK,
-    bound_families,
-    complete_family,
-)
-from exactlearn.augmentation.incomplete_rows import (
-    MissingCells,
-    family_charges,
-)
+from exactlearn.augmentation.family_bounds import WORK, bound_families, complete_family
+from exactlearn.augmentation.incomplete_rows import MissingCells, family_charges
 from exactlearn.augmentation.task import Task
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.candidates import n_families

@@ -15,15 +15,8 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.augmentation.families import Families
-from exactlearn.augmentation.incomplete_rows import (
-    MissingCells,
-    columns_of,
-    payers_of,
-)
-from exactlearn.augmentation.node_relaxation import (
-    LocalCompletion,
-    NodeRelaxation,
-)
+from exactlearn.augmentation.incomplete_rows import MissingCells, columns_of, payers_of
+from exactlearn.augmentation.node_relaxation import LocalCompletion, NodeRelaxation
 from exactlearn.solvers.lp.clusters import Counted, Support
 from exactlearn.solvers.lp.linear_program import LinearProgram
 from exactlearn.solvers.lp.multipliers import Multipliers

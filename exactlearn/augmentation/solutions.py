@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf, isclose
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,8 +74,6 @@ class Incumbent(SearchControl):
 
     Attributes
     ----------
-    client
-        The client of a cluster that climbs from the starts, if there is one.
     restore
         For each missing cell of the user's table, its cell in the working table of merged rows;
         ``None`` where they are the same.
@@ -96,7 +94,6 @@ class Incumbent(SearchControl):
         self.family_bounds = np.full(1, inf)
         self.nodes = self.open_nodes = 0
         self._hurried_until = inf
-        self.client: Any = None
         self._lock = threading.RLock()
 
     @property
@@ -375,7 +372,15 @@ class Augmentation(Structured, ByValue, shown="status score bound method t value
         if self.parents is None:
             return
         topological_order(self.parents)
-        _check_rules(self.parents, rules, dataset.names)
+        chosen = Problem.from_candidates(
+            dataset.names,
+            [{parent_set: 0.0} for parent_set in self.parents],
+            required=rules.required,
+            forbidden=rules.forbidden,
+            constraints=[MaxParents(v, rules.max_parents) for v in range(dataset.n_variables)],
+        )
+        for violation in chosen.violations(self.parents):
+            raise CheckError(f"the network breaks a constraint: {violation}")
         total = total_score(self.completed(dataset), self.parents, score)
         if not isclose(total, self.score, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
             raise CheckError(f"the score of the completed table is {total!r}, not {self.score!r}")
@@ -384,20 +389,6 @@ class Augmentation(Structured, ByValue, shown="status score bound method t value
             raise CheckError(f"the score {self.score!r} exceeds its bound {self.bound!r}")
         if self.status == "optimal" and self.bound > self.score + slack:
             raise CheckError(f"'optimal' was claimed with the gap {self.gap:.3g}")
-
-
-def _check_rules(
-    parents: tuple[tuple[int, ...], ...], rules: FamilyRules, names: Sequence[str]
-) -> None:
-    chosen = Problem.from_candidates(
-        names,
-        [{parent_set: 0.0} for parent_set in parents],
-        required=rules.required,
-        forbidden=rules.forbidden,
-        constraints=[MaxParents(child, rules.max_parents) for child in range(len(names))],
-    )
-    for violation in chosen.violations(parents):
-        raise CheckError(f"the network breaks a constraint: {violation}")
 
 
 register(

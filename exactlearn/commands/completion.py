@@ -57,7 +57,7 @@ def run_augment(options: Augment, output: Output) -> Answer:
 
     control = SearchControl(options.time_limit)
     with output.progress_display(options.method) as display:
-        alike = options.chosen("method cluster checkpoint")
+        alike = options.chosen("method checkpoint")
         result = el.augment(data, on_event=outcome.keeping(display, artifacts), **alike, **how)
     certainty, more, ended = dict[str, Any](), dict[str, Any](), str(result.status)
     if result.parents is not None and ended != "interrupted":

@@ -179,7 +179,7 @@ _NOT_OF_CLASSES = (
 """Options of ``solve`` that have no meaning for equivalence classes."""
 
 
-class Augment(sections.IncompleteLearning, sections.Search, Kept, sections.OnCluster):
+class Augment(sections.IncompleteLearning, sections.Search, Kept):
     """Learn the network and the values of missing cells that maximise the score together.
 
     -o writes the completed table (.csv, .tsv), the NETWORK, the record (.json), a figure (.svg), or

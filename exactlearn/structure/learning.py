@@ -264,7 +264,7 @@ def learn(
     on_event
         Called with the events of the search for the structure.
     cluster
-        A Dask cluster that reads blocks, scores parent sets and climbs: ``"local"`` (a process for
+        A Dask cluster that reads blocks and scores parent sets: ``"local"`` (a process for
         each core), ``"local:2"``, the address of a scheduler, or a ``distributed.Client``.
 
     Returns
@@ -468,7 +468,6 @@ def _augmented(
         required=required,
         forbidden=forbidden,
         on_event=on_event,
-        cluster=scoring.cluster,
     )
     said.append(f"{cells} cells are missing, {why}: network and completion together, by {method}")
     return result

@@ -1,9 +1,5 @@
 """Commands and functions on a Dask cluster: the answers of one process, also after Ctrl-C."""
 
-import json
-import os
-import signal
-import time
 
 import numpy as np
 import pandas as pd
@@ -11,7 +7,6 @@ import pytest
 
 from exactlearn import (
     BDeu,
-    augment,
     candidate_parent_sets,
     learn,
     read_blocks,
@@ -19,13 +14,12 @@ from exactlearn import (
     solve,
     sparse_candidates,
 )
-from exactlearn._runtime import executors
 from exactlearn.data.blocks import merge_rows
 from exactlearn.errors import ArgumentError
 from exactlearn.formats.scores import read_scores
 from exactlearn.formats.table import write_dataset
 from exactlearn.instances import locate
-from tests.command_line import fails, run, run_json, started
+from tests.command_line import fails, run, run_json
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: exactlearn[scale]")
 # Sockets of a cluster that closes are left to the garbage collector.
@@ -59,7 +53,6 @@ def steady(record):
         ("solve", COMPLETE),
         ("solve", INCOMPLETE, "--counts", "f-mar"),
         ("solve", COMPLETE, "--solver", "kes", "--seed", "2"),
-        ("augment", INCOMPLETE, "--method", "t-local", "--starts", "4", "--ess", "1"),
     ],
 )
 def test_a_command_on_a_cluster_answers_alike(words, client):
@@ -120,46 +113,6 @@ def test_compare_answers_alike(jobs, client, tmp_path):
     jobs = (*jobs, client.scheduler.address) if len(jobs) == 1 else jobs
     alone, other = run_json(*words)["rows"], run_json(*words, *jobs)["rows"]
     assert [steady(row) for row in other] == [steady(row) for row in alone]
-
-
-def test_a_worker_killed_while_it_climbs_changes_nothing(tmp_path):
-    table = read_dataset(locate("asia-mnar", ".csv"))
-    options = {"method": "t-local", "starts": 6, "max_parents": 2, "seed": 3}
-    alone = augment(table, BDeu(), **options)
-    killed = []
-
-    def kill(event):
-        if not killed:
-            killed.append(min(client.run(os.getpid).values()))
-            os.kill(killed[0], signal.SIGKILL)
-
-    with executors.running("local:2") as client:
-        found = augment(table, BDeu(), on_event=kill, cluster=client, **options)
-    assert killed
-    assert np.array_equal(found.values, alone.values)
-    assert (found.score, found.parents, found.status) == (alone.score, alone.parents, alone.status)
-
-
-def test_a_limit_keeps_the_best_so_far(client):
-    table = read_dataset(locate("asia-mnar", ".csv"))
-    how = {"method": "t-local", "starts": 500, "t": 2, "cluster": client}
-    found = augment(table, BDeu(), time_limit=1.0, **how)
-    assert (found.status, found.parents is not None) == ("feasible", True)
-
-
-def test_ctrl_c_ends_a_command_on_a_cluster_with_its_best(tmp_path):
-    path = tmp_path / "found"
-    table = locate("asia-mnar", ".csv")
-    words = ("augment", table, "--method", "t-local", "--starts", "3000", "--cluster", "local:2")
-    with started(*words, "--t", "2", "-o", path, "--json") as process:
-        while not (path / "result.json").exists():
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert json.loads(out)["status"] == "interrupted"
-    assert "Traceback" not in err
 
 
 def test_blocks_are_a_table_wherever_one_is_taken(folder):
