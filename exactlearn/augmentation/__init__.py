@@ -38,11 +38,4 @@ from exactlearn.augmentation.augment import METHODS, augment, check, gadget_prob
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.solutions import Augmentation
 
-__all__ = [
-    "METHODS",
-    "Augmentation",
-    "FamilyRules",
-    "augment",
-    "check",
-    "gadget_problem",
-]
+__all__ = ["METHODS", "Augmentation", "FamilyRules", "augment", "check", "gadget_problem"]

@@ -63,10 +63,7 @@ def coordinate_ascent(
 
 @checked_arguments()
 def cell_losses(
-    dataset: DatasetLike,
-    score: ScoreLike,
-    parents: ParentsLike,
-    values: NDArray[np.int64],
+    dataset: DatasetLike, score: ScoreLike, parents: ParentsLike, values: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return what the score loses when a single missing cell is given another value.
 

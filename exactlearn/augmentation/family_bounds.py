@@ -113,11 +113,7 @@ def _best_cell(
 
 @kernel
 def place_rows(
-    i: int,
-    table: MissingCells,
-    terms: FamilyTerms,
-    most_nodes: int,
-    complete: bool,
+    i: int, table: MissingCells, terms: FamilyTerms, most_nodes: int, complete: bool
 ) -> Placement:
     """Place the rows with missing cells so that the family scores most, less its multipliers.
 
@@ -193,10 +189,7 @@ def place_rows(
 
 
 def complete_family(
-    i: int,
-    table: MissingCells,
-    terms: FamilyTerms,
-    most_nodes: int,
+    i: int, table: MissingCells, terms: FamilyTerms, most_nodes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], float]:
     """Return a family's local completion: its missing cells, their states, and the score.
 
