@@ -8,6 +8,10 @@ which the family's score is reduced by
 Bound on what the rows not yet placed add: row after row, each gains at most what it would if all
 rows before it that can be in its cell were there, and none were elsewhere in its configuration
 (theorem *Placing rows*, docs/theory/augmentation.md).
+
+Rows that can be in the same cells and weigh the same differ in their multipliers only: placements
+that exchanging two of them improves are left out, and of two that an exchange makes no better or
+worse the one with the rows out of order (theorem *Exchange*, docs/theory/augmentation.md).
 """
 
 from typing import NamedTuple
@@ -36,6 +40,9 @@ ROUNDING = 1e-10
 # So no family takes long, however many rows have missing cells.
 WORK = 1_500
 
+# Least difference of multipliers by which exchanging two rows is better.
+MARGIN = 1e-9
+
 
 class Placement(NamedTuple):
     """The outcome of :func:`place_rows`.
@@ -62,6 +69,27 @@ class Placement(NamedTuple):
     rows: NDArray[np.int64]
     cells: NDArray[np.int64]
     charge: float
+
+
+@in_place_kernel
+def _is_dominated(
+    incomplete: IncompleteRows, at: NDArray[np.int64], k: int, o: int, work: NDArray[np.int64]
+) -> bool:
+    """Return whether exchanging a row with one placed before is better, or as good and in order.
+
+    Rows alike differ in their multipliers only. The cells looked at are counted.
+    """
+    multipliers, first, t = incomplete.multipliers, incomplete.first[k], incomplete.alike[k]
+    b = o - first
+    while t >= 0:
+        work[0] += 1
+        other = incomplete.first[t]
+        a = at[t] - other
+        gain = multipliers[at[t]] + multipliers[o] - multipliers[other + b] - multipliers[first + a]
+        if a != b and (gain > MARGIN or (a > b and gain == 0.0)):
+            return True
+        t = incomplete.alike[t]
+    return False
 
 
 @in_place_kernel
@@ -95,16 +123,18 @@ def _rest(
 def _best_cell(
     family: FamilyTable,
     incomplete: IncompleteRows,
+    at: NDArray[np.int64],
     k: int,
     w: float,
     tried: NDArray[np.bool_],
     work: NDArray[np.int64],
+    max_work: int,
 ) -> tuple[int, float]:
     """Return where among a row's cells not tried it gains most, and what."""
     best, most = -1, -np.inf
     work[0] += incomplete.end[k] - incomplete.first[k]
     for o in range(incomplete.first[k], incomplete.end[k]):
-        if not tried[o]:
+        if not tried[o] and not (work[0] <= max_work and _is_dominated(incomplete, at, k, o, work)):
             gained = increment_at(family, incomplete.cells[o], w, 0.0) - incomplete.multipliers[o]
             if gained > most:
                 best, most = o, gained
@@ -174,7 +204,7 @@ def place_rows(
             add_weight(family, incomplete.cells[at[k]], -table.weights[incomplete.rows[k]])
         # branch on the best place not tried yet
         w = table.weights[incomplete.rows[k]]
-        at[k], gained = _best_cell(family, incomplete, k, w, tried, work)
+        at[k], gained = _best_cell(family, incomplete, at, k, w, tried, work, max_work)
         if at[k] < 0:
             k -= 1
             continue

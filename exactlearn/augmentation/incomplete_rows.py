@@ -178,6 +178,8 @@ class IncompleteRows(NamedTuple):
     first, end, cells, multipliers
         The cells of the table that each can be placed into, ``cells[first[k] : end[k]]``, with the
         sum of its multipliers there, shapes (k,) and (total,).
+    alike
+        For each row the last one before it that has the same cells and weight, or -1, shape (k,).
     """
 
     rows: NDArray[np.int64]
@@ -185,6 +187,7 @@ class IncompleteRows(NamedTuple):
     end: NDArray[np.int64]
     cells: NDArray[np.int64]
     multipliers: NDArray[np.float64]
+    alike: NDArray[np.int64]
 
 
 class FamilyTable(NamedTuple):
@@ -287,4 +290,16 @@ def list_incomplete_rows(
         clear[t] = best - second
     # sort the rows by that lead
     order = np.argsort(-clear, kind="mergesort")
-    return IncompleteRows(rows[order], first[:-1][order], first[1:][order], cells, multipliers)
+    ordered, end, first = rows[order], first[1:][order], first[:-1][order]
+    # the last row before each that has the same cells and weight: first and last cell tell others
+    weights, ends = table.weights[ordered], np.empty(len(rows))
+    for k in range(len(rows)):  # whole numbers, in floating point as the weights: one sort compiles
+        ends[k] = cells[first[k]] * len(family.counts) + cells[end[k] - 1]
+    order = np.argsort(weights, kind="mergesort")
+    order = order[np.argsort(ends[order], kind="mergesort")]
+    alike = np.full(len(rows), -1)
+    for at in range(1, len(rows)):
+        k, before = order[at], order[at - 1]
+        if ends[k] == ends[before] and weights[k] == weights[before]:
+            alike[k] = before
+    return IncompleteRows(ordered, first, end, cells, multipliers, alike)
