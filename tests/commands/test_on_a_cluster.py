@@ -1,6 +1,5 @@
 """Commands and functions on a Dask cluster: the answers of one process, also after Ctrl-C."""
 
-
 import numpy as np
 import pandas as pd
 import pytest
