@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.errors import CheckError, OptionError, TooLargeError
+from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile import forest_search
@@ -146,7 +146,7 @@ def test_a_forest_must_hold_each_family_on_one_path():
     )
     with pytest.raises(CheckError, match="neither stands above"):
         compile_network(network, forest=[-1, -1, 0])
-    with pytest.raises(CheckError, match="one parent per variable"):
+    with pytest.raises(DataError, match="one parent or -1 for each variable"):
         compile_network(network, forest=[-1, 0])
     with pytest.raises(CheckError, match="cycle"):
         compile_network(network, forest=[1, 0, 1])

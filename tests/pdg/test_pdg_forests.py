@@ -192,12 +192,12 @@ def test_smoothing_of_incomplete_rows_counts_the_nodes_that_they_are_known_to_re
                 train = data.part(known & (folds != k))
                 counts = flows.expect_counts(
                     graph.layout, graph.parameters, train.codes.astype(np.int16), train.row_weights
-                ).counts
+                )[0]
                 model = graph.with_counts(counts + smoothing * pseudo_counts(graph, prior))
                 rows = data.part(known & (folds == k))
                 held_out = flows.expect_counts(
                     graph.layout, graph.parameters, rows.codes.astype(np.int16), rows.row_weights
-                ).counts
+                )[0]
                 value += xlogy(held_out, model.parameters)[np.repeat(own, sizes)].sum()
         return value
 

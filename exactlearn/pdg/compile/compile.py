@@ -27,7 +27,7 @@ from exactlearn.bayesnet.network import (
     without_irrelevant_parents,
 )
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import CheckError, DataError, TooLargeError
+from exactlearn.errors import DataError, TooLargeError
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.expansion import Expansion
 from exactlearn.pdg.compile.forest_search import (
@@ -38,7 +38,7 @@ from exactlearn.pdg.compile.forest_search import (
 )
 from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
-from exactlearn.pdg.model.forest import VariableForest, components, forest_over
+from exactlearn.pdg.model.forest import VariableForest, checked_forest, components, forest_over
 
 MAX_SIZE = 100_000_000
 """Most cells of a graph before merging, about 40 bytes each."""
@@ -126,7 +126,7 @@ def compile_network(
     OptionError
         If a number is negative.
     DataError
-        If the network has no variables.
+        If the network has no variables, or ``forest`` another number of them.
     CheckError
         If ``forest`` is no forest or leaves the variables of some family on different branches.
 
@@ -270,11 +270,7 @@ def _given(
     network: BayesianNetwork, forest: Sequence[int] | NDArray[np.int32]
 ) -> list[VariableForest]:
     """Return the trees of a given forest, one part of the network or several together in each."""
-    parents = np.asarray(forest, np.int32)
-    if parents.shape != (network.n_variables,):
-        raise CheckError(
-            f"a forest has one parent per variable, {network.n_variables}; found {parents.shape}"
-        )
+    parents = checked_forest(forest, network.n_variables)
     adjacency = moral_graph(network.parents)
     joined = moral_graph([() if p < 0 else (int(p),) for p in parents])
     return [forest_over(adjacency, parents.tolist(), part) for part in components(joined)]

@@ -8,8 +8,6 @@ the k best configurations of its subtree, made from the lists of its successors,
 sums (theorem *Best configurations*, docs/theory/decision_graphs.md).
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -20,22 +18,6 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference.block_flows import Layout, expect
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-
-
-class Expectation(NamedTuple):
-    """Expected counts and what they were computed from.
-
-    Attributes
-    ----------
-    counts
-        Expected weight of the rows that reach a node and have a state there, laid out as
-        `DecisionGraph.parameters`.
-    log_likelihoods
-        Log-likelihood of each row, natural logarithm, shape (rows,).
-    """
-
-    counts: NDArray[np.float64]
-    log_likelihoods: NDArray[np.float64]
 
 
 def log_likelihood_rows(
@@ -172,11 +154,13 @@ def expect_counts(
     rows: NDArray[np.int16],
     weights: NDArray[np.float64],
     threads: int | None = None,
-) -> Expectation:
-    """Return expected counts of checked rows; impossible rows add nothing."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return `expected_counts` of checked rows, to which impossible ones add nothing.
+
+    The second result is the log-likelihood of each row, natural logarithm, shape (rows,).
+    """
     counts = np.zeros(len(parameters))
-    logs = expect(layout, parameters, rows, weights, counts, threads=threads)
-    return Expectation(counts, logs)
+    return counts, expect(layout, parameters, rows, weights, counts, threads=threads)
 
 
 def refuse_impossible(
@@ -272,24 +256,6 @@ def sample_rows(graph: DecisionGraph, rows: int, rng: np.random.Generator) -> ND
     return codes
 
 
-class _Best(NamedTuple):
-    """The best configurations below each node of a variable, best first.
-
-    Attributes
-    ----------
-    logs
-        Log-probability, ``-inf`` where there are fewer, shape (nodes, k).
-    state
-        State of the variable, shape (nodes, k).
-    ranks
-        Rank taken from the list of the successor, for each child, shape (nodes, k, children).
-    """
-
-    logs: NDArray[np.float64]
-    state: NDArray[np.int64]
-    ranks: NDArray[np.int64]
-
-
 def best_rows(graph: DecisionGraph, k: int) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
     """Return the ``k`` most probable complete rows, best first, and their log-probabilities.
 
@@ -301,89 +267,77 @@ def best_rows(graph: DecisionGraph, k: int) -> tuple[NDArray[np.int16], NDArray[
     logs
         Shape (at most k,).
     """
-    first, second = _few_pairs(k)
-    best: list[_Best] = [_Best(*(np.empty(0),) * 3)] * graph.n_variables  # type: ignore[arg-type]
+    lists = _BestLists(graph, k)
     roots = [v for v in graph.order.tolist() if graph.forest[v] < 0]
-    for v in graph.order[::-1].tolist():
-        best[v] = _best_below(graph, v, best, k, first, second)
     logs, ranks = np.full(k, -np.inf), np.zeros((k, 0), np.int64)
     logs[0] = 0.0
     for root in roots:
-        logs, ranks = _joined(logs, ranks, best[root].logs[0], first, second, k)
+        logs, ranks = lists.joined(logs, ranks, lists.logs[root][0])
     logs = logs[np.isfinite(logs)]
-    return _rows(graph, best, dict(zip(roots, ranks[: len(logs)].T, strict=True))), logs
+    return lists.rows(dict(zip(roots, ranks[: len(logs)].T, strict=True))), logs
 
 
-def _few_pairs(k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the places of all pairs that can be among the k best, in lexicographic order."""
-    pairs = [(i, j) for i in range(k) for j in range(k // (i + 1))]
-    first, second = np.array(pairs, np.int64).T
-    return first, second
+class _BestLists:
+    """The k best configurations below each node, best first.
 
+    Attributes
+    ----------
+    logs
+        For each variable log-probabilities, ``-inf`` where there are fewer, shape (nodes, k).
+    states
+        States of the variable, shape (nodes, k).
+    ranks
+        Ranks taken from the lists of the successors, shape (nodes, k, children).
+    """
 
-def _best_below(
-    graph: DecisionGraph,
-    v: int,
-    best: list[_Best],
-    k: int,
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
-) -> _Best:
-    theta, successors = graph.parameters_of(v), graph.successors_of(v)
-    logs = np.full((*theta.shape, k), -np.inf)
-    logs[..., 0] = np.log(theta, out=logs[..., 0].copy(), where=theta > 0)
-    ranks = np.zeros((*logs.shape, 0), np.int64)
-    for place, child in enumerate(graph.children[v]):
-        below = best[child].logs[successors[:, :, place] - graph.first_nodes[child]]
-        logs, ranks = _joined(logs, ranks, below, first, second, k)
-    n = len(theta)
-    merged = logs.reshape(n, -1)
-    chosen = _largest(merged, k)
-    return _Best(
-        np.take_along_axis(merged, chosen, 1),
-        chosen // k,
-        np.take_along_axis(
-            ranks.reshape(n, merged.shape[1], ranks.shape[-1]), chosen[..., None], 1
-        ),
-    )
+    def __init__(self, graph: DecisionGraph, k: int) -> None:
+        self._graph, self._k = graph, k
+        # All pairs that can be among the k best, in lexicographic order.
+        pairs = [(i, j) for i in range(k) for j in range(k // (i + 1))]
+        self._first, self._second = np.array(pairs, np.int64).T
+        self.logs: dict[int, NDArray[np.float64]] = {}
+        self.states: dict[int, NDArray[np.int64]] = {}
+        self.ranks: dict[int, NDArray[np.int64]] = {}
+        for v in graph.order[::-1].tolist():
+            theta, successors = graph.parameters_of(v), graph.successors_of(v)
+            logs = np.full((*theta.shape, k), -np.inf)
+            logs[..., 0] = np.log(theta, out=logs[..., 0].copy(), where=theta > 0)
+            ranks = np.zeros((*logs.shape, 0), np.int64)
+            for place, child in enumerate(graph.children[v]):
+                below = self.logs[child][successors[:, :, place] - graph.first_nodes[child]]
+                logs, ranks = self.joined(logs, ranks, below)
+            merged = logs.reshape(len(theta), -1)
+            chosen, flat = self._largest(merged), ranks.reshape(*merged.shape, ranks.shape[-1])
+            self.logs[v] = np.take_along_axis(merged, chosen, 1)
+            self.states[v] = chosen // k
+            self.ranks[v] = np.take_along_axis(flat, chosen[..., None], 1)
 
+    def joined(
+        self, logs: NDArray[np.float64], ranks: NDArray[np.int64], below: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the k best sums of two sorted lists, and the ranks that they are made of."""
+        chosen = self._largest(logs[..., self._first] + below[..., self._second])
+        i, j = self._first[chosen], self._second[chosen]
+        sums = np.take_along_axis(logs, i, -1) + np.take_along_axis(below, j, -1)
+        before = np.take_along_axis(ranks, i[..., None], -2)
+        return sums, np.concatenate((before, j[..., None]), axis=-1)
 
-def _joined(
-    logs: NDArray[np.float64],
-    ranks: NDArray[np.int64],
-    below: NDArray[np.float64],
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
-    k: int,
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the k best sums of two sorted lists, and the ranks that they are made of."""
-    chosen = _largest(logs[..., first] + below[..., second], k)
-    i, j = first[chosen], second[chosen]
-    sums = np.take_along_axis(logs, i, -1) + np.take_along_axis(below, j, -1)
-    before = np.take_along_axis(ranks, i[..., None], -2)
-    return sums, np.concatenate((before, j[..., None]), axis=-1)
+    def _largest(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return where the k largest values of the last axis are, the first of equal ones first."""
+        if self._k == 1:
+            return np.expand_dims(values.argmax(axis=-1), -1)
+        return np.argsort(-values, axis=-1, kind="stable")[..., : self._k]
 
-
-def _largest(values: NDArray[np.float64], k: int) -> NDArray[np.int64]:
-    """Return where the k largest values of the last axis are, the first of equal ones first."""
-    if k == 1:
-        return np.expand_dims(values.argmax(axis=-1), -1)
-    return np.argsort(-values, axis=-1, kind="stable")[..., :k]
-
-
-def _rows(
-    graph: DecisionGraph, best: list[_Best], rank: dict[int, NDArray[np.int64]]
-) -> NDArray[np.int16]:
-    """Follow the ranks from the roots; ``rank`` holds each root's, shape (rows,)."""
-    count = len(next(iter(rank.values())))
-    codes = np.empty((count, graph.n_variables), np.int16)
-    nodes = dict.fromkeys(rank, np.zeros(count, np.int64))
-    for v in graph.order.tolist():
-        node, own = nodes.pop(v), rank.pop(v)
-        state = best[v].state[node, own]
-        codes[:, v] = state
-        successors = graph.successors_of(v)[node, state]
-        for place, child in enumerate(graph.children[v]):
-            nodes[child] = successors[:, place] - graph.first_nodes[child]
-            rank[child] = best[v].ranks[node, own, place]
-    return codes
+    def rows(self, rank: dict[int, NDArray[np.int64]]) -> NDArray[np.int16]:
+        """Follow the ranks from the roots; ``rank`` holds each root's, shape (rows,)."""
+        graph, count = self._graph, len(next(iter(rank.values())))
+        codes = np.empty((count, graph.n_variables), np.int16)
+        nodes = dict.fromkeys(rank, np.zeros(count, np.int64))
+        for v in graph.order.tolist():
+            node, own = nodes.pop(v), rank.pop(v)
+            codes[:, v] = state = self.states[v][node, own]
+            successors = graph.successors_of(v)[node, state]
+            for place, child in enumerate(graph.children[v]):
+                nodes[child] = successors[:, place] - graph.first_nodes[child]
+                rank[child] = self.ranks[v][node, own, place]
+        return codes

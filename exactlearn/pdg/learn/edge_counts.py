@@ -125,21 +125,6 @@ has one edge, of all rows.
 """
 
 
-class EdgeCounts(NamedTuple):
-    """Counts along all edges.
-
-    Attributes
-    ----------
-    tables
-        Counts along the edges.
-    log_likelihood
-        Of the observed cells, total, natural logarithm.
-    """
-
-    tables: EdgeTables
-    log_likelihood: float
-
-
 def copied_by_edges(graph: DecisionGraph) -> DecisionGraph:
     """Return a graph of the same distribution in which one edge leads to each node."""
     structure = structure_of(graph)
@@ -166,8 +151,8 @@ def heads_into(
 
 def expected_edge_counts(
     graph: DecisionGraph, rows: Dataset, threads: int | None = None
-) -> EdgeCounts:
-    """Return the expected counts of all edges (PDG-SEM, equations 20 to 23).
+) -> tuple[EdgeTables, float]:
+    """Return the expected counts of all edges (PDG-SEM, 20 to 23), and the log-likelihood.
 
     Parameters
     ----------
@@ -187,7 +172,7 @@ def expected_edge_counts(
     refuse_impossible(logs)
     laid = copied.with_parameters(counts)
     tables = {v: laid.parameters_of(v) for v in range(graph.n_variables)}
-    return EdgeCounts(tables, float(weights @ logs))
+    return tables, float(weights @ logs)
 
 
 def occupied(

@@ -203,8 +203,11 @@ def learn_hybrid(
             if models and control.is_over:
                 break
             graph, loss = graphs[k]
-            if thesis:
-                graph = smoothed_on(graph, dataset, smoothing, seed, control.remaining)
+            if not dataset.is_complete:
+                count, left = 1.0 if smoothing is None else smoothing, control.remaining
+                graph = smoothed_by_em(graph, dataset, count, left)
+            elif thesis:
+                graph = tuned_smoothing(graph, dataset, smoothing=smoothing)
             else:
                 graph = estimated(graph, dataset, chosen.strengths[k], seed)
             likelihood = log_likelihood(graph, dataset)
@@ -277,19 +280,6 @@ def smallest_as_likely(
     merges.merge_until(loss=max(0.0, first - least) / float(dataset.row_weights.sum()))
     graph = merges.merged()
     return SmallestHybrid(graph, log_likelihood(graph, dataset))
-
-
-def smoothed_on(
-    graph: DecisionGraph,
-    dataset: Dataset,
-    smoothing: float | None,
-    seed: int,
-    time_limit: float | None = None,
-) -> DecisionGraph:
-    """Return a graph with smoothed parameters: by counts of complete data, else by EM."""
-    if dataset.is_complete:
-        return tuned_smoothing(graph, dataset, smoothing=smoothing, seed=seed)
-    return smoothed_by_em(graph, dataset, 1.0 if smoothing is None else smoothing, time_limit)
 
 
 def data_merges(

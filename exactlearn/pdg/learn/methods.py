@@ -17,7 +17,8 @@ from exactlearn.errors import OptionError, TooLargeError, did_you_mean
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.direct import learn_direct
 from exactlearn.pdg.learn.edge_counts import Size, StructureScore
-from exactlearn.pdg.learn.hybrid import HybridGraph, learn_hybrid, smoothed_on
+from exactlearn.pdg.learn.hybrid import HybridGraph, learn_hybrid
+from exactlearn.pdg.learn.parameters import tuned_smoothing
 from exactlearn.pdg.learn.starts import (
     LEAST_SIZE_WEIGHT,
     MAX_PARENTS,
@@ -167,7 +168,7 @@ class _Search:
         def show(done: int, total: int, model: LearntGraph) -> None:
             self.report(f"graph {done} of {total}  score {model.score:.4f}")
             count = 1.0 if self.smoothing is None else self.smoothing
-            smoothed = partial(smoothed_on, model.graph, self.dataset, count, self.seed)
+            smoothed = partial(tuned_smoothing, model.graph, self.dataset, smoothing=count)
             self.keep(model.score, model.size_weight, smoothed)
 
         found = learn_direct(

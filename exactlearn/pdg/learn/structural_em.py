@@ -315,7 +315,7 @@ def _forest(
             raise OptionError(f"forest {forest!r}: give 'forest', 'tree' or parents")
         rate = score.rate if forest == "forest" and score.size_weight < 1 else None
         return chow_liu_forest(rows, rate)
-    return checked_forest(forest, rows)
+    return checked_forest(forest, rows.n_variables)
 
 
 def structural_em_rounds(

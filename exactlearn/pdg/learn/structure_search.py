@@ -370,7 +370,7 @@ def learn_on_forest(
     ([1, 2], 6)
     """
     rows = complete_rows(dataset)
-    given = checked_forest(forest, dataset)
+    given = checked_forest(forest, dataset.n_variables)
     if size_weight is None:
         size_weight = bic_size_weight(float(rows.row_weights.sum()))
     score = StructureScore(size_weight, size)
@@ -444,8 +444,8 @@ def split_and_merge(
     populated: PopulatedGraph, rows: Dataset, score: StructureScore
 ) -> PopulatedGraph:
     """Split and merge nodes while the score does not fall (THESIS, Algorithms 4.8 and 4.9)."""
-    counts = expected_edge_counts(populated.graph, rows)
-    found = improved_by_counts(populated.graph, counts.tables, score)
+    tables, _ = expected_edge_counts(populated.graph, rows)
+    found = improved_by_counts(populated.graph, tables, score)
     if found is None:
         return populated
     return populate(rows, populated.graph.forest, structure_of(found.graph))

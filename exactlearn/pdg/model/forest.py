@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exactlearn.bayesnet.cliques import CliqueTree
-from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError
 
 
@@ -54,8 +53,8 @@ def forest_order(forest: NDArray[np.int32]) -> tuple[int, ...]:
     return tuple(order)
 
 
-def checked_forest(forest: ArrayLike, dataset: Dataset) -> NDArray[np.int32]:
-    """Return the parents of a forest of a table's variables.
+def checked_forest(forest: ArrayLike, n_variables: int) -> NDArray[np.int32]:
+    """Return the parents of a forest of so many variables.
 
     Raises
     ------
@@ -65,10 +64,10 @@ def checked_forest(forest: ArrayLike, dataset: Dataset) -> NDArray[np.int32]:
         If they form no forest.
     """
     parents = np.asarray(forest, np.int32)
-    if parents.shape != (dataset.n_variables,):
+    if parents.shape != (n_variables,):
         raise DataError(
-            f"a forest of shape ({dataset.n_variables},) was expected, a parent or -1 for each"
-            f" column; got {parents.shape}"
+            f"a forest of shape ({n_variables},) was expected, one parent or -1 for each variable;"
+            f" got {parents.shape}"
         )
     forest_order(parents)
     return parents
