@@ -24,7 +24,6 @@ import math
 from collections.abc import Callable, Generator, Iterator
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,17 +55,8 @@ EXPAND = -1
 """Stands in the queue for the place of a parent: the node's neighbours are to be queued."""
 
 NODE = np.dtype(
-    [
-        ("above", np.int32),
-        ("place", np.int32),
-        ("depth", np.int32),
-        ("score", np.float64),
-        ("best", np.float64),
-        ("own", np.float64),
-        ("space", np.float64),
-        ("cells", np.float64),
-        ("is_useful", np.bool_),
-    ]
+    [(name, np.int64) for name in ("above", "place", "depth", "is_useful")]
+    + [(name, np.float64) for name in ("score", "best", "own", "space", "cells")]
 )
 """A parent set that was scored: it adds one parent, by place, to another.
 
@@ -229,21 +219,9 @@ class CandidateSearch:
             each = max(1e-7, (clock() - start) / tree.n_tables)
             tables = min(limit, int(max(0.0, deadline - clock()) / each))
         tree.score_pairs(math.isqrt(2 * tables // PAIR_SHARE), goes_on)
-        while len(tree.queue.node) and goes_on():
+        while tree.queue.size and goes_on():
             tree.advance(limit - tree.n_tables)
-        return tree.candidates(), not (len(tree.queue.node) or tree.is_cut)
-
-
-class _Queue(NamedTuple):
-    """Sets to be scored, a node and one parent more each, with what they are worth."""
-
-    worth: Floats
-    node: Places
-    place: Places
-
-    def part(self, rows: NDArray[Any]) -> "_Queue":
-        """Return some of the sets."""
-        return _Queue(*(array[rows] for array in self))
+        return tree.candidates(), not (tree.queue.size or tree.is_cut)
 
 
 class _Tree:
@@ -253,7 +231,8 @@ class _Tree:
     parents with one and with two more, not-a-number where not known; ``gain`` and ``interaction``
     hold the likelihood part of what they gain, and of what a pair gains beyond that, 0 where not
     known. The matrices cover the first places only, their upper triangles, and have a last row for
-    all other places.
+    all other places. The queue holds what sets are worth, a node, and the place of one parent more,
+    shape (3, sets).
     """
 
     def __init__(
@@ -273,7 +252,7 @@ class _Tree:
         self.single, self.gain = (np.full(len(self.parents), value) for value in (np.nan, 0.0))
         self.pair, self.interaction = np.zeros((1, 0)), np.zeros((1, 0))
         self.nodes, self.n_nodes = np.zeros(1, NODE), 1
-        self.queue = _Queue(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self.queue = np.zeros((3, 0))
         self.n_tables, self.is_cut = 0, False
         fitting = BLOCK_ROWS // max(1, len(sums.rows.weights))
         self.most = max(32, min(BATCH_CELLS // max(1, len(self.parents)), fitting))
@@ -323,14 +302,14 @@ class _Tree:
 
     def advance(self, left: int) -> None:
         """Extend and score the sets of the queue that are worth most, ``left`` at most."""
-        n_waiting = len(self.queue.node)
+        n_waiting = self.queue.shape[1]
         batch = self._take(min(max(BATCH, n_waiting // BATCH_SHARE), self.most, max(32, left)))
-        batch = batch.part(np.argsort(batch.node, kind="stable"))  # sets that share tables
-        is_scored = batch.place == EXPAND
-        self._extend(batch.node[is_scored], left)
-        self._enqueue(self._score(batch.node[~is_scored], batch.place[~is_scored]))
-        if len(self.queue.node) > QUEUE_ROOM:
-            self.queue, self.is_cut = self._take(len(self.queue.node) // 2), True
+        node, place = batch[1:, np.argsort(batch[1], kind="stable")].astype(np.int64)
+        is_scored = place == EXPAND
+        self._extend(node[is_scored], left)
+        self._enqueue(self._score(node[~is_scored], place[~is_scored]))
+        if self.queue.shape[1] > QUEUE_ROOM:
+            self.queue, self.is_cut = self._take(self.queue.shape[1] // 2), True
 
     def candidates(self) -> SizedCandidates:
         """Return what no other set that was scored dominates."""
@@ -348,12 +327,12 @@ class _Tree:
         owner = np.full(len(parents), order[self.child], np.int32)
         return SizedCandidates(owner, parents, nodes["score"][useful[kept]])
 
-    def _take(self, n: int) -> _Queue:
+    def _take(self, n: int) -> Floats:
         """Take the sets of the queue that are worth most."""
-        order = np.arange(len(self.queue.node))
+        order = np.arange(self.queue.shape[1])
         if n < len(order):
-            order = np.argpartition(-self.queue.worth, n)
-        taken, self.queue = self.queue.part(order[:n]), self.queue.part(order[n:])
+            order = np.argpartition(-self.queue[0], n)
+        taken, self.queue = self.queue[:, order[:n]], self.queue[:, order[n:]]
         return taken
 
     def _members(self, node: Places) -> Places:
@@ -454,7 +433,7 @@ class _Tree:
         is_closed = self._ceiling(self._penalty(nodes["space"]), nodes["cells"]) <= nodes["best"]
         is_open = ~is_closed & (nodes["depth"] < self.deepest)
         worth = nodes["score"] - GAIN_WEIGHT * nodes["best"]
-        self._put(worth[is_open], node[is_open], np.full(is_open.sum(), EXPAND))
+        self._put(worth[is_open], node[is_open], EXPAND)
 
     def _extend(self, node: Places, left: int) -> None:
         """Queue nodes with one more parent of a later place, for what they are estimated to be."""
@@ -476,9 +455,9 @@ class _Tree:
         row, place = np.divmod(chosen, len(self.parents))
         self._put(worth[row, place], node[row], place)
 
-    def _put(self, *new: NDArray[Any]) -> None:
-        pairs = zip(self.queue, new, strict=True)
-        self.queue = _Queue(*(np.concatenate(pair) for pair in pairs))
+    def _put(self, worth: Floats, node: Places, place: Places | int) -> None:
+        new = np.stack(np.broadcast_arrays(worth, node, place))
+        self.queue = np.concatenate([self.queue, new], axis=1)
 
 
 register(budget=instance_of(Budget, "a Budget", "pass Budget(seconds=60), say"))

@@ -8,18 +8,16 @@ each family are estimated by itself (:mod:`exactlearn.scoring.deletion_enumerati
 
 import math
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from math import inf
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 
 from exactlearn._runtime.arguments import ArcsLike, checked_arguments
-from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.executors import Workers, n_threads, workers_of
+from exactlearn._runtime.executors import n_threads, workers_of
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring.candidate_enumeration import Enumeration, Progress, SizedCandidates
@@ -29,8 +27,6 @@ from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import ScoreLike, scored_family
 from exactlearn.scoring.set_sums import SetSums, TableScorer
 from exactlearn.solvers.problem import Arc, Problem
-
-Piece = TypeVar("Piece")
 
 FAMILY_LIMIT = 2**30
 """Most families that may have to be looked at when dominated ones are dropped."""
@@ -126,12 +122,12 @@ def candidate_parent_sets(
     [(1,), ()]
     """
     arcs = frozenset(required), frozenset(forbidden)
-    stop = _Stop(inf if time_limit is None else clock() + time_limit, control)
+    limited = SearchControl(time_limit, outer=control)
     estimated = None if dataset.is_complete else counts
     k = _checked_size(dataset, max_parents, prune, estimated, budget)
     _check_arcs(dataset, *arcs, k)
     search: CandidateSearch | Enumeration
-    with stop.workers(cluster) as workers:
+    with workers_of(cluster, limited) as workers:
         parallel = n_threads(threads) if workers is None else workers.number, workers
         if isinstance(estimated, DeletionCounts):
             deletion = DeletionScorer(dataset, score, estimated, arcs[0])
@@ -147,8 +143,8 @@ def candidate_parent_sets(
             if budget is None:
                 search = Enumeration(TableScorer(sums, prune, arcs[0]), k, *arcs, prune, *parallel)
             else:
-                search = CandidateSearch(sums, k, *arcs, budget, *parallel, lambda: stop.is_over)
-        tables, finished = stop.collect(search.run(on_progress), lambda: search.has_enough)
+                search = CandidateSearch(sums, k, *arcs, budget, *parallel, lambda: limited.is_over)
+        tables, finished = _collected(search.run(on_progress), search, control, limited)
     if finished and not search.is_cut_short:
         return replace(_problem(dataset.names, tables, *arcs), complete=search.exhausted)
     tables += _smallest(dataset.n_variables, family, tables, arcs[0])
@@ -156,37 +152,24 @@ def candidate_parent_sets(
     return replace(problem, complete=False, stopped=search.how_far)
 
 
-class _Stop(NamedTuple):
-    """When scoring ends although there is more to score."""
+def _collected(
+    pieces: Generator[SizedCandidates, None, None],
+    search: CandidateSearch | Enumeration,
+    control: SearchControl,
+    limited: SearchControl,
+) -> tuple[list[SizedCandidates], bool]:
+    """Return the candidates that come before the scoring ends, and whether that is all.
 
-    deadline: float
-    control: SearchControl
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the scoring is to end, with enough scored."""
-        return self.control.is_over or clock() >= self.deadline
-
-    def workers(self, cluster: Any) -> AbstractContextManager[Workers | None]:
-        """Return the workers of a cluster, which are stopped at the deadline, too."""
-        left = None if self.deadline == inf else max(0.0, self.deadline - clock())
-        return workers_of(cluster, SearchControl(left, outer=self.control))
-
-    def collect(
-        self, pieces: Generator[Piece, None, None], is_enough: Callable[[], bool]
-    ) -> tuple[list[Piece], bool]:
-        """Return the pieces that come before the scoring ends, and whether that is all.
-
-        At the deadline there must be enough; a stop ends the scoring at once.
-        """
-        found: list[Piece] = []
-        with closing(pieces):
-            while not self.control.is_over and (clock() < self.deadline or not is_enough()):
-                piece = next(pieces, None)
-                if piece is None:
-                    return found, True
-                found.append(piece)
-        return found, False
+    At the time limit there must be enough; a stop ends the scoring at once.
+    """
+    tables: list[SizedCandidates] = []
+    with closing(pieces):
+        while not (control.is_over or (limited.is_over and search.has_enough)):
+            piece = next(pieces, None)
+            if piece is None:
+                return tables, True
+            tables.append(piece)
+    return tables, False
 
 
 def _smallest(
