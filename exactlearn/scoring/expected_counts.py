@@ -20,7 +20,6 @@ from exactlearn._runtime.display import Displayed
 from exactlearn.bayesnet.bucket_elimination import fill_cells
 from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, space_for
 from exactlearn.bayesnet.missing_parts import (
-    SubsetPosteriors,
     missing_parts,
     n_subsets,
     subset_posteriors,
@@ -135,8 +134,8 @@ def expected_counts(
     if (network.names, network.states) != (dataset.names, dataset.states):
         raise OptionError("the network must have the table's variables and states, in its order")
     codes, masses, _ = distinct_weighted(dataset.codes.astype(np.int16), dataset.weights)
-    layout, tables = _layout(network, codes), flat_tables(network.tables)
-    cardinalities = network.cardinalities
+    cardinalities, tables = network.cardinalities, flat_tables(network.tables)
+    layout = buckets(network.parents, cardinalities, codes)
     # Rows whose parts need most are drawn.
     parts = missing_parts(layout, codes, masses)
     _, cells = n_subsets(parts.codes, cardinalities, most)
@@ -162,18 +161,13 @@ def expected_counts(
     if is_drawn.any():
         drawn, drawn_masses = _drawn(layout, tables, codes[is_drawn], masses[is_drawn], seed)
     blank = np.full((len(drawn), len(order)), -1)
-    parts_of, places = (
-        _columns(part[~is_drawn], blank, order),
-        _columns(place[~is_drawn], blank, order),
-    )
     rows = index_rows(
         _columns(codes[~is_drawn], drawn, order),
         np.concatenate([masses[~is_drawn], drawn_masses]),
         cardinalities[order],
         MissingCells(
-            parts_of,
-            places,
-            *_single(parts_of, places, posteriors, cardinalities[order]),
+            _columns(part[~is_drawn], blank, order),
+            _columns(place[~is_drawn], blank, order),
             _most_entries(states[~is_drawn], most) + len(drawn),
             posteriors,
         ),
@@ -188,10 +182,6 @@ def expected_counts(
     )
 
 
-def _layout(network: BayesianNetwork, codes: NDArray[np.int16]) -> Buckets:
-    return buckets(network.parents, network.cardinalities, codes)
-
-
 def _most_entries(states: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """Return how many configurations the missing cells of rows have at most, for sets of a size.
 
@@ -201,22 +191,6 @@ def _most_entries(states: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     ones = np.ones((len(states), 1), np.int64)
     products = np.concatenate([ones, largest], axis=1).cumprod(axis=1)
     return np.asarray(products.sum(axis=0), np.int64)
-
-
-def _single(
-    part: NDArray[np.int32],
-    place: NDArray[np.int16],
-    posteriors: SubsetPosteriors,
-    cardinalities: NDArray[np.int64],
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the posteriors of all missing cells, by column, and where each column begins."""
-    found = []
-    for parts, places, r in zip(part, place, cardinalities.tolist(), strict=True):
-        nodes = (posteriors.first[parts] + places)[parts >= 0]
-        start = posteriors.begin[nodes]
-        found.append(posteriors.probability[start[:, None] + np.arange(r)].ravel())
-    ends = np.cumsum([0, *map(len, found)]).astype(np.int64)
-    return np.concatenate(found), ends
 
 
 def _columns(

@@ -27,15 +27,12 @@ class MissingCells(NamedTuple):
     """The missing cells of rows.
 
     Their parts, -1 where the cell is observed, and where each is among its part's variables, both
-    of shape (variables, rows); the posteriors of single cells in the order that they are read in,
-    variable by variable, and where those of each variable begin; the most entries of all rows for a
-    prefix of each size; all posteriors.
+    of shape (variables, rows); the most entries of all rows for a prefix of each size; the
+    posteriors.
     """
 
     part: NDArray[np.int32]
     place: NDArray[np.int16]
-    single: NDArray[np.float64]
-    single_first: NDArray[np.int64]
     entries: NDArray[np.int64]
     posteriors: SubsetPosteriors
 
@@ -76,8 +73,7 @@ class Entries(NamedTuple):
 
     Where those of each row begin, shape (depths, rows + 1); and, of shape (depths, entries) each,
     the weight, the state of the variable pushed last, and the entry below that each one extends.
-    Then scratch space of the kernels. Kernels take ``None`` where all cells are observed, and then
-    compile nothing of this.
+    Kernels take ``None`` where all cells are observed, and then compile nothing of this.
     """
 
     missing: MissingCells
@@ -85,8 +81,6 @@ class Entries(NamedTuple):
     weight: NDArray[np.float64]
     state: NDArray[np.int16]
     below: NDArray[np.int32]
-    path: NDArray[np.int64]
-    spread: NDArray[np.float64]
 
 
 class Space(NamedTuple):
@@ -160,8 +154,6 @@ def counting_space(rows: Rows, depth: int, *, every: bool = False) -> Space:
         np.empty(shape),
         np.empty(shape, np.int16),
         np.empty(shape, np.int32),
-        np.zeros(depth + 1, np.int64),
-        np.zeros(int(rows.cardinalities.max(initial=1))),
     )
     entries.first[0] = np.arange(n_rows + 1)
     entries.weight[0, :n_rows] = rows.weights
@@ -169,34 +161,10 @@ def counting_space(rows: Rows, depth: int, *, every: bool = False) -> Space:
 
 
 @in_place_kernel
-def _spread(
-    rows: Rows, stack: Stack, entries: Entries, depth: int, variable: int, row: int, entry: int
-) -> None:
-    """Spread an entry's weight over the states of a missing cell, by their posterior."""
-    missing, posteriors, path = entries.missing, entries.missing.posteriors, entries.path
-    part, r = missing.part[variable, row], rows.cardinalities[variable]
-    # The entry's states of the part's variables, and the set of these variables.
-    path[depth] = entry
-    for d in range(depth, 0, -1):
-        path[d - 1] = entries.below[d, path[d]]
-    node, place, weight = -1, 0, entries.weight[depth, entry]
-    for d in range(depth):
-        u = stack.variables[d]
-        if missing.part[u, row] == part:
-            before = posteriors.first[part] if node < 0 else posteriors.child[node]
-            node = before + missing.place[u, row]
-            place = place * rows.cardinalities[u] + entries.state[d + 1, path[d + 1]]
-    if node >= 0:
-        weight /= posteriors.probability[posteriors.begin[node] + place]
-    before = posteriors.first[part] if node < 0 else posteriors.child[node]
-    start = posteriors.begin[before + missing.place[variable, row]] + place * r
-    for k in range(r):
-        entries.spread[k] = weight * posteriors.probability[start + k]
-
-
-@in_place_kernel
-def _push_entries(rows: Rows, stack: Stack, entries: Entries, depth: int, variable: int) -> int:
-    """Extend the entries by a variable, and add up the configurations' totals.
+def _push_entries(
+    rows: Rows, stack: Stack, entries: Entries, depth: int, variable: int, is_last: bool
+) -> int:
+    """Extend the entries by a variable, unless it is the last, and add up configurations' totals.
 
     Where configurations are numbered, those that entries have are, as they come.
 
@@ -205,43 +173,55 @@ def _push_entries(rows: Rows, stack: Stack, entries: Entries, depth: int, variab
     int
         How many configurations there are.
     """
-    r, column, missing = rows.cardinalities[variable], rows.codes[variable], entries.missing
-    ids, first, weight = stack.ids[depth], entries.first[depth], entries.weight[depth]
-    new, totals, n = stack.ids[depth + 1], stack.totals[depth + 1], 0
-    new_weight, state, below = entries.weight[depth + 1], entries.state, entries.below
-    start, variables = missing.single_first[variable] - r, stack.variables
-    cells = stack.sizes[depth] * r
-    is_numbered, observed = cells > len(totals), 0
+    missing, first, weight, state, below = entries
+    part, posteriors, variables = missing.part, missing.posteriors, stack.variables
+    r, column, ids, totals = (
+        rows.cardinalities[variable],
+        rows.codes[variable],
+        stack.ids[depth],
+        stack.totals[depth + 1],
+    )
+    cells, observed, n = stack.sizes[depth] * r, 0, 0
+    is_numbered = cells > len(totals)
     for c in range(cells):
         stack.numbers[c] = -1 if is_numbered else c
     for c in range(min(cells, len(totals))):
         totals[c] = 0.0
     for row in range(len(column)):
-        code = column[row]
-        is_seen, is_apart = code >= 0, True
-        if not is_seen:
-            start += r
-            # Is no variable of the prefix in the cell's part?
+        code, node, begin = column[row], -1, 0
+        if code < 0:
+            # The set of the prefix's variables in the cell's part, and that with the cell.
+            before = posteriors.first[part[variable, row]]
             for d in range(depth):
-                is_apart &= missing.part[variables[d], row] != missing.part[variable, row]
-        for e in range(first[row], first[row + 1]):
-            if not is_apart:
-                _spread(rows, stack, entries, depth, variable, row, e)
-            for k in range(code if is_seen else 0, code + 1 if is_seen else r):
-                share = weight[e]
-                if not is_seen:
-                    share = share * missing.single[start + k] if is_apart else entries.spread[k]
-                if share > 0.0:
+                if part[variables[d], row] == part[variable, row]:
+                    node = before + missing.place[variables[d], row]
+                    before = posteriors.child[node]
+            begin = posteriors.begin[before + missing.place[variable, row]]
+        for e in range(first[depth, row], first[depth, row + 1]):
+            share, place, stride, at = weight[depth, e], 0, 1, e
+            if node >= 0:
+                for d in range(depth, 0, -1):
+                    if part[variables[d - 1], row] == part[variable, row]:
+                        place += stride * state[d, at]
+                        stride *= rows.cardinalities[variables[d - 1]]
+                    at = below[d, at]
+                share /= posteriors.probability[posteriors.begin[node] + place]
+            for k in range(max(code, 0), r if code < 0 else code + 1):
+                new = share
+                if code < 0:
+                    new *= posteriors.probability[begin + place * r + k]
+                if new > 0.0:
                     cell = ids[e] * r + k
                     if stack.numbers[cell] < 0:
                         stack.numbers[cell] = observed
                         observed += 1
                     cell = stack.numbers[cell]
-                    new[n], new_weight[n] = cell, share
-                    state[depth + 1, n], below[depth + 1, n] = k, e
-                    totals[cell] += share
-                    n += 1
-        entries.first[depth + 1, row + 1] = n
+                    totals[cell] += new
+                    if not is_last:
+                        stack.ids[depth + 1, n], weight[depth + 1, n] = cell, new
+                        state[depth + 1, n], below[depth + 1, n] = k, e
+                        n += 1
+        first[depth + 1, row + 1] = n
     return observed if is_numbered else cells
 
 
@@ -312,7 +292,8 @@ def count_set(
         if entries is None:
             stack.sizes[depth + 1] = _push_rows(rows, stack, depth, variable)
         else:
-            stack.sizes[depth + 1] = _push_entries(rows, stack, entries, depth, variable)
+            is_last = depth == top
+            stack.sizes[depth + 1] = _push_entries(rows, stack, entries, depth, variable, is_last)
         stack.variables[depth] = variable
     stack.depth[0] = top
     if entries is None:
