@@ -101,7 +101,7 @@ class Scored(NamedTuple):
     """Scores of the families of joined sets, not-a-number where not scored, and their bounds.
 
     ``ceilings`` bounds the scores of all supersets of a family; the other columns are as those of
-    :class:`Level`. ``n_tables`` is how many tables were counted.
+    :class:`Level`.
     """
 
     scores: NDArray[np.float64]
@@ -109,7 +109,6 @@ class Scored(NamedTuple):
     sums: NDArray[np.float64]
     cells: NDArray[np.float64]
     entropy: NDArray[np.float64]
-    n_tables: int
 
 
 class FamilyScorer(Protocol):
@@ -125,9 +124,6 @@ class FamilyScorer(Protocol):
     def of_empty_set(self) -> NDArray[np.float64]:
         """The sums over the table of the empty set, shape (forms,)."""
 
-    def prepare(self, size: int) -> Any:
-        """Return what all blocks of the sets of a size need."""
-
     def space(self, size: int) -> Any:
         """Return scratch space of one thread for sets of a size."""
 
@@ -136,7 +132,6 @@ class FamilyScorer(Protocol):
         joined: Joined,
         level: Level,
         wanted: NDArray[np.bool_],
-        prepared: Any,
         space: Any,
     ) -> Scored:
         """Score the families that are wanted, and close those that bounds close, in ``best``."""
@@ -147,8 +142,6 @@ class _Block(NamedTuple):
 
     candidates: SizedCandidates
     kept: Level
-    n_open: int
-    n_tables: int
     done: float
 
 
@@ -157,7 +150,6 @@ class _LevelWork(NamedTuple):
 
     level: Level
     starts: NDArray[np.int64]
-    prepared: Any
     is_last: bool
 
 
@@ -181,8 +173,6 @@ class Enumeration:
 
     Attributes
     ----------
-    tables_counted
-        Number of tables.
     reached
         Size of the parent sets being scored, and the share of them that is scored.
     is_cut_short
@@ -205,7 +195,7 @@ class Enumeration:
         place = np.argsort(scorer.order)
         self.required = arc_matrix(required, place)
         self.forbidden = arc_matrix(forbidden, place)
-        self.tables_counted, self.reached, self.is_cut_short = 0, (0, 0.0), False
+        self.reached, self.is_cut_short = (0, 0.0), False
 
     @property
     def exhausted(self) -> bool:
@@ -235,21 +225,20 @@ class Enumeration:
         done, level = 0, _level_of_empty_set(self.scorer.of_empty_set)
         for size in range(self.k + 1):
             kept: list[Level] = []
-            n_open = n_held = 0
+            n_held = 0
             n_sets = math.comb(self.n, size + 1)
             for block in self._blocks(size, level):
                 self.reached = size, block.done
                 yield block.candidates
                 kept.append(block.kept)
-                n_open, n_held = n_open + block.n_open, n_held + block.kept.sets.size
-                self.tables_counted += block.n_tables
+                n_held += block.kept.sets.size
                 self._require_room(size, n_held)
                 if on_progress is not None:
                     on_progress(done + int(block.done * n_sets), total)
             if self.is_cut_short:
                 return
             done += n_sets
-            if size == self.k or n_open == 0:
+            if size == self.k or all(np.isnan(own.best).all() for own in kept):
                 break
             self._require_ranks(size + 2)
             level = _gathered(kept)
@@ -259,7 +248,7 @@ class Enumeration:
     def _blocks(self, size: int, level: Level) -> Iterator[_Block]:
         """Score the families with ``size`` parents, a block of sets at a time."""
         starts = _starts(level, self.n, self.scorer.block)
-        work = _LevelWork(level, starts, self.scorer.prepare(size + 1), size == self.k)
+        work = _LevelWork(level, starts, size == self.k)
         n_blocks = len(starts) - 1
         if self.workers is None:
             yield from in_order(
@@ -285,7 +274,7 @@ class Enumeration:
         level, (start, stop) = work.level, work.starts[block : block + 2].tolist()
         joined = _join(level, start, stop, self.n, self.choose)
         wanted = self._allowed(joined)
-        scored = self.scorer.score(joined, level, wanted, work.prepared, space)
+        scored = self.scorer.score(joined, level, wanted, space)
         scores, best = scored.scores, joined.best
         is_candidate = scores > best if self.prune else ~np.isnan(scores)
         best = np.maximum(best, np.where(np.isnan(scores), -np.inf, scores))
@@ -298,7 +287,7 @@ class Enumeration:
         kept = Level(*(column[is_kept] for column in columns))
         done = (block + 1) / (len(work.starts) - 1)
         candidates = self._candidates(joined.sets, is_candidate, scores)
-        return _Block(candidates, kept, int(is_open[is_kept].sum()), scored.n_tables, done)
+        return _Block(candidates, kept, done)
 
     def _allowed(self, joined: Joined) -> NDArray[np.bool_]:
         """Return which open families have the required arcs; close those of forbidden ones."""

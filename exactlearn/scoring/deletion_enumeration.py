@@ -133,14 +133,10 @@ class DeletionScorer:
         self.of_empty_set = np.zeros(0)
         self.exhausted = True
 
-    def prepare(self, size: int) -> None:
+    def space(self, size: int) -> None:
         """Return nothing: families are scored one by one."""
 
-    space = prepare
-
-    def score(
-        self, joined: Joined, level: Level, wanted: NDArray[np.bool_], prepared: None, space: None
-    ) -> Scored:
+    def score(self, joined: Joined, level: Level, wanted: NDArray[np.bool_], space: None) -> Scored:
         """Score the families that are wanted; those that no row supports have no score.
 
         Raises
@@ -160,7 +156,7 @@ class DeletionScorer:
                 if self.smallest[child] == {*members}:
                     raise self._unsupported_error(child, members)
         unbounded = np.full(wanted.shape, np.inf)
-        return Scored(scores, unbounded, np.empty((n, 0)), np.empty(n), np.empty(n), n)
+        return Scored(scores, unbounded, np.empty((n, 0)), np.empty(n), np.empty(n))
 
     def family(self, child: int, parents: Sequence[int]) -> float:
         """Return the score of one family.

@@ -68,19 +68,10 @@ class SetSums:
 
     def __init__(self, score: Score, order: NDArray[np.int32], rows: Rows, depth: int) -> None:
         self.order, self.rows = order, rows
-        n = len(order)
-        n_sets = sum(math.comb(n, size) for size in range(1, min(depth, n) + 1))
-        n_sizes = sum(
-            len(table_sizes(rows.cardinalities, size)) or SIZE_LIMIT
-            for size in range(1, min(depth, n, DEEP) + 1)
-        )
+        is_expected, states = rows.missing is not None, rows.cardinalities
+        n_sizes = sum(_n_sizes(states, size) for size in range(1, min(depth, len(order), DEEP) + 1))
         self.tables = TermTables(
-            score,
-            rows.cardinalities,
-            rows.weights,
-            n_sizes=n_sizes,
-            work=64 * n_sets,
-            is_expected=rows.missing is not None,
+            score, states, rows.weights, n_sizes=n_sizes, is_expected=is_expected
         )
 
     @classmethod
@@ -178,19 +169,16 @@ class SetSums:
         return sums, cells
 
 
-def table_sizes(cardinalities: NDArray[np.int64], depth: int) -> Floats:
-    """Return the different numbers of cells of tables over ``depth`` variables, increasing.
-
-    Returns nothing when there are more than ``SIZE_LIMIT``.
-    """
+def _n_sizes(cardinalities: NDArray[np.int64], depth: int) -> int:
+    """Return how many numbers of cells tables over ``depth`` variables have, or ``SIZE_LIMIT``."""
     products: list[set[float]] = [{1.0}, *(set() for _ in range(depth))]
     for r, available in Counter(cardinalities.tolist()).items():
         for length in range(depth, 0, -1):
             for used in range(1, min(available, length) + 1):
                 products[length] |= {p * float(r) ** used for p in products[length - used]}
         if max(map(len, products)) > SIZE_LIMIT:
-            return np.zeros(0)
-    return np.array(sorted(products[depth]))
+            return SIZE_LIMIT
+    return len(products[depth])
 
 
 @in_place_kernel
@@ -302,11 +290,6 @@ class TableScorer:
         sums, _ = self.sums.sums(np.zeros((1, 0), np.int32), terms, self.space(1))
         return sums.reshape(-1)
 
-    def prepare(self, size: int) -> Terms | None:
-        """Tabulate the score for sets of a size and one smaller, unless these are too many."""
-        sizes = [table_sizes(self.sums.rows.cardinalities, d) for d in (size - 1, size)]
-        return self.sums.tables.covering(np.concatenate(sizes)) if all(map(len, sizes)) else None
-
     def space(self, size: int) -> Space:
         """Return scratch space of one thread for sets of a size."""
         return self.sums.space(size)
@@ -316,15 +299,12 @@ class TableScorer:
         joined: Joined,
         level: Level,
         wanted: NDArray[np.bool_],
-        prepared: Terms | None,
         space: Space,
     ) -> Scored:
         """Score the families that are wanted, and close those that bounds close."""
         sets, nodes, best = joined.sets, joined.nodes, joined.best
         states, sizes = self.sums.states(sets), self.sums.sizes(sets)
-        terms = prepared or self.sums.tables.covering(
-            np.unique(np.concatenate([sizes, (sizes[:, None] / states).reshape(-1)]))
-        )
+        terms = self.sums.tables.covering(np.append(sizes[:, None] / states, sizes))
         r, at, slack = states.astype(np.int64), terms.places(sizes), self.sums.slack
         penalty, rate = terms.penalty[at[:, None], r], terms.rate[r]
         if self.prune:
@@ -333,7 +313,7 @@ class TableScorer:
             if terms.has_entropy:
                 best[wanted & self.is_free[sets] & (level.entropy[nodes] <= penalty)] = np.nan
             wanted = wanted & ~np.isnan(best)
-        others, n_others = self._sums_of_others(joined, level, wanted, r, terms, space)
+        others = self._sums_of_others(joined, level, wanted, r, terms, space)
         is_counted = wanted.any(axis=1)
         sums = np.full((len(sets), terms.function.shape[1]), np.nan)
         cells = np.zeros(len(sets))
@@ -347,7 +327,7 @@ class TableScorer:
                 gains = level.sums[nodes, 0] - sums[:, :1] + slack
                 entropy = np.fmin.reduce(largest_penalty(gains, states), axis=1, initial=np.inf)
         scores = np.where(wanted, totals - others - penalty, np.nan)
-        return Scored(scores, ceilings, sums, cells, entropy, int(is_counted.sum()) + n_others)
+        return Scored(scores, ceilings, sums, cells, entropy)
 
     def _sums_of_others(
         self,
@@ -357,18 +337,16 @@ class TableScorer:
         r: NDArray[np.int64],
         terms: Terms,
         space: Space,
-    ) -> tuple[Floats, int]:
-        """Return the sums over the tables of parents, and how many had to be counted."""
+    ) -> Floats:
+        """Return the sums over the tables of parents; those that are not known are counted."""
         form = terms.configuration[r]
         sums = level.sums[joined.nodes, form]
         row, t = np.nonzero(wanted & np.isnan(sums))
-        if len(row) == 0:
-            return sums, 0
         _, first, number = np.unique(joined.without[row, t], return_index=True, return_inverse=True)
         parents = less_one(joined.sets, row[first], t[first])
         found, _ = self.sums.sums(parents, terms, space)
         sums[row, t] = found[number, form[row, t]]
-        return sums, len(first)
+        return sums
 
 
 class SetValues:

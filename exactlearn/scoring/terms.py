@@ -18,7 +18,7 @@ Chebyshev polynomials on intervals ``[2^i, 2^(i+1)]``, to about 15 digits (Trefe
 import math
 from collections.abc import Sequence
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,10 +38,8 @@ DEGREE = 20
 """Degree of the polynomial on each interval."""
 SMALLEST = -50
 """Below two to this power functions are taken to be linear; only rounding leaves such counts."""
-LEAST_WORK, LEAST_LENGTH = 2**18, 2**10
-"""Values that are always worth tabulating, and values of each function."""
-MOST_VALUES = 2**22
-"""Most tabulated values at whole counts, 8 bytes each, but for the least length of each."""
+LEAST_LENGTH, MOST_VALUES = 2**10, 2**20
+"""Least values at whole counts of each function, and most of all together, 8 bytes each."""
 ROUGH = 1e-7
 """Share of a function's values in the highest polynomials from which on it is not smooth."""
 
@@ -171,6 +169,10 @@ class Form(NamedTuple):
         return configuration_terms(score, counts, self.states, size)
 
 
+_LOCK = Lock()
+"""Held by the thread that tabulates."""
+
+
 def same(a: Counts, b: Counts) -> bool:
     """Return whether values of functions agree but for rounding."""
     return bool(np.allclose(a, b, rtol=1e-12, atol=1e-12))
@@ -189,8 +191,6 @@ class TermTables:
         Weights of the rows.
     n_sizes
         How many sizes to expect, about.
-    work
-        Values at whole counts worth tabulating.
     is_expected
         Whether counts are expected ones, and not whole where weights are.
     """
@@ -202,7 +202,6 @@ class TermTables:
         weights: NDArray[np.float64],
         *,
         n_sizes: int = 1,
-        work: int = MOST_VALUES,
         is_expected: bool = False,
     ) -> None:
         self.score, self.domain = score, Domain.of(cardinalities, weights)
@@ -217,26 +216,19 @@ class TermTables:
                 self._sort_in(Form(of_cells, r))
         self._varies = [self._depends_on_size(form[0]) for form in self.forms]
         expected = sum(n_sizes if varies else 1 for varies in self._varies)
-        self._points = self._points_for(expected, max(LEAST_WORK, min(work, MOST_VALUES)))
+        self._points = self._points_for(expected)
         self._constant: dict[int, int] = {}
-        self._lock = Lock()
         self._terms = self._empty()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the lock out, for the workers of a cluster."""
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the attributes, with a lock of its own."""
-        vars(self).update(state, _lock=Lock())
+        self._terms = self._extended(np.ones(1))
 
     def covering(self, sizes: Sequence[float] | NDArray[np.float64]) -> Terms:
         """Return the tabulated score, for these sizes of sets and those asked for before."""
-        with self._lock:
-            new = np.setdiff1d(np.asarray(sizes, np.float64), self._terms.sizes)
-            if len(new):
-                self._terms = self._extended(new)
-            return self._terms
+        wanted, terms = np.ravel(np.asarray(sizes, np.float64)), self._terms
+        new = wanted[terms.sizes[terms.places(wanted)] != wanted]
+        if len(new):
+            with _LOCK:
+                self._terms = self._extended(np.setdiff1d(new, self._terms.sizes))
+        return self._terms
 
     def _sort_in(self, form: Form) -> None:
         """Put a form to those that agree with it."""
@@ -255,12 +247,12 @@ class TermTables:
         first, *others = (form(self.score, self._probe, size) for size in sizes.tolist())
         return not all(same(first, other) for other in others)
 
-    def _points_for(self, n_functions: int, work: int) -> "_Points":
+    def _points_for(self, n_functions: int) -> "_Points":
         """Choose where functions are tabulated and where they are interpolated."""
         total = self.domain.total
         if not self.domain.is_whole:
             return _Points.of(1, SMALLEST, total)
-        length = int(min(total + 1, max(LEAST_LENGTH, work // n_functions)))
+        length = int(min(total + 1, max(LEAST_LENGTH, MOST_VALUES // n_functions)))
         return _Points.of(length, math.frexp(length)[1] - 1, total)
 
     def _empty(self) -> Terms:
