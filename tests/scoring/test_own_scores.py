@@ -136,7 +136,7 @@ def test_what_is_known_of_scores():
 def test_tabulated_functions_equal_the_score(score, weights):
     """At whole counts in and beyond the table, and between them where weights ask for it."""
     states, weights = np.array([2, 3, 4]), np.array(weights)
-    found = TermTables(score, states, weights, work=1)
+    found = TermTables(score, states, weights)
     terms = found.covering([1.0, 2.0, 12.0, 24.0, 2.0**60])
     counts = weights.sum() * np.array([1e-5, 1e-3, 0.1, 0.3, 0.77, 1.0])
     counts = counts if not found.domain.is_whole else np.unique(np.maximum(1.0, np.floor(counts)))
