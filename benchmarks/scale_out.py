@@ -38,7 +38,7 @@ from exactlearn import BayesianNetwork, BDeu, read_blocks
 from exactlearn.data.blocks import summed
 from exactlearn.formats.scores import read_scores
 from exactlearn.formats.table import write_dataset
-from exactlearn.scoring.sparse_candidates import _PairCounts, _Projections, _Scoring
+from exactlearn.scoring.sparse_candidates import _PairCounts, _Projections, scored_projection
 
 T = TypeVar("T")
 
@@ -177,7 +177,7 @@ def parts(folder: Path, rows: int, variables: int, neighbours: int) -> None:
     held = len(pickle.dumps(projected)) / 20
     distinct = np.mean([one.dataset().n_rows for one in projected.tables])
     print(f"{distinct:.0f} distinct rows of {neighbours + 1} columns, {held / 1e6:.2f} MB")
-    scoring = _Scoring(BDeu(), 3, frozenset())
+    scoring = partial(scored_projection, BDeu(), 3, frozenset())
     scoring(projected, 0)
     time_of("scoring", lambda: [scoring(projected, k) for k in range(20)], 20, "variable")
 

@@ -9,9 +9,9 @@ far fewer than those of the table. Both are sums over blocks of rows: no process
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ CHUNK = 2**13
 
 Family = tuple[int, ...]
 """A variable, and after it those that may be its parents."""
+
+Scores = Mapping[Iterable[int], float]
+"""The scores of parent sets of a variable."""
 
 
 def sparse_candidates(
@@ -110,7 +113,7 @@ def sparse_candidates(
         blocks = [table] if isinstance(table, Dataset) else table
         required = frozenset(arcs_by_index(required, "required", names))
         forbidden = frozenset(arcs_by_index(forbidden, "forbidden", names))
-        scoring = _Scoring(as_score(score), max_parents, required)
+        given = as_score(score), max_parents, required
         smallest: list[Family] = [
             (child, *sorted(p for p, c in required if c == child)) for child in range(len(names))
         ]
@@ -127,19 +130,19 @@ def sparse_candidates(
             _family(own, information[own[0]], candidate_parents, forbidden, names)
             for own in smallest
         ]
-        found: list[_Found] = []
+        found: list[tuple[Scores, bool]] = []
         for batch in _batches(families, sizes, pairs.rows):
             projected = summed(blocks, partial(_Projections, batch, names, states), client)
             if control.is_over:
                 break
             pieces = Workers(client, control).pieces
-            found += pieces(_Scoring.__call__, (scoring, projected), len(batch))
-        n_scored = sum(one.is_finished for one in found)
-        found += [scoring.of(pairs.family(own), own) for own in smallest[len(found) :]]
+            found += pieces(scored_projection, (*given, projected), len(batch))
+        n_scored = sum(is_finished for _, is_finished in found)
+        found += [_scored(*given, pairs.family(own), own) for own in smallest[len(found) :]]
     is_stopped = n_scored < len(names)
     how_far = f"the parent sets of {n_scored} of {len(names)} variables were scored"
     return replace(
-        Problem.from_candidates(names, [one.scores for one in found]),
+        Problem.from_candidates(names, [scores for scores, _ in found]),
         required=required,
         forbidden=forbidden,
         complete=candidate_parents >= len(names) - 1 and not is_stopped,
@@ -240,43 +243,36 @@ class _PairCounts:
         return Dataset(np.array([states]).T, (str(v),), (tuple(map(str, states)),), weights)
 
 
-class _Found(NamedTuple):
-    """Scores of parent sets of a variable, and whether these are all."""
+def _scored(
+    score: Score, max_parents: int, required: frozenset[Arc], table: Dataset, own: Family
+) -> tuple[Scores, bool]:
+    """Score the parent sets of the first variable of a family; return whether these are all."""
+    places = [Index(place) for place in range(len(own))]
+    problem = candidate_parent_sets(
+        table,
+        score,
+        max_parents=max_parents,
+        required=[(place, places[0]) for place in places if (own[place], own[0]) in required],
+        forbidden=[(a, b) for a in places for b in places[1:] if a != b],
+        threads=1,
+        control=SearchControl.within(),
+    )
+    scores: dict[Iterable[int], float] = {
+        tuple(sorted(own[p] for p in parents)): value for parents, value in problem.candidates(0)
+    }
+    return scores, not problem.stopped
 
-    scores: Mapping[Iterable[int], float]
-    is_finished: bool
 
-
-@dataclass(frozen=True)
-class _Scoring:
-    """Scores the parent sets of one variable, by the distinct rows of its columns."""
-
-    score: Score
-    max_parents: int
-    required: frozenset[Arc]
-
-    def __call__(self, projections: _Projections, number: int) -> _Found:
-        return self.of(projections.tables[number].dataset(), projections.families[number])
-
-    def of(self, table: Dataset, own: Family) -> _Found:
-        """Score the parent sets of the first variable of a family."""
-        places = [Index(place) for place in range(len(own))]
-        problem = candidate_parent_sets(
-            table,
-            self.score,
-            max_parents=self.max_parents,
-            required=[
-                (place, places[0]) for place in places if (own[place], own[0]) in self.required
-            ],
-            forbidden=[(a, b) for a in places for b in places[1:] if a != b],
-            threads=1,
-            control=SearchControl.within(),
-        )
-        scores: dict[Iterable[int], float] = {
-            tuple(sorted(own[p] for p in parents)): value
-            for parents, value in problem.candidates(0)
-        }
-        return _Found(scores, not problem.stopped)
+def scored_projection(
+    score: Score,
+    max_parents: int,
+    required: frozenset[Arc],
+    projections: _Projections,
+    number: int,
+) -> tuple[Scores, bool]:
+    """Score the parent sets of one variable, by the distinct rows of its columns."""
+    table, own = projections.tables[number].dataset(), projections.families[number]
+    return _scored(score, max_parents, required, table, own)
 
 
 def _family(

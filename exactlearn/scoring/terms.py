@@ -216,7 +216,7 @@ class TermTables:
                 self._sort_in(Form(of_cells, r))
         self._varies = [self._depends_on_size(form[0]) for form in self.forms]
         expected = sum(n_sizes if varies else 1 for varies in self._varies)
-        self._points = self._points_for(expected)
+        self._points = _Points.of(self.domain, expected)
         self._constant: dict[int, int] = {}
         self._terms = self._empty()
         self._terms = self._extended(np.ones(1))
@@ -246,14 +246,6 @@ class TermTables:
         sizes = form.states * np.array([1.0, 2.0, 6.0, 64.0])
         first, *others = (form(self.score, self._probe, size) for size in sizes.tolist())
         return not all(same(first, other) for other in others)
-
-    def _points_for(self, n_functions: int) -> "_Points":
-        """Choose where functions are tabulated and where they are interpolated."""
-        total = self.domain.total
-        if not self.domain.is_whole:
-            return _Points.of(1, SMALLEST, total)
-        length = int(min(total + 1, max(LEAST_LENGTH, MOST_VALUES // n_functions)))
-        return _Points.of(length, math.frexp(length)[1] - 1, total)
 
     def _empty(self) -> Terms:
         known, states = properties(self.score, self.domain), self.domain.states
@@ -345,13 +337,17 @@ class _Points(NamedTuple):
     lowest: int
 
     @classmethod
-    def of(cls, length: int, lowest: int, total: float) -> "_Points":
-        """Return whole counts below ``length``, and nodes from two to ``lowest`` on."""
-        whole = np.arange(1, length, dtype=np.float64)
+    def of(cls, domain: Domain, n_functions: int) -> "_Points":
+        """Choose where so many functions are tabulated and where they are interpolated."""
+        total, length, lowest = domain.total, 1, SMALLEST
+        if domain.is_whole:
+            length = int(min(total + 1, max(LEAST_LENGTH, MOST_VALUES // n_functions)))
+            lowest = math.frexp(length)[1] - 1
         is_needed = total >= length or lowest < 0
         end = math.frexp(total)[1] if is_needed else lowest
         starts = np.ldexp(1.0, np.arange(lowest, max(end, lowest + is_needed)))
-        return cls(length, whole, (starts[:, None] * (_NODES + 3) / 2).reshape(-1), lowest)
+        whole, nodes = np.arange(1, length, dtype=np.float64), starts[:, None] * (_NODES + 3) / 2
+        return cls(length, whole, nodes.reshape(-1), lowest)
 
 
 _ANGLES = (np.arange(DEGREE + 1) + 0.5) * (np.pi / (DEGREE + 1))
