@@ -6,14 +6,8 @@ from hypothesis import strategies as st
 from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError
-from exactlearn.pdg.compile.approximation import information
-from exactlearn.pdg.learn.edge_counts import (
-    SIZES,
-    StructureScore,
-    merge_alike,
-    regroup,
-    structure_of,
-)
+from exactlearn.pdg.compile.approximation import MergeSequence, information
+from exactlearn.pdg.learn.edge_counts import SIZES, StructureScore, structure_of
 from exactlearn.pdg.learn.structure_search import (
     SubtreeRows,
     choose_heads,
@@ -24,6 +18,7 @@ from exactlearn.pdg.learn.structure_search import (
     redirect_edges,
     split_and_merge,
 )
+from exactlearn.pdg.model.decision_graph import assemble
 from exactlearn.pdg.model.forest import forest_children
 from tests.logic_models import chain, drawn, logic1, logic3, parity
 from tests.pdg_oracle import random_graph, reached
@@ -81,43 +76,32 @@ def test_no_step_lets_the_score_fall(seed, score):
         p.graph.check()
 
 
-@given(st.integers(0, 10_000), st.floats(0, 5))
+@given(st.integers(0, 10_000), st.floats(0, 2))
 @settings(max_examples=60)
-def test_a_split_gains_what_it_costs(seed, cost):
+def test_nodes_of_one_label_stay_apart_only_where_that_pays(seed, rate):
+    """Over a root with a state for each node of its only child."""
     rng = np.random.default_rng(seed)
-    edges, nodes, r = int(rng.integers(1, 8)), int(rng.integers(1, 4)), int(rng.integers(1, 4))
-    table = rng.poisson(3, (edges, r)) * (rng.random((edges, 1)) < 0.8) * 1.0
-    heads = rng.integers(0, nodes, edges).astype(np.int32)
-    new, origin = regroup(table, heads, nodes, cost)
-    assert (origin[new] == heads).all()
-    assert (origin[:nodes] == np.arange(nodes)).all()
-    before = information(np.array([table[heads == k].sum(axis=0) for k in range(nodes)])).sum()
-    after = sum(information(table[new == k].sum(axis=0)) for k in range(len(origin)))
-    assert after - before >= cost * (len(origin) - nodes)
-
-
-@given(st.integers(0, 10_000), st.floats(0, 5))
-@settings(max_examples=60)
-def test_groups_merge_the_cheapest_pair_first(seed, cost):
-    rng = np.random.default_rng(seed)
-    table = rng.gamma(3, 1, (int(rng.integers(1, 7)), int(rng.integers(2, 4))))
-    groups = [[k] for k in range(len(table))]
-
-    def loss(a, b):
-        parts = [table[a].sum(axis=0), table[b].sum(axis=0)]
-        return sum(information(p) for p in parts) - information(parts[0] + parts[1])
-
-    while len(groups) > 1:
-        pairs = [(a, b) for i, a in enumerate(groups) for b in groups[i + 1 :]]
-        a, b = min(pairs, key=lambda p: loss(*p))
-        if loss(a, b) > cost + 1e-12:
-            break
-        groups = [g for g in groups if g not in (a, b)]
-        groups.append(sorted(a + b))
-        groups.sort()
-    labels = merge_alike(table, cost)
-    found = sorted(np.flatnonzero(labels == k).tolist() for k in set(labels.tolist()))
-    assert found == groups
+    n, r = int(rng.integers(1, 8)), int(rng.integers(2, 4))
+    table = rng.gamma(3, 1, (n, r)) * rng.integers(1, 9, (n, 1))
+    names, states = ("a", "b"), (tuple(map(str, range(n))), tuple(map(str, range(r))))
+    parameters = [np.full((1, n), 1 / n), table / table.sum(axis=1, keepdims=True)]
+    heads = [np.arange(n).reshape(1, n, 1), np.empty((n, r, 0))]
+    graph = assemble(names, states, np.array([-1, 0]), parameters, heads)
+    masses = np.concatenate([table.sum(axis=1), table.ravel()])
+    labels = rng.integers(0, 3, n)
+    merges = MergeSequence(graph, masses, labels=np.append(0, labels))
+    merges.merge_until(rate=rate)
+    merges.join_labels(rate)
+    merged = merges.merged()
+    group = merged.successors_of(0)[0, :, 0]
+    assert all(len(set(labels[group == k])) == 1 for k in set(group))
+    lost = information(table).sum()
+    for label in set(labels):
+        sums = [table[group == k].sum(axis=0) for k in set(group[labels == label])]
+        lost -= information(np.array(sums)).sum()
+        apart = information(np.array(sums)).sum() - information(sum(sums))
+        assert len(sums) == 1 or apart > rate * r * (len(sums) - 1)
+    assert merges.loss == pytest.approx(lost)
 
 
 @given(st.integers(0, 10_000))

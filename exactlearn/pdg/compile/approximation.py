@@ -44,6 +44,9 @@ class MergeSequence:
     estimates
         What the parameters of merged nodes are in proportion to, laid out as ``masses``; left out,
         the masses themselves, so that a state without mass becomes impossible.
+    labels
+        Of the nodes, shape (nodes,): those of different labels merge only after `join_labels`.
+        Nodes of a variable with one label have the same successors. Left out, all have one label.
 
     Raises
     ------
@@ -57,6 +60,7 @@ class MergeSequence:
         masses: NDArray[np.float64] | None = None,
         cells: NDArray[np.int64] | None = None,
         estimates: NDArray[np.float64] | None = None,
+        labels: NDArray[np.integer] | None = None,
     ) -> None:
         pairs = int((graph.node_counts.astype(float) ** 2).sum())
         if pairs > MAX_PAIRS:
@@ -80,15 +84,22 @@ class MergeSequence:
         self._cells = self._saved if cells is None else cells.tolist()
         self._version = [0] * graph.n_nodes
         self._into = np.arange(graph.n_nodes)
+        self._labels = [0] * graph.n_nodes if labels is None else labels.tolist()
         self._before: list[set[int]] = [set() for _ in range(graph.n_nodes)]
-        self._alike: dict[tuple[int, bytes], set[int]] = {}
         for node, variable in enumerate(self._variable):
             below = self._successors[variable][node - self._first[variable]]
             for child in set(below.ravel().tolist()):
                 self._before[child].add(node)
-            if self._mass[variable][node - self._first[variable]].sum() > 0:
-                self._alike.setdefault(self._key(node), set()).add(node)
+        self._compare()
+
+    def _compare(self) -> None:
+        """Queue the cheapest merge of each node."""
+        self._alike: dict[tuple[int, int, bytes], set[int]] = {}
         self._queue: list[tuple[float, float, int, int, int, int]] = []
+        for node, variable in enumerate(self._variable):
+            mass = self._mass[variable][node - self._first[variable]]
+            if self._version[node] >= 0 and mass.sum() > 0:
+                self._alike.setdefault(self._key(node), set()).add(node)
         for group in self._alike.values():
             for node in sorted(group):
                 self._offer(node)
@@ -107,20 +118,42 @@ class MergeSequence:
 
     def merge(self) -> None:
         """Make the next merge, which there must be."""
-        loss = self.next_loss()[0]
+        self.next_loss()
         _, _, node, other, _, _ = heappop(self._queue)
-        keep, gone = min(node, other), max(node, other)
+        self._join(min(node, other), max(node, other))
+
+    def join_labels(self, rate: float) -> None:
+        """Let nodes of different labels merge, and merge those of one label that do not pay.
+
+        Parameters
+        ----------
+        rate
+            The loss that a cell of size must save.
+        """
+        for nodes in [sorted(group) for group in self._alike.values() if len(group) > 1]:
+            variable = self._variable[nodes[0]]
+            rows = [node - self._first[variable] for node in nodes]
+            apart, mass = self._information[variable][rows].sum(), self._mass[variable][rows]
+            allowed = rate * self._cells[variable] * (len(nodes) - 1)
+            if apart - information(mass.sum(axis=0)) <= allowed + 1e-9:
+                for other in nodes[1:]:
+                    self._join(nodes[0], other)
+        self._labels = [0] * len(self._labels)
+        self._compare()
+
+    def _join(self, keep: int, gone: int) -> None:
         variable = self._variable[keep]
         first = self._first[variable]
-        mass = self._mass[variable]
+        mass, own = self._mass[variable], self._information[variable]
         self._alike[self._key(gone)].discard(gone)
+        apart = own[keep - first] + own[gone - first]
         mass[keep - first] += mass[gone - first]
-        self._information[variable][keep - first] = information(mass[keep - first])
+        own[keep - first] = information(mass[keep - first])
+        self.loss += max(0.0, float(apart - own[keep - first]))
         self._into[gone] = keep
         self._version[gone] = -1
         self._redirect(gone, keep)
         self._renew(keep)
-        self.loss += loss
         self.nodes -= 1
         self.effective_size -= self._saved[variable]
 
@@ -161,9 +194,10 @@ class MergeSequence:
             )
         return assemble(graph.names, graph.states, graph.forest, parameters, successors)
 
-    def _key(self, node: int) -> tuple[int, bytes]:
+    def _key(self, node: int) -> tuple[int, int, bytes]:
         variable = self._variable[node]
-        return variable, self._successors[variable][node - self._first[variable]].tobytes()
+        below = self._successors[variable][node - self._first[variable]]
+        return variable, self._labels[node], below.tobytes()
 
     def _offer(self, node: int) -> None:
         """Queue a node's cheapest merge with another one that has the same successors."""

@@ -12,10 +12,10 @@ the edge and have a state at the node. These are the expected counts (equation 2
 one copy of each node for each of its incoming edges (theorem *Counts along edges*,
 docs/theory/decision_graphs.md). Summed over the edges they are those of the nodes.
 
-Splits go from the roots down, then merges from the leaves up. Splitting a node gives each incoming
-edge a copy of it (PDG-SEM, equation 15; THESIS, 4.41). Copies have the same successors, so they can
-merge at once (PDG-SEM, equation 13; THESIS, 4.47): the pair that loses least first, while what it
-loses is no more than a node costs. The counts of a child's states along each edge give the gain of
+Splitting a node gives each incoming edge a copy of it (PDG-SEM, equation 15; THESIS, 4.41). Copies
+have the same successors, so they can merge at once (PDG-SEM, equation 13; THESIS, 4.47): the pair
+that loses least first, while what it loses is no more than a node costs. Then all nodes may merge,
+from the leaves up. The counts of a child's states along each edge give the gain of
 any such grouping exactly, for all variables at once, and that of the merges that follow (equations
 12 and 13): theorem *Splits and merges by counts*, docs/theory/decision_graphs.md. The thesis's
 split into single edges is the finest grouping.
@@ -28,7 +28,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.bayesnet.complete_data import smoothed
 from exactlearn.data.counts import check_size_weight, distinct_weighted, rate_of
 from exactlearn.data.dataset import Dataset
@@ -233,167 +232,32 @@ def improved_by_counts(
     score
         S(lambda), of which the log-likelihood is that of the counts.
     """
-    old = structure_of(graph)
-    heads = {v: heads_into(graph, old, v) for v in range(graph.n_variables)}
-    moved, origin, counts = {}, {}, {}
-    refitted = likelihood = 0.0
-    for v, into in heads.items():
-        cost = score.node_cost(graph, v)
-        moved[v], origin[v] = regroup(tables[v], into, len(old[v]), cost)
-        counts[v] = _summed(tables[v], moved[v], len(origin[v]))
-        likelihood += float(information(counts[v]).sum())
-        refitted += float(information(_summed(tables[v], into, len(old[v]))).sum())
-    structure = {}
-    for v in heads:
-        structure[v] = old[v][origin[v]].copy()
-        for place, child in enumerate(graph.children[v]):
-            shape = (len(old[v]), int(graph.cardinalities[v]))
-            structure[v][:, :, place] = moved[child].reshape(shape)[origin[v]]
-    split, masses = _assembled(graph, structure, counts)
-    merges = MergeSequence(split, masses, np.maximum(1, score.cells(split)))
+    structure = structure_of(graph)
+    taken = {v: np.arange(1) for v in range(graph.n_variables)}
+    labels, masses, parameters, successors = [], [], {}, {}
+    likelihood = refitted = 0.0
+    for v in graph.order.tolist():
+        table, heads = tables[v], heads_into(graph, structure, v)
+        counts = np.zeros((len(structure[v]), table.shape[1]))
+        np.add.at(counts, heads, table)
+        likelihood += float(information(table).sum())
+        refitted += float(information(counts).sum())
+        edges = np.arange(counts.size, dtype=np.int32)
+        # Each edge that rows take gets a node, whose label is the node that it led to.
+        moved, below = occupied(edges.reshape(counts.shape), counts)
+        taken |= dict.fromkeys(graph.children[v], below)
+        labels.append(heads[taken[v]])
+        masses.append(table[taken[v]].ravel())
+        parameters[v] = smoothed(table[taken[v]], 0.0)
+        after = moved[labels[-1]][:, :, None]
+        successors[v] = np.repeat(after, len(graph.children[v]), axis=2)
+    split = assemble(graph.names, graph.states, graph.forest, parameters, successors)
+    cells = np.maximum(1, score.cells(split))
+    merges = MergeSequence(split, np.concatenate(masses), cells, labels=np.concatenate(labels))
+    merges.merge_until(rate=score.rate)
+    merges.join_labels(score.rate)
     merges.merge_until(rate=score.rate)
     merged = merges.merged()
     value = score.of(merged, likelihood - merges.loss)
     gain = value - score.of(graph, refitted)
     return Neighbour(merged, gain) if gain > LEAST_GAIN * max(1.0, abs(value)) else None
-
-
-def _assembled(
-    graph: DecisionGraph,
-    structure: dict[int, NDArray[np.int32]],
-    counts: dict[int, NDArray[np.float64]],
-) -> tuple[DecisionGraph, NDArray[np.float64]]:
-    """Return the graph of a structure without nodes that no rows reach, and its counts."""
-    kept, masses = dict(structure), dict(counts)
-    for v in graph.order.tolist():
-        for place, child in enumerate(graph.children[v]):
-            heads, origin = occupied(kept[v][:, :, place], masses[v])
-            kept[v] = kept[v].copy()
-            kept[v][:, :, place] = heads
-            kept[child], masses[child] = structure[child][origin], counts[child][origin]
-    parameters = {v: smoothed(masses[v], 0.0) for v in masses}
-    made = assemble(graph.names, graph.states, graph.forest, parameters, kept)
-    return made, np.concatenate([masses[v].ravel() for v in made.order.tolist()])
-
-
-def _summed(
-    table: NDArray[np.float64], heads: NDArray[np.int32], nodes: int
-) -> NDArray[np.float64]:
-    """Return the counts of nodes from those of the edges that lead to them."""
-    counts = np.zeros((nodes, table.shape[1]))
-    np.add.at(counts, heads, table)
-    return counts
-
-
-@in_place_kernel
-def _joint_information(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Return the `information` of the sum of two rows of counts."""
-    total, value = 0.0, 0.0
-    for h in range(len(one)):
-        count = one[h] + other[h]
-        total += count
-        if count > 0.0:
-            value += count * np.log(count)
-    return value - total * np.log(total) if total > 0.0 else 0.0
-
-
-@in_place_kernel
-def _nearest(
-    i: int, mass: NDArray[np.float64], info: NDArray[np.float64], alive: NDArray[np.bool_]
-) -> tuple[int, float]:
-    """Return the later group that merges with group i for the smallest loss, and that loss."""
-    near, loss = -1, np.inf
-    for j in range(i + 1, len(mass)):
-        if alive[j]:
-            lost = info[i] + info[j] - _joint_information(mass[i], mass[j])
-            if lost < loss:
-                near, loss = j, lost
-    return near, loss
-
-
-@kernel
-def merge_alike(table: NDArray[np.float64], cost: float) -> NDArray[np.int64]:
-    """Return a group for each row of counts: the number of the group's first row.
-
-    Parameters
-    ----------
-    table
-        Counts, shape (rows, states).
-    cost
-        What a group costs in nats; two groups merge when they lose no more.
-    """
-    n, r = table.shape
-    mass, label, alive = table.copy(), np.arange(n), np.ones(n, np.bool_)
-    info, near, loss = np.empty(n), np.empty(n, np.int64), np.empty(n)
-    none = np.zeros(r)
-    # The cheapest merge of each group with a later one.
-    for i in range(n):
-        info[i] = _joint_information(mass[i], none)
-    for i in range(n):
-        near[i], loss[i] = _nearest(i, mass, info, alive)
-    # Make the cheapest merge of all, and renew what it changes.
-    while n > 1:
-        i = int(loss.argmin())
-        if near[i] < 0 or loss[i] > cost + 1e-12:
-            break
-        gone = near[i]
-        alive[gone], loss[gone] = False, np.inf
-        mass[i] += mass[gone]
-        info[i] = _joint_information(mass[i], none)
-        label[label == gone] = i
-        for k in range(gone):
-            if alive[k] and (k == i or near[k] == i or near[k] == gone):
-                near[k], loss[k] = _nearest(k, mass, info, alive)
-            elif alive[k] and k < i:
-                lost = info[k] + info[i] - _joint_information(mass[k], mass[i])
-                if lost < loss[k]:
-                    near[k], loss[k] = i, lost
-    return label
-
-
-def regroup(
-    table: NDArray[np.float64], heads: NDArray[np.int32], nodes: int, cost: float
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Split each node for groups of its incoming edges where that gains.
-
-    Parameters
-    ----------
-    table
-        Counts of the child's states along each edge, shape (edges, states).
-    heads
-        The node that each edge leads to now, shape (edges,).
-    nodes
-        How many nodes there are.
-    cost
-        What a node costs, in nats.
-
-    Returns
-    -------
-    heads
-        The node that each edge leads to, shape (edges,).
-    origin
-        The old node that each node is a copy of, shape (nodes,); old nodes keep their places.
-    """
-    new, origin = heads.copy(), list(range(nodes))
-    taken = np.flatnonzero(table.sum(axis=1) > 0)
-    taken = taken[np.argsort(heads[taken], kind="stable")]
-    borders = np.flatnonzero(np.diff(heads[taken])) + 1
-    for edges in np.split(taken, borders):
-        if len(edges) < 2:
-            continue
-        labels = merge_alike(table[edges], cost)
-        groups, group = np.unique(labels, return_inverse=True)
-        sums = np.zeros((len(groups), table.shape[1]))
-        np.add.at(sums, group, table[edges])
-        gained = float(information(sums).sum() - information(sums.sum(axis=0)))
-        gained -= cost * (len(groups) - 1)
-        if not gained > 1e-9:
-            continue
-        # The heaviest group keeps the node; each other one gets a copy.
-        node, heaviest = int(heads[edges[0]]), int(sums.sum(axis=1).argmax())
-        copies = [k for k in range(len(groups)) if k != heaviest]
-        numbers = np.full(len(groups), node, np.int32)
-        numbers[copies] = np.arange(len(origin), len(origin) + len(copies))
-        new[edges] = numbers[group]
-        origin += [node] * len(copies)
-    return new, np.array(origin, np.int32)
