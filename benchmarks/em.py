@@ -23,11 +23,11 @@ from exactlearn.bayesnet.em import TOLERANCE, NetworkEM, fit_em
 from exactlearn.bayesnet.em_result import EMProblem, EMState, Overrelaxation, ascend
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.missingness import hide
 from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.parameters import ParameterEM
+from experiments.mechanisms import hide_cells
 
 
 class Case(NamedTuple):
@@ -88,7 +88,7 @@ def cases(data_dir: Path, rows: int) -> Iterator[Case]:
             yield Case(f"ALARM, latent {', '.join(names)}", alarm, latent, smoothing, True)
     for name in ("asia", "lucas"):
         network, rng = read_bif(locate(name, ".bif")), np.random.default_rng(3)
-        table = hide(network.sample(2000, rng), "mnar:0.3", rng)
+        table = hide_cells(network.sample(2000, rng), "mnar:0.3", rng)[0]
         yield Case(f"{name.upper()}, 30 % MNAR, 2000 rows", network, table, 1.0)
 
 

@@ -22,11 +22,11 @@ from exactlearn import (
     choose_ess,
     choose_smoothing,
     fit_complete,
-    hide,
     impute,
     solve,
 )
 from exactlearn.graphs import cpdag
+from experiments.mechanisms import hide_cells
 from experiments.report import Tables
 from experiments.runner import Grid
 from experiments.sources import SETS, network, public_set
@@ -98,7 +98,7 @@ def strengths(
     truth = network(table, data)
     drawn, own = truth.sample(rows, np.random.default_rng(seed)), cpdag(truth.parents)
     if hidden:
-        drawn = hide(drawn, hidden, np.random.default_rng((seed, 1)))
+        drawn = hide_cells(drawn, hidden, np.random.default_rng((seed, 1)))[0]
     true = np.zeros((truth.n_variables, truth.n_variables))
     for a, b in own.directed:
         true[a, b] = 1.0

@@ -20,7 +20,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from exactlearn import BDeu, Dataset, Imputer, Learning, hide, impute
+from exactlearn import BDeu, Dataset, Imputer, Learning, impute
+from experiments.mechanisms import hide_cells
 from experiments.report import Tables
 from experiments.runner import Grid
 from experiments.sources import BUNDLED, SETS, network, public_set, table
@@ -48,8 +49,8 @@ def augmentation(
     source
         Rows of a bundled network, ``lucas``' own 2,000, or a public table.
     hidden
-        As for `exactlearn.hide`, or ``labels:VARIABLE:K`` or ``labels:VARIABLE:K:STATE``: K cells
-        of one variable, of one state.
+        As for :func:`~experiments.mechanisms.hide_cells`, or ``labels:VARIABLE:K`` or
+        ``labels:VARIABLE:K:STATE``: K cells of one variable, of one state.
     rows
         Of a network; 0 takes the table of that name in place of its network.
     """
@@ -76,7 +77,7 @@ def imputers(
     """Complete the hidden cells of a public set; the rows of a seed are the same for all."""
     full = public_set(table, data, np.random.default_rng((seed, crc32(table.encode()))), rows)
     rng = np.random.default_rng((seed, crc32(f"{table} {hidden}".encode())))
-    incomplete = hide(full, hidden, rng)
+    incomplete = hide_cells(full, hidden, rng)[0]
     found = impute(incomplete, method, Learning(seed=seed))
     # A row of a table is one unit of the test in whichever repetition it is drawn.
     units: list[Any] = [f"{seed}: {row}" for row in range(full.n_rows)]
@@ -115,7 +116,7 @@ def _drawn(source: str, hidden: str, rows: int, seed: int, data: str) -> tuple[D
     full = network(source, data).sample(rows, rng) if drawn else table(source, data)
     kind, _, what = hidden.partition(":")
     if kind != "labels":
-        return full, hide(full, hidden, rng)
+        return full, hide_cells(full, hidden, rng)[0]
     name, count, *state = what.split(":")
     column, codes = full.names.index(name), full.codes.copy()
     candidates = np.arange(full.n_rows)

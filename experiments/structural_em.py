@@ -29,7 +29,6 @@ from exactlearn import (
     choose_ess,
     fit_complete,
     fit_em,
-    hide,
     impute,
     learned_counts,
     most_probable_completion,
@@ -197,7 +196,7 @@ def _drawn(
     chosen = np.zeros(table.n_rows, np.bool_)
     chosen[rng.permutation(table.n_rows)[: min(rows, 4 * table.n_rows // 5)]] = True
     full = table.part(chosen)
-    return None, full, hide(full, hidden, rng), table.part(~chosen)
+    return None, full, hide_cells(full, hidden, rng)[0], table.part(~chosen)
 
 
 def shortfalls(grid: Grid, frame: pd.DataFrame) -> Tables:

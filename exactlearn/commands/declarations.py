@@ -605,8 +605,7 @@ class Simulate(sections.Random):
         Rows to draw.
     hide
         Hide cells: 'mcar:0.1' and 'mar:0.1' a share of them, 'mnar:2' that many of each
-        variable, all of one state; 'mnar-states:0.1' a share, each cell with a probability of
-        its state.
+        variable, all of one state.
     missingness
         Hide cells by a missingness graph instead, a file or its text as in 'income <- age,
         income', with probabilities drawn uniformly.

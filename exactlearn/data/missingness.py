@@ -23,14 +23,6 @@ observed cells only. States of hidden cells stay declared.
     Adel & de Campos' protocol: K cells of every variable, all of them of state index S.
 ``mnar:K``
     The same, each variable with its own state, drawn among those with more than K cells.
-``mnar:P:S``
-    A share P of all the cells, of any variables, all of state index S (their SPECT experiment).
-``mnar:P``
-    The same, with one state index for the whole table drawn among those that have enough cells.
-``mnar-states:P``
-    Every cell is hidden with a probability that its own state sets, P on the average over the rows
-    of each variable: the log-odds of the states of a variable are drawn from the standard normal
-    distribution, and shifted by what gives P.
 
 No mechanism hides a whole column. ``mnar`` also leaves a cell of the hidden state in every variable
 that had one: of a state with K cells or fewer in a variable, ``mnar:K:S`` hides all but one.
@@ -54,10 +46,7 @@ from exactlearn.graphs.dag import topological_order
 _STEEPNESS = 3.0
 """How many times likelier MAR hides a cell at the driver's last state than at its first."""
 
-_FORMS = (
-    *("mcar:P", "mcar:K", "mar:P", "mar:P:NAME"),
-    *("mnar:K", "mnar:K:S", "mnar:P", "mnar:P:S", "mnar-states:P"),
-)
+_FORMS = ("mcar:P", "mcar:K", "mar:P", "mar:P:NAME", "mnar:K", "mnar:K:S")
 """The specifications: a mechanism, and the names of its parts."""
 
 _PARTS = {"P": r"(?:\d*\.\d+(?:e-?\d+)?|\d+e-\d+)", "K": r"\d+", "S": r"\d+", "NAME": ".+"}
@@ -141,7 +130,7 @@ def hide(dataset: DatasetLike, spec: str | MissingnessGraph, rng: np.random.Gene
     dataset
         Complete or not.
     spec
-        Such as ``"mcar:0.1"``, ``"mar:0.1"``, ``"mnar:2"``, ``"mnar:0.03:1"``; or a missingness
+        Such as ``"mcar:0.1"``, ``"mar:0.1"``, ``"mnar:2"``, ``"mnar:2:1"``; or a missingness
         graph or its text, as ``"income <- age"``, whose probabilities are drawn at random.
     rng
         The only source of randomness: the same state hides the same cells.
@@ -183,7 +172,7 @@ def simulate_missingness(
     -------
     SimulatedMissingness
         Table, graph, and the tables of the mechanisms; none where a given number of cells is
-        hidden, or all of one state.
+        hidden.
 
     Raises
     ------
@@ -211,23 +200,19 @@ def simulate_missingness(
     if tables is not None:
         raise OptionError(f"tables: {spec!r} has its own probabilities; give a missingness graph")
     mechanism, parts = parse_spec(spec)
-    if mechanism == "mnar" or "K" in parts:
-        state = int(parts["S"]) if "S" in parts else None
-        for v in np.flatnonzero(dataset.cardinalities <= (state or 0))[:1].tolist():
-            raise OptionError(
-                f"mnar of state index {state}: variable {dataset.names[v]!r} has only the indices "
-                f"0 to {dataset.cardinalities[v] - 1}"
-            )
-        if "K" in parts:
-            hidden = _cells_of_each(dataset, int(parts["K"]), rng, state, mechanism == "mnar")
-        else:
-            hidden = _share_of_one_state(dataset, float(parts["P"]), rng, state)
-        codes = np.where(hidden, MISSING, dataset.codes)
+    if "K" in parts:
+        codes = _with_a_number_hidden(dataset, mechanism == "mnar", parts, rng)
         graph = MissingnessGraph({v: (v,) * (mechanism == "mnar") for v in dataset.names})
         return SimulatedMissingness(replace(dataset, codes=codes), graph, {})
-    draw = {"mcar": _mcar, "mar": _mar, "mnar-states": _mnar_by_states}[mechanism]
-    graph, tables = draw(dataset, parts, rng)
-    uniform = None if mechanism == "mnar-states" else rng.random(dataset.codes.shape)
+    share = float(parts["P"])
+    if mechanism == "mcar":
+        graph = MissingnessGraph(dict.fromkeys(dataset.names, ()))
+        tables = dict.fromkeys(graph.variables, np.array(share))
+    else:
+        name, table = _driver(dataset, share, parts.get("NAME"))
+        graph = MissingnessGraph({v: (name,) for v in dataset.names if v != name})
+        tables = dict.fromkeys(graph.variables, table)
+    uniform = rng.random(dataset.codes.shape)
     return SimulatedMissingness(hide_by_graph(dataset, graph, tables, rng, uniform), graph, tables)
 
 
@@ -317,100 +302,47 @@ def _checked(tables: Tables, name: str, shape: tuple[int, ...]) -> NDArray[np.fl
     return table
 
 
-_Parts = Mapping[str, str]
-_Mechanism = tuple[MissingnessGraph, dict[str, NDArray[np.float64]]]
-
-
-def _mcar(dataset: Dataset, parts: _Parts, rng: np.random.Generator) -> _Mechanism:
-    tables = dict.fromkeys(dataset.names, np.array(float(parts["P"])))
-    return MissingnessGraph(dict.fromkeys(tables, ())), tables
-
-
-def _mar(dataset: Dataset, parts: _Parts, rng: np.random.Generator) -> _Mechanism:
+def _driver(dataset: Dataset, share: float, name: str | None) -> tuple[str, NDArray[np.float64]]:
+    """Return the variable that MAR depends on, and the probability for each of its states."""
     complete = (dataset.codes != MISSING).all(axis=0)
-    if "NAME" not in parts and not complete.any():
+    if name is None and not complete.any():
         raise DataError("mar needs a variable without missing cells, and there is none")
-    name = parts.get("NAME", dataset.names[int(complete.argmax())])
+    name = dataset.names[int(complete.argmax())] if name is None else name
     driver = dataset.index(name)
     if not complete[driver]:
         raise DataError(f"mar depends on {name!r}, which has missing cells; name a complete one")
-    share, codes = float(parts["P"]), dataset.codes[:, driver]
-    states = int(dataset.cardinalities[driver])
-    odds = 1 + (_STEEPNESS - 1) * np.arange(states) / max(1, states - 1)
-    table: NDArray[np.float64] = share * odds / odds[codes].mean()
-    if (table[codes] > 1).any():
+    odds = np.linspace(1, _STEEPNESS, dataset.cardinalities[driver])
+    of_rows = odds[dataset.codes[:, driver]]
+    if share * of_rows.max() > of_rows.mean():
         raise OptionError(
             f"mar:{share:g} driven by {name!r} would hide some cells with a probability above 1; "
-            f"hide a share of at most {odds[codes].mean() / odds[codes].max():.3g}"
+            f"hide a share of at most {of_rows.mean() / of_rows.max():.3g}"
         )
-    others = [own for own in dataset.names if own != name]
-    graph = MissingnessGraph(dict.fromkeys(others, (name,)))
-    return graph, dict.fromkeys(others, np.minimum(table, 1.0))
+    return name, np.minimum(share * odds / of_rows.mean(), 1.0)
 
 
-def _mnar_by_states(dataset: Dataset, parts: _Parts, rng: np.random.Generator) -> _Mechanism:
-    """Hide every cell with the probability of its state, drawn for each variable."""
-    from scipy.optimize import brentq  # takes long to import
-    from scipy.special import expit
-
-    tables, share = {}, float(parts["P"])
-    for v, name in enumerate(dataset.names):
-        cells = dataset.codes[:, v][dataset.codes[:, v] != MISSING]
-        log_odds = rng.standard_normal(dataset.cardinalities[v])
-        # The mean lies between the probabilities of the least and the largest log-odds.
-        shift, reach = np.log(share / (1 - share)), np.abs(log_odds).max() + 1
-        if len(cells):
-            shift = brentq(
-                lambda x, odds=log_odds, own=cells: expit(odds + x)[own].mean() - share,
-                shift - reach,
-                shift + reach,
-            )
-        tables[name] = expit(log_odds + shift)
-    return MissingnessGraph({name: (name,) for name in tables}), tables
-
-
-def _cells_of_each(
-    dataset: Dataset, count: int, rng: np.random.Generator, state: int | None, is_mnar: bool
-) -> NDArray[np.bool_]:
-    """Return which cells are hidden, K of each variable: of one state, one staying, or of all."""
-    hidden, most = np.zeros(dataset.codes.shape, np.bool_), int(dataset.cardinalities.max())
-    for v, column in enumerate(dataset.codes.T):
-        rows, size = np.flatnonzero(column != MISSING), count
+def _with_a_number_hidden(
+    dataset: Dataset, is_mnar: bool, parts: Mapping[str, str], rng: np.random.Generator
+) -> NDArray[np.integer]:
+    """Return the codes with K cells of each variable hidden: of one state, one staying, or any."""
+    codes, count = dataset.codes.copy(), int(parts["K"])
+    for v, (name, size) in enumerate(zip(dataset.names, dataset.cardinalities, strict=True)):
+        rows, most = np.flatnonzero(codes[:, v] != MISSING), count
         if is_mnar:
-            room = np.maximum(np.bincount(column[rows], minlength=most) - 1, 0)
-            own = _state_with_room(room, count, rng) if state is None else state
-            rows, size = np.flatnonzero(column == own), min(count, int(room[own]))
+            room = np.maximum(np.bincount(codes[rows, v], minlength=size) - 1, 0)
+            enough = np.flatnonzero(room >= count)
+            drawn = rng.choice(enough) if "S" not in parts and len(enough) else room.argmax()
+            state = int(parts.get("S", drawn))
+            if state >= size:
+                raise OptionError(
+                    f"mnar of state index {state}: variable {name!r} has only the indices "
+                    f"0 to {size - 1}"
+                )
+            rows, most = np.flatnonzero(codes[:, v] == state), min(count, int(room[state]))
         elif len(rows) <= count:
             raise OptionError(
-                f"mcar:{count} of variable {dataset.names[v]!r}: it has {len(rows)} observed "
+                f"mcar:{count} of variable {name!r}: it has {len(rows)} observed "
                 "cells, and one must stay; hide fewer"
             )
-        hidden[rng.choice(rows, size, replace=False), v] = True
-    return hidden
-
-
-def _share_of_one_state(
-    dataset: Dataset, share: float, rng: np.random.Generator, state: int | None
-) -> NDArray[np.bool_]:
-    """Return which cells are hidden, a share P, all of one state, one staying in each variable."""
-    codes, hidden = dataset.codes, np.zeros(dataset.codes.shape, np.bool_)
-    states = np.arange(int(dataset.cardinalities.max()))[:, None, None]
-    room = np.maximum((codes == states).sum(axis=1) - 1, 0).sum(axis=1)
-    size = round(share * int((codes != MISSING).sum()))
-    state = _state_with_room(room, size, rng) if state is None else state
-    if room[state] < size:
-        raise OptionError(
-            f"mnar: {size} cells are asked for of state index {state}, but only {room[state]} can "
-            "be hidden, one staying in each variable; hide fewer"
-        )
-    free = codes == state
-    for v in np.flatnonzero(free.any(axis=0)):
-        free[rng.choice(np.flatnonzero(free[:, v])), v] = False
-    hidden.flat[rng.choice(np.flatnonzero(free), size, replace=False)] = True
-    return hidden
-
-
-def _state_with_room(room: NDArray[np.integer], size: int, rng: np.random.Generator) -> int:
-    """Return a state of which so many cells can be hidden, or else the commonest."""
-    enough = np.flatnonzero(room >= size)
-    return int(rng.choice(enough)) if len(enough) else int(np.argmax(room))
+        codes[rng.choice(rows, most, replace=False), v] = MISSING
+    return codes

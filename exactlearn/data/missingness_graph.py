@@ -11,13 +11,12 @@ As text it is one statement for each variable with missing cells, separated by s
     income <- age, income; children <- missing(income); smoke <-
 
 Here cells of income are missing depending on age and on the income itself, those of children
-depending on whether the income is missing, and those of smoke depending on nothing. A name with one
-of the signs ``, ; < # " ( )`` or spaces at its ends stands between double quotes; a comment
-begins with ``#``.
+depending on whether the income is missing, and those of smoke depending on nothing. A name that
+holds a comma, a semicolon or ``<-`` cannot be written so: make a :class:`MissingnessGraph` of it.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -34,9 +33,6 @@ MissingnessKind = Literal["MCAR", "MAR", "MNAR"]
 
 INDICATOR = "\0missing "
 """What the names of the indicators of a table begin with: no column of a file has such a name."""
-
-_SIGNS = r',;<#"()\n'
-_NAME = rf'"(?:[^"]|"")*"(?!")|[^{_SIGNS}\s][^{_SIGNS}]*'
 
 
 @dataclass(frozen=True, repr=False)
@@ -132,14 +128,23 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         OptionError
             As the class does.
         """
-        causes: dict[str, tuple[str, ...]] = {}
-        indicator_causes: dict[str, tuple[str, ...]] = {}
-        for name, variables, indicators in _statements(text):
+        causes, indicator_causes = dict[str, tuple[str, ...]](), dict[str, tuple[str, ...]]()
+        for statement in filter(None, map(str.strip, re.split(r"[;\n]", text))):
+            name, arrow, listed = map(str.strip, statement.partition("<-"))
+            own = [cause.strip() for cause in listed.split(",")] if listed else []
+            if not name or not arrow or "" in own or "<-" in listed:
+                raise FormatError(
+                    f"missingness graph: expected statements such as 'income <- age, income', "
+                    f"with ';' or a new line between them, found {statement!r}"
+                )
             if name in causes:
                 raise FormatError(
                     f"missingness graph: two statements for {name!r}; put all its causes into one"
                 )
-            causes[name], indicator_causes[name] = variables, indicators
+            indicators = [re.fullmatch(r"missing *\((.+)\)", cause) for cause in own]
+            both = [*zip(own, indicators, strict=True)]
+            causes[name] = tuple(cause for cause, found in both if found is None)
+            indicator_causes[name] = tuple(found[1].strip() for _, found in both if found)
         return cls(causes, indicator_causes)
 
     @property
@@ -147,9 +152,8 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         """The statement of each variable with missing cells, in the grammar of this module."""
         statements = []
         for name, causes in self.causes.items():
-            indicators = (f"missing({_quoted(v)})" for v in self.indicator_causes.get(name, ()))
-            listed = ", ".join([*map(_quoted, causes), *indicators])
-            statements.append(f"{_quoted(name)} <- {listed}".rstrip(" "))
+            indicators = (f"missing({other})" for other in self.indicator_causes.get(name, ()))
+            statements.append(f"{name} <- {', '.join([*causes, *indicators])}".rstrip(" "))
         return tuple(statements)
 
     def __str__(self) -> str:
@@ -209,7 +213,7 @@ class MissingnessGraph(Displayed, shown="kind variables"):
                 raise DataError(
                     f"column {name!r}, {place}: a missing cell, but the missingness graph says "
                     "that this variable has none; add the "
-                    f"statement '{_quoted(name)} <- ...' with what its missing cells depend on"
+                    f"statement '{name} <- ...' with what its missing cells depend on"
                 )
 
     def parents(self, names: Sequence[str]) -> list[tuple[int, ...]]:
@@ -283,60 +287,3 @@ def as_missingness_graph(value: Any, name: str = "missingness") -> MissingnessGr
 
 IGNORABLE = MissingnessGraph({})
 """No indicators: missing cells that do not depend on their values are left out of the model."""
-
-
-def _statements(text: str) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    """Yield the variable of each statement with its causes, variables and indicators.
-
-    Raises
-    ------
-    FormatError
-        When the text does not follow the grammar.
-    """
-    at = 0
-
-    def take(pattern: str, expected: str = "") -> str | None:
-        """Read what a pattern matches after spaces and comments, or raise what is expected."""
-        nonlocal at
-        found = re.compile(rf"(?:[^\S\n]|#[^\n]*)*({pattern})?").match(text, at)
-        assert found is not None  # nothing matches, too
-        at = found.end()
-        if found[1] is not None or not expected:
-            return found[1]
-        end = min(at, len(text.rstrip()))
-        line, column = text.count("\n", 0, end) + 1, end - text.rfind("\n", 0, end)
-        fault = "a name in double quotes has no end" if text[end:][:1] == '"' else expected
-        shown = repr(text[end : end + 20].strip() or "the end").strip("'")
-        where = f"missingness graph, line {line}, column {column}"
-        raise FormatError(f"{where}: {fault}; found {shown}")
-
-    def name(expected: str) -> str:
-        """Read a name, perhaps between double quotes."""
-        word = take(_NAME, expected) or ""
-        return word[1:-1].replace('""', '"') if word[:1] == '"' else word.rstrip()
-
-    statement = "expected a statement such as 'income <- age, income'"
-    cause = "expected the name of a cause, or missing(NAME)"
-    while True:
-        while take(r"[;\n]"):
-            pass
-        if take(r"\Z") is not None:
-            return
-        variable = name(statement)
-        take("<-", statement)
-        causes: dict[bool, list[str]] = {False: [], True: []}
-        while take(r"[;\n]|\Z") is None:
-            if any(causes.values()):
-                take(",", "expected a comma between the causes, or a semicolon")
-            is_indicator = take(r"missing *\(") is not None
-            causes[is_indicator].append(name(cause))
-            if is_indicator:
-                take(r"\)", cause)
-        yield variable, tuple(causes[False]), tuple(causes[True])
-
-
-def _quoted(name: str) -> str:
-    """Return a name as it stands in the text, between double quotes where that is needed."""
-    if name and name == name.strip() and not re.search(rf"[{_SIGNS}]", name):
-        return name
-    return '"' + name.replace('"', '""') + '"'

@@ -8,13 +8,13 @@ or, as the record of a learner, the key ``parents``. The structure of a network 
 well. A missingness graph is a text with one statement for each variable with missing cells, as
 :mod:`exactlearn.data.missingness_graph` defines it::
 
-    # which cells are missing, and what that depends on
     income <- age, income
     children <- missing(income)
 """
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -191,7 +191,7 @@ def write_missingness(graph: MissingnessGraph, path: str | os.PathLike[str]) -> 
     Raises
     ------
     OptionError
-        When the file cannot be written.
+        When the file cannot be written; when a name holds a sign of the grammar.
 
     Examples
     --------
@@ -200,4 +200,11 @@ def write_missingness(graph: MissingnessGraph, path: str | os.PathLike[str]) -> 
     >>> read_missingness("missingness.txt").kind
     'MAR'
     """
+    for name in (own for pair in graph.causes.items() for own in (pair[0], *pair[1])):
+        if name != name.strip() or re.search(r"[,;\n]|<-|^missing *\(", name):
+            raise OptionError(
+                f"missingness graph: the name {name!r} cannot be written, for it has spaces at its "
+                "ends or one of ',', ';', '<-' or 'missing('; rename the variable, or pass the "
+                "MissingnessGraph itself in Python"
+            )
     atomic_write(path, "".join(f"{statement}\n" for statement in graph.statements))

@@ -102,13 +102,13 @@ def test_the_default_method_is_compared_by_default_and_ends(monkeypatch):
 
 
 def test_several_mechanisms_go_into_a_folder_that_resumes(full, tmp_path, monkeypatch):
-    hidden = ("--hide", "mcar:0.1", "--hide", "mnar-states:0.2", "--repeat", 2)
+    hidden = ("--hide", "mcar:0.1", "--hide", "mar:0.2", "--repeat", 2)
     methods = ("--methods", "mode,posterior")
     words = ("compare", full, *hidden, *methods, "-o", tmp_path / "all")
     rows = run_json(*words)["rows"]
     assert [(row["table"], row["hidden"], row["method"]) for row in rows] == [
         (str(full), hidden, method)
-        for hidden in ("mcar:0.1", "mnar-states:0.2")
+        for hidden in ("mcar:0.1", "mar:0.2")
         for method in ("mode", "posterior")
     ]
     for first, second in zip(rows[::2], rows[1::2], strict=True):

@@ -2,13 +2,12 @@ import contextlib
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness import hide, parse_spec, simulate_missingness
 from exactlearn.errors import DataError, OptionError
-from exactlearn.formats.table import read_dataset
 from tests.strategies import datasets
 
 ALL_SPECS = [
@@ -17,9 +16,6 @@ ALL_SPECS = [
     "mar:0.2",
     "mnar:2",
     "mnar:1:1",
-    "mnar:0.1",
-    "mnar:0.1:0",
-    "mnar-states:0.1",
 ]
 seeds = st.integers(0, 2**32)
 
@@ -86,25 +82,6 @@ def test_mnar_of_a_rare_value_hides_all_but_one():
     assert hidden_by(before, "mnar:5").sum() == 2
 
 
-@settings(max_examples=60)
-@given(datasets(rows=(10, 30)), st.integers(0, 1), st.floats(0.01, 0.5), seeds)
-def test_overall_mnar_hides_its_share_of_one_value(before, state, share, seed):
-    cells = (before.codes == state).sum(axis=0)
-    size = round(share * before.codes.size)
-    assume(size <= np.maximum(cells - 1, 0).sum())
-    hidden = hidden_by(before, f"mnar:{share!r}:{state}", seed)
-    assert hidden.sum() == size
-    assert (before.codes[hidden] == state).all()
-    assert ((cells - (hidden & (before.codes == state)).sum(axis=0) > 0) == (cells > 0)).all()
-
-
-def test_overall_mnar_draws_one_value():
-    before = table(states=3)
-    values = [set(before.codes[hidden_by(before, "mnar:0.03", s)]) for s in range(20)]
-    assert all(len(v) == 1 for v in values)
-    assert len(set.union(*values)) == 3
-
-
 def test_mcar_hides_its_share_whatever_the_value():
     before = table()
     hidden = hidden_by(before, "mcar:0.2")
@@ -116,22 +93,6 @@ def test_mcar_hides_its_share_whatever_the_value():
 
 def test_mcar_never_hides_a_whole_column():
     assert (hidden_by(table(rows=3), "mcar:0.999").sum(axis=0) == 2).all()
-
-
-def test_mnar_by_states_hides_by_a_probability_of_each_state():
-    """The share is that of every variable; what is hidden of a state is what its table says."""
-    before = table(rows=40_000, variables=2, states=3, missing=0.1)
-    found = simulate_missingness(before, "mnar-states:0.2", np.random.default_rng(1))
-    assert str(found.graph) == "X0 <- X0; X1 <- X1"
-    for variable, probabilities in enumerate(found.tables.values()):
-        column = before.codes[:, variable]
-        hidden = found.dataset.codes[:, variable] < 0
-        assert probabilities[column[column >= 0]].mean() == pytest.approx(0.2)
-        assert hidden[column >= 0].mean() == pytest.approx(0.2, abs=0.01)
-        for state, probability in enumerate(probabilities):
-            assert hidden[column == state].mean() == pytest.approx(probability, abs=0.02)
-        assert np.ptp(probabilities) > 0.05
-    assert len({*np.concatenate(list(found.tables.values()))}) == 6
 
 
 @pytest.mark.parametrize(("spec", "driver"), [("mar:0.2", 0), ("mar:0.2:X2", 2)])
@@ -175,8 +136,7 @@ def test_mar_takes_the_first_complete_variable():
         ("mar:2", "expected mar:P or mar:P:NAME; P is a share"),
         ("mar:0.1:", "expected mar:P"),
         ("mnar:2:yes", "expected mnar:K"),
-        ("mnar-states:2", "expected mnar-states:P"),
-        ("mnar-states:0.2:1", "expected mnar-states:P"),
+        ("mnar:0.1", "expected mnar:K or mnar:K:S; P is a share"),
         ("mnar:2:-1", "expected mnar:K"),
         ("", "unknown mechanism ''; expected one of 'mcar'"),
     ],
@@ -193,8 +153,6 @@ def test_bad_specs_tell_the_form(spec, message):
         ("mar:0.9", "at most"),
         ("mar:0.1:X", "did you mean"),
         ("mnar:2:2", "'X0' has only the indices 0 to 1"),
-        ("mnar:0.9:1", "only .* can be hidden"),
-        ("mnar:0.9", "only .* can be hidden"),
     ],
 )
 def test_too_much_is_refused(spec, message):
@@ -210,7 +168,7 @@ def test_too_much_is_refused(spec, message):
         ("mar:0.2", "X1 <- X0; X2 <- X0; X3 <- X0"),
         ("mar:0.2:X2", "X0 <- X2; X1 <- X2; X3 <- X2"),
         ("mnar:2", "X0 <- X0; X1 <- X1; X2 <- X2; X3 <- X3"),
-        ("mnar:0.1:1", "X0 <- X0; X1 <- X1; X2 <- X2; X3 <- X3"),
+        ("mnar:2:1", "X0 <- X0; X1 <- X1; X2 <- X2; X3 <- X3"),
     ],
 )
 def test_a_specification_states_its_graph(spec, graph):
@@ -224,9 +182,3 @@ def test_a_specification_states_its_graph(spec, graph):
         values = 0 if cause is None else before.codes[:, before.names.index(cause)]
         for state, probability in enumerate(probabilities.ravel()):
             assert missing[values == state].mean() == pytest.approx(probability, abs=0.05)
-
-
-def test_spect_protocol(data_dir):
-    spect = read_dataset(data_dir / "uci/SPECT.train", header=False)
-    assert hidden_by(spect, "mnar:0.03:0").sum() == round(0.03 * 80 * 23)
-    assert (hidden_by(spect, "mnar:2:1").sum(axis=0) == 2).all()

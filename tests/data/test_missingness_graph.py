@@ -9,9 +9,9 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
 from exactlearn.errors import DataError, FormatError, OptionError
 
-NAMES = st.text(
-    st.sampled_from(list('ab,;<#"()- .missing')), min_size=1, max_size=6
-) | st.sampled_from(["missing", "income", "<-", " "])
+NAMES = st.text(st.sampled_from(list('ab<#"()- .missing')), min_size=1, max_size=6).filter(
+    lambda name: name == name.strip() and "<-" not in name
+) | st.sampled_from(["missing", "income", "age (years)"])
 
 
 @st.composite
@@ -32,16 +32,16 @@ def test_text_reads_back(graph):
     assert MissingnessGraph.parse(str(graph)) == graph
 
 
-def test_statements_stand_on_lines_with_comments():
+def test_statements_stand_on_lines():
     text = """
-    # who does not say what they earn
-    income <- age, income   # the rich
+    income <- age (years), income
     smoke <-
-    "a, b" <- missing(income), age
+    pay (gross) <- missing(income), age (years); a <- missing (pay (gross))
     """
     graph = MissingnessGraph.parse(text)
-    assert graph.causes == {"income": ("age", "income"), "smoke": (), "a, b": ("age",)}
-    assert graph.indicator_causes == {"a, b": ("income",)}
+    assert graph.causes["income"] == ("age (years)", "income")
+    assert graph.causes["pay (gross)"] == ("age (years)",)
+    assert graph.indicator_causes == {"pay (gross)": ("income",), "a": ("pay (gross)",)}
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,12 @@ def test_kind(text, kind):
 @pytest.mark.parametrize(
     ("text", "error", "words"),
     [
-        ("income", FormatError, "line 1, column 7: expected a statement"),
-        ("<- age", FormatError, "line 1, column 1: expected a statement"),
+        ("income", FormatError, "expected statements such as .* found 'income'"),
+        ("<- age", FormatError, "found '<- age'"),
         ("a <- b c", None, None),
-        ("a <- b <- c", FormatError, "line 1, column 8: expected a comma"),
-        ("a <- b,, c", FormatError, "line 1, column 8: expected the name of a cause"),
-        ("a <- b,", FormatError, "line 1, column 8: expected the name of a cause"),
-        ('a <-\nb <- "c', FormatError, "line 2, column 6: a name in double quotes has no end"),
+        ("a <- b <- c", FormatError, "found 'a <- b <- c'"),
+        ("a <- b,, c", FormatError, "found 'a <- b,, c'"),
+        ("c <-\na <- b,", FormatError, "found 'a <- b,'"),
         ("a <- b; a <- c", FormatError, "two statements for 'a'"),
         ("a <- b, b", OptionError, "'a' has a cause twice"),
         ("a <- missing(b)", OptionError, "'b' has no missing cells"),

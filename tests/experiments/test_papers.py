@@ -250,3 +250,28 @@ def test_a_share_of_cells_of_a_share_of_the_variables():
     incomplete, _ = mechanisms.hide_cells(full, "mcar:0.7:0.3", rng, [()] * 20)
     rates = (incomplete.codes == -1).mean(axis=0)
     assert rates[rates > 0] == pytest.approx([0.7] * 6, abs=0.03)
+
+
+def test_mnar_by_states_hides_by_a_probability_of_each_state():
+    full = table_of(40_000, 2)
+    spec = "mnar-states:0.2"
+    incomplete, graph = mechanisms.hide_cells(full, spec, np.random.default_rng(1))
+    assert str(graph) == "X0 <- X0; X1 <- X1"
+    tables = mechanisms._tables_by_states(full, 0.2, np.random.default_rng(1))
+    for column, codes, probabilities in zip(
+        full.codes.T, incomplete.codes.T, tables.values(), strict=True
+    ):
+        assert probabilities[column].mean() == pytest.approx(0.2)
+        rates = [(codes == -1)[column == state].mean() for state in range(3)]
+        assert rates == pytest.approx(probabilities, abs=0.02)
+
+
+@pytest.mark.parametrize(("spec", "state"), [("mnar:0.1:0", 0), ("mnar:0.1", None)])
+def test_a_share_of_all_cells_is_hidden_of_one_state(spec, state):
+    full = table_of(50, 8)
+    incomplete, _ = mechanisms.hide_cells(full, spec, np.random.default_rng(0))
+    hidden = full.codes[incomplete.codes == -1]
+    assert len(hidden) == 40
+    assert len({*hidden} | ({state} - {None})) == 1
+    with pytest.raises(ValueError, match="take fewer"):
+        mechanisms.hide_cells(full, "mnar:0.9", np.random.default_rng(0))

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 
+from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats.graph_file import read_missingness, write_missingness
 from tests.data.test_missingness_graph import graphs
@@ -31,7 +32,7 @@ def test_a_text_is_its_own_source(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("g.missingness", "income <- age\nsmoke", "g.missingness: missingness graph, line 2"),
+        ("g.missingness", "income <- age\nsmoke", "g.missingness: missingness graph: .*'smoke'"),
         ("g.missingness", "a <- missing(b); b <- missing(a)", "g.missingness: .*cycle"),
     ],
 )
@@ -40,6 +41,13 @@ def test_what_is_no_graph_is_refused_with_the_file(tmp_path, name, content, mess
     path.write_text(content)
     with pytest.raises((FormatError, OptionError), match=message):
         read_missingness(path)
+
+
+@pytest.mark.parametrize("name", ["a, b", "a;b", "<-", " a", "missing(a)"])
+def test_a_name_that_holds_a_sign_of_the_grammar_is_not_written(tmp_path, name):
+    for graph in (MissingnessGraph({name: ()}), MissingnessGraph({"income": (name,)})):
+        with pytest.raises(OptionError, match=r"cannot be written.*in Python"):
+            write_missingness(graph, tmp_path / "graph.missingness")
 
 
 def test_no_source_is_refused(tmp_path):

@@ -135,7 +135,7 @@ class TestLimits:
 def test_cells_missing_by_their_value_get_it():
     rng = np.random.default_rng(7)
     full = random_network(rng, 5).sample(600, rng)
-    table = hide(full, "mnar:0.15:0", rng)
+    table = hide(full, "mnar:180:0", rng)
     truth = full.codes[tuple(table.missing_cells.T)]
     ignored, learned = (
         fit_pool(table, replace(HOW, missingness=m))[0].posterior(table)

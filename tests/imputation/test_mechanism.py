@@ -51,7 +51,7 @@ def causes(network, table):
 class TestReasons:
     def test_cells_missing_by_their_value_are_recognised(self, chain):
         full = chain.sample(600, np.random.default_rng(2))
-        table = hide(full, "mnar:0.1:1", np.random.default_rng(3))
+        table = hide(full, "mnar:60:1", np.random.default_rng(3))
         assert causes(chain, table) == {name: (name,) for name in "abcd"}
 
     def test_cells_missing_by_another_value_are_recognised(self, chain):
@@ -112,7 +112,7 @@ def test_no_other_distribution_is_likelier(seed):
 class TestImputer:
     def test_what_is_learned_of_missingness_completes_better(self, chain):
         full = chain.sample(500, np.random.default_rng(6))
-        table = hide(full, "mnar:0.15:1", np.random.default_rng(7))
+        table = hide(full, "mnar:75:1", np.random.default_rng(7))
         ignored = Imputer("posterior", HOW).fit_transform(table).codes
         how = replace(HOW, missingness="learned")
         imputer = Imputer("posterior", how)
@@ -132,7 +132,7 @@ class TestImputer:
     @pytest.mark.parametrize("mode", ["stacked", "posterior", "mpe", "averaged", "multiple"])
     def test_columns_of_other_tables_come_in_any_order(self, chain, mode):
         full = chain.sample(300, np.random.default_rng(8))
-        table = hide(full, "mnar:0.15:1", np.random.default_rng(9))
+        table = hide(full, "mnar:45:1", np.random.default_rng(9))
         learner = None if mode in AVERAGING else HOW.learner
         how = replace(HOW, missingness="learned", networks=2, learner=learner)
         imputer = Imputer(mode, how).fit(table)
