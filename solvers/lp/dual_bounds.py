@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel, true_places
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 
 from ..components import Candidates, families_of
 from ..problem import Problem, offsets
@@ -47,93 +47,33 @@ def greedy_multipliers(problem: Candidates) -> Multipliers:
         A component, or a problem whose candidates are all allowed. Every cluster
         must have a member with a candidate that leaves it (the problem is feasible).
     """
-    f = families_of(problem)
+    f, work = families_of(problem), WORK
+    n, sizes, order = f.n_variables, np.diff(f.member_first), np.arange(f.n_variables)
+    owner = np.repeat(np.arange(len(sizes)), sizes)
     costs = np.maximum.reduceat(f.scores, f.first[:-1])[f.child] - f.scores
-    limit = float(costs.max(where=np.diff(f.member_first) == 0, initial=0.0))
-    clusters, values = ascend(
-        f.first, costs, f.child, f.member_first, f.members, limit, FINEST, WORK
-    )
-    return Multipliers(clusters, values)
-
-
-@kernel
-def ascend(
-    first: NDArray[np.int64],
-    costs: NDArray[np.float64],
-    child: NDArray[np.int64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-    limit: float,
-    finest: float,
-    work: int,
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return clusters, shape (clusters, n), and their multipliers, shape (clusters,).
-
-    Reduced costs fall in place; the limit begins where all variables can be parentless.
-    """
-    n = len(first) - 1
-    clusters = np.zeros((4 * n, n), np.bool_)
-    values = np.zeros(4 * n)
-    count = 0
-    least = limit * finest
-    turn = 0
+    limit = float(costs.max(where=sizes == 0, initial=0.0))
+    least, clusters, values = limit * FINEST, [np.zeros((0, n), np.bool_)], [np.zeros(0)]
     while limit > least and work > 0:
-        # clusters that no candidate below the limit lets a member leave
-        listed = true_places(costs <= limit)
-        order = (np.arange(n) + turn) % n
-        turn += 1
-        found = disjoint_clusters(listed, child, member_first, members, order)
-        work -= len(costs) + n * len(listed) // 8
+        # disjoint clusters that no candidate below the limit lets a member leave
+        listed = np.flatnonzero(costs <= limit)
+        found = disjoint_clusters(listed, f.child, f.member_first, f.members, order)
+        order, work = np.roll(order, -1), work - len(costs) - n * len(listed) // 8
         if not len(found):
-            limit = 0.5 * limit
+            limit *= 0.5
             continue
-        # raise their multipliers, in room that doubles
-        for cluster in found:
-            step = raise_multiplier(first, member_first, members, cluster, costs)
-            if step == np.inf:
-                return clusters[:count], values[:count]
-            if count == len(values):
-                clusters = np.concatenate((clusters, np.zeros((count, n), np.bool_)))
-                values = np.concatenate((values, np.zeros(count)))
-            for v in range(n):
-                clusters[count, v] = cluster[v]
-            values[count] = step
-            count += 1
-    return clusters[:count], values[:count]
-
-
-@kernel
-def raise_multiplier(
-    first: NDArray[np.int64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-    cluster: NDArray[np.bool_],
-    costs: NDArray[np.float64],
-) -> float:
-    """Raise a cluster's multiplier as far as no variable's best changes; return the step.
-
-    The reduced costs of the candidates that satisfy the cluster fall by it, in place.
-    """
-    width = 0
-    for v in range(len(cluster)):
-        width += first[v + 1] - first[v] if cluster[v] else 0
-    leaving = np.empty(width, np.int64)
-    n_leaving = 0
-    step = np.inf
-    for v in range(len(cluster)):
-        for c in range(first[v], first[v + 1] if cluster[v] else first[v]):
-            leaves = True
-            for at in range(member_first[c], member_first[c + 1]):
-                if cluster[members[at]]:
-                    leaves = False
-                    break
-            if leaves:
-                leaving[n_leaving] = c
-                n_leaving += 1
-                step = min(step, costs[c])
-    for k in range(n_leaving):
-        costs[leaving[k]] -= step
-    return step
+        # raise their multipliers as far as no variable's best changes
+        cluster = np.where(found.any(axis=0), found.argmax(axis=0), -1)
+        own = cluster[f.child]
+        inside = np.bincount(owner[cluster[f.members] == own[owner]], minlength=len(costs))
+        leaving = np.flatnonzero((own >= 0) & (inside == 0))
+        steps = np.full(len(found), np.inf)
+        np.minimum.at(steps, own[leaving], costs[leaving])
+        if np.isinf(steps).any():
+            break
+        costs[leaving] -= steps[own[leaving]]
+        clusters.append(found)
+        values.append(steps)
+    return Multipliers(np.concatenate(clusters), np.concatenate(values))
 
 
 class Tightened(NamedTuple):
