@@ -89,8 +89,6 @@ class SolverOptions(SolverParameters):
         Number of threads; as many as there are cores if not given.
     memory_limit
         Bytes that states may take.
-    iteration_budget
-        About how many candidates a local search looks at.
     multipliers
         Clusters of the component's variables with Lagrange multipliers; the closer their bound, the
         less is left to search.
@@ -102,7 +100,6 @@ class SolverOptions(SolverParameters):
     seed: int = 0
     threads: int | None = None
     memory_limit: int | None = None
-    iteration_budget: int | None = None
     multipliers: Multipliers | None = None
     explain: bool = False
 

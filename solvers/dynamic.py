@@ -64,7 +64,7 @@ def best_selection(
     value = np.full(1 << n, -np.inf)
     value[0] = 0.0
     for start in range(1, 1 << n, BLOCK):
-        if not control.goes_on():
+        if start > 1 and not control.goes_on():  # the first block is quick, whatever the limit
             return None
         _extend(value, ranks, scores, start, min(start + BLOCK, 1 << n))
     subset, chosen = (1 << n) - 1, component.first[:-1].copy()

@@ -5,10 +5,9 @@ not have a cycle, and rules out every arc against it. A required adjacency with 
 is a required arc. With x a forced ancestor of u (or u itself), and v one of y, the arc u -> v would
 make x an ancestor of y, which may be forbidden. Variables that are to be independent given nothing
 are not ancestors of each other, and have no forced ancestor in common: from there an active trail
-would lead to both. What is left must still order all variables, and lead from each required
-ancestor to its descendant. All of this is polynomial; that nothing contradicts it does not prove
-that a network exists. Often a simple one does, with an arc from each required ancestor to its
-descendant.
+would lead to both. What is left must still order all variables. All of this is polynomial;
+that nothing contradicts it does not prove that a network exists. Often a simple one does, with an
+arc from each required ancestor to its descendant.
 """
 
 from dataclasses import replace
@@ -28,7 +27,7 @@ from .constraints import (
 from .problem import Arc, Problem
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    pass
 
 Relation = NDArray[np.bool_]
 """Which variables are in relation to which, shape (k, k)."""
@@ -49,7 +48,7 @@ def with_implied_arcs(problem: Problem) -> Problem | None:
     if implied is None:
         return None
     problem = replace(problem, forbidden=problem.forbidden | implied)
-    return problem if problem.is_feasible and _fits(problem) else None
+    return problem if problem.is_feasible else None
 
 
 def simple_network(problem: Problem) -> Parents | None:
@@ -140,27 +139,3 @@ def _against(before: Relation, separate: list[Arc]) -> Relation:
     for x, y in separate:
         out |= itself[x][:, None] & itself[:, y]
     return out
-
-
-def _fits(problem: Problem) -> bool:
-    """Return whether the candidates left have paths to all descendants."""
-    wanted = [c for c in problem.overall_constraints if isinstance(c, RequiredAncestor)]
-    if not wanted:
-        return True
-    from scipy.sparse.csgraph import breadth_first_order  # takes long to import
-
-    graph = _possible_arcs(problem)
-    return all(
-        c.descendant in breadth_first_order(graph, c.ancestor, return_predecessors=False)
-        for c in wanted
-    )
-
-
-def _possible_arcs(problem: Problem) -> "csr_array":
-    """Return the arcs of all allowed candidates, shape (n, n)."""
-    from scipy.sparse import csr_array  # takes long to import
-
-    n, owner = problem.n_variables, np.repeat(problem.child, np.diff(problem.member_first))
-    kept = np.repeat(problem.allowed, np.diff(problem.member_first))
-    arcs = problem.members[kept], owner[kept]
-    return csr_array((np.ones(len(arcs[0]), np.bool_), arcs), shape=(n, n))

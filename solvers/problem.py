@@ -276,7 +276,8 @@ class Problem(
         ...     problem.require_feasible()
         ... except InfeasibleError as error:
         ...     print(error)
-        the required arcs a -> b, b -> a close a cycle; drop one of them
+        no network satisfies these constraints together: required a -> b, required b -> a; drop one
+        of them, or allow more parents per variable
         """
         if not self.is_feasible:
             raise InfeasibleError(self.conflict_message())
@@ -317,13 +318,9 @@ class Problem(
         --------
         >>> sets = [{(): -2.0, (1,): -1.0}, {(): -3.0, (0,): -1.0}]
         >>> problem = Problem.from_candidates(["a", "b"], sets, required=[(0, 1), (1, 0)])
-        >>> problem.conflict_message()
-        'the required arcs a -> b, b -> a close a cycle; drop one of them'
+        >>> problem.conflict_message().split(";")[0]
+        'no network satisfies these constraints together: required a -> b, required b -> a'
         """
-        cycle = self._required_cycle()
-        if cycle:
-            listed = ", ".join(f"{self.names[p]} -> {self.names[c]}" for p, c in cycle)
-            return f"the required arcs {listed} close a cycle; drop one of them"
         if not self.constrained_by(()).is_feasible:
             return (
                 "no acyclic choice of candidate parent sets exists, even without constraints: "
@@ -393,16 +390,6 @@ class Problem(
             f"no network satisfies these constraints together: {listed}; drop one of them, or "
             "allow more parents per variable"
         )
-
-    def _required_cycle(self) -> list[Arc]:
-        """Return the required arcs that lie on directed cycles of required arcs."""
-        arcs = sorted(self.required)
-        while True:
-            inner = {p for p, _ in arcs} & {c for _, c in arcs}
-            kept = [(p, c) for p, c in arcs if p in inner and c in inner]
-            if kept == arcs:
-                return arcs
-            arcs = kept
 
     @property
     def is_feasible(self) -> bool:

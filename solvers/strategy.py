@@ -189,14 +189,6 @@ class Strategy:
         is_soon = self.solver == "auto" or dynamic.is_instant(self.progress.components[k])
         return is_soon and self.method(k) == "dynamic"
 
-    def solve_at_once(self, k: int) -> None:
-        """Solve component ``k``, whatever the time limit."""
-        self._count("dynamic", k)
-        chosen = dynamic.best_selection(self.progress.components[k])
-        assert chosen is not None, "the problem is feasible"
-        self.progress.improve(k, chosen)
-        self.progress.prove(k, self.progress.scores[k], 1 << len(chosen))
-
     def _prove(self, k: int) -> Status:
         progress, method = self.progress, self.method(k)
         if progress.closed[k]:
@@ -209,7 +201,7 @@ class Strategy:
         if progress.control.is_over:
             return progress.control.status
         begun, relaxed_first = progress.control.seconds, method == "root" and self.solver != "root"
-        status = self._relax(k, None) if relaxed_first else self._solve(method, k)
+        status = self._relax(k, None) if relaxed_first else self.solve(method, k)
         if status == "optimal" and progress.control.seconds - begun >= LONG:
             self._keep_proof(k)
         return status
@@ -235,7 +227,7 @@ class Strategy:
             self.progress.prove(k, self.progress.scores[k])
         return bool(found)
 
-    def _solve(self, name: str, k: int, multipliers: Multipliers | None = None) -> Status:
+    def solve(self, name: str, k: int, multipliers: Multipliers | None = None) -> Status:
         """Solve component ``k`` by the solver of a name."""
         self._count(name, k)
         options = self._options(k, multipliers)
@@ -301,10 +293,10 @@ class Strategy:
         if progress.control.is_over:
             return progress.control.status
         name = choose(component, self.solver, component.n_candidates).name
-        status = self._solve(name, k, multipliers)
+        status = self.solve(name, k, multipliers)
         is_open = status == "feasible" and not progress.control.is_over
         if is_open and self.solver == "auto" and name != "scip":
-            status = self._solve("scip", k, multipliers)
+            status = self.solve("scip", k, multipliers)
         return status
 
     def _count(self, method: str, k: int) -> None:

@@ -95,10 +95,7 @@ class Multipliers:
 
     def positive(self) -> "Multipliers":
         """Return the clusters whose multiplier is positive."""
-        return self.take(self.values > 0.0)
-
-    def take(self, rows: NDArray[np.bool_]) -> "Multipliers":
-        """Return some of them."""
+        rows = self.values > 0.0
         return Multipliers(self.clusters[rows], self.values[rows], self.counts[rows])
 
     def adjusted(self, problem: Candidates) -> NDArray[np.float64]:

@@ -300,10 +300,8 @@ def _found(
 ) -> Iterator[Selection | None]:
     """Yield the best selection of each round until the budget is used up, or nothing is better."""
     options = control.options
-    budget = options.iteration_budget
-    if budget is None:
-        wanted = max(options.least_order_budget, options.order_budget * component.n_candidates)
-        budget = UNBOUNDED if _uses_time(control) else wanted
+    budget = max(options.least_order_budget, options.order_budget * component.n_candidates)
+    budget = UNBOUNDED if _uses_time(control) else budget
     share = min(ROUND, budget // WALKS)
     threads = max(1, n_threads(options.threads) - 1)
     search = rounds(

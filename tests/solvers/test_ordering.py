@@ -151,7 +151,7 @@ def ordered(problem: Problem, budget: int, **options: int) -> tuple[Progress, li
     progress = Progress(problem, split(problem), SearchControl())
     told = []
     for k in range(len(progress.components)):
-        chosen = SolverOptions(iteration_budget=budget, **options)
+        chosen = SolverOptions(least_order_budget=budget, order_budget=0, **options)
         told.append(solved(solve_component, progress, k, chosen))
     return progress, told
 
