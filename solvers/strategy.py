@@ -33,7 +33,7 @@ from .lp.clusters import Counted
 from .lp.multipliers import Multipliers
 from .lp.solver import LONG, WENT_ON
 from .order_graph import solver as order_graph
-from .order_graph.rows import WORD
+from .order_graph.patterns import WORD
 from .ordering import solver as ordering
 from .result import Status
 

@@ -18,8 +18,8 @@ from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.incomplete_rows import MissingCells, columns_of, payers_of
 from exactlearn.augmentation.node_relaxation import LocalCompletion, NodeRelaxation
 from exactlearn.solvers.lp.clusters import Counted, Support
-from exactlearn.solvers.lp.linear_program import LinearProgram
 from exactlearn.solvers.lp.multipliers import Multipliers
+from exactlearn.solvers.lp.relaxation import LinearProgram
 from exactlearn.solvers.lp.separation import FEW_CLUSTERS, counted_clusters, violated_clusters
 from exactlearn.solvers.problem import offsets
 

@@ -2,7 +2,7 @@
 
 A *state* is the set S of the variables placed so far, R are the others. Its *cost* is what the
 placed variables' candidates lie below the Lagrangian bound (see
-:mod:`exactlearn.solvers.order_graph.rows`): placing X after S with a candidate c costs
+:mod:`exactlearn.solvers.order_graph.patterns`): placing X after S with a candidate c costs
 
     w_S(c) = reduced cost of c + sum of l over rows (C, k) with X in C, |PA & C| < k <= |S & C|
 
@@ -33,8 +33,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
 
-from .patterns import Patterns, charged, estimate, estimate_group
-from .rows import ONE, OrderGraph, lowest, size_of
+from .patterns import ONE, OrderGraph, Patterns, charged, estimate, estimate_group, lowest, size_of
 
 NOTHING = np.uint64(0)
 

@@ -20,8 +20,14 @@ from exactlearn.solvers.components import split
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.root import solve_root
 from exactlearn.solvers.order_graph import solver
-from exactlearn.solvers.order_graph.patterns import coupling, estimate, partition, patterns_of
-from exactlearn.solvers.order_graph.rows import Numbered, price
+from exactlearn.solvers.order_graph.patterns import (
+    Numbered,
+    coupling,
+    estimate,
+    partition,
+    patterns_of,
+    price,
+)
 from exactlearn.solvers.order_graph.search import place_at_once, scratch_for, smallest_source
 from exactlearn.solvers.order_graph.solver import solve_component
 from tests.brute_force import best_selection, is_acyclic

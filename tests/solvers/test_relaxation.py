@@ -16,9 +16,8 @@ from exactlearn.solvers.components import split
 from exactlearn.solvers.lp import linear_program
 from exactlearn.solvers.lp.clusters import Counted
 from exactlearn.solvers.lp.dual_bounds import greedy_multipliers, tighten_bound
-from exactlearn.solvers.lp.linear_program import LinearProgram
 from exactlearn.solvers.lp.multipliers import Multipliers, satisfied
-from exactlearn.solvers.lp.relaxation import Relaxation
+from exactlearn.solvers.lp.relaxation import LinearProgram, Relaxation
 from exactlearn.solvers.lp.root import CuttingPlanes, solve_root
 from tests.brute_force import best_selection
 from tests.interrupts import Looks
