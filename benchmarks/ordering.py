@@ -31,8 +31,8 @@ from exactlearn.solvers.ordering.decoding import (
     score_of,
     total_of,
 )
+from exactlearn.solvers.ordering.iterated_local_search import OrderSearch
 from exactlearn.solvers.ordering.moves import State, move
-from exactlearn.solvers.ordering.solver import OrderSearch
 
 INSTANCES = ("link", "pigs", "diabetes", "munin1", "pathfinder", "synthetic")
 

@@ -26,7 +26,7 @@ from .acyclicity import Acyclicity
 from .component_solver import ComponentControl, Outcome, Selection
 from .components import Component
 from .lp.clusters import Counted, Support
-from .ordering.solver import OrderSearch
+from .ordering.iterated_local_search import OrderSearch
 
 if TYPE_CHECKING:
     from .candidate_table import Row

@@ -17,7 +17,7 @@ from exactlearn.graphs.dag import topological_order
 from .component_solver import DEFAULTS, Progress, Selection, SolverOptions, SolverParameters
 from .components import split
 from .constrained import solve_constrained
-from .ordering.solver import INCUMBENT_SHARE, OrderSearch, search_budget
+from .ordering.iterated_local_search import INCUMBENT_SHARE, OrderSearch, search_budget
 from .problem import Problem
 from .result import Result, Status
 from .strategy import COMPONENT_SOLVERS, Strategy, explanation

@@ -28,10 +28,10 @@ from .component_solver import (
     absolute_gap,
 )
 from .components import Component
-from .lp import solver as lp
+from .lp import root as lp
 from .lp.clusters import Counted
 from .lp.multipliers import Multipliers
-from .lp.solver import LONG, WENT_ON
+from .lp.root import LONG, WENT_ON
 from .order_graph import solver as order_graph
 from .order_graph.patterns import WORD
 from .ordering import solver as ordering

@@ -16,7 +16,6 @@ those that hold the child and at least ``j`` of its parents take a few operation
 of the multipliers of each byte's 256 subsets are tabulated (the method of the four Russians).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import fsum
 
@@ -68,20 +67,6 @@ class Multipliers:
     def counted(self) -> Counted:
         """The clusters with their counts."""
         return Counted(self.clusters, self.counts)
-
-    @property
-    def state(self) -> dict[str, NDArray[np.generic]]:
-        """The arrays, to be kept; :meth:`of_state` reads them."""
-        return {"clusters": self.clusters, "values": self.values, "counts": self.counts}
-
-    @classmethod
-    def of_state(cls, state: Mapping[str, NDArray[np.generic]]) -> "Multipliers":
-        """Return multipliers that were kept."""
-        return cls(
-            state["clusters"].astype(np.bool_),
-            state["values"].astype(np.float64),
-            state["counts"].astype(np.int64),
-        )
 
     def widened(self, variables: NDArray[np.int64], n: int) -> "Multipliers":
         """Return those of clusters of some variables as clusters of all ``n``."""

@@ -5,6 +5,10 @@ are slack, and adds violated ones. Clusters are sought between the relaxation's 
 inside all cluster inequalities, at first that of the incumbent (the in-out separation of Ben-Ameur
 and Neto 2007, "Acceleration of cutting-plane and column generation algorithms"): such cuts are
 deeper. The multipliers of the rounds give a bound each, which is computed anew from the scores.
+
+As a component solver, the last relaxation suggests an order of the variables, from which a local
+search sets out. The outcome is proven when the bound meets the score; where a gap is left, the
+reduced costs say which candidates a better selection may have (:meth:`Root.may_reach`).
 """
 
 from collections.abc import Callable
@@ -16,13 +20,21 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 
-from ..components import Candidates, split
+from ..component_solver import ComponentControl, Outcome, Selection
+from ..components import Candidates, Component, split
+from ..ordering.iterated_local_search import INCUMBENT_SHARE, OrderSearch, search_budget
 from ..problem import Problem
 from .clusters import Counted, Support
 from .dual_bounds import greedy_multipliers
 from .multipliers import Multipliers
 from .relaxation import Relaxation, Relaxed
 from .separation import quick_clusters, separate, tails_off
+
+LONG = 1.0
+"""Seconds of work whose result is kept, where a search keeps its state."""
+
+WENT_ON = "it went on where an earlier search had stopped, whose time does not count here"
+
 
 OnBound = Callable[[float, Multipliers], None]
 
@@ -291,3 +303,53 @@ class CuttingPlanes:
             pool=self.pool,
             rounds=len(self.bounds) - 1,
         )
+
+
+def solve_component(
+    component: Component, incumbent: Selection | None, control: ComponentControl
+) -> Outcome:
+    """Bound a component by cutting planes; search from the order that their solution suggests."""
+    root = relax(component, incumbent, control)
+    if not (control.is_proven or control.is_over):
+        climb_from(root, component, control)
+    if control.options.explain and not (control.is_proven or control.is_over):
+        control.note("the linear relaxation leaves a gap, which another solver may close")
+    return control.outcome(proven=control.is_proven, nodes=1)
+
+
+def relax(component: Component, incumbent: Selection | None, control: ComponentControl) -> Root:
+    """Solve the relaxation by cutting planes; clusters of the options' multipliers help.
+
+    The bounds go to the control on the way, and the clusters are kept with the states when the
+    rounds take long or a limit ends them. They end when the absolute gap is reached.
+    """
+    options, key = control.options, f"relaxation-{component.digest}"
+    known, kept, begun = options.multipliers, control.states.load(key), control.seconds
+    if known is None and kept:
+        known = Multipliers(**kept)
+        control.note(WENT_ON)
+        control.prove(known.bound(component))
+
+    root = solve_root(
+        component,
+        control.score,
+        chosen=incumbent,
+        clusters=None if known is None else known.counted,
+        enough=control.score + options.absolute_gap,
+        control=control,
+        on_bound=lambda bound, _: control.prove(bound),
+    )
+    control.prove(root.bound, 1)
+    if control.is_over or control.seconds - begun >= LONG:
+        control.states.save(key, vars(root.multipliers))
+    return root
+
+
+def climb_from(root: Root, component: Component, control: ComponentControl) -> None:
+    """Search from the order that a solution of the relaxation suggests."""
+    search = OrderSearch(component, np.random.default_rng(control.options.seed))
+    order = search.greedy_order(root.x)
+    part = control.part(INCUMBENT_SHARE)
+    found = search.improve(order, *search_budget(component), part)
+    if found is not None:
+        control.improve(found)

@@ -3,7 +3,7 @@
 In the *order graph* (Yuan and Malone 2013, "Learning optimal Bayesian networks: a shortest path
 perspective") a path from the empty to the complete set places one variable after the other, each
 with its best candidate inside what is placed. Multipliers make the length of a step the amount by
-which it lies below the Lagrangian bound (:mod:`exactlearn.solvers.order_graph.patterns`), so that only
+which it lies below the Lagrangian bound (:mod:`exactlearn.solvers.order_graph.patterns`): only
 sets matter that are reached and completed (:mod:`exactlearn.solvers.order_graph.search`) below the
 difference of that bound and the incumbent. The search runs with rising thresholds: one that finds
 no path proves that no selection is closer to the bound; one that does finds the best.

@@ -9,6 +9,7 @@ often be turned without loss, but only all of them together (score equivalence),
 of single insertions does without a loss on the way.
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,16 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 
-from .decoding import LEAST, Lists, choose_along, first_before, total_of
+from ..components import WORD, Component
+from .decoding import (
+    LEAST,
+    Lists,
+    choose_along,
+    first_before,
+    list_candidates,
+    place_by_weight,
+    total_of,
+)
 from .moves import Room, State, insert_best, mark_changed, needs_node, room_for
 
 BLOCK = 1_000_000
@@ -29,6 +39,85 @@ PERTURBATION_COST = 30
 WORK, CURSOR, DONE = 0, 1, 2
 """What ``SearchState.counts`` holds: candidates looked at, the variable that is looked at next, and
 perturbations done; -1 before the first local optimum."""
+
+INCUMBENT_SHARE = 0.3
+"""Share of the time left that a search for incumbents may take."""
+
+TEMPERATURE = 1.0
+"""Temperature, in nats, at which a search begins; that of every second walk is 0."""
+
+
+class OrderSearch:
+    """Local search over the orders of one component, from any order.
+
+    Parameters
+    ----------
+    component
+        The piece of the problem to search.
+    rng
+        Source of randomness.
+    """
+
+    def __init__(self, component: Component, rng: np.random.Generator) -> None:
+        self.component = component
+        self.rng = rng
+
+    @cached_property
+    def lists(self) -> Lists:
+        """The component's candidates by what they need, and by who needs it."""
+        return list_candidates(self.component)
+
+    def improve(
+        self,
+        order: NDArray[np.int64],
+        budget: int,
+        perturbations: int,
+        control: SearchControl = UNLIMITED,
+    ) -> NDArray[np.int64] | None:
+        """Return the best selection found, or ``None`` if there is none.
+
+        Parameters
+        ----------
+        order
+            Where to begin, shape (n,).
+        budget
+            About how many candidates to look at.
+        perturbations
+            How often at most to continue from a perturbed copy of the best order.
+        control
+            Ends the search between blocks of work.
+        """
+        chosen = self.search(order, budget, perturbations, control).chosen
+        return None if chosen.min() < 0 else chosen
+
+    def search(
+        self,
+        order: NDArray[np.int64],
+        budget: int,
+        perturbations: int,
+        control: SearchControl = UNLIMITED,
+        temperature: float = TEMPERATURE,
+    ) -> State:
+        """Search as :meth:`improve`; return the best order with its candidates.
+
+        A variable without a candidate along the order has the number -1.
+        """
+        return iterated_local_search(
+            self.lists, order, budget, perturbations, temperature, self.rng, control
+        )
+
+    def greedy_order(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return an order that places next the variable that misses least weight (see kernel)."""
+        return place_by_weight(self.lists, weights)
+
+
+def search_budget(component: Component) -> tuple[int, int]:
+    """Return the iteration budget and the number of perturbations of a search for incumbents.
+
+    That takes two seconds at most.
+    """
+    n = component.n_variables
+    return 4 * 10**7 if n > WORD else 2 * 10**6, 100 * n
 
 
 class SearchState(NamedTuple):

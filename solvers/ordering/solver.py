@@ -10,7 +10,6 @@ quick multipliers of a dual ascent, then those of the cutting planes.
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -22,17 +21,12 @@ from exactlearn.graphs.dag import topological_order
 
 from .. import dynamic
 from ..component_solver import ComponentControl, Outcome, Selection
-from ..components import WORD, Component
+from ..components import Component
 from ..lp.root import ROOT_ROUNDS, Rounds, solve_root
-from .decoding import Lists, list_candidates, place_by_weight
-from .iterated_local_search import iterated_local_search
-from .moves import State
+from .iterated_local_search import TEMPERATURE, OrderSearch
 
 STEP = 0.1
 """Seconds between two looks at the clock while only the bound is waited for."""
-
-TEMPERATURE = 1.0
-"""Temperature, in nats, at which a search begins; that of every second walk is 0."""
 
 WALKS = 4
 """Independent searches; neither their number nor the answer depends on the number of threads."""
@@ -43,75 +37,8 @@ ROUND = 1_000_000
 STALL_LIMIT = 16
 """Rounds without gain after which a walk begins anew."""
 
-INCUMBENT_SHARE = 0.3
-"""Share of the time left that a search for incumbents may take."""
-
 UNBOUNDED = 2**62
 """A budget or a number of perturbations that does not count."""
-
-
-class OrderSearch:
-    """Local search over the orders of one component, from any order.
-
-    Parameters
-    ----------
-    component
-        The piece of the problem to search.
-    rng
-        Source of randomness.
-    """
-
-    def __init__(self, component: Component, rng: np.random.Generator) -> None:
-        self.component = component
-        self.rng = rng
-
-    @cached_property
-    def lists(self) -> Lists:
-        """The component's candidates by what they need, and by who needs it."""
-        return list_candidates(self.component)
-
-    def improve(
-        self,
-        order: NDArray[np.int64],
-        budget: int,
-        perturbations: int,
-        control: SearchControl = UNLIMITED,
-    ) -> Selection | None:
-        """Return the best selection found, or ``None`` if there is none.
-
-        Parameters
-        ----------
-        order
-            Where to begin, shape (n,).
-        budget
-            About how many candidates to look at.
-        perturbations
-            How often at most to continue from a perturbed copy of the best order.
-        control
-            Ends the search between blocks of work.
-        """
-        chosen = self.search(order, budget, perturbations, control).chosen
-        return None if chosen.min() < 0 else chosen
-
-    def search(
-        self,
-        order: NDArray[np.int64],
-        budget: int,
-        perturbations: int,
-        control: SearchControl = UNLIMITED,
-        temperature: float = TEMPERATURE,
-    ) -> State:
-        """Search as :meth:`improve`; return the best order with its candidates.
-
-        A variable without a candidate along the order has the number -1.
-        """
-        return iterated_local_search(
-            self.lists, order, budget, perturbations, temperature, self.rng, control
-        )
-
-    def greedy_order(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return an order that places next the variable that misses least weight (see kernel)."""
-        return place_by_weight(self.lists, weights)
 
 
 def is_solved_at_once(component: Component) -> bool:
@@ -164,15 +91,6 @@ def heuristic_selection(
     improved = search.improve(greedy, budget, perturbations, control)
     assert improved is not None, "the greedy order places every variable"
     return improved
-
-
-def search_budget(component: Component) -> tuple[int, int]:
-    """Return the iteration budget and the number of perturbations of a search for incumbents.
-
-    That takes two seconds at most.
-    """
-    n = component.n_variables
-    return 4 * 10**7 if n > WORD else 2 * 10**6, 100 * n
 
 
 class Walk:

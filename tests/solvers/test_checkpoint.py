@@ -13,7 +13,7 @@ import exactlearn as el
 from exactlearn._runtime.checkpoint import Checkpoint, digest
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.solvers import Problem, solve, strategy
-from exactlearn.solvers.lp import solver as lp_solver
+from exactlearn.solvers.lp import root
 
 
 def random_problem(seed, n, most_parents=2):
@@ -28,7 +28,7 @@ def random_problem(seed, n, most_parents=2):
 
 
 def test_a_long_relaxation_is_kept_before_the_search_that_follows(tmp_path, monkeypatch):
-    monkeypatch.setattr(lp_solver, "LONG", 0.0)
+    monkeypatch.setattr(root, "LONG", 0.0)
     monkeypatch.setattr(strategy.order_graph, "_Sweeps", None)  # fails as the search begins
     with pytest.raises(TypeError):
         solve(random_problem(3, 16), solver="order-graph", checkpoint=tmp_path)

@@ -24,9 +24,9 @@ from exactlearn.solvers.ordering.decoding import (
     score_of,
     total_of,
 )
-from exactlearn.solvers.ordering.iterated_local_search import climb, perturb
+from exactlearn.solvers.ordering.iterated_local_search import OrderSearch, climb, perturb
 from exactlearn.solvers.ordering.moves import State, best_place, room_for
-from exactlearn.solvers.ordering.solver import WALKS, OrderSearch, order_of, rounds, solve_component
+from exactlearn.solvers.ordering.solver import WALKS, order_of, rounds, solve_component
 from tests.brute_force import best_selection
 from tests.interrupts import Looks
 from tests.solvers.one_component import solved

@@ -10,7 +10,6 @@ import pytest
 from exactlearn.solvers import Problem, acyclicity, branch_and_cut, solve, strategy
 from exactlearn.solvers.component_solver import SolverParameters
 from exactlearn.solvers.lp import dual_bounds, relaxation, root, separation
-from exactlearn.solvers.lp import solver as lp_solver
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.strategy import COMPONENT_SOLVERS
 from tests.solvers.test_solvers import random_problem
@@ -84,7 +83,7 @@ def test_tuning_constants_change_no_answer(
         for name, value in constants.items():
             monkeypatch.setattr(module, name, value)
     few = root.Rounds(most_cuts=1, tail=3)
-    monkeypatch.setattr(lp_solver, "solve_root", partial(root.solve_root, rounds=few))
+    monkeypatch.setattr(root, "solve_root", partial(root.solve_root, rounds=few))
     odd = SolverParameters(pattern_group=3, first_share=1.0, least_order_budget=10**5)
     problem = hard_problem(np.random.default_rng(seed), 9)
     best = solve(problem, solver="dynamic").score
