@@ -206,8 +206,10 @@ class Progress:
         """Return the selection of component ``k`` in its own numbers."""
         return None if self.scores[k] == -inf else self.selected[k]
 
-    def improve(self, k: int, chosen: Selection) -> bool:
-        """Take a selection of component ``k`` as the incumbent if it is better."""
+    def improve(self, k: int, chosen: Selection | None) -> bool:
+        """Take a selection of component ``k``, if any, as the incumbent if it is better."""
+        if chosen is None:
+            return False
         component = self.components[k]
         score = component.total(chosen)
         if score <= self.scores[k] + LEAST * abs(score):
@@ -345,7 +347,7 @@ class ComponentControl(SearchControl):
         """Where the search keeps its state, to go on from there."""
         return Checkpoint(self.checkpoint)
 
-    def improve(self, chosen: Selection) -> bool:
+    def improve(self, chosen: Selection | None) -> bool:
         """Take a selection as the incumbent if it is better; return whether it is."""
         return self._progress.improve(self._k, chosen)
 

@@ -14,7 +14,7 @@ from exactlearn._runtime.control import OnEvent, SearchControl, relative_gap
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
 
-from .component_solver import DEFAULTS, Progress, Selection, SolverOptions, SolverParameters
+from .component_solver import DEFAULTS, Progress, SolverOptions, SolverParameters
 from .components import split
 from .constrained import solve_constrained
 from .ordering.iterated_local_search import INCUMBENT_SHARE, OrderSearch, search_budget
@@ -232,19 +232,14 @@ def _find_incumbents(strategy: Strategy, beginning: NDArray[np.int64] | None) ->
         if beginning is not None:
             orders.insert(0, np.argsort(beginning[component.variables]))
         for order in orders:  # at once, so that there is a selection whatever the limit
-            _take(progress, k, search.improve(order, 0, 0))
+            progress.improve(k, search.improve(order, 0, 0))
         if strategy.method(k) != "dynamic":  # which proves the best one soon
             tasks += [(k, search, order) for order in orders]
     control = progress.control.part(INCUMBENT_SHARE)
     for k, search, order in tasks:
         if control.goes_on():
-            _take(progress, k, search.improve(order, *search_budget(search.component), control))
-
-
-def _take(progress: Progress, k: int, found: Selection | None) -> None:
-    """Let a selection of component ``k`` become the incumbent if it is better."""
-    if found is not None:
-        progress.improve(k, found)
+            found = search.improve(order, *search_budget(search.component), control)
+            progress.improve(k, found)
 
 
 def _certificate(

@@ -52,7 +52,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -186,14 +186,9 @@ def decimal(number: Fraction) -> str:
     >>> decimal(Fraction(-5, 4)), decimal(Fraction(3))
     ('-1.25', '3')
     """
-    fives, rest = 0, number.denominator
-    while rest % 5 == 0:
-        fives, rest = fives + 1, rest // 5
-    digits = max((rest & -rest).bit_length() - 1, fives)
-    scaled = abs(number.numerator) * 10**digits // number.denominator
-    whole = str(Decimal(scaled)).rjust(digits + 1, "0")  # a whole number's own text has a limit
-    sign = "-" if number < 0 else ""
-    return f"{sign}{whole[:-digits]}.{whole[-digits:]}" if digits else sign + whole
+    with localcontext() as context:
+        context.prec = number.numerator.bit_length() + number.denominator.bit_length() + 1
+        return f"{(Decimal(number.numerator) / Decimal(number.denominator)).normalize():f}"
 
 
 def _json(value: Any) -> str:

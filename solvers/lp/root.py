@@ -13,7 +13,7 @@ reduced costs say which candidates a better selection may have (:meth:`Root.may_
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,41 +106,18 @@ class Root:
 
 
 def solve_root(
-    component: Candidates,
-    incumbent: float = -np.inf,
-    *,
-    chosen: NDArray[np.int64] | None = None,
-    clusters: Counted | None = None,
-    enough: float = -np.inf,
-    control: SearchControl = UNLIMITED,
-    on_bound: OnBound | None = None,
-    rounds: Rounds = ROOT_ROUNDS,
+    component: Candidates, incumbent: float = -np.inf, *, enough: float = -np.inf, **options: Any
 ) -> Root:
     """Bound a component's selections by cutting planes.
 
     Parameters
     ----------
-    component
-        A component, or a problem whose candidates are all allowed.
-    incumbent
-        Score of the best selection known.
-    chosen
-        Its candidate for each variable, shape (n,).
-    clusters
-        Clusters to begin with, besides those of a quick dual ascent.
+    component, incumbent, options
+        As :class:`CuttingPlanes` takes them.
     enough
         Stop as soon as the bound is at most this; at the incumbent's score it stops anyway.
-    control
-        Ends the rounds; the bound is valid all the same.
-    on_bound
-        Called with each bound that is lower than all before, and its multipliers.
-    rounds
-        How long the rounds go on.
     """
-    planes = CuttingPlanes(
-        component, incumbent, chosen=chosen, clusters=clusters, control=control,
-        on_bound=on_bound, rounds=rounds,
-    )  # fmt: skip
+    planes = CuttingPlanes(component, incumbent, **options)
     planes.run(max(enough, incumbent))
     return planes.root()
 
@@ -179,7 +156,24 @@ def cluster_multipliers(
 
 
 class CuttingPlanes:
-    """The rounds of cutting planes, one by one; see :func:`solve_root` for the parameters.
+    """The rounds of cutting planes, one by one.
+
+    Parameters
+    ----------
+    component
+        A component, or a problem whose candidates are all allowed.
+    incumbent
+        Score of the best selection known.
+    chosen
+        Its candidate for each variable, shape (n,).
+    clusters
+        Clusters to begin with, besides those of a quick dual ascent.
+    control
+        Ends the rounds; the bound is valid all the same.
+    on_bound
+        Called with each bound that is lower than all before, and its multipliers.
+    rounds
+        How long the rounds go on.
 
     Attributes
     ----------
@@ -350,6 +344,4 @@ def climb_from(root: Root, component: Component, control: ComponentControl) -> N
     search = OrderSearch(component, np.random.default_rng(control.options.seed))
     order = search.greedy_order(root.x)
     part = control.part(INCUMBENT_SHARE)
-    found = search.improve(order, *search_budget(component), part)
-    if found is not None:
-        control.improve(found)
+    control.improve(search.improve(order, *search_budget(component), part))

@@ -125,15 +125,11 @@ class Walk:
 
 
 def rounds(
-    component: Component,
-    *,
-    start: Selection | None,
-    seed: int,
-    threads: int,
-    budget: int,
-    control: SearchControl,
+    component: Component, start: Selection | None, control: ComponentControl
 ) -> Iterator[list[Selection | None]]:
-    """Yield what all walks have found after each round, without end.
+    """Yield what all walks have found after each round until the budget is used up.
+
+    One of the threads is left for the bound; what is found does not depend on their number.
 
     Parameters
     ----------
@@ -141,25 +137,28 @@ def rounds(
         What to search.
     start
         A selection to begin with.
-    seed
-        Seed of all walks.
-    threads
-        How many walks go on at a time; the outcome does not depend on it.
-    budget
-        Candidates that a walk looks at in a round.
     control
-        Breaks off a round.
+        Breaks off a round; its options give budget, seed and threads.
     """
-    seeds = np.random.SeedSequence(seed).spawn(WALKS)
+    options = control.options
+    budget = max(options.least_order_budget, options.order_budget * component.n_candidates)
+    budget = UNBOUNDED if _uses_time(control) else budget
+    share = min(ROUND, budget // WALKS)
+    seeds = np.random.SeedSequence(options.seed).spawn(WALKS)
     walks = [Walk(component, s, TEMPERATURE * (k % 2)) for k, s in enumerate(seeds)]
     walks[-1].begin(walks[-1].search.greedy_order(np.zeros(component.n_candidates)))
     if start is not None:
         walks[0].begin(order_of(component, start))
-    pool, aside = ThreadPoolExecutor(threads), control.aside()
+    pool = ThreadPoolExecutor(max(1, n_threads(options.threads) - 1))
+    aside = control.aside()
     try:
         while True:
-            running = [pool.submit(walk.go_on, budget, aside) for walk in walks]
+            running = [pool.submit(walk.go_on, share, aside) for walk in walks]
             yield [future.result() for future in running]
+            budget -= share * WALKS
+            is_best = control.score + options.absolute_gap >= component.relaxation
+            if is_best or budget <= 0 or not control.goes_on():
+                return
     finally:
         aside.stop()
         pool.shutdown(cancel_futures=True)
@@ -176,15 +175,14 @@ def solve_component(
 ) -> Outcome:
     """Search a component; the outcome is proven when the bound meets the score.
 
-    Without a time limit, the iteration budget is in proportion to the component unless given. One
-    of the threads is for the bound; the selections found do not depend on their number, unless the
-    time limit cuts them short.
+    Without a time limit, the budget is in proportion to the component unless given. The selections
+    found do not depend on the number of threads, unless the time limit cuts them short.
     """
-    aside, rounds = control.aside(), ROOT_ROUNDS
+    aside, limits = control.aside(), ROOT_ROUNDS
     bounds = [component.relaxation]
     if not _uses_time(control):
         relaxations = max(5, control.options.relaxation_budget // component.n_candidates)
-        rounds = Rounds(most_rounds=min(rounds.most_rounds, relaxations))
+        limits = Rounds(most_rounds=min(limits.most_rounds, relaxations))
     pool = ThreadPoolExecutor(1)  # Python waits for it at its end: it may still solve a program
     bounding = pool.submit(
         solve_root,
@@ -192,11 +190,11 @@ def solve_component(
         control.score,
         control=aside,
         on_bound=lambda bound, _: bounds.append(bound),
-        rounds=rounds,
+        rounds=limits,
     )
     try:
-        for chosen in _found(component, incumbent, control):
-            if chosen is not None:
+        for found in rounds(component, incumbent, control):
+            for chosen in found:
                 control.improve(chosen)
             control.prove(min(bounds))
             if _uses_time(control) and control.is_proven:
@@ -211,32 +209,6 @@ def solve_component(
     finally:
         aside.stop()
         pool.shutdown(wait=False)
-
-
-def _found(
-    component: Component, incumbent: Selection | None, control: ComponentControl
-) -> Iterator[Selection | None]:
-    """Yield the best selection of each round until the budget is used up, or nothing is better."""
-    options = control.options
-    budget = max(options.least_order_budget, options.order_budget * component.n_candidates)
-    budget = UNBOUNDED if _uses_time(control) else budget
-    share = min(ROUND, budget // WALKS)
-    threads = max(1, n_threads(options.threads) - 1)
-    search = rounds(
-        component,
-        start=incumbent,
-        seed=options.seed,
-        threads=threads,
-        budget=share,
-        control=control,
-    )
-    for found in search:
-        known = [chosen for chosen in found if chosen is not None]
-        yield max(known, key=component.total, default=None)
-        budget -= share * WALKS
-        is_best = control.score + options.absolute_gap >= component.relaxation
-        if is_best or budget <= 0 or not control.goes_on():
-            return
 
 
 def _uses_time(control: ComponentControl) -> bool:

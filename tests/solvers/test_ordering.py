@@ -8,13 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.control import SearchControl
 from exactlearn.formats.scores import read_jkl
 from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem, solve
-from exactlearn.solvers.component_solver import INNER_SEARCH, Progress, Selection, SolverOptions
+from exactlearn.solvers.component_solver import (
+    INNER_SEARCH,
+    ComponentControl,
+    Progress,
+    Selection,
+    SolverOptions,
+)
 from exactlearn.solvers.components import Component, split
 from exactlearn.solvers.ordering import iterated_local_search as local_search
+from exactlearn.solvers.ordering import solver as solver_module
 from exactlearn.solvers.ordering.decoding import (
     LEAST,
     Lists,
@@ -195,16 +202,24 @@ def best_of(component: Component, found: list[Selection | None]) -> float:
     return max(component.total(chosen) for chosen in found if chosen is not None)
 
 
-def test_same_seed_same_answer_on_any_number_of_threads() -> None:
+def control_of(
+    component: Component, n_rounds: int, time_limit: float | None = None, **options: int
+) -> ComponentControl:
+    """Return a control whose options have a budget of so many rounds of 100,000 candidates."""
+    problem = random_problem(np.random.default_rng(0), component.n_variables, kept=0.1)
+    progress = Progress(problem, [component], SearchControl(time_limit))
+    budget = {"least_order_budget": n_rounds * WALKS * 10**5, "order_budget": 0}
+    return ComponentControl(progress, 0, SolverOptions(**budget, **options))
+
+
+def test_same_seed_same_answer_on_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver_module, "ROUND", 10**5)
     problem = random_problem(np.random.default_rng(4), 40, kept=0.3)
     component = max(split(problem), key=lambda c: c.n_variables)
     told = []
     for threads in (1, 2, 2):
-        search = rounds(
-            component, start=None, seed=3, threads=threads, budget=10**5, control=UNLIMITED
-        )
-        told.append([best_of(component, next(search)) for _ in range(9)])
-        search.close()
+        search = rounds(component, None, control_of(component, 9, seed=3, threads=threads))
+        told.append([best_of(component, found) for found in search])
     assert told[0] == told[1] == told[2]
 
 
@@ -215,9 +230,7 @@ def test_rounds_begin_with_what_is_known() -> None:
     assert found is not None
     order = order_of(component, found)
     assert component.scores[along(component, order.tolist())].sum() >= component.total(found)
-    again = rounds(component, start=found, seed=0, threads=1, budget=10**5, control=UNLIMITED)
-    best = next(again)
-    again.close()
+    (best,) = rounds(component, found, control_of(component, 1, threads=1))
     assert len(best) == WALKS
     assert best_of(component, best) >= component.total(found)
 
@@ -225,11 +238,9 @@ def test_rounds_begin_with_what_is_known() -> None:
 def test_a_round_that_is_late_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_search, "BLOCK", 50)
     component = one_component(6, 12)
-    search = rounds(
-        component, start=None, seed=0, threads=2, budget=10**15, control=SearchControl(0.0)
-    )
-    found = next(search)  # which would take years
-    search.close()
+    monkeypatch.setattr(solver_module, "ROUND", 10**15)
+    control = control_of(component, 10**10, time_limit=0.0, threads=2)
+    (found,) = rounds(component, None, control)  # which would take years
     assert all(
         chosen is None or component.total(chosen) <= component.relaxation for chosen in found
     )

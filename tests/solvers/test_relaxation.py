@@ -13,7 +13,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.formats.scores import read_jkl
 from exactlearn.solvers import Problem
 from exactlearn.solvers.components import split
-from exactlearn.solvers.lp import linear_program
+from exactlearn.solvers.lp import relaxation
 from exactlearn.solvers.lp.clusters import Counted
 from exactlearn.solvers.lp.dual_bounds import greedy_multipliers, tighten_bound
 from exactlearn.solvers.lp.multipliers import Multipliers, satisfied
@@ -63,7 +63,7 @@ def plain_optimum(problem, clusters, counts, allowed=None):
 
 
 def test_a_control_ends_the_simplex_method_in_good_order(monkeypatch):
-    monkeypatch.setattr(linear_program, "PAUSE", 0.0)
+    monkeypatch.setattr(relaxation, "PAUSE", 0.0)
     program = LinearProgram()
     program.add_rows(np.full(9, -np.inf), np.ones(9), np.zeros(10, np.int64), np.zeros(0, np.int64))
     pairs = list(combinations(range(9), 2))
