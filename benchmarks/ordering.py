@@ -23,7 +23,8 @@ from exactlearn._runtime.kernel import kernel
 from exactlearn.formats.scores import read_jkl
 from exactlearn.solvers import Problem
 from exactlearn.solvers.components import Component, split
-from exactlearn.solvers.ordering.decoding import (
+from exactlearn.solvers.iterated_local_search import OrderSearch
+from exactlearn.solvers.order_decoding import (
     Lists,
     choose_along,
     first_before,
@@ -31,8 +32,7 @@ from exactlearn.solvers.ordering.decoding import (
     score_of,
     total_of,
 )
-from exactlearn.solvers.ordering.iterated_local_search import OrderSearch
-from exactlearn.solvers.ordering.moves import State, move
+from exactlearn.solvers.order_moves import State, move
 
 INSTANCES = ("link", "pigs", "diabetes", "munin1", "pathfinder", "synthetic")
 

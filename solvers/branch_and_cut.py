@@ -25,8 +25,8 @@ from exactlearn.errors import SolverError
 from .acyclicity import Acyclicity
 from .component_solver import ComponentControl, Outcome, Selection
 from .components import Component
+from .iterated_local_search import OrderSearch
 from .lp.clusters import Counted, Support
-from .ordering.iterated_local_search import OrderSearch
 
 if TYPE_CHECKING:
     from .candidate_table import Row

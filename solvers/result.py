@@ -15,7 +15,7 @@ from exactlearn.graphs.equivalence import Structured
 from .problem import Problem
 
 if TYPE_CHECKING:
-    from .certificates.certificate import Certificate
+    from .certificate import Certificate
 
 Status = Literal["optimal", "feasible", "infeasible", "interrupted"]
 
@@ -49,7 +49,7 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
     gap_limit
         Relative gap at which the selection was to count as optimal.
     certificate
-        The proof of the bound, which :mod:`exactlearn.solvers.certificates.checker` verifies with
+        The proof of the bound, which :mod:`exactlearn.solvers.certificate_checker` verifies with
         exact fractions; ``None`` unless it was asked for.
     names
         Names of the problem's variables.

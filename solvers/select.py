@@ -17,13 +17,13 @@ from exactlearn.graphs.dag import topological_order
 from .component_solver import DEFAULTS, Progress, SolverOptions, SolverParameters
 from .components import split
 from .constrained import solve_constrained
-from .ordering.iterated_local_search import INCUMBENT_SHARE, OrderSearch, search_budget
+from .iterated_local_search import INCUMBENT_SHARE, OrderSearch, search_budget
 from .problem import Problem
 from .result import Result, Status
 from .strategy import COMPONENT_SOLVERS, Strategy, explanation
 
 if TYPE_CHECKING:
-    from .certificates.certificate import Certificate
+    from .certificate import Certificate
 
 SOLVERS = ("auto", *COMPONENT_SOLVERS)
 """Names that :func:`solve` takes, besides those registered later."""
@@ -83,7 +83,7 @@ def solve(
         search begins if not given.
     certify
         Whether to build a certificate of the bound, which a short program verifies with exact
-        fractions (:mod:`exactlearn.solvers.certificates.certificate`). It is a proof of its own, by
+        fractions (:mod:`exactlearn.solvers.certificate`). It is a proof of its own, by
         cluster inequalities, built when the solver is done; of a time limit it gets half. The time
         limit or Ctrl-C may leave it unfinished (:attr:`Result.is_certified`); the status is that of
         the search all the same.
@@ -251,7 +251,7 @@ def _certificate(
         progress.note("certificate unfinished: it was not begun")
     if control.is_stopped or progress.parents is None:
         return None
-    from .certificates import prover  # takes long to import
+    from . import prover  # takes long to import
 
     try:
         found = prover.certify(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.checkpoint import Checkpoint
 
-from . import dynamic
+from . import dynamic, order_graph, ordering
 from .component_solver import (
     ComponentControl,
     ComponentSolver,
@@ -32,9 +32,7 @@ from .lp import root as lp
 from .lp.clusters import Counted
 from .lp.multipliers import Multipliers
 from .lp.root import LONG, WENT_ON
-from .order_graph import solver as order_graph
-from .order_graph.patterns import WORD
-from .ordering import solver as ordering
+from .order_graph_patterns import WORD
 from .result import Status
 
 FASTEST_DYNAMIC = 18

@@ -30,7 +30,7 @@ from exactlearn.scoring.terms import TermTables
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.component_solver import DEFAULTS, SolverParameters
 from exactlearn.solvers.components import split
-from exactlearn.solvers.ordering.solver import heuristic_selection
+from exactlearn.solvers.ordering import heuristic_selection
 
 # Candidates that the search for each network of a start by hard EM looks at, about; most networks
 # that a start is fitted to, though nearly all completions stay earlier.

@@ -31,7 +31,7 @@ from exactlearn.instances import bundled, locate
 from exactlearn.queries.posteriors import Model, as_graph
 from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
-from exactlearn.solvers.certificates.checker import Unproven, verify
+from exactlearn.solvers.certificate_checker import Unproven, verify
 from exactlearn.structure.selection import single_arcs
 
 KINDS = {".bif": "network", ".csv": "data set", ".toml": "run file"}

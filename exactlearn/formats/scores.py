@@ -41,8 +41,8 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write, read_json, read_lines, suffix_of
 from exactlearn.errors import FormatError, InfeasibleError, OptionError
 from exactlearn.formats import Format, format_of, writer_of
-from exactlearn.solvers.certificates.certificate import FORMAT, Certificate
-from exactlearn.solvers.certificates.checker import ENCODED, KEYS, LONGEST, NUMBER
+from exactlearn.solvers.certificate import FORMAT, Certificate
+from exactlearn.solvers.certificate_checker import ENCODED, KEYS, LONGEST, NUMBER
 from exactlearn.solvers.problem import Problem, offsets
 
 LONGEST_COUNT = 9

@@ -44,7 +44,7 @@ from exactlearn.reporting.page import (
 from exactlearn.reporting.placed_drawing import placed
 from exactlearn.reporting.records import named_arcs
 from exactlearn.reporting.svg_picture import PIXELS, svg_file
-from exactlearn.solvers.certificates.certificate import Certificate
+from exactlearn.solvers.certificate import Certificate
 from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.structure.learning import LearnedNetwork
 

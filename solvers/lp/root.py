@@ -22,7 +22,7 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 
 from ..component_solver import ComponentControl, Outcome, Selection
 from ..components import Candidates, Component, split
-from ..ordering.iterated_local_search import INCUMBENT_SHARE, OrderSearch, search_budget
+from ..iterated_local_search import INCUMBENT_SHARE, OrderSearch, search_budget
 from ..problem import Problem
 from .clusters import Counted, Support
 from .dual_bounds import greedy_multipliers

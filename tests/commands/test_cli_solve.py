@@ -21,8 +21,8 @@ from exactlearn.instances import locate
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BDeu
 from exactlearn.scoring.set_sums import TableScorer
+from exactlearn.solvers import prover
 from exactlearn.solvers import solve as solve_problem
-from exactlearn.solvers.certificates import prover
 from exactlearn.structure import selection
 from exactlearn.structure.ess_choice import choose_ess
 from exactlearn.structure.learned_counts import learned_counts

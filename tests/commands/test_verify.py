@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from exactlearn.formats.scores import parse_jkl
-from exactlearn.solvers.certificates.prover import certify
+from exactlearn.solvers.prover import certify
 from tests.command_line import fails, read_record, run, run_json
 
 SCORES = "2\na 2\n-1.5 1 b\n-3 0\nb 2\n-1 1 a\n-4 0\n"

@@ -19,10 +19,8 @@ from hypothesis import strategies as st
 from exactlearn._runtime.files import read_text
 from exactlearn.errors import CheckError, FormatError, OptionError
 from exactlearn.formats.scores import format_jkl, parse_jkl, read_certificate, read_jkl
-from exactlearn.solvers import Problem, solve
-from exactlearn.solvers.certificates import checker as certificate_checker
-from exactlearn.solvers.certificates import prover
-from exactlearn.solvers.certificates.certificate import (
+from exactlearn.solvers import Problem, certificate_checker, prover, solve
+from exactlearn.solvers.certificate import (
     Arc,
     Certificate,
     Fix,
@@ -32,9 +30,9 @@ from exactlearn.solvers.certificates.certificate import (
     decimal,
     sealed,
 )
-from exactlearn.solvers.certificates.checker import Unproven, read_scores, verify
-from exactlearn.solvers.certificates.prover import certify
+from exactlearn.solvers.certificate_checker import Unproven, read_scores, verify
 from exactlearn.solvers.constraints import MaxParents, RequiredAncestor, Tiers
+from exactlearn.solvers.prover import certify
 from tests.interrupts import Looks, press_ctrl_c
 
 CHECKER = Path(certificate_checker.__file__)

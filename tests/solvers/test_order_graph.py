@@ -15,12 +15,13 @@ from exactlearn._runtime.executors import available_memory
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.scores import read_jkl
 from exactlearn.solvers import Problem, dynamic
+from exactlearn.solvers import order_graph as solver
 from exactlearn.solvers.component_solver import Progress, SolverOptions
 from exactlearn.solvers.components import split
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.root import solve_root
-from exactlearn.solvers.order_graph import solver
-from exactlearn.solvers.order_graph.patterns import (
+from exactlearn.solvers.order_graph import solve_component
+from exactlearn.solvers.order_graph_patterns import (
     Numbered,
     coupling,
     estimate,
@@ -28,8 +29,7 @@ from exactlearn.solvers.order_graph.patterns import (
     patterns_of,
     price,
 )
-from exactlearn.solvers.order_graph.search import place_at_once, scratch_for, smallest_source
-from exactlearn.solvers.order_graph.solver import solve_component
+from exactlearn.solvers.order_graph_search import place_at_once, scratch_for, smallest_source
 from tests.brute_force import best_selection, is_acyclic
 from tests.solvers.one_component import solved as solved_by
 
@@ -276,7 +276,7 @@ def test_free_memory_and_threads_are_the_limits(monkeypatch, threads):
     (component,) = split(problem)
     asked = []
     monkeypatch.setattr(
-        "exactlearn.solvers.order_graph.patterns.ThreadPoolExecutor",
+        "exactlearn.solvers.order_graph_patterns.ThreadPoolExecutor",
         lambda most: asked.append(most) or ThreadPoolExecutor(most),
     )
     few_at_first(monkeypatch)

@@ -12,6 +12,8 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.formats.scores import read_jkl
 from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem, solve
+from exactlearn.solvers import iterated_local_search as local_search
+from exactlearn.solvers import ordering as solver_module
 from exactlearn.solvers.component_solver import (
     INNER_SEARCH,
     ComponentControl,
@@ -20,9 +22,8 @@ from exactlearn.solvers.component_solver import (
     SolverOptions,
 )
 from exactlearn.solvers.components import Component, split
-from exactlearn.solvers.ordering import iterated_local_search as local_search
-from exactlearn.solvers.ordering import solver as solver_module
-from exactlearn.solvers.ordering.decoding import (
+from exactlearn.solvers.iterated_local_search import OrderSearch, climb, perturb
+from exactlearn.solvers.order_decoding import (
     LEAST,
     Lists,
     choose_along,
@@ -31,9 +32,8 @@ from exactlearn.solvers.ordering.decoding import (
     score_of,
     total_of,
 )
-from exactlearn.solvers.ordering.iterated_local_search import OrderSearch, climb, perturb
-from exactlearn.solvers.ordering.moves import State, best_place, room_for
-from exactlearn.solvers.ordering.solver import WALKS, order_of, rounds, solve_component
+from exactlearn.solvers.order_moves import State, best_place, room_for
+from exactlearn.solvers.ordering import WALKS, order_of, rounds, solve_component
 from tests.brute_force import best_selection
 from tests.interrupts import Looks
 from tests.solvers.one_component import solved

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
 
-from ..components import Component
+from .components import Component
 
 MISSING = -1e15
 """Stands for the score of a variable that has no candidate that can be chosen."""

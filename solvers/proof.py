@@ -24,13 +24,6 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import SearchControl
 
-from ..components import strong_components
-from ..lp.clusters import Counted, Support
-from ..lp.multipliers import Multipliers
-from ..lp.relaxation import Relaxed
-from ..lp.root import CuttingPlanes, Rounds
-from ..problem import Problem as Arrays
-from ..problem import offsets
 from .certificate import (
     DENOMINATOR,
     Arc,
@@ -45,7 +38,14 @@ from .certificate import (
     members_of,
     rounded,
 )
-from .checker import Problem, placeable
+from .certificate_checker import Problem, placeable
+from .components import strong_components
+from .lp.clusters import Counted, Support
+from .lp.multipliers import Multipliers
+from .lp.relaxation import Relaxed
+from .lp.root import CuttingPlanes, Rounds
+from .problem import Problem as Arrays
+from .problem import offsets
 
 ROUNDS = Rounds(most_cuts=200, most_rounds=100, tail=5, least_gain=0.02)
 """Of cutting planes at one node."""

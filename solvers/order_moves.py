@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
 
-from .decoding import BEFORE, BEHIND, LEAST, ROUNDING, Lists, first_before, latest_need, score_of
+from .order_decoding import (
+    BEFORE,
+    BEHIND,
+    LEAST,
+    ROUNDING,
+    Lists,
+    first_before,
+    latest_need,
+    score_of,
+)
 
 
 class State(NamedTuple):

@@ -1,7 +1,7 @@
 """The proof of an optimum as a file that anyone can check: its format, writing and reading.
 
 A certificate is one JSON object. Numbers are whole, or decimal numbers in quotes; variables and
-clusters are numbered from 0. :mod:`exactlearn.solvers.certificates.checker`, which stands alone,
+clusters are numbered from 0. :mod:`exactlearn.solvers.certificate_checker`, which stands alone,
 checks it against the scores.
 
 ``format``
@@ -63,7 +63,7 @@ from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.files import atomic_write
 from exactlearn.errors import CheckError
 
-from .checker import Problem, Unproven, digest, placeable, relax, verify
+from .certificate_checker import Problem, Unproven, digest, placeable, relax, verify
 
 FORMAT = "exactlearn certificate 1"
 
@@ -84,7 +84,7 @@ Pairs = tuple[tuple[Cluster, int], ...]
 class Certificate(Displayed, shown="score bound gap variables leaves clusters"):
     """A proof that no network scores more than ``bound``; see the module for the fields.
 
-    Made by :func:`exactlearn.solvers.certificates.prover.certify`.
+    Made by :func:`exactlearn.solvers.prover.certify`.
 
     Examples
     --------

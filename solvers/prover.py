@@ -2,7 +2,7 @@
 
 Dynamic programming and the search in the order graph visit millions of states, and their proofs
 have no short form that could be checked without doing the work again. So every proof is built here
-from cluster inequalities (:mod:`exactlearn.solvers.certificates.proof`), with a pool of
+from cluster inequalities (:mod:`exactlearn.solvers.proof`), with a pool of
 clusters from the solver where it has one. Dual values are rounded to fractions and bounds
 recomputed exactly; a node whose exact bound is too high is worked on. What cannot be proven within
 the time is not claimed: the certificate then states the gap that is left.
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.errors import CheckError, OptionError
 
-from ..constraints import MaxParents
-from ..lp.clusters import Counted
-from ..problem import Problem
 from .certificate import DENOMINATOR, Certificate, Cluster, Restriction, Writing, sealed
-from .checker import RULES
-from .checker import read_scores as read_exact
+from .certificate_checker import RULES
+from .certificate_checker import read_scores as read_exact
+from .constraints import MaxParents
+from .lp.clusters import Counted
+from .problem import Problem
 from .proof import Proof
 
 MOST_NODES = 20_000

@@ -1,1 +1,0 @@
-"""Proofs of optimality that a short program checks with exact numbers."""

@@ -1,1 +1,0 @@
-"""Parent-set selection as a shortest path in the order graph."""

@@ -1,1 +1,0 @@
-"""Local search over orders of the variables."""
