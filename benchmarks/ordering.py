@@ -23,8 +23,7 @@ from exactlearn._runtime.kernel import kernel
 from exactlearn.formats.scores import read_jkl
 from exactlearn.solvers import Problem
 from exactlearn.solvers.components import Component, split
-from exactlearn.solvers.iterated_local_search import OrderSearch
-from exactlearn.solvers.order_decoding import (
+from exactlearn.solvers.decoding import (
     Lists,
     choose_along,
     first_before,
@@ -32,7 +31,8 @@ from exactlearn.solvers.order_decoding import (
     score_of,
     total_of,
 )
-from exactlearn.solvers.order_moves import State, move
+from exactlearn.solvers.iterated_local_search import OrderSearch
+from exactlearn.solvers.moves import State, move
 
 INSTANCES = ("link", "pigs", "diabetes", "munin1", "pathfinder", "synthetic")
 

@@ -19,7 +19,7 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 
 from .components import WORD, Component
-from .order_decoding import (
+from .decoding import (
     LEAST,
     Lists,
     choose_along,
@@ -28,7 +28,7 @@ from .order_decoding import (
     place_by_weight,
     total_of,
 )
-from .order_moves import Room, State, insert_best, mark_changed, needs_node, room_for
+from .moves import Room, State, insert_best, mark_changed, needs_node, room_for
 
 BLOCK = 1_000_000
 """Candidates looked at between two pauses, about a tenth of a second."""

@@ -3,7 +3,7 @@
 In the *order graph* (Yuan and Malone 2013, "Learning optimal Bayesian networks: a shortest path
 perspective") a path from the empty to the complete set places one variable after the other, each
 with its best candidate inside what is placed. Multipliers make the length of a step the amount by
-which it lies below the Lagrangian bound (:mod:`exactlearn.solvers.order_graph_patterns`): only
+which it lies below the Lagrangian bound (:mod:`exactlearn.solvers.patterns`): only
 sets matter that are reached and completed (:mod:`exactlearn.solvers.order_graph_search`) below the
 difference of that bound and the incumbent. The search runs with rising thresholds: one that finds
 no path proves that no selection is closer to the bound; one that does finds the best.
@@ -21,7 +21,8 @@ from . import order_graph_search as search
 from .component_solver import ComponentControl, Outcome, Selection
 from .components import Component
 from .lp.multipliers import Multipliers
-from .order_graph_patterns import (
+from .order_graph_search import Scratch, Table
+from .patterns import (
     WORD,
     Numbered,
     OrderGraph,
@@ -32,7 +33,6 @@ from .order_graph_patterns import (
     patterns_of,
     price,
 )
-from .order_graph_search import Scratch, Table
 
 SHARE = 0.5
 """Share of the free memory for states when no limit is given."""

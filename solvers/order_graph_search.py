@@ -2,7 +2,7 @@
 
 A *state* is the set S of the variables placed so far, R are the others. Its *cost* is what the
 placed variables' candidates lie below the Lagrangian bound (see
-:mod:`exactlearn.solvers.order_graph_patterns`): placing X after S with a candidate c costs
+:mod:`exactlearn.solvers.patterns`): placing X after S with a candidate c costs
 
     w_S(c) = reduced cost of c + sum of l over rows (C, k) with X in C, |PA & C| < k <= |S & C|
 
@@ -12,7 +12,7 @@ score costs least. States wait in a list for each number of placed variables; al
 have been seen when its turn comes, whatever the bounds are. A hash table with linear probing finds
 a state again.
 
-**Bound.** Pattern databases (:mod:`exactlearn.solvers.order_graph_patterns`) say what R costs at
+**Bound.** Pattern databases (:mod:`exactlearn.solvers.patterns`) say what R costs at
 least. A candidate that costs as much as the threshold leaves to its variable's group is out of
 question below S.
 
@@ -33,16 +33,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
 
-from .order_graph_patterns import (
-    ONE,
-    OrderGraph,
-    Patterns,
-    charged,
-    estimate,
-    estimate_group,
-    lowest,
-    size_of,
-)
+from .patterns import ONE, OrderGraph, Patterns, charged, estimate, estimate_group, lowest, size_of
 
 NOTHING = np.uint64(0)
 

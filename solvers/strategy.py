@@ -32,7 +32,7 @@ from .lp import root as lp
 from .lp.clusters import Counted
 from .lp.multipliers import Multipliers
 from .lp.root import LONG, WENT_ON
-from .order_graph_patterns import WORD
+from .patterns import WORD
 from .result import Status
 
 FASTEST_DYNAMIC = 18

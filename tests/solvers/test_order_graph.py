@@ -21,15 +21,8 @@ from exactlearn.solvers.components import split
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.root import solve_root
 from exactlearn.solvers.order_graph import solve_component
-from exactlearn.solvers.order_graph_patterns import (
-    Numbered,
-    coupling,
-    estimate,
-    partition,
-    patterns_of,
-    price,
-)
 from exactlearn.solvers.order_graph_search import place_at_once, scratch_for, smallest_source
+from exactlearn.solvers.patterns import Numbered, coupling, estimate, partition, patterns_of, price
 from tests.brute_force import best_selection, is_acyclic
 from tests.solvers.one_component import solved as solved_by
 
@@ -276,7 +269,7 @@ def test_free_memory_and_threads_are_the_limits(monkeypatch, threads):
     (component,) = split(problem)
     asked = []
     monkeypatch.setattr(
-        "exactlearn.solvers.order_graph_patterns.ThreadPoolExecutor",
+        "exactlearn.solvers.patterns.ThreadPoolExecutor",
         lambda most: asked.append(most) or ThreadPoolExecutor(most),
     )
     few_at_first(monkeypatch)

@@ -22,8 +22,7 @@ from exactlearn.solvers.component_solver import (
     SolverOptions,
 )
 from exactlearn.solvers.components import Component, split
-from exactlearn.solvers.iterated_local_search import OrderSearch, climb, perturb
-from exactlearn.solvers.order_decoding import (
+from exactlearn.solvers.decoding import (
     LEAST,
     Lists,
     choose_along,
@@ -32,7 +31,8 @@ from exactlearn.solvers.order_decoding import (
     score_of,
     total_of,
 )
-from exactlearn.solvers.order_moves import State, best_place, room_for
+from exactlearn.solvers.iterated_local_search import OrderSearch, climb, perturb
+from exactlearn.solvers.moves import State, best_place, room_for
 from exactlearn.solvers.ordering import WALKS, order_of, rounds, solve_component
 from tests.brute_force import best_selection
 from tests.interrupts import Looks

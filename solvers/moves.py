@@ -18,16 +18,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
 
-from .order_decoding import (
-    BEFORE,
-    BEHIND,
-    LEAST,
-    ROUNDING,
-    Lists,
-    first_before,
-    latest_need,
-    score_of,
-)
+from .decoding import BEFORE, BEHIND, LEAST, ROUNDING, Lists, first_before, latest_need, score_of
 
 
 class State(NamedTuple):
