@@ -5,8 +5,7 @@ import pytest
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.errors import OptionError
-from exactlearn.formats.scores import read_jkl
-from exactlearn.solvers import Problem, dynamic, solve
+from exactlearn.solvers import Problem, solve
 from exactlearn.solvers.component_solver import (
     ComponentControl,
     ComponentSolver,
@@ -71,27 +70,6 @@ def test_the_optimum_of_brute_force(solver: str, seed: int) -> None:
     assert result.status == "optimal" or solver in HEURISTIC
     assert result.score == pytest.approx(best, abs=1e-9)
     assert result.bound >= best - 1e-9
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_the_same_optimum_on_a_public_problem(solver: str, data_dir) -> None:
-    problem = read_jkl(data_dir / "bnsl" / "wine.BIC.3.jkl.gz")
-    result = solve(problem, solver=solver)
-    assert result.score == pytest.approx(-1258.445909, abs=1e-6)
-    assert result.status == "optimal" or solver in HEURISTIC
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_an_outcome_agrees_with_dynamic_programming(solver: str) -> None:
-    problem = random_problem(np.random.default_rng(6), 9, most_parents=3, kept=0.3)
-    (component, *_) = split(problem)
-    best = component.total(dynamic.best_selection(component))
-    progress = Progress(problem, [component], SearchControl())
-    status = solve_component(COMPONENT_SOLVERS[solver], progress, 0)
-    assert status == "optimal" or solver in HEURISTIC
-    assert progress.scores[0] <= best + 1e-9
-    assert progress.bounds[0] >= best - 1e-9
-    assert solver in HEURISTIC or progress.scores[0] == pytest.approx(best, abs=1e-9)
 
 
 @pytest.mark.parametrize("solver", sorted({*SOLVERS} - {*HEURISTIC}))

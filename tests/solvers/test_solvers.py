@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import textwrap
 from dataclasses import replace
 from itertools import combinations
 from math import inf
@@ -239,6 +240,17 @@ INTERRUPTED = """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_ctrl_c_keeps_incumbent_and_bound() -> None:
+    path = [str(Path.cwd()), *sys.path]
+    code = textwrap.dedent(INTERRUPTED).format(path=path)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True
+    )
+    status, score, bound = done.stdout.split()
+    assert status == "interrupted"
+    assert -inf < float(score) <= float(bound) < inf
+
+
 def test_start_is_kept_unless_beaten() -> None:
     problem = random_problem(np.random.default_rng(9), 30, kept=0.3)
     first = solve(problem, solver="scip", time_limit=1)
