@@ -117,10 +117,10 @@ def augment(
     --------
     >>> import exactlearn as el
     >>> table = el.read_dataset("cancer-mcar").part(slice(20))
-    >>> found = el.augment(table, "bdeu", max_parents=1)
-    >>> found.status, found.parents
+    >>> result = el.augment(table, "bdeu", max_parents=1)
+    >>> result.status, result.parents
     ('optimal', ((), (), (), (), ()))
-    >>> found.completed(table)
+    >>> result.completed(table)
     Dataset(rows=20, variables=5)
     """
     if method not in METHODS:

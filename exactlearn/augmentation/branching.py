@@ -100,9 +100,9 @@ def _children(
 
     Missing cells with one state left are fixed, and another one at each of its states.
     """
-    # the highest branching score, from shares and votes
+    # the highest branching score, from proportions and votes
     disagreement = (votes.sum(axis=1) - votes.max(axis=1)) / len(node.families.names)
-    branching_score = len(votes) * (1.0 - dual.shares.max(axis=1)) + disagreement
+    branching_score = len(votes) * (1.0 - dual.proportions.max(axis=1)) + disagreement
     cell = int(np.where(node.cells.filled < 0, branching_score, -inf).argmax())
     bounds = node.state_bounds(dual.bound)
     fixed = _fixed(node, dual, target, but=cell)
@@ -119,13 +119,13 @@ def _fixed(node: NodeRelaxation, dual: DualBound, target: float, but: int = -1) 
 
 
 def _climb_from(task: Task, pool: SolutionPool, node: NodeRelaxation, dual: DualBound) -> None:
-    """Climb from the states with the largest shares in the linear program: at ever fewer nodes."""
+    """Climb from the linear program's states with the largest proportions, at ever fewer nodes."""
     if is_tabulated(task):
         filled = node.cells.filled
-        values = np.where(filled >= 0, filled, dual.shares.argmax(axis=1))
-        found = climb(task, pool.incumbent, values, None)
-        if found is not None:
-            pool.take(found)
+        values = np.where(filled >= 0, filled, dual.proportions.argmax(axis=1))
+        solution = climb(task, pool.incumbent, values, None)
+        if solution is not None:
+            pool.take(solution)
 
 
 def _list_networks(
@@ -133,16 +133,16 @@ def _list_networks(
 ) -> bool:
     """Take the best networks of a node that has fixed all missing cells; return whether all."""
     node.refresh(np.flatnonzero(kept))
-    found = enumerate_networks(
+    enumeration = enumerate_networks(
         node.families.problem(node.upper).select(kept),
         k=1 if pool.by_completion else pool.k,
         solver=task.solver,
         time_limit=pool.incumbent.remaining,
         seed=task.seed,
     )
-    for network in found.networks:
+    for network in enumeration.networks:
         pool.take(task.solution(network.parents, node.cells.filled))
-    return found.complete
+    return enumeration.complete
 
 
 def _root(
@@ -208,7 +208,7 @@ def _choose(
             break
         node.refresh(np.array([numbers[child] for child in stale]))
         node.freshen(node.upper, stale, at_once)
-        at_once *= 2  # selections that take turns cost more than bounds
+        at_once *= 2  # selections that alternate cost more than bounds
     votes = np.zeros(node.cells.multipliers.shape[1:], np.int64)
     for completion in map(node.best_completion, numbers):
         votes[completion.cells, completion.states] += 1

@@ -192,8 +192,8 @@ class Ranking(Displayed, shown="status solutions seconds"):
     --------
     >>> import exactlearn as el
     >>> table = el.read_dataset("cancer-mcar").part(slice(10))
-    >>> found = el.best_solutions(table, "bdeu", 3, max_parents=1)
-    >>> found.status, [round(each.score, 2) for each in found.solutions]
+    >>> ranking = el.best_solutions(table, "bdeu", 3, max_parents=1)
+    >>> ranking.status, [round(each.score, 2) for each in ranking.solutions]
     ('optimal', [-28.5, -28.87, -28.87])
     """
 

@@ -174,7 +174,7 @@ def place_rows(
         return Placement(root, -np.inf, work[0], incomplete.rows, np.zeros(0, np.int64), 0.0)
     # depth-first search: row k stands at place at[k]
     tried = np.zeros(n_cells, np.bool_)
-    at, found = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    at, best_at = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     added = np.zeros(n + 1)
     best, left_open = -np.inf, -np.inf
     k, nodes, entering = 0, 0, True
@@ -188,7 +188,7 @@ def place_rows(
             root = min(root, bound) if nodes == 1 else root
             if k == n and bound > best:
                 best = bound
-                overwrite(found, at)
+                overwrite(best_at, at)
             if bound <= best + ROUNDING * abs(best):
                 k -= 1
                 continue
@@ -213,8 +213,8 @@ def place_rows(
         added[k + 1] = added[k] + gained
         k += 1
         entering = True
-    # the completion found
-    cells, charge = incomplete.cells[found], incomplete.multipliers[found].sum()
+    # the best completion
+    cells, charge = incomplete.cells[best_at], incomplete.multipliers[best_at].sum()
     return Placement(max(best, left_open), best, work[0], incomplete.rows, cells, charge)
 
 

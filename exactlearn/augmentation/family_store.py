@@ -234,14 +234,14 @@ def best_family(
     sets: Sets, families: SetFamilies, scores: NDArray[np.float64], child: int, without: int
 ) -> int:
     """Return the first best family of a child that does not hold a variable, or -1."""
-    found = -1
+    best = -1
     if child == without:
-        return found
+        return best
     for f in range(families.first[child], families.first[child + 1]):
-        best = scores[found] if found >= 0 else -np.inf
-        if scores[f] > best and not holds(sets, families.family[f], without):
-            found = f
-    return found
+        highest = scores[best] if best >= 0 else -np.inf
+        if scores[f] > highest and not holds(sets, families.family[f], without):
+            best = f
+    return best
 
 
 @kernel

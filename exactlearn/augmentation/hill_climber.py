@@ -102,7 +102,7 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
     Without a radius, or where not all families are looked at, nothing is proven.
     """
     begin = list(starting_completions(task, starts, fitted=is_tabulated(task)))
-    found: list[Solution | None] = [None] * len(begin)
+    climbed: list[Solution | None] = [None] * len(begin)
     firsts: dict[bytes, int] = {}
 
     def climb_from(number: int, _: None) -> int:
@@ -113,14 +113,14 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
                 values = hard_em_completion(task, values, incumbent)
             first = firsts.setdefault(values.tobytes(), number)
             if first == number and not incumbent.is_over:
-                found[number] = climb(task, incumbent, values, t)
+                climbed[number] = climb(task, incumbent, values, t)
         except BaseException:
             incumbent.stop()  # the other threads
             raise
         return first
 
     numbers = set(in_order(climb_from, len(begin), lambda: None, n_threads(None)))
-    climbs = [found[number] for number in sorted(numbers)]
+    climbs = [climbed[number] for number in sorted(numbers)]
     solutions = [solution for solution in climbs if solution is not None]
     if len(solutions) < len(climbs):
         return None
@@ -220,17 +220,17 @@ def _rise(
             seed=task.seed,
             control=incumbent,
         )
-        found = task.solution(parents, values)
-        incumbent.offer(found)
+        candidate = task.solution(parents, values)
+        incumbent.offer(candidate)
         if incumbent.goes_on():  # the tables may take longer than the network
             tabulated = store or FamilyStore.of(
                 task.dataset, values, task.tables, Families.listed(problem), incumbent
             )
             for dag in ascend(tabulated, parents):
-                found = task.solution(dag, tabulated.values)
-                incumbent.offer(found)
-        if solution is not None and found.score <= solution.target:
-            return max(found, solution, key=lambda solution: solution.score)
-        solution, values = found, found.values
+                candidate = task.solution(dag, tabulated.values)
+                incumbent.offer(candidate)
+        if solution is not None and candidate.score <= solution.target:
+            return max(candidate, solution, key=lambda solution: solution.score)
+        solution, values = candidate, candidate.values
         if not incumbent.goes_on():
-            return found
+            return candidate

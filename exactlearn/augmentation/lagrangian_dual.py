@@ -58,13 +58,13 @@ class DualBound(NamedTuple):
         No network with a completion that the node allows scores more.
     multipliers
         The clusters' multipliers that go with it.
-    shares
-        Share of each state of each missing cell in the last optimum, shape (cells, states).
+    proportions
+        Proportion of each state of each missing cell in the last optimum, shape (cells, states).
     """
 
     bound: float
     multipliers: Multipliers
-    shares: NDArray[np.float64]
+    proportions: NDArray[np.float64]
 
 
 def solve_dual(
@@ -120,7 +120,7 @@ def solve_dual(
         if best <= target or is_met or is_stalled or len(trace) > MAX_ROUNDS:
             break
     node.set_multipliers(best_multipliers)
-    return DualBound(best, multipliers, solved.shares)
+    return DualBound(best, multipliers, solved.proportions)
 
 
 def _enter(

@@ -296,9 +296,9 @@ class Neighbourhood:
             before = bounds[max(0, len(bounds) - TAIL)]
             if before - planes.bound < LEAST_GAIN * (before - solution.target):
                 break
-        found = planes.root()
+        root = planes.root()
         self.relaxed = solution
-        self.root, self.tight = found.multipliers, found.bound <= solution.target
+        self.root, self.tight = root.multipliers, root.bound <= solution.target
 
     def _at_distance(self, search: MoveSearch, size: int) -> Solution | None:
         """Search the completions in which just so many cells differ."""
@@ -430,12 +430,12 @@ def prune_groups(search: MoveSearch, groups: Sequence[Moves]) -> Solution | None
     while groups and search.incumbent.goes_on():
         halved, spaces = list[Moves](), map(tables, count())
         looks = in_order(look, len(groups), spaces.__next__, n_threads(None))
-        for group, found in zip(groups, looks, strict=True):
-            if isinstance(found, Solution):
-                return found
+        for group, outcome in zip(groups, looks, strict=True):
+            if isinstance(outcome, Solution):
+                return outcome
             if search.incumbent.is_over:
                 return None
-            if found is None and len(group) > 1:
+            if outcome is None and len(group) > 1:
                 halved += [group[: len(group) // 2], group[len(group) // 2 :]]
         groups = halved
     return None
@@ -478,12 +478,12 @@ def prune_sequentially(
             return None
         at = int(bounds.argmax())
         nearby = replace(search, multipliers=known[nearest[at]])
-        found = nearby.look(moves[at : at + 1, None], [-MARGIN], MARGIN_STEPS)
-        if isinstance(found, Solution):
-            return found
-        if found is not None and found is not nearby.multipliers:
-            known.append(found)
-            known_multipliers.append(found)
+        outcome = nearby.look(moves[at : at + 1, None], [-MARGIN], MARGIN_STEPS)
+        if isinstance(outcome, Solution):
+            return outcome
+        if outcome is not None and outcome is not nearby.multipliers:
+            known.append(outcome)
+            known_multipliers.append(outcome)
         others = np.arange(len(moves)) != at
         moves, bounds, nearest = moves[others], bounds[others], nearest[others]
     return None

@@ -158,8 +158,8 @@ class NodeRelaxation:
         def bound(piece: int, _: None) -> NDArray[np.float64]:
             return bound_families(pieces[piece], cells, terms, most_nodes)
 
-        for k, found in enumerate(in_order(bound, len(pieces), lambda: None, threads)):
-            bounds[k * size : (k + 1) * size] = found
+        for k, bounded in enumerate(in_order(bound, len(pieces), lambda: None, threads)):
+            bounds[k * size : (k + 1) * size] = bounded
             if not self.control.goes_on():
                 break
         return bounds
@@ -250,8 +250,8 @@ class NodeRelaxation:
     def constant_states(self) -> NDArray[np.float64]:
         """The states in the constant, ties in equal parts, shape (cells, states)."""
         most = self._totals == self._totals.max(axis=1, keepdims=True)
-        shares: NDArray[np.float64] = most / most.sum(axis=1, keepdims=True)
-        return shares
+        proportions: NDArray[np.float64] = most / most.sum(axis=1, keepdims=True)
+        return proportions
 
     def refresh(self, which: NDArray[np.int64]) -> None:
         """Renew some families' bounds."""

@@ -44,8 +44,8 @@ class Solved:
         Duals of the links, shape (payers, cells, states).
     multipliers
         Duals of the clusters.
-    shares
-        Share of each state of each missing cell, shape (cells, states).
+    proportions
+        Proportion of each state of each missing cell, shape (cells, states).
     chosen
         Value of each local completion, shape (completions,).
     families
@@ -56,7 +56,7 @@ class Solved:
     values: NDArray[np.float64]
     cell_multipliers: NDArray[np.float64]
     multipliers: Multipliers
-    shares: NDArray[np.float64]
+    proportions: NDArray[np.float64]
     chosen: NDArray[np.float64]
     families: NDArray[np.float64]
 
@@ -178,7 +178,7 @@ class RestrictedMaster:
         mass = np.zeros(solved.cell_multipliers.shape)
         for k in np.flatnonzero(solved.chosen > LEAST_VIOLATION).tolist():
             mass[self.paid(self._completions[k])] += solved.chosen[k]
-        excess = mass - solved.shares
+        excess = mass - solved.proportions
         worst = np.argsort(-excess, axis=None, kind="stable")[:MAX_SINKS]
         worst = worst[excess.flat[worst] > LEAST_VIOLATION]
         self._add_links(
@@ -189,11 +189,11 @@ class RestrictedMaster:
     def separate(self, chosen: NDArray[np.float64]) -> int:
         """Add clusters that a solution violates, by the values of all families; return how many."""
         support, n = Support.of(self.families.flat, chosen), self.families.n_variables
-        found = violated_clusters(support, n, MAX_CLUSTERS)
-        if len(found) < FEW_CLUSTERS:
-            found = Counted.join(found, counted_clusters(support, n, MAX_CLUSTERS))
-        self.add_clusters(found)
-        return len(found)
+        violated = violated_clusters(support, n, MAX_CLUSTERS)
+        if len(violated) < FEW_CLUSTERS:
+            violated = Counted.join(violated, counted_clusters(support, n, MAX_CLUSTERS))
+        self.add_clusters(violated)
+        return len(violated)
 
     def add_clusters(self, clusters: Counted) -> None:
         """Add the inequalities of clusters."""
@@ -239,18 +239,18 @@ class RestrictedMaster:
             return None
         optimum, values, duals = solved
         shape = self._cells.multipliers.shape
-        cell_multipliers, shares = np.zeros(shape), np.zeros(shape[1:])
+        cell_multipliers, proportions = np.zeros(shape), np.zeros(shape[1:])
         links = np.array([*self._link_rows], np.int64).reshape(-1, 3)
         cell_multipliers[tuple(links.T)] = np.maximum(0.0, duals[[*self._link_rows.values()]])
         weights = np.maximum(0.0, -duals[np.array(self._cluster_rows, np.int64)])
-        shares[self._cell, self._state] = 1.0 - values[: len(self._cell)]
+        proportions[self._cell, self._state] = 1.0 - values[: len(self._cell)]
         chosen = values[len(self._cell) :]
         return Solved(
             optimum,
             duals[: self.families.n_variables],
             cell_multipliers,
             Multipliers(self.clusters.clusters, weights, self.clusters.counts),
-            shares,
+            proportions,
             chosen,
             np.bincount(self._numbers, chosen, len(self.families)).astype(np.float64),
         )

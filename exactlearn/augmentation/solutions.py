@@ -274,10 +274,10 @@ class Augmentation(Structured, ByValue, shown="status score bound method t value
     --------
     >>> import exactlearn as el
     >>> table = el.read_dataset("cancer-mcar").part(slice(20))
-    >>> found = el.augment(table, "bdeu", max_parents=1)
-    >>> found.status, found.method, found.gap, found.arcs
+    >>> result = el.augment(table, "bdeu", max_parents=1)
+    >>> result.status, result.method, result.gap, result.arcs
     ('optimal', 'branching', 0.0, ())
-    >>> found.completed(table).is_complete
+    >>> result.completed(table).is_complete
     True
     """
 
@@ -341,8 +341,8 @@ class Augmentation(Structured, ByValue, shown="status score bound method t value
         --------
         >>> import exactlearn as el
         >>> table = el.read_dataset("cancer-mcar").part(slice(20))
-        >>> found = el.augment(table, "bdeu", max_parents=1)
-        >>> found.to_frame(table, "bdeu").round(3).head(2)
+        >>> result = el.augment(table, "bdeu", max_parents=1)
+        >>> result.to_frame(table, "bdeu").round(3).head(2)
            row  variable  value next_best  loss_of_next_best
         0    2  Dyspnoea  False      True              0.511
         1    3    Cancer  False      True              3.664
@@ -366,8 +366,8 @@ class Augmentation(Structured, ByValue, shown="status score bound method t value
         >>> import exactlearn as el
         >>> from exactlearn.augmentation import FamilyRules
         >>> table = el.read_dataset("cancer-mcar").part(slice(20))
-        >>> found = el.augment(table, "bdeu", max_parents=1)
-        >>> found.check_score(table, el.BDeu(), FamilyRules.of(1, (), ()))
+        >>> result = el.augment(table, "bdeu", max_parents=1)
+        >>> result.check_score(table, el.BDeu(), FamilyRules.of(1, (), ()))
         """
         if self.parents is None:
             return

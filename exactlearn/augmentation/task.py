@@ -116,7 +116,7 @@ class Task:
         """
         n, required = self.dataset.n_variables, self.rules.required
         parents = tuple(tuple(sorted(p for p, c in required if c == v)) for v in range(n))
-        alone = Problem.from_candidates(self.dataset.names, [{own: 0.0} for own in parents])
+        alone = Problem.from_candidates(self.dataset.names, [{each: 0.0} for each in parents])
         replace(alone, required=required).require_feasible()
         return self.solution(parents, values)
 
@@ -203,7 +203,7 @@ def heuristic_network(
     position = None if start is None else positions(start)
     for component in split(problem):
         share = budget * component.n_candidates // problem.n_candidates
-        found = heuristic_selection(
+        selection = heuristic_selection(
             component,
             position,
             budget=share,
@@ -211,7 +211,7 @@ def heuristic_network(
             seed=seed,
             control=control,
         )
-        chosen[component.variables] = component.candidate[found]
+        chosen[component.variables] = component.candidate[selection]
     return tuple(problem.parent_set(int(c)) for c in chosen), float(problem.scores[chosen].sum())
 
 

@@ -229,7 +229,7 @@ def test_multipliers_bound_every_solution_and_close_much_of_the_gap(seed, steps)
     assert dual.bound == pytest.approx(node.adjusted(dual.multipliers).total, abs=1e-6)
     if before - best > 1.0:
         assert dual.bound - best < 0.8 * (before - best)
-    np.testing.assert_allclose(dual.shares.sum(axis=1), 1.0, atol=1e-6)
+    np.testing.assert_allclose(dual.proportions.sum(axis=1), 1.0, atol=1e-6)
 
 
 @pytest.mark.parametrize("looks", [1, 6, 30])
