@@ -198,10 +198,6 @@ class FamilyStore:
             best = np.maximum(best, envelope(self.sets, self.rows, self.pairs, scores, block))
         return best
 
-    def network(self, scores: NDArray[np.float64]) -> tuple[tuple[int, ...], ...]:
-        """Return each variable's best parent set by some scores of the families."""
-        return tuple(self.families.parents(int(f)) for f in self.families.best(scores))
-
 
 def require_tabulated(dataset: Dataset, rules: FamilyRules) -> None:
     """Raise where not all families can be tabulated.

@@ -120,11 +120,10 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
         return first
 
     numbers = set(in_order(climb_from, len(begin), lambda: None, n_threads(None)))
-    climbs = [climbed[number] for number in sorted(numbers)]
+    climbs = [climbed[number] for number in numbers]
     solutions = [solution for solution in climbs if solution is not None]
-    if len(solutions) < len(climbs):
-        return None
-    return max(solutions, key=lambda solution: solution.score)
+    is_whole = len(solutions) == len(climbs)
+    return min(solutions, key=lambda solution: solution.order) if is_whole else None
 
 
 def offer_sparsest(task: Task, incumbent: Incumbent) -> None:

@@ -228,8 +228,9 @@ class MoveSearch:
                 at = int(totals.argmax())
                 if totals[at] > target:
                     with store.changed(last[at : at + 1]):
-                        after = scores_in_order(store, parents)
-                        return self.task.solution(store.network(after), store.values)
+                        best = store.families.best(scores_in_order(store, parents))
+                        dag = tuple(store.families.parents(int(f)) for f in best)
+                        return self.task.solution(dag, store.values)
         return None
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf, isclose
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,11 @@ class Solution(ByValue, shown="score values"):
         """Score that a solution must exceed to count as better."""
         return self.score + IMPROVEMENT * max(1.0, abs(self.score))
 
+    @property
+    def order(self) -> tuple[float, tuple[tuple[int, ...], ...], list[int]]:
+        """What sorts solutions: the best first, equal scores in the order of parents and values."""
+        return -round(self.score, 9), self.parents, self.values.tolist()
+
 
 def total_score(dataset: Dataset, parents: Sequence[Sequence[int]], score: Score) -> float:
     """Return the score of a DAG on complete data: the sum over its families."""
@@ -53,9 +58,6 @@ def total_score(dataset: Dataset, parents: Sequence[Sequence[int]], score: Score
 
 # Seconds beyond the time limit in which a first solution may still be found.
 GRACE = 1.0
-
-# Relative difference of scores that is none.
-ROUNDING = 1e-12
 
 
 class Incumbent(SearchControl):
@@ -94,6 +96,7 @@ class Incumbent(SearchControl):
         self.family_bounds = np.full(1, inf)
         self.nodes = self.open_nodes = 0
         self._hurried_until = inf
+        self._order: tuple[Any, ...] = (inf,)
         self._lock = threading.RLock()
 
     @property
@@ -137,11 +140,14 @@ class Incumbent(SearchControl):
             self.nodes += nodes
 
     def offer(self, solution: Solution) -> None:
-        """Keep a solution if it is the best so far, by more than rounding."""
+        """Keep a solution if it is the best so far, or of equal ones the first in their order.
+
+        So the answer does not depend on which thread comes first.
+        """
         with self._lock:
-            if solution.score > self.score + ROUNDING * max(1.0, abs(solution.score)):
+            if solution.order < self._order:
                 self.parents, self.working_values = solution.parents, solution.values
-                self.score = solution.score
+                self.score, self._order = max(self.score, solution.score), solution.order
                 self.record()
 
     def prove(self, bound: float) -> None:
@@ -216,8 +222,7 @@ class SolutionPool:
     @property
     def ranked(self) -> tuple[Solution, ...]:
         """The solutions, the best first; equal scores in the order of parents and values."""
-        order = sorted(self._found.values(), key=lambda p: (p.parents, p.values.tolist()))
-        return tuple(sorted(order, key=lambda p: -round(p.score, 9)))
+        return tuple(sorted(self._found.values(), key=lambda solution: solution.order))
 
     @property
     def target(self) -> float:
