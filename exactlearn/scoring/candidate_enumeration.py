@@ -16,8 +16,8 @@ set less that element, and consecutive sets share tables.
 
 import math
 from collections.abc import Callable, Generator, Iterator
-from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -127,22 +127,8 @@ class FamilyScorer(Protocol):
     def space(self, size: int) -> Any:
         """Return scratch space of one thread for sets of a size."""
 
-    def score(
-        self,
-        joined: Joined,
-        level: Level,
-        wanted: NDArray[np.bool_],
-        space: Any,
-    ) -> Scored:
+    def score(self, joined: Joined, level: Level, wanted: NDArray[np.bool_], space: Any) -> Scored:
         """Score the families that are wanted, and close those that bounds close, in ``best``."""
-
-
-class _Block(NamedTuple):
-    """What one block found, and the share of the level that is done with it."""
-
-    candidates: SizedCandidates
-    kept: Level
-    done: float
 
 
 class _LevelWork(NamedTuple):
@@ -156,8 +142,6 @@ class _LevelWork(NamedTuple):
 class Enumeration:
     """One pass through the lattice of sets of variables.
 
-    The blocks are scored by the workers of a cluster, if there is one.
-
     Parameters
     ----------
     scorer
@@ -168,8 +152,6 @@ class Enumeration:
         Arcs that every, or no, network must have.
     prune
         Whether to drop the parent sets that a proper subset dominates.
-    threads, workers
-        What scores in parallel.
 
     Attributes
     ----------
@@ -186,15 +168,14 @@ class Enumeration:
         required: frozenset[Arc],
         forbidden: frozenset[Arc],
         prune: bool,
-        threads: int = 1,
-        workers: Workers | None = None,
     ) -> None:
-        self.scorer, self.k, self.prune = scorer, max_parents, prune
-        self.threads, self.workers, self.n = threads, workers, len(scorer.order)
+        self.scorer, self.k, self.prune, self.n = scorer, max_parents, prune, len(scorer.order)
         self.choose = binomials(self.n, min(self.k + 1, LARGEST_SET))
+        self.required, self.forbidden = np.zeros((2, self.n, self.n), np.bool_)
         place = np.argsort(scorer.order)
-        self.required = arc_matrix(required, place)
-        self.forbidden = arc_matrix(forbidden, place)
+        for matrix, arcs in ((self.required, required), (self.forbidden, forbidden)):
+            for parent, child in arcs:
+                matrix[place[parent], place[child]] = True
         self.reached, self.is_cut_short = (0, 0.0), False
 
     @property
@@ -213,8 +194,12 @@ class Enumeration:
         size, share = self.reached
         return f"{100 * share:.0f} % of the parent sets of size {size} were scored"
 
-    def run(self, on_progress: Progress | None) -> Generator[SizedCandidates, None, None]:
+    def run(
+        self, on_progress: Progress | None, threads: int = 1, workers: Workers | None = None
+    ) -> Generator[SizedCandidates, None, None]:
         """Yield the candidates of each size until no family can have a better superset.
+
+        The workers of a cluster score, if there is one.
 
         Raises
         ------
@@ -225,16 +210,19 @@ class Enumeration:
         done, level = 0, _level_of_empty_set(self.scorer.of_empty_set)
         for size in range(self.k + 1):
             kept: list[Level] = []
-            n_held = 0
-            n_sets = math.comb(self.n, size + 1)
-            for block in self._blocks(size, level):
-                self.reached = size, block.done
-                yield block.candidates
-                kept.append(block.kept)
-                n_held += block.kept.sets.size
+            n_held, n_sets = 0, math.comb(self.n, size + 1)
+            work = _LevelWork(level, _starts(level, self.n, self.scorer.block), size == self.k)
+            n_blocks = len(work.starts) - 1
+            for candidates, own in self._blocks(work, n_blocks, threads, workers):
+                kept.append(own)
+                share = len(kept) / n_blocks
+                self.reached = size, share
+                yield candidates
+                n_held += own.sets.size
                 self._require_room(size, n_held)
                 if on_progress is not None:
-                    on_progress(done + int(block.done * n_sets), total)
+                    on_progress(done + int(share * n_sets), total)
+            self.is_cut_short = len(kept) < n_blocks
             if self.is_cut_short:
                 return
             done += n_sets
@@ -245,32 +233,21 @@ class Enumeration:
         if on_progress is not None and done < total:
             on_progress(total, total)
 
-    def _blocks(self, size: int, level: Level) -> Iterator[_Block]:
-        """Score the families with ``size`` parents, a block of sets at a time."""
-        starts = _starts(level, self.n, self.scorer.block)
-        work = _LevelWork(level, starts, size == self.k)
-        n_blocks = len(starts) - 1
-        if self.workers is None:
-            yield from in_order(
-                lambda block, space: self._score(work, block, space),
-                n_blocks,
-                lambda: self.scorer.space(size + 1),
-                self.threads,
-            )
-            return
-        alone = copy(self)
-        alone.workers, done = None, 0
-        for block in self.workers.pieces(Enumeration.alone, (alone, work), n_blocks):
-            done += 1
-            yield block
-        self.is_cut_short = done < n_blocks
+    def _blocks(
+        self, work: _LevelWork, n_blocks: int, threads: int, workers: Workers | None
+    ) -> Iterator[tuple[SizedCandidates, Level]]:
+        """Score the families of one level, a block of sets at a time."""
+        if workers is not None:
+            return workers.pieces(Enumeration.alone, (self, work), n_blocks)
+        space = partial(self.scorer.space, work.level.sets.shape[1] + 1)
+        return in_order(partial(self._score, work), n_blocks, space, threads)
 
-    def alone(self, work: _LevelWork, block: int) -> _Block:
+    def alone(self, work: _LevelWork, block: int) -> tuple[SizedCandidates, Level]:
         """Score the families of one block in scratch space of its own, for a worker."""
         return self._score(work, block, self.scorer.space(work.level.sets.shape[1] + 1))
 
-    def _score(self, work: _LevelWork, block: int, space: Any) -> _Block:
-        """Score the families of one block."""
+    def _score(self, work: _LevelWork, block: int, space: Any) -> tuple[SizedCandidates, Level]:
+        """Return the candidates of one block, and the sets that stay for the next level."""
         level, (start, stop) = work.level, work.starts[block : block + 2].tolist()
         joined = _join(level, start, stop, self.n, self.choose)
         wanted = self._allowed(joined)
@@ -279,15 +256,11 @@ class Enumeration:
         is_candidate = scores > best if self.prune else ~np.isnan(scores)
         best = np.maximum(best, np.where(np.isnan(scores), -np.inf, scores))
         best[scored.ceilings <= best] = np.nan
-        # A set stays for the next level while some family is open.
-        is_open = ~np.isnan(best)
-        is_kept = (is_open | ~np.isnan(scores)).any(axis=1) & (not work.is_last)
+        is_kept = ~(np.isnan(best) & np.isnan(scores)).all(axis=1) & (not work.is_last)
         known = scored.sums, scored.cells, scored.entropy
         columns: list[NDArray[Any]] = [joined.ranks, joined.sets, best, *known]
         kept = Level(*(column[is_kept] for column in columns))
-        done = (block + 1) / (len(work.starts) - 1)
-        candidates = self._candidates(joined.sets, is_candidate, scores)
-        return _Block(candidates, kept, done)
+        return self._candidates(joined.sets, is_candidate, scores), kept
 
     def _allowed(self, joined: Joined) -> NDArray[np.bool_]:
         """Return which open families have the required arcs; close those of forbidden ones."""
@@ -326,14 +299,6 @@ class Enumeration:
             )
 
 
-def arc_matrix(arcs: frozenset[Arc], place: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return whether there is an arc, by the places of parent and child."""
-    matrix = np.zeros((len(place), len(place)), np.bool_)
-    for parent, child in arcs:
-        matrix[place[parent], place[child]] = True
-    return matrix
-
-
 def less_one(
     sets: NDArray[np.int32], rows: NDArray[np.int64], t: NDArray[np.int64]
 ) -> NDArray[np.int32]:
@@ -344,15 +309,10 @@ def less_one(
 
 
 def _level_of_empty_set(sums: NDArray[np.float64]) -> Level:
-    one = Level(
-        np.zeros(1, np.int64),
-        np.zeros((1, 0), np.int32),
-        np.zeros((1, 0)),
-        sums[None, :],
-        np.ones(1),
-        np.full(1, np.inf),
-    )
-    return _gathered([one])
+    nothing, ranks = np.zeros((1, 0)), np.zeros(1, np.int64)
+    cells, entropy = np.ones(1), np.full(1, np.inf)
+    sets = nothing.astype(np.int32)
+    return _gathered([Level(ranks, sets, nothing, sums[None, :], cells, entropy)])
 
 
 def _gathered(blocks: list[Level]) -> Level:

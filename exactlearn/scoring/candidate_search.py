@@ -22,7 +22,6 @@ exact scores; sets that were never reached are missing, so an optimum is one ove
 
 import math
 from collections.abc import Callable, Generator, Iterator
-from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +33,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.executors import Workers, in_order
 from exactlearn.errors import OptionError
 from exactlearn.scoring.candidate_enumeration import Progress, SizedCandidates
-from exactlearn.scoring.set_sums import BLOCK_ROWS, Floats, SetSums, ceiling, largest_penalty
+from exactlearn.scoring.set_sums import Floats, SetSums, ceiling, largest_penalty
 from exactlearn.scoring.set_tables import Space
 from exactlearn.solvers.components import undominated
 from exactlearn.solvers.problem import Arc
@@ -119,10 +118,8 @@ class CandidateSearch:
         Arcs that every, or no, network must have.
     budget
         The effort, or the time.
-    threads, workers
-        What searches in parallel.
-    is_over
-        Whether the search is to end.
+    threads
+        How many variables are searched for at once.
 
     Attributes
     ----------
@@ -142,11 +139,8 @@ class CandidateSearch:
         forbidden: frozenset[Arc],
         budget: Budget,
         threads: int = 1,
-        workers: Workers | None = None,
-        is_over: Callable[[], bool] | None = None,
     ) -> None:
-        self.sums, self.n, self.budget = sums, len(sums.order), budget
-        self.threads, self.workers, self.is_over = threads, workers, is_over
+        self.sums, self.n, self.budget, self.threads = sums, len(sums.order), budget, threads
         self.required, self.forbidden = required, forbidden
         self.max_parents, self.n_searched = min(max_parents, DEEPEST), 0
         self.exhausted = max_parents <= DEEPEST
@@ -161,20 +155,23 @@ class CandidateSearch:
         """What was searched, in a sentence."""
         return f"the parent sets of {self.n_searched} of {self.n} variables were searched"
 
-    def run(self, on_progress: Progress | None = None) -> Generator[SizedCandidates, None, None]:
-        """Yield the candidates of each variable."""
+    def run(
+        self,
+        on_progress: Progress | None = None,
+        workers: Workers | None = None,
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> Generator[SizedCandidates, None, None]:
+        """Yield the candidates of each variable, found by the workers of a cluster if given."""
         start = clock()
 
         def identify(variable: int, space: Space) -> tuple[SizedCandidates, bool]:
-            return self._search(variable, space, self._deadline(start, variable))
+            return self._search(variable, space, self._deadline(start, variable), is_over)
 
         searches: Iterator[tuple[SizedCandidates, bool]]
-        if self.workers is None:
+        if workers is None:
             searches = in_order(identify, self.n, self._space, self.threads)
         else:
-            alone = copy(self)
-            alone.workers = alone.is_over = None
-            searches = self.workers.pieces(CandidateSearch.alone, (alone,), self.n)
+            searches = workers.pieces(CandidateSearch.alone, (self,), self.n)
         for found, is_exhausted in searches:
             self.exhausted &= is_exhausted
             self.n_searched += 1
@@ -184,9 +181,9 @@ class CandidateSearch:
 
     def alone(self, variable: int) -> tuple[SizedCandidates, bool]:
         """Search for one variable, in its share of the time, for a worker."""
-        seconds = math.inf if self.budget.seconds is None else self.budget.seconds
-        share = seconds * min(1.0, self.threads / self.n)
-        return self._search(variable, self._space(), clock() + share)
+        share = (self.budget.seconds or math.inf) * min(1.0, self.threads / self.n)
+        control = SearchControl.within()
+        return self._search(variable, self._space(), clock() + share, lambda: control.is_stopped)
 
     def _space(self) -> Space:
         """Return what one thread counts in."""
@@ -194,17 +191,14 @@ class CandidateSearch:
 
     def _deadline(self, start: float, variable: int) -> float:
         """Return when the search for a variable ends: the time left, shared evenly."""
-        if self.budget.seconds is None:
-            return math.inf
-        now = clock()
-        left = max(0.0, start + self.budget.seconds - now)
-        rounds = max(1.0, (self.n - variable) / self.threads)
-        return now + left / rounds
+        now, seconds = clock(), self.budget.seconds or math.inf
+        left, rounds = start + seconds - now, (self.n - variable) / self.threads
+        return now + max(0.0, left) / max(1.0, rounds)
 
-    def _search(self, variable: int, space: Space, deadline: float) -> tuple[SizedCandidates, bool]:
+    def _search(
+        self, variable: int, space: Space, deadline: float, is_over: Callable[[], bool]
+    ) -> tuple[SizedCandidates, bool]:
         """Return the candidates of a variable, and whether nothing was left to be searched."""
-        control = SearchControl.within()  # of a worker
-        is_over = self.is_over or (lambda: control.is_stopped)
         needed = [p for p, c in self.required if c == variable]
         barred = {p for p, c in self.forbidden if c == variable} | {variable, *needed}
         tree = _Tree(self.sums, space, self.max_parents, variable, needed, barred)
@@ -254,8 +248,7 @@ class _Tree:
         self.nodes, self.n_nodes = np.zeros(1, NODE), 1
         self.queue = np.zeros((3, 0))
         self.n_tables, self.is_cut = 0, False
-        fitting = BLOCK_ROWS // max(1, len(sums.rows.weights))
-        self.most = max(32, min(BATCH_CELLS // max(1, len(self.parents)), fitting))
+        self.most = max(32, min(BATCH_CELLS // max(1, len(self.parents)), sums.block))
         self.nodes["space"] = states[self.required].prod(dtype=np.float64)
 
     @property
@@ -272,9 +265,8 @@ class _Tree:
         root["best"], root["is_useful"] = root["score"], True
         if self.deepest <= 0:
             return
-        new = self._score_all(
-            np.zeros(len(self.parents), np.int64), np.arange(len(self.parents)), goes_on
-        )
+        places = np.arange(len(self.parents))
+        new = self._score_all(np.zeros_like(places), places, goes_on)
         nodes = self.nodes[new]
         self.single[nodes["place"]] = nodes["score"]
         self.gain[nodes["place"]] = self._part(nodes) - self._part(self.nodes[:1])

@@ -128,11 +128,12 @@ def candidate_parent_sets(
     _check_arcs(dataset, *arcs, k)
     search: CandidateSearch | Enumeration
     with workers_of(cluster, limited) as workers:
-        parallel = n_threads(threads) if workers is None else workers.number, workers
+        n = n_threads(threads) if workers is None else workers.number
         if isinstance(estimated, DeletionCounts):
             deletion = DeletionScorer(dataset, score, estimated, arcs[0])
             family: Callable[[int, Sequence[int]], float] = deletion.family
             search = Enumeration(deletion, k, *arcs, prune)
+            pieces = search.run(on_progress)
         else:
             if estimated is None:
                 family = partial(scored_family, dataset, score=score)
@@ -141,10 +142,12 @@ def candidate_parent_sets(
                 family = partial(estimated.score, score=score)
                 sums = SetSums(score, estimated.order, estimated.rows, k + 1)
             if budget is None:
-                search = Enumeration(TableScorer(sums, prune, arcs[0]), k, *arcs, prune, *parallel)
+                search = Enumeration(TableScorer(sums, prune, arcs[0]), k, *arcs, prune)
+                pieces = search.run(on_progress, n, workers)
             else:
-                search = CandidateSearch(sums, k, *arcs, budget, *parallel, lambda: limited.is_over)
-        tables, finished = _collected(search.run(on_progress), search, control, limited)
+                search = CandidateSearch(sums, k, *arcs, budget, n)
+                pieces = search.run(on_progress, workers, lambda: limited.is_over)
+        tables, finished = _collected(pieces, search, control, limited)
     if finished and not search.is_cut_short:
         return replace(_problem(dataset.names, tables, *arcs), complete=search.exhausted)
     tables += _smallest(dataset.n_variables, family, tables, arcs[0])
@@ -200,19 +203,16 @@ def _checked_size(
     if max_parents is not None and max_parents < 0:
         raise OptionError(f"max_parents must be at least 0, found {max_parents}")
     k = max(0, n - 1 if max_parents is None else min(max_parents, n - 1))
-    if budget is not None:
-        if estimated is None and prune:
-            return k
-        found = (
-            "dominated parent sets were to be kept, but a search within a budget drops them"
-            if estimated is None
-            else "cells are missing: the counts of all families are estimated, without a search "
-            "within a budget"
-        )
+    if budget is not None and (estimated is not None or not prune):
+        found = "dominated parent sets were to be kept, but a search within a budget drops them"
+        if estimated is not None:
+            found = "cells are missing: all families are estimated, without a search in a budget"
         raise OptionError(
             f"{found}; leave the budget (scoring_time) out, and lower max_parents if that takes "
             "too long"
         )
+    if budget is not None:
+        return k
     limit = FAMILY_LIMIT if prune else LISTED_LIMIT
     limit = ESTIMATED_LIMIT if isinstance(estimated, DeletionCounts) else limit
     families = n_families(n, k)
@@ -242,11 +242,8 @@ def _check_arcs(
 ) -> None:
     n, names = dataset.n_variables, dataset.names
     for parent, child in sorted(required | forbidden):
-        if not (0 <= parent < n and 0 <= child < n) or parent == child:
-            raise OptionError(
-                f"the constraint on arc {parent} -> {child} names no arc between two of the "
-                f"{n} variables"
-            )
+        if parent == child:
+            raise OptionError(f"the constraint on {parent} -> {child} names no arc between two")
     for parent, child in sorted(required & forbidden):
         raise InfeasibleError(
             f"the arc {names[parent]} -> {names[child]} is both required and forbidden, "

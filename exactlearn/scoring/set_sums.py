@@ -16,7 +16,6 @@ gains ``V(P + x + y) - V(P + x) - V(P + y) + V(P)``.
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -42,8 +41,6 @@ from exactlearn.solvers.problem import Arc
 
 DEEP = 5
 """Few sets of more variables are scored."""
-SIZE_LIMIT = 2**12
-"""Most table sizes to list."""
 BLOCK_ROWS = 2**24
 """Rows visited at most in one block, about."""
 BLOCK_SETS = 2**6, 2**16
@@ -69,7 +66,8 @@ class SetSums:
     def __init__(self, score: Score, order: NDArray[np.int32], rows: Rows, depth: int) -> None:
         self.order, self.rows = order, rows
         is_expected, states = rows.missing is not None, rows.cardinalities
-        n_sizes = sum(_n_sizes(states, size) for size in range(1, min(depth, len(order), DEEP) + 1))
+        kinds, sizes = len(np.unique(states)), range(1, min(depth, DEEP) + 1)
+        n_sizes = sum(math.comb(kinds + size - 1, size) for size in sizes)  # at most
         self.tables = TermTables(
             score, states, rows.weights, n_sizes=n_sizes, is_expected=is_expected
         )
@@ -90,6 +88,11 @@ class SetSums:
         order = np.argsort(-np.array(common), kind="stable").astype(np.int32)
         columns = np.ascontiguousarray(codes[order])
         return cls(score, order, index_rows(columns, weights, dataset.cardinalities[order]), depth)
+
+    @property
+    def block(self) -> int:
+        """Sets to count at a time."""
+        return int(np.clip(BLOCK_ROWS // max(1, len(self.rows.weights)), *BLOCK_SETS))
 
     @property
     def slack(self) -> float:
@@ -167,18 +170,6 @@ class SetSums:
         lengths, given = (sets >= 0).sum(axis=1), (self.rows, *space, terms.functions)
         _sum_sets(sets, lengths, *given, numbers, others_numbers, sums, others, cells)
         return sums, cells
-
-
-def _n_sizes(cardinalities: NDArray[np.int64], depth: int) -> int:
-    """Return how many numbers of cells tables over ``depth`` variables have, or ``SIZE_LIMIT``."""
-    products: list[set[float]] = [{1.0}, *(set() for _ in range(depth))]
-    for r, available in Counter(cardinalities.tolist()).items():
-        for length in range(depth, 0, -1):
-            for used in range(1, min(available, length) + 1):
-                products[length] |= {p * float(r) ** used for p in products[length - used]}
-        if max(map(len, products)) > SIZE_LIMIT:
-            return SIZE_LIMIT
-    return len(products[depth])
 
 
 @in_place_kernel
@@ -280,8 +271,7 @@ class TableScorer:
     def __init__(self, sums: SetSums, prune: bool, required: frozenset[Arc]) -> None:
         self.sums, self.prune, self.order = sums, prune, sums.order
         self.is_free = ~np.isin(sums.order, [child for _, child in required])
-        fitting = BLOCK_ROWS // max(1, len(sums.rows.weights))
-        self.block = int(np.clip(fitting, *BLOCK_SETS))
+        self.block, self.space = sums.block, sums.space
 
     @property
     def of_empty_set(self) -> Floats:
@@ -290,16 +280,8 @@ class TableScorer:
         sums, _ = self.sums.sums(np.zeros((1, 0), np.int32), terms, self.space(1))
         return sums.reshape(-1)
 
-    def space(self, size: int) -> Space:
-        """Return scratch space of one thread for sets of a size."""
-        return self.sums.space(size)
-
     def score(
-        self,
-        joined: Joined,
-        level: Level,
-        wanted: NDArray[np.bool_],
-        space: Space,
+        self, joined: Joined, level: Level, wanted: NDArray[np.bool_], space: Space
     ) -> Scored:
         """Score the families that are wanted, and close those that bounds close."""
         sets, nodes, best = joined.sets, joined.nodes, joined.best
