@@ -19,14 +19,13 @@ conditional tables, or for none. All pseudo-counts together, ``smoothing`` times
 parameters, are therefore rows of that start model: :math:`a_j` is how many of them reach the node
 and have the state. So it does not matter how nodes are merged, a node that few rows reach stays
 near its start, and a state of probability zero stays impossible. Without a start to trust
-(``prior="uniform"``, and where the start is symmetric in an unobserved variable) each parameter
-gets ``smoothing``, as in THESIS, equation 4.15.
+(``prior="uniform"``) each parameter gets ``smoothing``, as in THESIS, equation 4.15.
 
 How many pseudo-counts there are is chosen by cross-validation unless given: with one for each
 parameter, the refined graph predicts unseen rows worse than the network that it was compiled from.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import nan
 from typing import Literal, NamedTuple, get_args
@@ -37,7 +36,6 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments, number_or
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.hash_tables import index_rows
 from exactlearn._runtime.kernel import kernel
 from exactlearn.bayesnet.complete_data import (
     FOLDS,
@@ -48,11 +46,10 @@ from exactlearn.bayesnet.complete_data import (
     maximised,
     validation_terms,
 )
-from exactlearn.bayesnet.em_result import STARTS, EMResult, EMState, fitted
+from exactlearn.bayesnet.em_result import EMResult, EMState, fitted
 from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, require_complete
 from exactlearn.errors import DataError, OptionError
-from exactlearn.pdg.compile.residuals import equal_values
 from exactlearn.pdg.inference.block_flows import Layout, block_space, enter_evidence, reach
 from exactlearn.pdg.inference.flows import (
     expect_counts,
@@ -322,9 +319,6 @@ class ParameterEM:
         self.total_weight = float(self._weights.sum())
         if self.total_weight <= 0:
             raise DataError("the table has no rows of positive weight: nothing to refine on")
-        unobserved = np.flatnonzero((self._codes < 0).all(axis=0)).tolist()
-        self.symmetric = symmetric_variables(graph, unobserved)
-        prior = "uniform" if self.symmetric else prior
         if smoothing == "cv":
             smoothing = choose_graph_smoothing(graph, dataset, prior=prior, seed=seed).smoothing
         self.smoothing = smoothing
@@ -377,7 +371,7 @@ def refine(
     tolerance: float = 1e-6,
     smoothing: float | Literal["cv"] = "cv",
     prior: Prior = "start",
-    starts: int | None = None,
+    starts: int = 1,
     seed: int = 0,
     on_iteration: Callable[[EMState], None] | None = None,
     time_limit: float | None = None,
@@ -401,12 +395,11 @@ def refine(
         parameters, and what no row has may become impossible.
     prior
         ``start``: all pseudo-counts together are rows of ``pdg``, ``smoothing`` for each of its
-        parameters. ``uniform``: each parameter gets ``smoothing``, as it does where the graph is
-        symmetric.
+        parameters. ``uniform``: each parameter gets ``smoothing``.
     starts
         Number of starts, of which that with the best objective is returned: the graph's own
-        parameters, then random ones. Left out, one, or five when the graph is symmetric in the
-        states of a variable that no row observes.
+        parameters, then random ones, which a graph needs whose nodes are equal in a variable that
+        no row observes.
     seed
         Seed of the random starts, and of the folds of the cross-validation.
     on_iteration
@@ -431,16 +424,14 @@ def refine(
     >>> fit.converged, bool(fit.log_likelihoods[-1] > fit.log_likelihoods[0])
     (True, True)
     """
-    if prior not in get_args(Prior) or (starts is not None and starts < 1):
+    if prior not in get_args(Prior) or starts < 1:
         raise OptionError(
             f"prior {prior!r} and starts {starts}: expected 'start' or 'uniform', and at least 1"
         )
     problem = ParameterEM(pdg, dataset, smoothing, prior, seed)
-    starts = starts or (STARTS if problem.symmetric else 1)
     found = fitted(
         problem,
         list(_starts(pdg, starts, seed)),
-        problem.symmetric,
         iterations=iterations,
         tolerance=tolerance,
         on_iteration=on_iteration,
@@ -461,37 +452,3 @@ def smoothed_once(graph: DecisionGraph, dataset: Dataset, smoothing: float) -> D
     """Return a graph after one step of EM with the uniform prior."""
     codes = aligned_codes(dataset, graph.names, graph.states)
     return graph.with_counts(expected_counts(graph, codes, dataset.weights) + smoothing)
-
-
-def symmetric_variables(graph: DecisionGraph, variables: Iterable[int]) -> tuple[str, ...]:
-    """Return those variables whose states lead to other nodes, but to equal distributions.
-
-    EM leaves the distributions equal where no row observes the variable, although the structure
-    could distinguish its states. Where the states lead to the same nodes it could not.
-
-    Parameters
-    ----------
-    graph
-        The graph.
-    variables
-        Numbers of the variables to look at.
-    """
-    chosen = set(variables)
-    if not any(len(graph.children[v]) for v in chosen):
-        return ()
-    groups, found = np.empty(graph.n_nodes, np.int32), set()
-    for v in reversed(graph.order.tolist()):
-        heads = graph.successors_of(v)
-        equal = groups[heads]
-        if v in chosen and _same_for_all_states(equal) and not _same_for_all_states(heads):
-            found.add(v)
-        nodes = len(heads)
-        keys = np.hstack([equal_values(graph.parameters_of(v)), equal.reshape(nodes, -1)])
-        labels, _, _ = index_rows(np.ascontiguousarray(keys, np.int32))
-        groups[graph.first_nodes[v] : graph.first_nodes[v] + nodes] = labels
-    return tuple(graph.names[v] for v in sorted(found))
-
-
-def _same_for_all_states(entries: NDArray[np.int32]) -> bool:
-    """Return whether entries of shape (nodes, states, children) are the same for all states."""
-    return bool((entries == entries[:, :1]).all())

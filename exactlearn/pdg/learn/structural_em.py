@@ -292,7 +292,6 @@ class StructuralEM:
                 self._rows,
                 iterations=EM_ITERATIONS,
                 smoothing=0.0,
-                starts=1,
                 time_limit=self._control.remaining,
             ).model
         self._tables, likelihood = expected_edge_counts(fitted, self._rows)
