@@ -215,9 +215,9 @@ class ColumnWarning(UserWarning):
     ...     warnings.simplefilter("always")
     ...     found = el.learn(np.array([["a", "x"], ["a", "y"]]), tidy=True)
     >>> [str(one.message) for one in caught if one.category is ColumnWarning]
-    ["left out: 'X0' (constant, every cell is 'a')"]
+    ["left out: 'X0' (constant, every observed cell is 'a')"]
     >>> found.names, dict(found.left_out)
-    (('X1',), {'X0': "constant, every cell is 'a'"})
+    (('X1',), {'X0': "constant, every observed cell is 'a'"})
     """
 
 

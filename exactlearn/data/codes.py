@@ -435,20 +435,15 @@ class NamedVariables:
         OptionError
             When the models do not have the same variables, or one has other states.
         """
-        unequal = sorted({*self.names} ^ {*other.names}, key=(*self.names, *other.names).index)
-        if unequal:
-            raise OptionError(
-                f"expected two models of the same variables, but only one has {unequal[0]!r}"
-                f" ({len(unequal)} such in all)"
-            )
-        variables = [self._index[name] for name in other.names]
-        for v, states in zip(variables, other.states, strict=True):
-            if {*states} != {*self.states[v]}:
+        ours = dict(zip(self.names, self.states, strict=True))
+        theirs = dict(zip(other.names, other.states, strict=True))
+        for name in ours | theirs:
+            one, two = ours.get(name, ()), theirs.get(name, ())
+            if {*one} != {*two}:
                 raise OptionError(
-                    f"expected two models with the same states, but {self.names[v]!r} has"
-                    f" {', '.join(self.states[v])} in one and {', '.join(states)} in the other"
+                    "expected two models of the same variables with the same states, but "
+                    f"{name!r} has {', '.join(one) or 'no states'} in one and "
+                    f"{', '.join(two) or 'no states'} in the other"
                 )
-        return variables, [
-            [self.states[v].index(state) for state in states]
-            for v, states in zip(variables, other.states, strict=True)
-        ]
+        states = [[*map(ours[name].index, own)] for name, own in theirs.items()]
+        return [self._index[name] for name in theirs], states

@@ -47,11 +47,14 @@ def _frame_of(value: Any) -> Any:
     return value if pandas is not None and isinstance(value, pandas.DataFrame) else None
 
 
-def _as_frame(value: Any, name: str) -> Any:
-    frame = None if isinstance(value, np.ndarray) else _frame_of(value)
+def _as_frame(value: Any, name: str, expected: str = "a pandas DataFrame") -> Any:
+    frame = _frame_of(value)
     if frame is None:
-        instead = "code an array with Dataset.from_array(array)"
-        raise arguments.refusal(name, "a pandas DataFrame", value, instead)
+        instead = (
+            "read a file with read_dataset(path), and a Dask frame with read_blocks(frame), and "
+            "make a frame of lists by pandas.DataFrame(...)"
+        )
+        raise arguments.refusal(name, expected, value, instead)
     return frame
 
 
@@ -625,12 +628,10 @@ def varying_columns(dataset: Dataset) -> Dataset:
     >>> varying_columns(table).left_out
     {'b': 'all cells are missing'}
     """
-    left_out, seen = {**dataset.left_out}, dataset.codes >= 0
-    for v, (name, states) in enumerate(zip(dataset.names, dataset.states, strict=True)):
-        observed = states if seen[:, v].any() else ()
-        if len(observed) < 2:
-            is_complete = bool(seen[:, v].all())
-            left_out[name] = discretisation.constant_reason(observed, is_complete)
+    left_out, seen = {**dataset.left_out}, (dataset.codes >= 0).any(axis=0)
+    for name, states, is_seen in zip(dataset.names, dataset.states, seen, strict=True):
+        if len(states) < 2 or not is_seen:
+            left_out[name] = discretisation.constant_reason(states if is_seen else ())
     kept = [v for v, name in enumerate(dataset.names) if name not in left_out]
     return replace(
         dataset,
@@ -644,16 +645,8 @@ def varying_columns(dataset: Dataset) -> Dataset:
 def _table_of(value: Any, name: str) -> Any:
     """Return a coded table, of blocks the merged rows; or the frame that a table is coded of."""
     table = value.merged() if hasattr(value, "merged") else value
-    table = table if isinstance(table, Dataset) else _frame_of(value)
-    if table is None:
-        raise arguments.refusal(
-            name,
-            "a Dataset, a pandas DataFrame, an array, or what read_blocks returns",
-            value,
-            "read a file with read_dataset(path), and a Dask frame with read_blocks(frame), and "
-            "make a frame of lists by pandas.DataFrame(...)",
-        )
-    return table
+    expected = "a Dataset, a pandas DataFrame, an array, or what read_blocks returns"
+    return table if isinstance(table, Dataset) else _as_frame(value, name, expected)
 
 
 def _coded(

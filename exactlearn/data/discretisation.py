@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, Context
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,10 +31,10 @@ from exactlearn.data.codes import (
     LabelledRows,
     as_array,
     checked_weights,
-    ordered,
+    label_of,
     row_place,
 )
-from exactlearn.errors import ColumnWarning, DataError, OptionError, as_written, did_you_mean
+from exactlearn.errors import ColumnWarning, DataError, OptionError, as_written
 
 Method = Literal["frequency", "width"]
 
@@ -53,8 +53,6 @@ _MISSING_TEXTS = {
     *("1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"),
 }
 
-_GRAMMAR = "expected METHOD:BINS, as in 'frequency:5' or 'width:5'"
-
 
 def parse_rule(rule: str) -> tuple[Method, int]:
     """Read ``METHOD:BINS``.
@@ -62,23 +60,20 @@ def parse_rule(rule: str) -> tuple[Method, int]:
     Raises
     ------
     OptionError
-        When the method is unknown or the number of bins is not 2 or more.
+        When the method is unknown, or the number of bins is not 2 or more.
 
     Examples
     --------
     >>> parse_rule("frequency:5")
     ('frequency', 5)
     """
-    method, _, bins = rule.partition(":") if isinstance(rule, str) else (rule, "", "")
-    if not bins.isdecimal() or len(bins) > 9:
-        raise OptionError(f"discretisation {rule!r}: {_GRAMMAR}")
-    if method not in METHODS:
+    found = re.fullmatch(r"(\w+):(\d{1,5})", rule) if isinstance(rule, str) else None
+    if found is None or found[1] not in METHODS or not 2 <= int(found[2]) <= LARGEST:
+        known = f"{' or '.join(METHODS)}, and 2 to {LARGEST} bins"
         raise OptionError(
-            f"unknown discretisation {method!r}{did_you_mean(method, METHODS)}; {_GRAMMAR}"
+            f"discretisation {rule!r}: expected METHOD:BINS, as in {RULE!r}, with {known}"
         )
-    if not 2 <= int(bins) <= np.iinfo(np.int16).max:
-        raise OptionError(f"{bins} bins for {method!r}: expected 2 or more, up to 32767")
-    return method, int(bins)
+    return cast(Method, found[1]), int(found[2])
 
 
 @checked_arguments()
@@ -158,7 +153,7 @@ def interval_names(edges: tuple[float, ...]) -> tuple[str, ...]:
     >>> interval_names((2.5, 4.1))
     ('<=2.5', '(2.5, 4.1]', '>4.1')
     """
-    shown = [_short(edge) for edge in edges]
+    shown = [*map(label_of, edges)]
     inner = (f"({low}, {high}]" for low, high in pairwise(shown))
     return (f"<={shown[0]}", *inner, f">{shown[-1]}")
 
@@ -195,13 +190,6 @@ def _rounded(edge: float, distinct: NDArray[np.float64]) -> float:
     return edge
 
 
-def _short(edge: float) -> str:
-    """Return an edge in full, with no more than six digits where these are enough."""
-    if edge.is_integer() and abs(edge) < 1e15:
-        return str(int(edge))
-    return f"{edge:.6g}" if float(f"{edge:.6g}") == edge else repr(edge)
-
-
 class Unusable(NamedTuple):
     """A column that is no variable as it stands.
 
@@ -220,11 +208,9 @@ class Unusable(NamedTuple):
     is_cut: bool = False
 
 
-def constant_reason(labels: Sequence[str], is_complete: bool) -> str:
+def constant_reason(labels: Sequence[str]) -> str:
     """Return in words why a column with fewer than two labels is no variable."""
-    if not labels:
-        return EMPTY
-    return f"constant, every {'' if is_complete else 'observed '}cell is {labels[0]!r}"
+    return f"constant, every observed cell is {labels[0]!r}" if labels else EMPTY
 
 
 def unusable(rows: LabelledRows, column: Column) -> Unusable | None:
@@ -246,7 +232,7 @@ def unusable(rows: LabelledRows, column: Column) -> Unusable | None:
     if not name:
         return Unusable(name, "a column without a name, as the index that DataFrame.to_csv writes")
     if count < 2:
-        return Unusable(name, constant_reason(column.labels, not column.counts[-1]))
+        return Unusable(name, constant_reason(column.labels))
     if count <= MANY and not _INDEX.fullmatch(name):
         return None
     numbers = column.numbers[:-1]
@@ -283,27 +269,20 @@ def refusal_of(columns: Sequence[Unusable], where: str) -> DataError:
     Examples
     --------
     >>> print(str(refusal_of([Unusable("k", "constant")], "")).partition(",")[0])
-    column 'k': constant; tidy the table (tidy=True)
+    column 'k': constant; let columns be left out
     """
-    names, by_reason = [one.name for one in columns], dict[str, list[str]]()
+    by_reason = dict[str, list[str]]()
     for one in columns:
-        by_reason.setdefault(one.why, []).append(one.name)
-    lines = [f"column {names[0]!r}: {columns[0].why}"]
-    if len(columns) > 1:
-        lines = [f"{why}: {_quoted(own)}" for why, own in sorted(by_reason.items())]
-        lines = [f"{len(columns)} columns cannot be used as they are:", *lines]
-    out, cut = ([one.name for one in columns if one.is_cut == is_cut] for is_cut in (False, True))
-    does = [f"leaves out {_quoted(out)}"] * bool(out)
-    does += [f"cuts {_quoted(cut)} into bins of equal frequency"] * bool(cut)
-    cures = [f"drop columns ({as_written('drop', names)})"]
-    if cut:
-        rules = dict.fromkeys(cut if len(cut) <= 3 else ["*"], RULE)
-        cures.append(f"cut numbers into bins ({as_written('discretise', rules)})")
-    first = {next(filter(None, names), ""): ["A", "B"]}
-    cures.append(f"declare their states ({as_written('states', first)})")
+        by_reason.setdefault(one.why, []).append(repr(one.name))
+    listed = "; ".join(f"column {', '.join(own)}: {why}" for why, own in sorted(by_reason.items()))
+    numbers = [one.name for one in columns if one.is_cut]
+    rules = dict.fromkeys(numbers if len(numbers) <= 3 else ["*"], RULE)
+    bins = f", or cut numbers into bins ({as_written('discretise', rules)})" if numbers else ""
     return DataError(
-        where + "\n  ".join(lines) + f"; tidy the table ({as_written('tidy', True)}), which "
-        f"{' and '.join(does)}; or {', or '.join(cures)}"
+        f"{where}{listed}; let columns be left out, or cut into bins where they hold numbers "
+        f"({as_written('tidy', True)}); or drop them "
+        f"({as_written('drop', [one.name for one in columns])}){bins}, or declare their states "
+        f"({as_written('states', {columns[0].name: ['A', 'B']})})"
     )
 
 
@@ -341,23 +320,18 @@ def check_texts(columns: Iterable[Column], where: str, missing: Sequence[str]) -
     missing
         The missing symbols.
     """
-    listed, texts, states = list[str](), dict[str, None](), dict[str, list[str]]()
+    listed, texts, states = list[str](), set[str](), dict[str, list[str]]()
     for column in columns:
+        counts = dict(zip(column.labels, column.counts, strict=False))
         own = sorted(x for x in column.labels if x.lower() in _MISSING_TEXTS or x == "None")
         if own:
-            counts = (f"{x!r}: {column.counts[column.labels.index(x)]}" for x in own)
-            listed.append(f"{column.name!r} ({', '.join(counts)})")
-            texts |= dict.fromkeys(own)
-            known = ordered(column.labels)
-            states[column.name] = [*known[:MANY], *["..."] * (len(known) > MANY)]
+            listed.append(f"{column.name!r} ({', '.join(f'{x!r}: {counts[x]}' for x in own)})")
+            texts.update(own)
+            states[column.name] = [*own, "..."]
     if listed:
-        symbols = as_written("missing", [*missing, *texts])
         raise DataError(
             f"{where}texts that other programs write for missing cells: {', '.join(listed)}; if "
-            f"the cells are missing, name all symbols ({symbols}); if these are states, declare "
-            f"the states of each column ({as_written('states', states)})"
+            "the cells are missing, name all symbols "
+            f"({as_written('missing', [*missing, *sorted(texts)])}); if these are states, declare "
+            f"all states of the columns ({as_written('states', states)})"
         )
-
-
-def _quoted(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names))

@@ -40,7 +40,7 @@ from exactlearn._runtime.arguments import checked_arguments, instance_of
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
-from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.errors import DataError, OptionError
 from exactlearn.graphs.dag import topological_order
 
 _STEEPNESS = 3.0
@@ -50,11 +50,6 @@ _FORMS = ("mcar:P", "mcar:K", "mar:P", "mar:P:NAME", "mnar:K", "mnar:K:S")
 """The specifications: a mechanism, and the names of its parts."""
 
 _PARTS = {"P": r"(?:\d*\.\d+(?:e-?\d+)?|\d+e-\d+)", "K": r"\d+", "S": r"\d+", "NAME": ".+"}
-
-_LEGEND = (
-    "P is a share of cells as in 0.1, K a number of cells of each variable as in 2, S a state "
-    "index as in 0"
-)
 
 
 def parse_spec(text: str) -> tuple[str, dict[str, str]]:
@@ -70,28 +65,18 @@ def parse_spec(text: str) -> tuple[str, dict[str, str]]:
     >>> parse_spec("mnar:2:1")
     ('mnar', {'K': '2', 'S': '1'})
     """
-    mechanism, _, rest = text.partition(":")
-    forms = [form for form in _FORMS if form.startswith(f"{mechanism}:")]
-    if not forms:
-        known = dict.fromkeys(form.partition(":")[0] for form in _FORMS)
-        raise OptionError(
-            f"missingness {text!r}: unknown mechanism {mechanism!r}{did_you_mean(mechanism, known)}"
-        )
-    for form in forms:
-        names = form.split(":")[1:]
-        if found := re.fullmatch(":".join(f"({_PARTS[name]})" for name in names), rest):
+    for form in _FORMS:
+        mechanism, *names = form.split(":")
+        pattern = ":".join([mechanism, *(f"({_PARTS[name]})" for name in names)])
+        if found := re.fullmatch(pattern, text):
             parts = dict(zip(names, found.groups(), strict=True))
-            break
-    else:
-        *others, last = forms
-        expected = f"{', '.join(others)} or {last}" if others else last
-        raise OptionError(f"missingness {text!r}: expected {expected}; {_LEGEND}")
-    if not 0 < float(parts.get("P", 0.5)) < 1:
-        share = f"the share {parts['P']} is not between 0 and 1"
-        raise OptionError(f"missingness {text!r}: {share}; {_LEGEND}")
-    if parts.get("K", "1").strip("0") == "":
-        raise OptionError(f"missingness {text!r}: nothing to hide; {_LEGEND}")
-    return mechanism, parts
+            if 0 < float(parts.get("P", 0.5)) < 1 and int(parts.get("K", 1)) > 0:
+                return mechanism, parts
+    raise OptionError(
+        f"missingness {text!r}: expected one of {', '.join(_FORMS)}, where P is a share of the "
+        "cells between 0 and 1 as in 0.1, K a number of cells of each variable as in 2, S a state "
+        "index as in 0, and NAME a variable; or a missingness graph, as 'income <- age'"
+    )
 
 
 _is_spec = instance_of(
@@ -289,16 +274,12 @@ def _shapes(dataset: Dataset, graph: MissingnessGraph) -> list[tuple[int, ...]]:
 
 def _checked(tables: Tables, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Return a mechanism's table, if it has the right shape and holds probabilities."""
-    if name not in tables:
-        raise OptionError(f"missingness of {name!r}: no table of its mechanism is given")
-    table = np.asarray(tables[name], np.float64)
-    if table.shape != shape:
+    table = np.asarray(tables.get(name, np.nan), np.float64)
+    if table.shape != shape or not ((table >= 0) & (table <= 1)).all():
         raise OptionError(
-            f"missingness of {name!r}: expected a table of shape {shape}, one axis for each cause, "
-            f"found {table.shape}"
+            f"missingness of {name!r}: expected a table of probabilities of shape {shape}, one "
+            f"axis for each cause, found {tables.get(name)}"
         )
-    if not ((table >= 0) & (table <= 1)).all():
-        raise OptionError(f"missingness of {name!r}: a number of its table is no probability")
     return table
 
 

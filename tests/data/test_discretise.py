@@ -130,8 +130,8 @@ def test_bins_of_r_and_pyagrum_hold_their_numbers():
         ("frequency", "expected METHOD:BINS"),
         ("frequency:", "expected METHOD:BINS"),
         ("frequency:-2", "expected METHOD:BINS"),
-        ("frequency:1", "expected 2 or more"),
-        ("freqency:4", "did you mean 'frequency'"),
+        ("frequency:1", "with frequency or width, and 2 to 32767 bins"),
+        ("freqency:4", "with frequency or width"),
     ],
 )
 def test_bad_rules(rule, message):

@@ -121,28 +121,28 @@ def test_mar_takes_the_first_complete_variable():
 
 
 @pytest.mark.parametrize(
-    ("spec", "message"),
+    "spec",
     [
-        ("mcra:0.1", "did you mean 'mcar'"),
-        ("mcar", "expected mcar:P or mcar:K; P is a share of cells as in 0.1"),
-        ("mcar:", "expected mcar:P"),
-        ("mcar:ten", "expected mcar:P"),
-        ("mcar:-1", "expected mcar:P"),
-        ("mcar:0", "nothing to hide"),
-        ("mcar:1.0", "not between 0 and 1"),
-        ("mcar:0.0", "not between 0 and 1"),
-        ("mcar:0.1:2", "expected mcar:P"),
-        ("mcar:2:0.1", "expected mcar:P"),
-        ("mar:2", "expected mar:P or mar:P:NAME; P is a share"),
-        ("mar:0.1:", "expected mar:P"),
-        ("mnar:2:yes", "expected mnar:K"),
-        ("mnar:0.1", "expected mnar:K or mnar:K:S; P is a share"),
-        ("mnar:2:-1", "expected mnar:K"),
-        ("", "unknown mechanism ''; expected one of 'mcar'"),
+        "mcra:0.1",
+        "mcar",
+        "mcar:",
+        "mcar:ten",
+        "mcar:-1",
+        "mcar:0",
+        "mcar:1.0",
+        "mcar:0.0",
+        "mcar:0.1:2",
+        "mcar:2:0.1",
+        "mar:2",
+        "mar:0.1:",
+        "mnar:2:yes",
+        "mnar:0.1",
+        "mnar:2:-1",
+        "",
     ],
 )
-def test_bad_specs_tell_the_form(spec, message):
-    with pytest.raises(OptionError, match=message):
+def test_bad_specs_tell_the_forms(spec):
+    with pytest.raises(OptionError, match=f"'{spec}': expected one of mcar:P, mcar:K, .*mnar:K:S"):
         parse_spec(spec)
 
 

@@ -58,7 +58,7 @@ def test_columns_are_refused_at_once_or_tidied_with_one_warning(door):
 def test_a_file_is_read_as_the_frame_but_for_its_index(tmp_path):
     frame = untidy()
     frame.to_csv(tmp_path / "t.csv")  # with the index
-    with pytest.raises(DataError, match="6 columns") as refused:
+    with pytest.raises(DataError, match="column 'name': 60 different texts") as refused:
         el.read_dataset(tmp_path / "t.csv")
     assert "a column without a name" in str(refused.value)
     with pytest.warns(ColumnWarning) as caught:
@@ -136,10 +136,8 @@ def test_texts_of_missing_cells_are_refused_unless_decided(tmp_path):
     with pytest.raises(DataError) as refused:
         el.read_dataset(path)
     assert "'a' ('NaN': 2), 'b' ('NULL': 1, 'None': 1, 'n/a': 1)" in str(refused.value)
-    assert "missing=['?', '', 'NA', 'NaN', 'NULL', 'None', 'n/a']" in str(refused.value)
-    assert "states={'a': ['NaN', 'no', 'yes'], 'b': ['NULL', 'None', 'n/a', 'x']}" in str(
-        refused.value
-    )
+    assert "missing=['?', '', 'NA', 'NULL', 'NaN', 'None', 'n/a']" in str(refused.value)
+    assert "states={'a': ['NaN', '...'], 'b': ['NULL', 'None', 'n/a', '...']}" in str(refused.value)
     symbols = ["?", "NaN", "n/a", "NULL", "None"]
     assert len(el.read_dataset(path, missing=symbols, drop="b").missing_cells) == 2
     states = {"a": ["NaN", "no", "yes"], "b": ["x", "n/a", "NULL", "None"]}

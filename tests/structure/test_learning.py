@@ -200,7 +200,7 @@ class TestColumnsLeftOut:
         with pytest.warns(el.errors.ColumnWarning) as caught:
             found = el.learn(rows, tidy=True)
         assert found.left_out == {
-            "place": "constant, every cell is 'Ghent'",
+            "place": "constant, every observed cell is 'Ghent'",
             "nothing": "all cells are missing",
             "partly": "constant, every observed cell is 'x'",
         }
