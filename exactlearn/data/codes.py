@@ -298,11 +298,9 @@ class LabelledRows:
     def declared(self, missing: Sequence[str]) -> dict[str, list[str]]:
         """Return the states that the source declares of columns, but missing symbols."""
         symbols = {symbol.strip() for symbol in missing}
-        names = {column.name for column in self.columns}
         states = {
             name: [state for state in dict.fromkeys(own) if state.strip() not in symbols]
             for name, own in self.listed.items()
-            if name in names
         }
         return {name: own for name, own in states.items() if len(own) > 1}
 
@@ -330,21 +328,6 @@ def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
 def _label_codes(places: Sequence[int]) -> NDArray[np.signedinteger[Any]]:
     """Return the new code of each old one; the code -1 reads the last: missing stays missing."""
     return np.array([*places, MISSING], np.int8 if len(places) <= SMALL else np.int32)
-
-
-def variable_index(name: str | int, index: Mapping[str, int]) -> int:
-    """Return the index of a variable, given by its name, or by an integer as elsewhere.
-
-    Raises
-    ------
-    OptionError
-        When there is no such variable; the message suggests near names.
-    """
-    if isinstance(name, int | np.integer):
-        return arguments.variable_index(name, "variable", tuple(index))
-    if name not in index:
-        raise OptionError(f"no variable {name!r}{did_you_mean(name, index)}")
-    return index[name]
 
 
 def check_variables(names: tuple[str, ...], states: tuple[tuple[str, ...], ...]) -> None:
@@ -387,10 +370,6 @@ class NamedVariables:
         """Number of states of each variable, shape (variables,)."""
         return np.array([len(s) for s in self.states], np.int64)
 
-    @cached_property
-    def _index(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.names)}
-
     def index(self, name: str) -> int:
         """Return the index of a variable.
 
@@ -399,7 +378,7 @@ class NamedVariables:
         OptionError
             When there is no such variable; the message suggests near names.
         """
-        return variable_index(name, self._index)
+        return arguments.variable_index(name, "variable", self.names)
 
     def state_index(self, variable: int, state: str) -> int:
         """Return the code of a state of the variable with this index.
@@ -441,9 +420,9 @@ class NamedVariables:
             one, two = ours.get(name, ()), theirs.get(name, ())
             if {*one} != {*two}:
                 raise OptionError(
-                    "expected two models of the same variables with the same states, but "
-                    f"{name!r} has {', '.join(one) or 'no states'} in one and "
-                    f"{', '.join(two) or 'no states'} in the other"
+                    "expected two models of the same variables with the same states, but of "
+                    f"{name!r} one has the states {', '.join(one) or 'none'} and the other "
+                    f"{', '.join(two) or 'none'}"
                 )
         states = [[*map(ours[name].index, own)] for name, own in theirs.items()]
-        return [self._index[name] for name in theirs], states
+        return [*map(self.names.index, theirs)], states

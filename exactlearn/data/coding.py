@@ -222,10 +222,10 @@ def check_options(
     for name, declared in states.items():
         if name in discretise:
             raise OptionError(f"{name!r} has both declared states and a discretisation: drop one")
-        if twice := repeated(declared):
-            raise OptionError(f"{name!r}: the state {twice[0]!r} is declared twice")
-        if len(declared) < 2:
-            raise OptionError(f"{name!r}: {len(declared)} states declared, expected 2 or more")
+        if len(set(declared)) < max(2, len(declared)):
+            raise OptionError(
+                f"{name!r}: declared {declared}, expected two or more different states"
+            )
         for state in [state for state in declared if state in missing]:
             raise OptionError(
                 f"{name!r}: the state {state!r} is also a symbol of a missing cell; "

@@ -628,7 +628,7 @@ def varying_columns(dataset: Dataset) -> Dataset:
     >>> varying_columns(table).left_out
     {'b': 'all cells are missing'}
     """
-    left_out, seen = {**dataset.left_out}, (dataset.codes >= 0).any(axis=0)
+    left_out, seen = {**dataset.left_out}, [(own >= 0).any() for own in dataset.codes.T]
     for name, states, is_seen in zip(dataset.names, dataset.states, seen, strict=True):
         if len(states) < 2 or not is_seen:
             left_out[name] = discretisation.constant_reason(states if is_seen else ())

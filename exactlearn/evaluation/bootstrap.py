@@ -27,11 +27,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments, variable_index
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.data.blocks import merge_rows
-from exactlearn.data.codes import variable_index
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import ExactlearnError, OptionError
 from exactlearn.evaluation.cross_validation import Learner, described, named_learner
@@ -208,7 +207,7 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
         return {**own, "failures": list(self.failures), "averaged": averaged}
 
     def _index(self, name: str | int) -> int:
-        return variable_index(name, {known: v for v, known in enumerate(self.names)})
+        return variable_index(name, "variable", self.names)
 
 
 @checked_arguments()

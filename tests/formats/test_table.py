@@ -264,9 +264,9 @@ REFUSALS = {
         "a\n1\n2\n",
         {"states": {"a": ["1", "2", "1"]}},
         OptionError,
-        "'1' is declared twice",
+        "two or more different states",
     ),
-    "one declared": ("a\n1\n2\n", {"states": {"a": "1"}}, OptionError, "1 states declared"),
+    "one declared": ("a\n1\n2\n", {"states": {"a": "1"}}, OptionError, "two or more different"),
     "declared missing": ("a\n1\n2\n", {"states": {"a": ["1", "?"]}}, OptionError, "also a symbol"),
     "both": (
         "a\n1\n2\n",
