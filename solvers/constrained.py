@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import ROUNDING, UNLIMITED, Event, OnEvent, SearchControl
 
-from .candidate_table import CandidateTable, Parents, Row, repaired
+from .candidate_table import (
+    CandidateTable,
+    Parents,
+    Row,
+    repaired,
+    simple_network,
+    with_implied_arcs,
+)
 from .component_solver import (
     DEFAULTS,
     ComponentControl,
@@ -28,7 +35,6 @@ from .component_solver import (
 )
 from .components import Component
 from .constraints import Clause, minimal_conflict
-from .implied_arcs import simple_network, with_implied_arcs
 from .lp.clusters import LEAST
 from .lp.multipliers import Multipliers
 from .lp.root import cluster_multipliers

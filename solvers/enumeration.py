@@ -26,10 +26,9 @@ from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.graphs.partially_directed import PartiallyDirectedGraph, v_structures
 
-from .candidate_table import CandidateTable, Parents, Row, neighbours
+from .candidate_table import CandidateTable, Parents, Row, neighbours, with_implied_arcs
 from .constrained import Demands, branch_and_cut, near
 from .constraints import Condition, ForbiddenAdjacency
-from .implied_arcs import with_implied_arcs
 from .lp.root import cluster_multipliers
 from .problem import Problem
 from .result import Result, Status

@@ -11,7 +11,13 @@ from exactlearn.errors import CheckError, OptionError
 from exactlearn.graphs.dag import active_trail
 from exactlearn.solvers import Problem, solve
 from exactlearn.solvers import constrained as constrained_module
-from exactlearn.solvers.candidate_table import CandidateTable, neighbours, repaired
+from exactlearn.solvers.candidate_table import (
+    CandidateTable,
+    neighbours,
+    repaired,
+    simple_network,
+    with_implied_arcs,
+)
 from exactlearn.solvers.constrained import is_satisfiable
 from exactlearn.solvers.constraints import (
     Clause,
@@ -25,7 +31,6 @@ from exactlearn.solvers.constraints import (
     Tiers,
     minimal_conflict,
 )
-from exactlearn.solvers.implied_arcs import simple_network, with_implied_arcs
 from exactlearn.solvers.select import SOLVERS
 from exactlearn.solvers.strategy import COMPONENT_SOLVERS
 from tests.constraint_oracle import Parents, holds, networks, random_constraint, separated
