@@ -10,10 +10,10 @@ from pyscipopt import Conshdlr
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
 from .candidate_table import Row
+from .clusters import Counted, Support
 from .components import families_of
-from .lp.clusters import Counted, Support
-from .lp.relaxation import cluster_rows
-from .lp.separation import quick_clusters, separate, short_circuits, tails_off
+from .relaxation import cluster_rows
+from .separation import quick_clusters, separate, short_circuits, tails_off
 
 if TYPE_CHECKING:
     from .branch_and_cut import Master

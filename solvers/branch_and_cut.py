@@ -23,10 +23,10 @@ from pyscipopt.scip import PY_SCIP_STAGE as STAGE
 from exactlearn.errors import SolverError
 
 from .acyclicity import Acyclicity
+from .clusters import Counted, Support
 from .component_solver import ComponentControl, Outcome, Selection
 from .components import Component
 from .iterated_local_search import OrderSearch
-from .lp.clusters import Counted, Support
 
 if TYPE_CHECKING:
     from .candidate_table import Row

@@ -20,7 +20,7 @@ from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn._runtime.control import ROUNDING, Event, SearchControl
 
 from .components import Component, bits_to_matrix, split
-from .lp.multipliers import Multipliers
+from .multipliers import Multipliers
 from .problem import Problem
 
 SOON = 0.05

@@ -26,6 +26,7 @@ from .candidate_table import (
     simple_network,
     with_implied_arcs,
 )
+from .clusters import LEAST
 from .component_solver import (
     DEFAULTS,
     ComponentControl,
@@ -35,11 +36,10 @@ from .component_solver import (
 )
 from .components import Component
 from .constraints import Clause, minimal_conflict
-from .lp.clusters import LEAST
-from .lp.multipliers import Multipliers
-from .lp.root import cluster_multipliers
+from .multipliers import Multipliers
 from .problem import Problem, Requirement
 from .result import TOLERANCE, Result
+from .root import cluster_multipliers
 from .strategy import COMPONENT_SOLVERS
 
 if TYPE_CHECKING:

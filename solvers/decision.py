@@ -1,7 +1,7 @@
 """The decision problem whether there is a selection above a target.
 
 It serves problems whose near relatives are known well. Multipliers of a relative
-(:mod:`exactlearn.solvers.lp.multipliers`) take the place of a relaxation of the problem's own, and
+(:mod:`exactlearn.solvers.multipliers`) take the place of a relaxation of the problem's own, and
 the target that of an incumbent: the order graph (:mod:`exactlearn.solvers.order_graph`) then
 looks at nothing below it. Where that holds too many states, branch and cut takes over.
 """
@@ -17,7 +17,7 @@ from exactlearn.graphs.dag import topological_order
 
 from .component_solver import Progress, SolverOptions
 from .components import WORD, split
-from .lp.multipliers import Multipliers
+from .multipliers import Multipliers
 from .ordering import heuristic_selection, is_solved_at_once
 from .problem import Problem
 from .strategy import COMPONENT_SOLVERS, MOST_STATES, solve_component, within

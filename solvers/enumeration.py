@@ -29,9 +29,9 @@ from exactlearn.graphs.partially_directed import PartiallyDirectedGraph, v_struc
 from .candidate_table import CandidateTable, Parents, Row, neighbours, with_implied_arcs
 from .constrained import Demands, branch_and_cut, near
 from .constraints import Condition, ForbiddenAdjacency
-from .lp.root import cluster_multipliers
 from .problem import Problem
 from .result import Result, Status
+from .root import cluster_multipliers
 from .select import solve
 from .strategy import COMPONENT_SOLVERS
 

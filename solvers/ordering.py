@@ -23,7 +23,7 @@ from . import dynamic
 from .component_solver import ComponentControl, Outcome, Selection
 from .components import Component
 from .iterated_local_search import TEMPERATURE, OrderSearch
-from .lp.root import ROOT_ROUNDS, Rounds, solve_root
+from .root import ROOT_ROUNDS, Rounds, solve_root
 
 STEP = 0.1
 """Seconds between two looks at the clock while only the bound is waited for."""

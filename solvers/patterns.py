@@ -37,7 +37,7 @@ from exactlearn._runtime.executors import n_threads
 from exactlearn._runtime.kernel import in_place_kernel
 
 from .components import Component, bits_to_matrix, undominated
-from .lp.multipliers import Multipliers, rewards
+from .multipliers import Multipliers, rewards
 from .problem import offsets
 
 ONE = np.uint64(1)

@@ -39,13 +39,13 @@ from .certificate import (
     rounded,
 )
 from .certificate_checker import Problem, placeable
+from .clusters import Counted, Support
 from .components import strong_components
-from .lp.clusters import Counted, Support
-from .lp.multipliers import Multipliers
-from .lp.relaxation import Relaxed
-from .lp.root import CuttingPlanes, Rounds
+from .multipliers import Multipliers
 from .problem import Problem as Arrays
 from .problem import offsets
+from .relaxation import Relaxed
+from .root import CuttingPlanes, Rounds
 
 ROUNDS = Rounds(most_cuts=200, most_rounds=100, tail=5, least_gain=0.02)
 """Of cutting planes at one node."""

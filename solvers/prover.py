@@ -21,8 +21,8 @@ from exactlearn.errors import CheckError, OptionError
 from .certificate import DENOMINATOR, Certificate, Cluster, Restriction, Writing, sealed
 from .certificate_checker import RULES
 from .certificate_checker import read_scores as read_exact
+from .clusters import Counted
 from .constraints import MaxParents
-from .lp.clusters import Counted
 from .problem import Problem
 from .proof import Proof
 

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from exactlearn._runtime.checkpoint import Checkpoint
 
 from . import dynamic, order_graph, ordering
+from . import root as lp
+from .clusters import Counted
 from .component_solver import (
     ComponentControl,
     ComponentSolver,
@@ -28,12 +30,10 @@ from .component_solver import (
     absolute_gap,
 )
 from .components import Component
-from .lp import root as lp
-from .lp.clusters import Counted
-from .lp.multipliers import Multipliers
-from .lp.root import LONG, WENT_ON
+from .multipliers import Multipliers
 from .patterns import WORD
 from .result import Status
+from .root import LONG, WENT_ON
 
 FASTEST_DYNAMIC = 18
 """Variables up to which dynamic programming surely takes a fraction of a second."""

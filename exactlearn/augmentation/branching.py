@@ -30,8 +30,8 @@ from exactlearn.augmentation.restricted_master import RestrictedMaster
 from exactlearn.augmentation.solutions import SolutionPool
 from exactlearn.augmentation.task import Task
 from exactlearn.solvers.enumeration import enumerate_networks
-from exactlearn.solvers.lp.multipliers import Multipliers, reaching
-from exactlearn.solvers.lp.root import cluster_multipliers
+from exactlearn.solvers.multipliers import Multipliers, reaching
+from exactlearn.solvers.root import cluster_multipliers
 
 # Missing cells from which on the subgradient method comes first; with fewer, linear programs find
 # the best multipliers sooner. (SPECT with 184: the gap after a minute is 46 nats, or else 127.)

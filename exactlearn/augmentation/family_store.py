@@ -1,6 +1,6 @@
 """The families of an incomplete table under a completion that moves.
 
-For multipliers ``l`` of cluster inequalities (:mod:`exactlearn.solvers.lp.multipliers`) a network
+For multipliers ``l`` of cluster inequalities (:mod:`exactlearn.solvers.multipliers`) a network
 on the table with a change ``c`` scores at most::
 
     sum_i max_PA [ s_i(PA; c) + sum of l that (i, PA) satisfies ] - sum of all l

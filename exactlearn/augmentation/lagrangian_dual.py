@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from exactlearn.augmentation.node_relaxation import Adjusted, LocalCompletion, NodeRelaxation
 from exactlearn.augmentation.restricted_master import RestrictedMaster, Solved
-from exactlearn.solvers.lp.multipliers import Multipliers
-from exactlearn.solvers.lp.relaxation import best_candidates
+from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.relaxation import best_candidates
 
 # Linear programs that are solved for one node.
 MAX_ROUNDS = 200

@@ -15,7 +15,7 @@ solved. The proof of t-local optimality goes from cheap to dear:
 4. the order graph answers what no bound excludes (:mod:`exactlearn.solvers.decision`).
 
 *Sequential pruning* takes the most promising move alone. Mostly a few subgradient steps
-(:mod:`exactlearn.solvers.lp.dual_bounds`) give multipliers that exclude it, and these exclude
+(:mod:`exactlearn.solvers.dual_bounds`) give multipliers that exclude it, and these exclude
 others. With 3 % of SPECT hidden and t = 2 that takes 27 seconds, groups take 51
 (benchmarks/ablation.md); single cells are excluded sooner in groups.
 """
@@ -36,11 +36,11 @@ from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
 from exactlearn.augmentation.solutions import Incumbent, Solution
 from exactlearn.augmentation.task import Task
 from exactlearn.solvers import Problem
+from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.decision import best_above
-from exactlearn.solvers.lp.clusters import Counted
-from exactlearn.solvers.lp.dual_bounds import tighten_bound
-from exactlearn.solvers.lp.multipliers import Multipliers, reaching
-from exactlearn.solvers.lp.root import CuttingPlanes
+from exactlearn.solvers.dual_bounds import tighten_bound
+from exactlearn.solvers.multipliers import Multipliers, reaching
+from exactlearn.solvers.root import CuttingPlanes
 
 # Rounds of cutting planes, and those in which such a share of the gap must be closed: else more
 # cost more than they save.

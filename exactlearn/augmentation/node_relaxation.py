@@ -20,7 +20,7 @@ from exactlearn.augmentation.incomplete_rows import MissingCells, family_charges
 from exactlearn.augmentation.task import Task
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.candidates import n_families
-from exactlearn.solvers.lp.multipliers import Multipliers
+from exactlearn.solvers.multipliers import Multipliers
 
 # Most families that are bounded.
 MAX_FAMILIES = 5_000_000

@@ -17,11 +17,11 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.incomplete_rows import MissingCells, columns_of, payers_of
 from exactlearn.augmentation.node_relaxation import LocalCompletion, NodeRelaxation
-from exactlearn.solvers.lp.clusters import Counted, Support
-from exactlearn.solvers.lp.multipliers import Multipliers
-from exactlearn.solvers.lp.relaxation import LinearProgram
-from exactlearn.solvers.lp.separation import FEW_CLUSTERS, counted_clusters, violated_clusters
+from exactlearn.solvers.clusters import Counted, Support
+from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.problem import offsets
+from exactlearn.solvers.relaxation import LinearProgram
+from exactlearn.solvers.separation import FEW_CLUSTERS, counted_clusters, violated_clusters
 
 # Clusters and sink links that enter between two linear programs, and the least violation of a link.
 MAX_CLUSTERS, MAX_SINKS, LEAST_VIOLATION = 20, 200, 1e-3

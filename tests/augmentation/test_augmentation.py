@@ -26,7 +26,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood
 from exactlearn.solvers.decision import Decision
-from exactlearn.solvers.lp.root import CuttingPlanes
+from exactlearn.solvers.root import CuttingPlanes
 from tests.augmentation_oracle import best_per_completion, random_table
 
 SCORES = [BDeu(1.0), BIC(), BDeu(5.0), AIC(), PenalisedLikelihood(0.7)]

@@ -17,7 +17,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.table import read_dataset
 from exactlearn.scoring.scores import BIC, BDeu
-from exactlearn.solvers.lp.multipliers import Multipliers, reaching
+from exactlearn.solvers.multipliers import Multipliers, reaching
 from tests.augmentation_oracle import (
     allowed_dags,
     best_per_completion,

@@ -29,7 +29,7 @@ from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.incremental_tables import table_cells
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
 from exactlearn.solvers import solve
-from exactlearn.solvers.lp.root import cluster_multipliers
+from exactlearn.solvers.root import cluster_multipliers
 from tests.augmentation_oracle import best_per_completion, random_table
 from tests.family_stores import store_of
 from tests.interrupts import press_ctrl_c

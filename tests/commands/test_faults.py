@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from exactlearn.errors import SolverError
-from exactlearn.solvers.lp.relaxation import LinearProgram
+from exactlearn.solvers.relaxation import LinearProgram
 from exactlearn.solvers.strategy import COMPONENT_SOLVERS
 from tests.command_line import fails, write_hard_scores
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import exactlearn as el
 from exactlearn._runtime.checkpoint import Checkpoint, digest
 from exactlearn.errors import FormatError, OptionError
-from exactlearn.solvers import Problem, solve, strategy
-from exactlearn.solvers.lp import root
+from exactlearn.solvers import Problem, root, solve, strategy
 
 
 def random_problem(seed, n, most_parents=2):

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.solvers import Problem
-from exactlearn.solvers.components import families_of
-from exactlearn.solvers.lp.clusters import (
+from exactlearn.solvers.clusters import (
     LEAST,
     Counted,
     Support,
@@ -17,9 +16,10 @@ from exactlearn.solvers.lp.clusters import (
     first_of_each,
     violations,
 )
-from exactlearn.solvers.lp.dual_bounds import greedy_multipliers
-from exactlearn.solvers.lp.multipliers import satisfied
-from exactlearn.solvers.lp.separation import counted_clusters, family_seeds, violated_clusters
+from exactlearn.solvers.components import families_of
+from exactlearn.solvers.dual_bounds import greedy_multipliers
+from exactlearn.solvers.multipliers import satisfied
+from exactlearn.solvers.separation import counted_clusters, family_seeds, violated_clusters
 from tests.brute_force import best_selection
 
 

@@ -9,9 +9,9 @@ from exactlearn.formats.scores import read_jkl
 from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem, decision, dynamic
 from exactlearn.solvers.components import families_of
-from exactlearn.solvers.lp.dual_bounds import tighten_bound
-from exactlearn.solvers.lp.multipliers import Meeting, Multipliers, satisfied
-from exactlearn.solvers.lp.root import cluster_multipliers
+from exactlearn.solvers.dual_bounds import tighten_bound
+from exactlearn.solvers.multipliers import Meeting, Multipliers, satisfied
+from exactlearn.solvers.root import cluster_multipliers
 from tests.brute_force import best_selection
 
 

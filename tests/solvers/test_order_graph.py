@@ -18,11 +18,11 @@ from exactlearn.solvers import Problem, dynamic
 from exactlearn.solvers import order_graph as solver
 from exactlearn.solvers.component_solver import Progress, SolverOptions
 from exactlearn.solvers.components import split
-from exactlearn.solvers.lp.multipliers import Multipliers
-from exactlearn.solvers.lp.root import solve_root
+from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.order_graph import solve_component
 from exactlearn.solvers.order_graph_search import place_at_once, scratch_for, smallest_source
 from exactlearn.solvers.patterns import Numbered, coupling, estimate, partition, patterns_of, price
+from exactlearn.solvers.root import solve_root
 from tests.brute_force import best_selection, is_acyclic
 from tests.solvers.one_component import solved as solved_by
 

@@ -7,10 +7,10 @@ import pytest
 
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.solvers import Problem
+from exactlearn.solvers.clusters import LEAST, Counted, Support, violations
 from exactlearn.solvers.components import Component, families_of, split
-from exactlearn.solvers.lp.clusters import LEAST, Counted, Support, violations
-from exactlearn.solvers.lp.relaxation import cluster_rows
-from exactlearn.solvers.lp.separation import short_circuits, violated_clusters
+from exactlearn.solvers.relaxation import cluster_rows
+from exactlearn.solvers.separation import short_circuits, violated_clusters
 from tests.brute_force import best_selection, is_acyclic
 from tests.solvers.test_solvers import random_problem
 

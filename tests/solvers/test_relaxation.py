@@ -11,14 +11,13 @@ from scipy.optimize import linprog
 from exactlearn._runtime import control
 from exactlearn._runtime.control import SearchControl
 from exactlearn.formats.scores import read_jkl
-from exactlearn.solvers import Problem
+from exactlearn.solvers import Problem, relaxation
+from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.components import split
-from exactlearn.solvers.lp import relaxation
-from exactlearn.solvers.lp.clusters import Counted
-from exactlearn.solvers.lp.dual_bounds import greedy_multipliers, tighten_bound
-from exactlearn.solvers.lp.multipliers import Multipliers, satisfied
-from exactlearn.solvers.lp.relaxation import LinearProgram, Relaxation
-from exactlearn.solvers.lp.root import CuttingPlanes, solve_root
+from exactlearn.solvers.dual_bounds import greedy_multipliers, tighten_bound
+from exactlearn.solvers.multipliers import Multipliers, satisfied
+from exactlearn.solvers.relaxation import LinearProgram, Relaxation
+from exactlearn.solvers.root import CuttingPlanes, solve_root
 from tests.brute_force import best_selection
 from tests.interrupts import Looks
 

@@ -8,10 +8,10 @@ import pytest
 from exactlearn._runtime.control import SearchControl
 from exactlearn.solvers import Problem, dynamic
 from exactlearn.solvers.branch_and_cut import Master, solve_component
+from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.component_solver import ComponentControl, Progress, SolverOptions
 from exactlearn.solvers.components import split
-from exactlearn.solvers.lp.clusters import Counted
-from exactlearn.solvers.lp.multipliers import Multipliers
+from exactlearn.solvers.multipliers import Multipliers
 from tests.solvers.one_component import solved
 from tests.solvers.test_solvers import random_problem
 

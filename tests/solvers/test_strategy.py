@@ -7,10 +7,19 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from exactlearn.solvers import Problem, acyclicity, branch_and_cut, solve, strategy
+from exactlearn.solvers import (
+    Problem,
+    acyclicity,
+    branch_and_cut,
+    dual_bounds,
+    relaxation,
+    root,
+    separation,
+    solve,
+    strategy,
+)
 from exactlearn.solvers.component_solver import SolverParameters, absolute_gap
-from exactlearn.solvers.lp import dual_bounds, relaxation, root, separation
-from exactlearn.solvers.lp.multipliers import Multipliers
+from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.strategy import COMPONENT_SOLVERS
 from tests.solvers.test_solvers import random_problem
 

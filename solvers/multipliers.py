@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
 
-from ..components import Candidates, families_of
-from ..problem import Problem
 from .clusters import Counted
+from .components import Candidates, families_of
+from .problem import Problem
 
 BITS = 8
 """Clusters in a byte."""

@@ -1,6 +1,6 @@
 """The root of the search: cutting planes until the bound of the linear relaxation stays.
 
-Each round solves the relaxation (:mod:`exactlearn.solvers.lp.relaxation`), drops the clusters that
+Each round solves the relaxation (:mod:`exactlearn.solvers.relaxation`), drops the clusters that
 are slack, and adds violated ones. Clusters are sought between the relaxation's solution and a point
 inside all cluster inequalities, at first that of the incumbent (the in-out separation of Ben-Ameur
 and Neto 2007, "Acceleration of cutting-plane and column generation algorithms"): such cuts are
@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 
-from ..component_solver import ComponentControl, Outcome, Selection
-from ..components import Candidates, Component, split
-from ..iterated_local_search import INCUMBENT_SHARE, OrderSearch, search_budget
-from ..problem import Problem
 from .clusters import Counted, Support
+from .component_solver import ComponentControl, Outcome, Selection
+from .components import Candidates, Component, split
 from .dual_bounds import greedy_multipliers
+from .iterated_local_search import INCUMBENT_SHARE, OrderSearch, search_budget
 from .multipliers import Multipliers
+from .problem import Problem
 from .relaxation import Relaxation, Relaxed
 from .separation import quick_clusters, separate, tails_off
 

@@ -10,7 +10,7 @@ scaling of augmenting path methods).
 The *subgradient method* (Polyak 1969, "Minimization of unsmooth functionals") moves multipliers
 towards a bound that is wanted: the step length follows from how far the bound is above it. A
 candidate whose reduced cost exceeds the difference of bound and target is dropped, which makes the
-following steps quicker: see :func:`~exactlearn.solvers.lp.multipliers.reaching`.
+following steps quicker: see :func:`~exactlearn.solvers.multipliers.reaching`.
 """
 
 from typing import NamedTuple
@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel
 
-from ..components import Candidates, families_of
-from ..problem import Problem, offsets
 from .clusters import disjoint_clusters
+from .components import Candidates, families_of
 from .multipliers import Multipliers, satisfied
+from .problem import Problem, offsets
 
 FINEST = 1e-6
 """Limit of the reduced costs, relative to the first one, below which a dual ascent does not go."""

@@ -29,10 +29,10 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel
 from exactlearn.errors import SolverError
 
-from ..components import Candidates, Families, families_of
-from ..problem import offsets
 from .clusters import Counted
+from .components import Candidates, Families, families_of
 from .multipliers import Multipliers
+from .problem import offsets
 
 Starts = NDArray[np.int64]
 """Where each stretch of a concatenation begins, and where the last one ends."""

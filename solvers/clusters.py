@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import count_true, in_place_kernel, kernel, overwrite
 
-from ..components import Candidates
-from ..problem import offsets
+from .components import Candidates
+from .problem import offsets
 
 LEAST = 1e-4
 """Smallest violation worth a cut."""
