@@ -51,7 +51,6 @@ def steady(record):
     [
         ("solve", COMPLETE),
         ("solve", INCOMPLETE, "--counts", "f-mar"),
-        ("solve", COMPLETE, "--solver", "kes", "--seed", "2"),
     ],
 )
 def test_a_command_on_a_cluster_answers_alike(words, client):
