@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime import arguments
 from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.display import ByValue
-from exactlearn.data import MISSING_SYMBOLS, discretisation
+from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import (
     MISSING,
     NamedVariables,
@@ -162,9 +162,9 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         Parameters
         ----------
         frame
-            One column per variable. Values are named by their text, whole floats without a
-            fraction; the categories of a categorical column are its declared states, but those
-            that are missing symbols.
+            One column per variable; those of an array are named as by :meth:`from_array`. Values
+            are named by their text, whole floats without a fraction; the categories of a
+            categorical column are its declared states, but those that are missing symbols.
         states
             Declared states of a variable, in order; others are ordered as numbers if all are
             numbers, else as text.
@@ -549,7 +549,7 @@ def as_dataset(
     if isinstance(table, Dataset):
         return table
     if model is None:
-        return _coded(value, name, CodingOptions(tidy=bool(tidy)), "=")
+        return _coded(table, name, CodingOptions(tidy=bool(tidy)), "=")
     columns = [*map(str, table.columns)]
     states = {x: s for x, s in zip(model.names, model.states, strict=True) if x in columns}
     if not states:
@@ -573,8 +573,6 @@ def usable_columns(
 ) -> tuple[Dataset, list[str]]:
     """Return a table as :func:`as_dataset`, and its columns with those that were left out.
 
-    A coded table, too, is tidied: columns that are entirely missing, or of one state, are left out.
-
     Parameters
     ----------
     value, name
@@ -589,7 +587,7 @@ def usable_columns(
     ArgumentError, DataError
         As :func:`as_dataset`; also when no column is left.
     OptionError
-        When a table that is coded already is to be coded otherwise.
+        When a table that is coded already is to be coded otherwise, or tidied.
 
     Examples
     --------
@@ -600,16 +598,15 @@ def usable_columns(
     table = _table_of(value, name)
     if not isinstance(table, Dataset):
         options = CodingOptions(discretise=coding.get("discretise"), tidy=tidy)
-        dataset = _coded(value, name, options, "(missing=", coding.get("drop") or ())
+        dataset = _coded(table, name, options, "(missing=", coding.get("drop") or ())
         columns = [*map(str, table.columns)]
-    elif any(coding.values()):
-        raise OptionError(f"{' and '.join(coding)} are for a frame or an array: code the table so")
+    elif tidy or any(coding.values()):
+        raise OptionError(
+            f"tidy, {', '.join(coding)} are for a frame or an array: let read_dataset, read_blocks "
+            "or Dataset.from_frame code the table so"
+        )
     else:
         dataset, columns = table, [*table.names]
-    if tidy:
-        known, dataset = dataset, varying_columns(dataset)
-        new = (own for own in dataset.left_out.items() if own[0] not in known.left_out)
-        discretisation.warn_of_columns(discretisation.Unusable(*own) for own in new)
     if not dataset.n_variables or not dataset.n_rows:
         reasons = "".join(f"; {own}: {why}" for own, why in dataset.left_out.items())
         raise DataError(
@@ -617,29 +614,6 @@ def usable_columns(
             f"with two states{reasons}"
         )
     return dataset, [own for own in columns if own in {*dataset.names, *dataset.left_out}]
-
-
-def varying_columns(dataset: Dataset) -> Dataset:
-    """Return a table without the columns that have one state or no observed cell.
-
-    Examples
-    --------
-    >>> table = Dataset(np.array([[0, -1], [1, -1]]), ("a", "b"), (("no", "yes"),) * 2)
-    >>> varying_columns(table).left_out
-    {'b': 'all cells are missing'}
-    """
-    left_out, seen = {**dataset.left_out}, [(own >= 0).any() for own in dataset.codes.T]
-    for name, states, is_seen in zip(dataset.names, dataset.states, seen, strict=True):
-        if len(states) < 2 or not is_seen:
-            left_out[name] = discretisation.constant_reason(states if is_seen else ())
-    kept = [v for v, name in enumerate(dataset.names) if name not in left_out]
-    return replace(
-        dataset,
-        codes=dataset.codes[:, kept],
-        names=tuple(dataset.names[v] for v in kept),
-        states=tuple(dataset.states[v] for v in kept),
-        left_out=left_out,
-    )
 
 
 def _table_of(value: Any, name: str) -> Any:
@@ -650,16 +624,15 @@ def _table_of(value: Any, name: str) -> Any:
 
 
 def _coded(
-    value: Any, name: str, options: CodingOptions, lacking: str, drop: Sequence[Any] = ()
+    frame: Any, name: str, options: CodingOptions, lacking: str, drop: Sequence[Any] = ()
 ) -> Dataset:
-    """Return a frame or an array coded; where the caller lacks a parameter, errors say what has."""
+    """Return a frame coded; where the caller lacks a parameter, errors say what has it."""
     try:
-        return Dataset(**coded_rows(frame_rows(_frame_of(value), drop), options))
+        return Dataset(**coded_rows(frame_rows(frame, drop), options))
     except DataError as error:
         if lacking not in str(error):
             raise
-        kind = "array" if isinstance(value, np.ndarray) else "frame"
-        advice = f"Dataset.from_{kind}({name}, ...) takes what this function does not"
+        advice = f"Dataset.from_frame({name}, ...) takes what this function does not"
         raise DataError(f"{error}\n{advice}") from None
 
 

@@ -8,7 +8,7 @@ Grandvalet 2004, "No unbiased estimator of the variance of k-fold cross-validati
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, isfinite
 from pathlib import Path
@@ -25,7 +25,7 @@ from exactlearn.bayesnet.complete_data import SMOOTHING, divided
 from exactlearn.bayesnet.component_growth import learn_naive_bayes
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.dataset import Dataset, DatasetLike, varying_columns
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, Mean
 from exactlearn.evaluation.study import Found, PlannedRun, Study
@@ -48,7 +48,14 @@ def learn_exact(dataset: Dataset, **options: Any) -> LearnedNetwork:
 
     A sample may have columns with one state alone, which are left out without a word.
     """
-    usable = varying_columns(dataset)
+    is_seen = (dataset.codes >= 0).any(axis=0)
+    kept = np.flatnonzero(is_seen & (dataset.cardinalities > 1)).tolist()
+    usable = replace(
+        dataset,
+        codes=dataset.codes[:, kept],
+        names=tuple(dataset.names[v] for v in kept),
+        states=tuple(dataset.states[v] for v in kept),
+    )
     return learn(usable, time_limit=SearchControl.within().remaining, **options)
 
 

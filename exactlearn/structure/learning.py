@@ -226,9 +226,9 @@ def learn(
         Bins of numeric columns, as in ``{"age": "frequency:5"}`` or ``{"*": "width:5"}``, and
         columns to leave out, of a frame or an array.
     tidy
-        Leave out columns that are constant, entirely missing or name the rows, and cut numbers with
-        many values, as :meth:`Dataset.from_frame` does, with one warning. Without it a frame or an
-        array with such columns is refused, and a coded table taken as it is.
+        Leave out columns of a frame or an array that are constant, entirely missing or name the
+        rows, and cut numbers with many values, as :meth:`Dataset.from_frame` does, with one
+        warning. Without it such a table is refused. A coded table is taken as it is.
     score
         ``bdeu``, ``bic``, ``aic`` or a :class:`Score`.
     ess

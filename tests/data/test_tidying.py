@@ -109,16 +109,12 @@ def test_all_columns_of_many_are_named_with_the_cure():
     assert "discretise={'*': 'frequency:5'}" in message
 
 
-def test_a_coded_table_is_taken_as_it_is_unless_tidied():
+def test_a_coded_table_is_taken_as_it_is():
     rng = np.random.default_rng(2)
     codes = rng.integers(0, 2, (40, 4))
     codes[:, 1], codes[:, 3] = 0, -1
     table = el.Dataset(codes, tuple("abcd"), (("n", "y"), ("n",), ("n", "y"), ("n", "y")))
     assert el.learn(table, ess=1).names == tuple("abcd")
-    with pytest.warns(ColumnWarning, match="left out: 'b' .*, 'd' "):
-        found = el.learn(table, ess=1, tidy=True)
-    assert found.names == ("a", "c")
-    assert {*found.left_out} == {"b", "d"}
 
 
 def test_a_declared_rule_or_state_is_no_fault():

@@ -209,13 +209,9 @@ class TestColumnsLeftOut:
         assert found.names == NAMES
         assert found.arcs == el.learn(table(8)).arcs
 
-    def test_a_declared_state_keeps_a_column_in_unless_tidied_without_any_observed(self):
-        data = table(9)
-        codes = data.codes.copy()
-        codes[:, 1], codes[:, 2] = 0, -1
-        with pytest.warns(el.errors.ColumnWarning, match="left out: 'xray' .all cells are missing"):
-            found = el.learn(el.Dataset(codes, data.names, data.states), ess=1, tidy=True)
-        assert found.names == ("smoke", "lung", "cough")
+    def test_a_coded_table_is_not_tidied(self):
+        with pytest.raises(el.errors.OptionError, match=r"tidy, .* are for a frame or an array"):
+            el.learn(table(9), tidy=True)
 
     def test_arcs_of_them_are_refused_and_a_table_of_them_too(self):
         rows = frame(table(8)).assign(place="Ghent")
@@ -314,12 +310,13 @@ class TestLog:
 def test_refused_numbers_name_what_takes_the_advised_parameters(maker: str) -> None:
     numbers = np.random.default_rng(1).permutation(200.0 + np.arange(100)).repeat(2)[:, None]
     data = pd.DataFrame(numbers, columns=["a"]) if maker == "from_frame" else numbers
-    advice = rf"(?s)discretise=.*Dataset\.{maker}\(dataset, \.\.\.\)"
+    advice = r"(?s)discretise=.*Dataset\.from_frame\(dataset, \.\.\.\)"
     with pytest.raises(DataError, match=advice):
         el.fit_complete(data, [()])
     with pytest.raises(DataError, match=r"discretise=.*") as refused:
         el.learn(data)  # which takes what is advised
     assert "Dataset.from" not in str(refused.value)
+    assert el.Dataset.from_frame(data, discretise={0: "width:2"}).n_rows == len(data)
     rule = {"*": "frequency:5"}
     table = getattr(el.Dataset, maker)(data, discretise=rule)
     assert table.cardinalities.tolist() == [5]
