@@ -35,21 +35,16 @@ _MOST_DRAWN = 2**53
 """The most rows that weights are drawn as: beyond, not every whole number is a float."""
 
 
-def _frame_of(value: Any) -> Any:
-    """Return an array, or a frame of pandas, Polars or Arrow, as one of pandas; nothing of others.
+def _as_frame(value: Any, name: str, expected: str = "a pandas DataFrame") -> Any:
+    """Return an array, or a frame of pandas, Polars or Arrow, as one of pandas.
 
     Whoever made a frame of pandas has imported it, which takes long.
     """
     if isinstance(value, np.ndarray):
         return array_frame(value)
-    value = value.to_pandas() if hasattr(value, "to_pandas") else value
+    frame = value.to_pandas() if hasattr(value, "to_pandas") else value
     pandas = sys.modules.get("pandas")
-    return value if pandas is not None and isinstance(value, pandas.DataFrame) else None
-
-
-def _as_frame(value: Any, name: str, expected: str = "a pandas DataFrame") -> Any:
-    frame = _frame_of(value)
-    if frame is None:
+    if pandas is None or not isinstance(frame, pandas.DataFrame):
         instead = (
             "read a file with read_dataset(path), and a Dask frame with read_blocks(frame), and "
             "make a frame of lists by pandas.DataFrame(...)"

@@ -208,11 +208,6 @@ class Unusable(NamedTuple):
     is_cut: bool = False
 
 
-def constant_reason(labels: Sequence[str]) -> str:
-    """Return in words why a column with fewer than two labels is no variable."""
-    return f"constant, every observed cell is {labels[0]!r}" if labels else EMPTY
-
-
 def unusable(rows: LabelledRows, column: Column) -> Unusable | None:
     """Return why a column is no variable as it stands; nothing where it is one.
 
@@ -232,7 +227,8 @@ def unusable(rows: LabelledRows, column: Column) -> Unusable | None:
     if not name:
         return Unusable(name, "a column without a name, as the index that DataFrame.to_csv writes")
     if count < 2:
-        return Unusable(name, constant_reason(column.labels))
+        constant = f"constant, every observed cell is {column.labels[0]!r}" if count else EMPTY
+        return Unusable(name, constant)
     if count <= MANY and not _INDEX.fullmatch(name):
         return None
     numbers = column.numbers[:-1]
