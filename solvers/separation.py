@@ -31,7 +31,7 @@ FORCED_ORDERS = 10
 FEW_CLUSTERS = 5
 """Violated clusters found quickly that make walks unnecessary."""
 
-MOST_STARTS = 15
+MOST_STARTS = 30
 """Variables from which walks set out."""
 
 COUNTS = (2, 3)
