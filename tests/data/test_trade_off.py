@@ -70,7 +70,7 @@ def test_the_lambda_of_bic_makes_one_choice(half, dependence, copies):
         )
         direct = learn_on_forest(data, [-1, 0], size_weight=size_weight).graph
         nodes = 3 if bic > 0 else 2
-        assert (merges.nodes, hybrid.n_nodes, direct.n_nodes) == (nodes,) * 3
+        assert (merges.merged().n_nodes, hybrid.n_nodes, direct.n_nodes) == (nodes,) * 3
 
 
 def test_naive_bayes_by_default_is_that_of_bic():

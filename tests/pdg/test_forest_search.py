@@ -12,7 +12,7 @@ from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile import forest_search
 from exactlearn.pdg.compile.annealing import Annealing, SetTables, Tree
 from exactlearn.pdg.compile.compile import compile_and_check, compile_network, max_error
-from exactlearn.pdg.compile.expansion import Descent, Expansion, least_cells
+from exactlearn.pdg.compile.expansion import Expansion, least_cells
 from exactlearn.pdg.compile.forest_search import first_forests
 from exactlearn.pdg.compile.residuals import Residuals, mask_of
 from exactlearn.pdg.model.forest import components, forest_over, variable_forest
@@ -70,7 +70,7 @@ def test_moves_lead_to_forests_of_the_network_and_leave_the_old_one(seed, n):
     adjacency = moral_graph(random_network(rng, n).parents)
     part = max(components(adjacency), key=len)
     forest = variable_forest(adjacency, rng.permutation(part).tolist())
-    tree = Tree(adjacency, forest.order, forest.parents)
+    tree = Tree(adjacency, forest)
     for _ in range(30):
         v, w = rng.choice(part, 2).tolist()
         move = [tree.rotation(v), tree.rising(v), tree.sinking(v, w)][rng.integers(3)]
@@ -82,7 +82,7 @@ def test_moves_lead_to_forests_of_the_network_and_leave_the_old_one(seed, n):
         assert before == (tree.parents, tree.children, tree.inside)
         tree = copied
         reached = forest_over(adjacency, tree.parents, part)
-        fresh = Tree(adjacency, reached.order, reached.parents)
+        fresh = Tree(adjacency, reached)
         assert [tree.inside[u] for u in part] == [fresh.inside[u] for u in part]
         assert tree.children == fresh.children
 
@@ -200,7 +200,7 @@ def test_an_interrupt_of_the_first_build_keeps_what_there_is(monkeypatch):
 def test_samples_never_claim_of_more_cells_than_there_are(seed, n):
     network = coarse_network(np.random.default_rng(seed), n)
     forest, residuals = first_forests(network, clique_tree(network))[0], Residuals(network)
-    told = list(least_cells(Descent(residuals, forest), np.random.default_rng(seed), 200))
+    told = list(least_cells(residuals, forest, np.random.default_rng(seed), 200))
     assert len(told) == len(forest.order)
     assert told[-1] <= Expansion(residuals, forest).cells
 

@@ -166,7 +166,7 @@ def test_the_smallest_graph_at_equal_likelihood(learnt):
         allowed = ml_likelihood(merges.graph, data) - least
         while (merges.loss + merges.next_loss()[0]) * data.n_rows <= allowed + 1e-9:
             merges.merge()
-        assert found.graph.effective_size == merges.effective_size
+        assert found.graph.effective_size == merges.merged().effective_size
     holes = Dataset(np.where(np.arange(6) == 2, -1, data.codes), data.names, data.states)
     with pytest.raises(DataError, match="missing"):
         smallest_as_likely(network, holes, likely)

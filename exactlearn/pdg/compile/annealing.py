@@ -78,24 +78,19 @@ class Tree:
     ----------
     adjacency
         Neighbours of each variable in the moral graph.
-    order, parents
-        Variables, ancestors first, and the parent of each (-1 for a root).
+    forest
+        Where to start.
     """
 
-    def __init__(
-        self, adjacency: Sequence[frozenset[int]], order: Sequence[int], parents: Sequence[int]
-    ) -> None:
+    def __init__(self, adjacency: Sequence[frozenset[int]], forest: VariableForest) -> None:
         self._near = [mask_of(sorted(a)) for a in adjacency]
-        self.parents = list(parents)
-        self.children: list[set[int]] = [set() for _ in parents]
-        self.inside = [1 << v for v in range(len(parents))]
+        self.parents, self.inside = list(forest.parents), list(forest.inside)
+        self.children = [set(children) for children in forest.children]
         self._border = list(self._near)
-        for v in reversed(order):
-            if parents[v] >= 0:
-                self.children[parents[v]].add(v)
-                self.inside[parents[v]] |= self.inside[v]
-                self._border[parents[v]] |= self._border[v]
-        for v in order:
+        for v in reversed(forest.order):
+            if forest.parents[v] >= 0:
+                self._border[forest.parents[v]] |= self._border[v]
+        for v in forest.order:
             self._border[v] &= ~self.inside[v]
 
     def rotation(self, v: int) -> Move | None:
@@ -271,7 +266,7 @@ class Annealing:
         forest: VariableForest,
     ) -> None:
         self.tables = tables
-        self.tree = Tree(adjacency, forest.order, forest.parents)
+        self.tree = Tree(adjacency, forest)
         signatures = 0
         for table in Expansion(tables.residuals, forest).tables():
             tables.add(table)

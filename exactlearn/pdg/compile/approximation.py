@@ -70,7 +70,6 @@ class MergeSequence:
             )
         self.graph = graph
         self.loss = 0.0
-        self.effective_size, self.nodes = graph.effective_size, graph.n_nodes
         if masses is None:
             masses = node_probabilities(graph)
         laid = graph.with_parameters(masses)
@@ -80,8 +79,8 @@ class MergeSequence:
         self._successors = [graph.successors_of(v).copy() for v in range(graph.n_variables)]
         self._first = graph.first_nodes.tolist()
         self._variable = graph.variable.tolist()
-        self._saved = (graph.cardinalities * np.maximum(1, graph.child_counts)).tolist()
-        self._cells = self._saved if cells is None else cells.tolist()
+        saved = graph.cardinalities * np.maximum(1, graph.child_counts)
+        self._cells = (saved if cells is None else cells).tolist()
         self._version = [0] * graph.n_nodes
         self._into = np.arange(graph.n_nodes)
         self._labels = [0] * graph.n_nodes if labels is None else labels.tolist()
@@ -154,8 +153,6 @@ class MergeSequence:
         self._version[gone] = -1
         self._redirect(gone, keep)
         self._renew(keep)
-        self.nodes -= 1
-        self.effective_size -= self._saved[variable]
 
     def merge_until(
         self, *, loss: float = inf, rate: float = inf, control: SearchControl = UNLIMITED

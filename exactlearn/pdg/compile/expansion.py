@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.hash_tables import index_rows
 from exactlearn._runtime.kernel import kernel
 from exactlearn.errors import TooLargeError
-from exactlearn.pdg.compile.residuals import Residuals, mask_of, number_values
+from exactlearn.pdg.compile.residuals import Residuals, number_values
 from exactlearn.pdg.model.forest import VariableForest
 
 SIGNATURE_NUMBERS = 10
@@ -47,10 +47,8 @@ class SetTable:
     ----------
     inside
         The set, a bit mask.
-    families
-        The families that the signatures are about.
     signatures
-        All signatures that can occur, shape (signatures, families).
+        All signatures that can occur, shape (signatures, families across the border of the set).
     values, labels
         Weight of each signature up to a common factor, and its node, both with one entry more for
         signatures that cannot occur: zero and -1.
@@ -59,7 +57,6 @@ class SetTable:
     """
 
     inside: int
-    families: tuple[int, ...]
     signatures: NDArray[np.int32]
     values: NDArray[np.float64]
     labels: NDArray[np.int32]
@@ -69,7 +66,6 @@ class SetTable:
     def of(
         cls,
         inside: int,
-        families: tuple[int, ...],
         signatures: NDArray[np.int32],
         values: NDArray[np.float64],
         labels: NDArray[np.int32],
@@ -79,7 +75,7 @@ class SetTable:
         kept = np.append(possible, True)
         nodes = np.bincount(labels[:-1][possible])
         n_nodes = int(np.count_nonzero(nodes))
-        return cls(inside, families, signatures[possible], values[kept], labels[kept], n_nodes)
+        return cls(inside, signatures[possible], values[kept], labels[kept], n_nodes)
 
     @property
     def cells(self) -> int:
@@ -96,8 +92,8 @@ class Conditioned:
         The network's residuals.
     inside, variable
         The set, a bit mask, and its top variable.
-    families, signatures
-        As of a `SetTable`.
+    signatures
+        Those of the set, as of a `SetTable`.
 
     Attributes
     ----------
@@ -110,10 +106,10 @@ class Conditioned:
         residuals: Residuals,
         inside: int,
         variable: int,
-        families: Sequence[int],
         signatures: NDArray[np.int32],
     ) -> None:
-        self._families, self._signatures = families, signatures
+        self._residuals, self._signatures = residuals, signatures
+        self._families = families = residuals.families_across(inside)
         self._touched = touched = residuals.touching[variable]
         columns = [families.index(f) if f in families else -1 for f in touched]
         steps = [residuals.step(f, residuals.families[f] & ~inside, variable) for f in touched]
@@ -127,19 +123,24 @@ class Conditioned:
         )
 
     def below(
-        self, families: Sequence[int], weights: NDArray[np.float64] | None = None
+        self, inside: int, weights: NDArray[np.float64] | None = None
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the signatures of a set below, and the place in the weights (not 0) of each.
 
         Parameters
         ----------
-        families
-            Those of the set below.
+        inside
+            The set below, a bit mask.
         weights
             Others in place of the own weights.
         """
+        touched, old = self._touched, self._families
+        # Where each family comes from: a touched one, or -1 - the old column.
+        families = self._residuals.families_across(inside)
+        sources = [touched.index(f) if f in touched else -1 - old.index(f) for f in families]
         chosen = self.weights if weights is None else weights
-        return signatures_below(self._signatures, chosen, self._after, self._sources(families))
+        columns = np.array(sources, np.int64)
+        return signatures_below(self._signatures, chosen, self._after, columns)
 
     def weigh(self, child: SetTable) -> NDArray[np.int32]:
         """Multiply the weights by the values of a set below.
@@ -148,7 +149,7 @@ class Conditioned:
         -------
         The node of the set below, -1 where there is none, shape (signatures, states).
         """
-        rows, places = self.below(child.families)
+        rows, places = self.below(child.inside)
         known = len(child.signatures)
         numbers = index_rows(np.concatenate((child.signatures, rows)))[0][known:]
         at = np.minimum(numbers, known)  # a signature that cannot occur is the last entry
@@ -156,21 +157,6 @@ class Conditioned:
         nodes[places] = child.labels[at]
         self.weights.reshape(-1)[places] *= child.values[at]
         return nodes.reshape(self.weights.shape)
-
-    def _sources(self, below: Sequence[int]) -> NDArray[np.int64]:
-        """Return where each column below comes from: a touched family, or -1 - the old column."""
-        touched, old = self._touched, self._families
-        places = [touched.index(f) if f in touched else -1 - old.index(f) for f in below]
-        return np.array(places, np.int64)
-
-
-def signature_families(residuals: Residuals, inside: int) -> tuple[int, ...]:
-    """Return the families that reach across the border of a set and have several residuals."""
-    return tuple(
-        family
-        for family, members in enumerate(residuals.families)
-        if members & inside and (above := members & ~inside) and residuals.count(family, above) > 1
-    )
 
 
 def set_table(
@@ -200,20 +186,19 @@ def set_table(
     most_signatures
         More are too many.
     """
-    upper = Conditioned(residuals, above.inside, first, above.families, above.signatures)
+    upper = Conditioned(residuals, above.inside, first, above.signatures)
     for sibling in beside:
         upper.weigh(sibling)
-    families = signature_families(residuals, inside)
-    rows, _ = upper.below(families)
+    rows, _ = upper.below(inside)
     signatures = rows[index_rows(rows)[1]]
     if len(signatures) > most_signatures:
         return None
-    lower = Conditioned(residuals, inside, top, families, signatures)
+    lower = Conditioned(residuals, inside, top, signatures)
     nodes = np.empty((*lower.weights.shape, len(below)), np.int32)
     for i, child in enumerate(below):
         nodes[:, :, i] = lower.weigh(child)
     values, labels, _ = merge_signatures(lower.weights, nodes)
-    return SetTable.of(inside, families, signatures, values, labels, values[:-1] > 0)
+    return SetTable.of(inside, signatures, values, labels, values[:-1] > 0)
 
 
 @kernel
@@ -328,39 +313,6 @@ def merge_signatures(
     return values, labels, origin[first]
 
 
-class Descent:
-    """Conditioning on the variables of a forest from its roots downwards.
-
-    Parameters
-    ----------
-    residuals
-        The network's residuals.
-    forest
-        A tree in which each family lies on one path from the root.
-
-    Attributes
-    ----------
-    inside
-        For each variable, itself and all below, a bit mask.
-    families
-        For each variable the families that its signatures are about.
-    """
-
-    def __init__(self, residuals: Residuals, forest: VariableForest) -> None:
-        self.residuals, self.forest = residuals, forest
-        self.inside: dict[int, int] = {}
-        for v in reversed(forest.order):
-            self.inside[v] = mask_of([v])
-            for child in forest.children[v]:
-                self.inside[v] |= self.inside[child]
-        self.families = {v: signature_families(residuals, self.inside[v]) for v in forest.order}
-
-    def condition(self, variable: int, signatures: NDArray[np.int32]) -> Conditioned:
-        """Condition all signatures of a variable's subtree on each of its states."""
-        families = self.families[variable]
-        return Conditioned(self.residuals, self.inside[variable], variable, families, signatures)
-
-
 class Expansion:
     """The nodes of the variables of one tree.
 
@@ -390,10 +342,9 @@ class Expansion:
     def __init__(
         self, residuals: Residuals, forest: VariableForest, max_cells: float = np.inf
     ) -> None:
-        self.forest = forest
+        self.forest, self._residuals = forest, residuals
         self.cells = 0
         self._max_cells = max_cells
-        self._descent = Descent(residuals, forest)
         roots = [v for v in forest.order if forest.parents[v] < 0]
         self._signatures = {v: np.empty((1, 0), np.int32) for v in roots}
         self._weights: dict[int, NDArray[np.float64]] = {}
@@ -410,18 +361,18 @@ class Expansion:
         return sum(p.size * max(1, len(children[v])) for v, p in self.parameters.items())
 
     def _go_down(self) -> None:
-        forest, descent = self.forest, self._descent
+        forest, residuals = self.forest, self._residuals
         for v in forest.order:
-            r, signatures = descent.residuals.cardinalities[v], self._signatures[v]
+            r, signatures = residuals.cardinalities[v], self._signatures[v]
             self.cells += len(signatures) * r * max(1, len(forest.children[v]))
             self._refuse(self.cells)
-            conditioned = descent.condition(v, signatures)
+            conditioned = Conditioned(residuals, forest.inside[v], v, signatures)
             weights, self._below[v] = conditioned.weights, []
             self._weights[v] = weights
             for child in forest.children[v]:
-                families = descent.families[child]
-                self._refuse(int(np.count_nonzero(weights)) * len(families) // SIGNATURE_NUMBERS)
-                rows, places = conditioned.below(families)
+                width = len(residuals.families_across(forest.inside[child]))
+                self._refuse(int(np.count_nonzero(weights)) * width // SIGNATURE_NUMBERS)
+                rows, places = conditioned.below(forest.inside[child])
                 labels, first, _ = index_rows(rows)
                 self._signatures[child] = rows[first]
                 below = np.full(weights.size, -1, np.int32)
@@ -476,8 +427,7 @@ class Expansion:
         """Yield the tables of all variables' subtrees, with the signatures that can occur."""
         for v in self.forest.order:
             yield SetTable.of(
-                self._descent.inside[v],
-                self._descent.families[v],
+                self.forest.inside[v],
                 self._signatures[v],
                 self._values[v],
                 self._labels[v],
@@ -486,14 +436,17 @@ class Expansion:
 
 
 def least_cells(
-    descent: Descent, rng: np.random.Generator, samples: int = SAMPLES
+    residuals: Residuals,
+    forest: VariableForest,
+    rng: np.random.Generator,
+    samples: int = SAMPLES,
 ) -> Iterator[float]:
     """Yield how many cells the variables so far have at least, almost surely.
 
     Parameters
     ----------
-    descent
-        The network's residuals over a forest.
+    residuals, forest
+        As for an `Expansion`.
     rng
         Draws the states.
     samples
@@ -503,20 +456,20 @@ def least_cells(
     ------
     A rising bound after each variable, in the forest's order.
     """
-    forest, cells = descent.forest, 0.0
+    cells = 0.0
     none = np.empty((samples, 0), np.int32)
     signatures = {v: none for v in forest.order if forest.parents[v] < 0}
     for v in forest.order:
         mine = signatures.pop(v)
         children = forest.children[v]
-        width = descent.residuals.cardinalities[v] * max(1, len(children))
+        width = residuals.cardinalities[v] * max(1, len(children))
         cells += least_signatures(mine) * width
         yield cells
-        conditioned = descent.condition(v, mine)
+        conditioned = Conditioned(residuals, forest.inside[v], v, mine)
         live = rng.random(conditioned.weights.shape) * (conditioned.weights > 0)
         drawn = (live == live.max(axis=1, keepdims=True)) * live
         for child in children:
-            signatures[child] = conditioned.below(descent.families[child], drawn)[0]
+            signatures[child] = conditioned.below(forest.inside[child], drawn)[0]
 
 
 def least_signatures(met: NDArray[np.int32]) -> float:

@@ -24,7 +24,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.annealing import TEMPERATURES, Annealing, SetTables
-from exactlearn.pdg.compile.expansion import Descent, Expansion, least_cells
+from exactlearn.pdg.compile.expansion import Expansion, least_cells
 from exactlearn.pdg.compile.residuals import Residuals, mask_of
 from exactlearn.pdg.model.forest import (
     VariableForest,
@@ -174,7 +174,7 @@ class ForestSearch:
     def _build(self, forest: VariableForest, max_cells: float) -> Expansion:
         """Build a graph, unless samples say that it is too large almost surely."""
         if forest.expanded_size(self._residuals.cardinalities) > max_cells:
-            samples = least_cells(Descent(self._residuals, forest), np.random.default_rng(0))
+            samples = least_cells(self._residuals, forest, np.random.default_rng(0))
             if any(cells > max_cells for cells in samples):
                 raise TooLargeError(f"more than {max_cells:,} cells before merging, by samples")
         return Expansion(self._residuals, forest, max_cells)

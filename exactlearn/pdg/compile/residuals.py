@@ -71,6 +71,7 @@ class Residuals:
         self._members: list[tuple[int, ...]] = []
         self._tables: list[NDArray[np.float64]] = []
         self._levels: dict[tuple[int, int], _Level] = {}
+        self._across: dict[int, tuple[int, ...]] = {}
         self._steps: dict[tuple[int, int, int], int] = {}
         for variable, (parents, table) in enumerate(
             zip(network.parents, network.tables, strict=True)
@@ -87,6 +88,18 @@ class Residuals:
     def count(self, family: int, fixed: int) -> int:
         """Return how many different residuals a family's table has, zero left out."""
         return len(self._level(family, fixed).representatives)
+
+    def families_across(self, inside: int) -> tuple[int, ...]:
+        """Return the families that reach across a set's border and have several residuals."""
+        if inside not in self._across:
+            self._across[inside] = tuple(
+                family
+                for family, members in enumerate(self.families)
+                if members & inside
+                and (above := members & ~inside)
+                and self.count(family, above) > 1
+            )
+        return self._across[inside]
 
     def step(self, family: int, fixed: int, variable: int) -> int:
         """Return where in `numbers` and `weights` conditioning on one more variable begins."""

@@ -78,20 +78,10 @@ class StructureScore:
             return graph.cardinalities * np.maximum(1, graph.child_counts)
         return graph.cardinalities - 1
 
-    def node_cost(self, graph: DecisionGraph, variable: int) -> float:
-        """Return the log-likelihood that a node of a variable must gain, in nats."""
-        cells = int(self.cells(graph)[variable])
-        return self.rate * cells if cells > 0 else 0.0
-
-    def size_of(self, graph: DecisionGraph) -> int:
-        """Return the size of a graph."""
-        if self.size == "effective":
-            return graph.effective_size
-        return graph.representational_size
-
     def of(self, graph: DecisionGraph, log_likelihood: float) -> float:
         """Return S(lambda) of a graph with this total log-likelihood."""
-        return (1 - self.size_weight) * log_likelihood - self.size_weight * self.size_of(graph)
+        size = int(self.cells(graph) @ graph.node_counts)
+        return (1 - self.size_weight) * log_likelihood - self.size_weight * size
 
 
 Successors = Mapping[int, NDArray[np.int32]]

@@ -312,26 +312,10 @@ def data_merges(
     return MergeSequence(small, masses, estimates=estimates)
 
 
-def reached_nodes(graph: DecisionGraph, dataset: Dataset) -> NDArray[np.bool_]:
-    """Return for each node whether some row reaches it, shape (nodes,).
-
-    A row with missing cells reaches the nodes that it can reach with positive probability.
-
-    Raises
-    ------
-    DataError
-        If the table does not fit the graph, or a row is impossible under it.
-    """
-    counts = expected_counts(
-        graph, aligned_codes(dataset, graph.names, graph.states), dataset.weights
-    )
-    reached: NDArray[np.bool_] = np.add.reduceat(counts, graph.parameter_offsets[:-1]) > 0
-    return reached
-
-
 def collapse_unreached(pdg: DecisionGraph, dataset: Dataset, least: float = inf) -> DecisionGraph:
     """Return the graph without the nodes that no row reaches: edges lead to the most similar ones.
 
+    A row with missing cells reaches the nodes that it can reach with positive probability.
     The most similar node of the same variable is the one under which the distribution of all that
     is below has the smallest Kullback-Leibler divergence.
 
@@ -349,8 +333,10 @@ def collapse_unreached(pdg: DecisionGraph, dataset: Dataset, least: float = inf)
     TooLargeError
         If some variable has too many pairs of nodes to compare.
     """
-    reach = np.add.reduceat(node_probabilities(pdg), pdg.parameter_offsets[:-1])
-    stays = reached_nodes(pdg, dataset) | (reach * dataset.row_weights.sum() >= least)
+    codes, starts = aligned_codes(dataset, pdg.names, pdg.states), pdg.parameter_offsets[:-1]
+    met = np.add.reduceat(expected_counts(pdg, codes, dataset.weights), starts)
+    reach = np.add.reduceat(node_probabilities(pdg), starts)
+    stays = (met > 0) | (reach * dataset.row_weights.sum() >= least)
     nodes = np.arange(pdg.n_nodes)
     for v in pdg.order.tolist():  # what only nodes that go lead to goes as well
         from_staying = pdg.successors_of(v)[stays[pdg.variable == v]]

@@ -205,7 +205,9 @@ def structural_em_graph(
         refuse_impossible(log_likelihood_rows(start, dataset.codes), dataset.lines)
     counted = None if parameters == "em" else rows
     if parameters == "complete":
-        counted = _complete_rows(rows)
+        if not rows.complete_rows.any():
+            raise DataError("no row is complete: use available cases or EM")
+        counted = rows.part(rows.complete_rows)
     with SearchControl.within(time_limit).running() as control:
         problem = StructuralEM(rows, score, smoothing, control, counted)
         states: list[StructuralEMState] = []
@@ -298,12 +300,6 @@ class StructuralEM:
         value = self._score.of(fitted, likelihood)
         objective = value if self._counted is None else float(iteration)
         return StructuralEMState(iteration, fitted, likelihood, value, gain, objective)
-
-
-def _complete_rows(dataset: Dataset) -> Dataset:
-    if not dataset.complete_rows.any():
-        raise DataError("no row is complete: use available cases or EM")
-    return dataset.part(dataset.complete_rows)
 
 
 def _forest(

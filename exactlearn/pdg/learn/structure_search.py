@@ -38,6 +38,7 @@ from exactlearn.pdg.learn.edge_counts import (
     StructureScore,
     Successors,
     expected_edge_counts,
+    heads_into,
     improved_by_counts,
     merged_rows,
     occupied,
@@ -240,12 +241,13 @@ def redirect_edges(
         if parent < 0 or len(structure[v]) < 2:
             continue
         place = graph.children[parent].index(v)
-        heads = np.ascontiguousarray(structure[parent][:, :, place].ravel())
+        heads = heads_into(graph, structure, v)
         edges = reached[parent] * int(graph.cardinalities[parent]) + rows.codes[:, parent]
         shape = (len(heads), len(flows[v]))
         masses = csr_array((rows.row_weights, (edges, subtrees.labels[v])), shape=shape)
         gains = np.ascontiguousarray(masses @ flows[v])  # of each edge's rows under each node
-        moved = choose_heads(gains, heads, score.node_cost(graph, v))
+        cells = int(score.cells(graph)[v])
+        moved = choose_heads(gains, heads, score.rate * cells if cells > 0 else 0.0)
         structure[parent][:, :, place] = moved.reshape(structure[parent].shape[:2])
     return populate(rows, graph.forest, structure)
 

@@ -98,6 +98,15 @@ class VariableForest:
         """Forest children of each variable, in variable order."""
         return forest_children(np.array(self.parents, np.int32))
 
+    @cached_property
+    def inside(self) -> tuple[int, ...]:
+        """Each variable with all below it in the forest, a bit mask."""
+        inside = [1 << v for v in range(len(self.parents))]
+        for v in reversed(self.order):
+            if self.parents[v] >= 0:
+                inside[self.parents[v]] |= inside[v]
+        return tuple(inside)
+
     def expanded_size(self, cardinalities: Sequence[int]) -> int:
         """Return the effective size with a node per context configuration (THESIS, 3.52).
 
@@ -110,21 +119,6 @@ class VariableForest:
             prod(cardinalities[u] for u in (*self.contexts[v], v)) * max(1, len(self.children[v]))
             for v in self.order
         )
-
-
-def variable_forest(
-    adjacency: Sequence[frozenset[int]] | Sequence[set[int]], order: Sequence[int]
-) -> VariableForest:
-    """Return the elimination forest of a graph, eliminating ``order`` from its end.
-
-    Parameters
-    ----------
-    adjacency
-        Neighbours of each variable in the moral graph.
-    order
-        All variables, or those of one connected part, roots first.
-    """
-    return _eliminated(adjacency, order, None)
 
 
 def forest_over(
@@ -140,15 +134,30 @@ def forest_over(
     """
     inside = set(part)
     order = [v for v in forest_order(np.array(parents, np.int32)) if v in inside]
-    return _eliminated(adjacency, order, parents)
+    return variable_forest(adjacency, order, parents)
 
 
-def _eliminated(
+def variable_forest(
     adjacency: Sequence[frozenset[int]] | Sequence[set[int]],
     order: Sequence[int],
-    parents: Sequence[int] | None,
+    parents: Sequence[int] | None = None,
 ) -> VariableForest:
-    """Eliminate variables from the end of an order; the parents are given, or the nearest ones."""
+    """Return the elimination forest of a graph, eliminating ``order`` from its end.
+
+    Parameters
+    ----------
+    adjacency
+        Neighbours of each variable in the moral graph.
+    order
+        All variables, or those of one connected part, roots first.
+    parents
+        The forest's parents; left out, the nearest ones that are possible.
+
+    Raises
+    ------
+    CheckError
+        As `forest_over`.
+    """
     # A neighbour that is no part of the order counts as above all: no given root may have any.
     place = dict.fromkeys(range(len(adjacency)), -1) | {v: i for i, v in enumerate(order)}
     above = {v: {u for u in adjacency[v] if place[u] < place[v]} for v in order}
