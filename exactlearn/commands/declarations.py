@@ -415,7 +415,7 @@ class Fit(sections.Clustered, sections.Random):
         under which held-out rows are most probable, by cross-validation]
     starts
         em: starts, of which that with the best objective is kept; the others than the first are
-        random.  [default: 1, or 5 where no row tells the states of a variable apart]
+        random.  [default: 1, of a network 5 where no row tells the states of a variable apart]
     time_limit
         Seconds after which no other block of rows is read and, of em, no other iteration and no
         other start begins.
