@@ -190,7 +190,7 @@ def _message(error: BaseException) -> tuple[str, ExitStatus]:
 
 
 def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
-    """Print the version; when verbose also those of what it stands on, and where kernels lie."""
+    """Print the version; when verbose also those of what it stands on, and where compiled code lies."""
     if not wanted:
         return
     click.echo(f"exactlearn {__version__}")
@@ -203,7 +203,7 @@ def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> 
         click.echo(f"Python {python_version()} ({sys.executable})\n{platform()}")
         for name in ("highspy", "numba", "numpy", "pandas", "pyscipopt", "scipy"):
             click.echo(f"{name} {version(name)}")
-        click.echo(f"{os.cpu_count()} cores; compiled kernels lie in {cache_folder()}")
+        click.echo(f"{os.cpu_count()} cores; compiled code lies in {cache_folder()}")
     ctx.exit()
 
 
@@ -214,7 +214,7 @@ def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> 
     is_flag=True,
     expose_value=False,
     callback=_show_version,
-    help="Show the version; with -v also of the libraries, and where compiled kernels lie.",
+    help="Show the version; with -v also of the libraries, and where compiled code lies.",
 )
 def main(verbose: bool) -> None:
     """Learn Bayesian networks and decision graphs exactly, also where cells are missing.
