@@ -190,7 +190,7 @@ def _message(error: BaseException) -> tuple[str, ExitStatus]:
 
 
 def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
-    """Print the version; when verbose also those of what it stands on, and where compiled code lies."""
+    """Print the version; when verbose also those of libraries, and where compiled code lies."""
     if not wanted:
         return
     click.echo(f"exactlearn {__version__}")
