@@ -23,6 +23,7 @@ from exactlearn._runtime.arguments import (
 )
 from exactlearn._runtime.display import ByValue
 from exactlearn.errors import InfeasibleError, OptionError
+from exactlearn.graphs.dag import topological_order
 
 from .constraints import Constraint, MaxParents, constraints_by_index, minimal_conflict, validate
 
@@ -276,8 +277,8 @@ class Problem(
         ...     problem.require_feasible()
         ... except InfeasibleError as error:
         ...     print(error)
-        no network satisfies these constraints together: required a -> b, required b -> a; drop one
-        of them, or allow more parents per variable
+        required arcs: the parents hold the directed cycle a -> b -> a, expected none: remove one of
+        its arcs
         """
         if not self.is_feasible:
             raise InfeasibleError(self.conflict_message())
@@ -318,9 +319,14 @@ class Problem(
         --------
         >>> sets = [{(): -2.0, (1,): -1.0}, {(): -3.0, (0,): -1.0}]
         >>> problem = Problem.from_candidates(["a", "b"], sets, required=[(0, 1), (1, 0)])
-        >>> problem.conflict_message().split(";")[0]
-        'no network satisfies these constraints together: required a -> b, required b -> a'
+        >>> problem.conflict_message().split(",")[0]
+        'required arcs: the parents hold the directed cycle a -> b -> a'
         """
+        required = [[p for p, c in self.required if c == v] for v in range(self.n_variables)]
+        try:
+            topological_order(required, self.names)
+        except OptionError as error:
+            return f"required arcs: {error}"
         if not self.constrained_by(()).is_feasible:
             return (
                 "no acyclic choice of candidate parent sets exists, even without constraints: "

@@ -28,7 +28,10 @@ REFUSED = [
     ("compile asia -o no/where/x.json", "there is no folder no/where"),
     ("compile asia --max-size 20", "query the network itself"),
     ("learn-pdg full.csv --network asia", "no column 'asia', which the model needs"),
-    ("learn-pdg part.csv --method direct", "the method em of 'exactlearn learn-pdg'"),
+    (
+        "learn-pdg part.csv --method direct",
+        "structural EM learns one from missing cells (--method em)",
+    ),
     ("simulate asia", "expected the file to write"),
     ("simulate asia --hide mcr:2 -o x.csv", "mcar"),
     ("simulate asia --missingness 'lung <- lun' -o x.csv", "did you mean 'lung'?"),

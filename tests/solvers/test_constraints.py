@@ -186,6 +186,8 @@ def test_conflicts_are_minimal() -> None:
             continue
         result = solve(problem)
         assert result.status == "infeasible"
+        if "directed cycle" in result.message:
+            continue
         explained += 1
         told = {r: problem.describe_conflict([r]) for r in problem.requirements}
         words = {r: t.partition(": ")[2].rpartition("; drop")[0] for r, t in told.items()}

@@ -31,7 +31,7 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
-from exactlearn.errors import CheckError, DataError
+from exactlearn.errors import CheckError, DataError, as_written
 from exactlearn.pdg.compile.approximation import information
 from exactlearn.pdg.learn.edge_counts import (
     Size,
@@ -71,7 +71,7 @@ def complete_rows(dataset: Dataset) -> Dataset:
     require_complete(
         dataset,
         "a direct search for a decision graph needs",
-        "structural EM learns one from missing cells (the method em)",
+        f"structural EM learns one from missing cells ({as_written('method', 'em')})",
     )
     merged = merged_rows(dataset)
     if merged.n_rows == 0:
