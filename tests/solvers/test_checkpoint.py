@@ -52,7 +52,6 @@ def test_a_limit_keeps_the_state(tmp_path):
     assert list(tmp_path.glob("relaxation-*"))
     again = solve(problem, solver="order-graph", time_limit=0.5, checkpoint=tmp_path)
     assert "went on" in again.message
-    assert again.bound <= first.bound
 
 
 def table_of(codes, states):

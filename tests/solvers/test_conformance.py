@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from exactlearn._runtime.control import SearchControl
-from exactlearn.errors import OptionError
 from exactlearn.solvers import Problem, solve
 from exactlearn.solvers.component_solver import (
     ComponentControl,
@@ -111,11 +110,6 @@ def test_a_solver_from_outside_is_one_entry() -> None:
     problem = random_problem(np.random.default_rng(6), 5, kept=0.9)
     found = solve(problem, solver="mine")
     assert (found.status, found.solver) == ("optimal", "mine")
-
-
-def test_an_unknown_solver_is_refused() -> None:
-    with pytest.raises(OptionError, match="there is no solver 'mine'"):
-        solve(random_problem(np.random.default_rng(6), 5), solver="mine")
 
 
 def test_the_relaxation_alone_says_that_it_leaves_a_gap() -> None:

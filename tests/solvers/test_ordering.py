@@ -231,7 +231,6 @@ def test_rounds_begin_with_what_is_known() -> None:
     order = order_of(component, found)
     assert component.scores[along(component, order.tolist())].sum() >= component.total(found)
     (best,) = rounds(component, found, control_of(component, 1, threads=1))
-    assert len(best) == WALKS
     assert best_of(component, best) >= component.total(found)
 
 
