@@ -129,10 +129,10 @@ class CandidateTable:
 
     def bit_set(self, members: frozenset[int]) -> NDArray[np.uint64]:
         """Return a set of variables as a bit set, shape (words,)."""
-        wanted = [0] * self.bits.shape[1]
+        wanted = np.zeros(self.bits.shape[1], np.uint64)
         for v in members:
-            wanted[v // WORD] |= 1 << (v % WORD)
-        return np.array(wanted, np.uint64)
+            wanted[v // WORD] |= np.uint64(1) << np.uint64(v % WORD)
+        return wanted
 
     def parents(self, chosen: NDArray[np.int64]) -> Parents:
         """Return the network of one candidate for each variable."""
@@ -188,7 +188,7 @@ def repaired(
     """Change one parent set after the other until a network satisfies all constraints.
 
     Each step satisfies one condition of the clause of a violated constraint, the one that costs
-    least. In the second half of the steps parents are only taken away, where that will do.
+    least. When the steps go round in a circle, parents are only taken away, where that will do.
 
     Parameters
     ----------
@@ -199,17 +199,20 @@ def repaired(
     clause_of
         Returns what a network lacks, or ``None``.
     steps
-        How many steps at most.
+        How many steps at most of either kind.
     """
-    for step in range(steps):
-        clause = clause_of(parents)
-        if clause is None:
-            return parents
-        change = _cheapest(table, parents, clause, shrink=2 * step >= steps)
-        if change is None:
-            return None
-        v, family = change
-        parents = (*parents[:v], family, *parents[v + 1 :])
+    for shrink in (False, True):
+        met = set[Parents]()
+        while parents not in met and len(met) < steps:
+            met.add(parents)
+            clause = clause_of(parents)
+            if clause is None:
+                return parents
+            change = _cheapest(table, parents, clause, shrink=shrink)
+            if change is None:
+                return None
+            v, family = change
+            parents = (*parents[:v], family, *parents[v + 1 :])
     return None
 
 

@@ -54,7 +54,7 @@ CONFLICT = 2.0
 THRESHOLDS = (0.5, 0.2, 0.05, 1e-6)
 """Values above which arcs count in the search for violated inequalities."""
 
-REPAIRS = 200
+REPAIRS = 100
 """Parent sets that are changed to make a network satisfy the constraints."""
 
 

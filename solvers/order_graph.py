@@ -19,11 +19,10 @@ from exactlearn.errors import TooLargeError
 
 from . import order_graph_search as search
 from .component_solver import ComponentControl, Outcome, Selection
-from .components import Component
+from .components import WORD, Component
 from .multipliers import Multipliers
 from .order_graph_search import Scratch, Table
 from .patterns import (
-    WORD,
     Numbered,
     OrderGraph,
     Patterns,

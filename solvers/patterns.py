@@ -36,14 +36,11 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.executors import n_threads
 from exactlearn._runtime.kernel import in_place_kernel
 
-from .components import Component, bits_to_matrix, undominated
+from .components import WORD, Component, bits_to_matrix, undominated
 from .multipliers import Multipliers, rewards
 from .problem import offsets
 
 ONE = np.uint64(1)
-
-WORD = 64
-"""Bits in one word of a bit set, and the most variables of an order graph."""
 
 
 class OrderGraph(NamedTuple):

@@ -29,9 +29,8 @@ from .component_solver import (
     SolverOptions,
     absolute_gap,
 )
-from .components import Component
+from .components import WORD, Component
 from .multipliers import Multipliers
-from .patterns import WORD
 from .result import Status
 from .root import LONG, WENT_ON
 

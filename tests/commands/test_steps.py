@@ -154,7 +154,7 @@ output = "answers/rows.json"
 [augment]
 method = "mode"
 [learn-pdg]
-method = "available"
+method = "em"
 [simulate]
 source = "cancer"
 rows = 5
