@@ -48,20 +48,13 @@ def _slot(slots: NDArray[np.int32], table: Keys, keys: Keys, i: int) -> np.int64
     return slot
 
 
-@in_place_kernel
-def find_row(slots: NDArray[np.int32], table: Keys, keys: Keys, i: int) -> np.int64:
-    """Return where in a table of different rows the i-th of some rows stands, -1 if nowhere."""
-    return np.int64(slots[_slot(slots, table, keys, i)])
-
-
 @kernel
-def index_rows(keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+def index_rows(keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Give each different row of a table a number.
 
     Returns
     -------
-    The number of each row, by first appearance, shape (rows,); the first row of each number; and
-    the slots that `find_row` takes together with the table of first rows.
+    The number of each row, by first appearance, shape (rows,); and the first row of each number.
     """
     n = len(keys)
     size = 8
@@ -76,10 +69,7 @@ def index_rows(keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArra
             groups += 1
         else:
             labels[i] = labels[slots[slot]]
-    for k in range(size):
-        if slots[k] >= 0:
-            slots[k] = labels[slots[k]]
-    return labels, first[:groups].copy(), slots
+    return labels, first[:groups].copy()
 
 
 @kernel

@@ -469,7 +469,7 @@ def _family_terms(dataset: Dataset, child: int, parents: Sequence[int], folds: F
     codes = dataset.codes[:, [*parents, child]][folds.rows]
     observed = (codes >= 0).all(axis=1)
     number = configurations(codes[observed], shape)
-    labels, first, _ = index_rows(number[:, np.newaxis])
+    labels, first = index_rows(number[:, np.newaxis])
     size, seen = len(first), number[first]
     cells = folds.fold[observed] * size + labels
     counts = np.bincount(cells, folds.weights[observed], folds.n * size).reshape(folds.n, size)

@@ -325,7 +325,7 @@ class FamilyEstimator:
 
         With the first row of each configuration.
         """
-        return index_rows(np.ascontiguousarray(self.dataset.codes[:, variables]))[:2]
+        return index_rows(np.ascontiguousarray(self.dataset.codes[:, variables]))
 
     def estimate(self, child: int, parents: Sequence[int]) -> tuple[Floats, FamilyEstimate]:
         """Return the counts of a family, axes as in its table, and how they were estimated.

@@ -134,7 +134,7 @@ def _weighted(
     factors = used.astype(np.float64)
     for propensity in estimand.propensities:
         counted = observing(propensity.observed)
-        labels, first, _ = index_rows(np.ascontiguousarray(columns(propensity.causes)))
+        labels, first = index_rows(np.ascontiguousarray(columns(propensity.causes)))
         seen = np.where(counted & observing((propensity.variable,)), weights, 0.0)
         every = weight_by(labels, np.where(counted, weights, 0.0), len(first))
         factors *= (every * reciprocal(weight_by(labels, seen, len(first))))[labels]

@@ -111,7 +111,7 @@ def distinct_weighted(
     """Return the distinct rows of positive weight, their total weights, and where each is first."""
     w = np.ones(len(codes)) if weights is None else np.asarray(weights, np.float64)
     used = np.flatnonzero(w > 0)
-    labels, first, _ = index_rows(codes[used].astype(np.int32))
+    labels, first = index_rows(codes[used].astype(np.int32))
     return codes[used[first]], weight_by(labels, w[used], len(first)), used[first].astype(np.int64)
 
 
@@ -193,7 +193,7 @@ def missingness_patterns(dataset: DatasetLike) -> MissingnessPatterns:
     ([[False, True], [False, False]], [2.0, 1.0])
     """
     missing = np.ascontiguousarray(dataset.codes == MISSING)
-    labels, first, _ = index_rows(missing.view(np.int8))
+    labels, first = index_rows(missing.view(np.int8))
     weights = weight_by(labels, dataset.row_weights, len(first))
     order = np.argsort(-weights, kind="stable")
     return MissingnessPatterns(dataset.names, missing[first[order]], weights[order])

@@ -130,26 +130,6 @@ def tabulate(
     return sets
 
 
-def selected(sets: Sets, kept: NDArray[np.int64], n: int) -> Sets:
-    """Return some of the sets of ``n`` variables, numbers increasing, with tables of their own."""
-    members, strides = sets.members[kept], sets.strides[kept]
-    sizes = np.diff(sets.first)[kept]
-    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    cells = np.arange(first[-1]) + np.repeat(sets.first[kept] - first[:-1], sizes)
-    holding_first, holding, place = holders(members, n)
-    return sets._replace(
-        members=members,
-        strides=strides,
-        first=first,
-        cells=sets.cells[cells],
-        values=sets.values[kept],
-        holding_first=holding_first,
-        holding=holding,
-        step=strides[holding, place],
-        function=sets.function[kept],
-    )
-
-
 def set_sizes(cardinalities: NDArray[np.int64], members: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return the number of configurations of each set, shape (sets,)."""
     states = np.where(members >= 0, cardinalities[members], 1).astype(np.float64)

@@ -134,7 +134,7 @@ def test_equal_values_have_equal_numbers():
 @settings(max_examples=50)
 def test_rows_are_grouped_by_first_appearance(rows):
     keys = np.array(rows, np.int32).reshape(-1, 3)
-    labels, first, _ = index_rows(keys)
+    labels, first = index_rows(keys)
     seen = list(dict.fromkeys(map(tuple, rows)))
     assert labels.tolist() == [seen.index(tuple(row)) for row in rows]
     assert first.tolist() == [rows.index(list(row)) for row in seen]

@@ -305,7 +305,7 @@ def merge_signatures(
                         rows[possible, r + x * children + j] = nodes[i, x, j]
             possible += 1
     # Equal rows are one group.
-    groups, first, _ = index_rows(rows[:possible])
+    groups, first = index_rows(rows[:possible])
     labels = np.full(n + 1, -1, np.int32)
     for k in range(possible):
         values[origin[k]] /= largest
@@ -373,7 +373,7 @@ class Expansion:
                 width = len(residuals.families_across(forest.inside[child]))
                 self._refuse(int(np.count_nonzero(weights)) * width // SIGNATURE_NUMBERS)
                 rows, places = conditioned.below(forest.inside[child])
-                labels, first, _ = index_rows(rows)
+                labels, first = index_rows(rows)
                 self._signatures[child] = rows[first]
                 below = np.full(weights.size, -1, np.int32)
                 below[places] = labels
@@ -474,7 +474,7 @@ def least_cells(
 
 def least_signatures(met: NDArray[np.int32]) -> float:
     """Return how many different signatures there are at least, almost surely, by samples."""
-    labels, first, _ = index_rows(met)
+    labels, first = index_rows(met)
     visits = np.bincount(labels).astype(np.float64)
     n, meetings = len(met), float((visits * (visits - 1)).sum()) / 2
     return max(float(len(first)), n * (n - 1) / (2 * (2 * meetings + EXPECTED_PAIRS)))

@@ -122,7 +122,7 @@ class Residuals:
         rows = table.transpose(inside + outside).reshape(configurations, -1)
         scales = rows.max(axis=1)
         possible = np.flatnonzero(scales > 0)
-        labels, first, _ = index_rows(equal_values(rows[possible] / scales[possible, None]))
+        labels, first = index_rows(equal_values(rows[possible] / scales[possible, None]))
         numbers = np.full(len(rows), -1, np.int32)
         numbers[possible] = labels
         return _Level(numbers, scales, possible[first])

@@ -45,7 +45,7 @@ class NodeFunction:
             functions = after.max(axis=1)
             varies = np.where(after < 0, functions[:, None], after).min(axis=1) < functions
             if varies.any():
-                groups, first, _ = index_rows(after[varies].astype(np.int32))
+                groups, first = index_rows(after[varies].astype(np.int32))
                 functions[varies] = count + groups
                 self._levels.append((u, count, after[varies][first]))
                 count += len(first)
