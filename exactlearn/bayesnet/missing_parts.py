@@ -168,11 +168,6 @@ class SubsetPosteriors(NamedTuple):
     probability: Floats
 
 
-NO_POSTERIORS = SubsetPosteriors(
-    np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-)
-"""Those of no part."""
-
 BLOCK_WORK = 2.0**23
 """Table cells of inference between two looks at the control: some tenths of a second."""
 

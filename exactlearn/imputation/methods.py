@@ -322,14 +322,11 @@ class Method:
     impute
         Completes a table. Of the second argument every method takes the seed and the time limit,
         and methods that learn a network take all of it.
-    learns_network
-        Whether the values depend on how a network is learned.
     needs_scikit_learn
         Whether it is a method of scikit-learn.
     """
 
     impute: Callable[[Dataset, Learning], Imputed]
-    learns_network: bool = False
     needs_scikit_learn: bool = False
 
     def __call__(self, dataset: Dataset, how: Learning) -> Imputed:
@@ -356,20 +353,19 @@ def _by_structural_em(dataset: Dataset, how: Learning) -> Imputed:
     return _by_network("mpe", dataset, replace(how, learner="structural-em"))
 
 
-_network = partial(Method, learns_network=True)
 _imputer = partial(Method, needs_scikit_learn=True)
 
 METHODS: dict[str, Method] = {
-    "branching": _network(partial(_by_augmentation, "branching")),
-    "exact": _network(partial(_by_augmentation, "exact")),
-    "gadget": _network(partial(_by_augmentation, "gadget")),
-    "t-local": _network(partial(_by_augmentation, "t-local")),
-    "mode": _network(_most_frequent),
-    "structural-em": _network(_by_structural_em),
-    "stacked": _network(partial(_by_network, "stacked")),
-    "posterior": _network(partial(_by_network, "posterior")),
-    "mpe": _network(partial(_by_network, "mpe")),
-    "averaged": _network(partial(_by_network, "averaged")),
+    "branching": Method(partial(_by_augmentation, "branching")),
+    "exact": Method(partial(_by_augmentation, "exact")),
+    "gadget": Method(partial(_by_augmentation, "gadget")),
+    "t-local": Method(partial(_by_augmentation, "t-local")),
+    "mode": Method(_most_frequent),
+    "structural-em": Method(_by_structural_em),
+    "stacked": Method(partial(_by_network, "stacked")),
+    "posterior": Method(partial(_by_network, "posterior")),
+    "mpe": Method(partial(_by_network, "mpe")),
+    "averaged": Method(partial(_by_network, "averaged")),
     "knn": _imputer(scikit_learn.impute_knn),
     "iterative": _imputer(scikit_learn.impute_iterative),
     "logistic": _imputer(scikit_learn.impute_logistic),

@@ -35,8 +35,6 @@ class Drawing:
         Arcs ``(from, to)``.
     arc_labels
         Text of each arc, may be empty.
-    levels
-        The variable of a decision graph that each box belongs to; empty for a network.
     reach
         The probability that a row comes to each box; empty for a network.
     beside
@@ -56,7 +54,6 @@ class Drawing:
     labels: tuple[str, ...]
     arcs: tuple[tuple[int, int], ...]
     arc_labels: tuple[str, ...]
-    levels: tuple[int, ...] = ()
     reach: tuple[float, ...] = ()
     beside: "Drawing | None" = None
     undirected: frozenset[Arc] = frozenset()
@@ -166,7 +163,6 @@ def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
         tuple(_node_label(graph, node) for node in shown),
         tuple((place[a], place[b]) for a, b in kept),
         tuple(_arc_label(graph, a, states) for (a, _), states in kept.items()),
-        tuple(graph.variable[shown].tolist()),
         tuple(reach[shown].tolist()),
         network_drawing(graph.names, above),
     )
