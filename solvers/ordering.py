@@ -23,7 +23,7 @@ from . import dynamic
 from .component_solver import ComponentControl, Outcome, Selection
 from .components import Component
 from .iterated_local_search import TEMPERATURE, OrderSearch
-from .root import ROOT_ROUNDS, Rounds, solve_root
+from .root import ROOT_LIMITS, RoundLimits, solve_root
 
 STEP = 0.1
 """Seconds between two looks at the clock while only the bound is waited for."""
@@ -178,11 +178,11 @@ def solve_component(
     Without a time limit, the budget is in proportion to the component unless given. The selections
     found do not depend on the number of threads, unless the time limit cuts them short.
     """
-    aside, limits = control.aside(), ROOT_ROUNDS
+    aside, limits = control.aside(), ROOT_LIMITS
     bounds = [component.relaxation]
     if not _uses_time(control):
         relaxations = max(5, control.options.relaxation_budget // component.n_candidates)
-        limits = Rounds(most_rounds=min(limits.most_rounds, relaxations))
+        limits = RoundLimits(most_rounds=min(limits.most_rounds, relaxations))
     pool = ThreadPoolExecutor(1)  # Python waits for it at its end: it may still solve a program
     bounding = pool.submit(
         solve_root,
@@ -190,7 +190,7 @@ def solve_component(
         control.score,
         control=aside,
         on_bound=lambda bound, _: bounds.append(bound),
-        rounds=limits,
+        limits=limits,
     )
     try:
         for found in rounds(component, incumbent, control):

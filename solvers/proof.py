@@ -45,9 +45,9 @@ from .multipliers import Multipliers
 from .problem import Problem as Arrays
 from .problem import offsets
 from .relaxation import Relaxed
-from .root import CuttingPlanes, Rounds
+from .root import CuttingPlanes, RoundLimits
 
-ROUNDS = Rounds(most_cuts=200, most_rounds=100, tail=5, least_gain=0.02)
+NODE_LIMITS = RoundLimits(most_cuts=200, most_rounds=100, tail=5, least_gain=0.02)
 """Of cutting planes at one node."""
 
 TRIED = 20
@@ -110,7 +110,7 @@ class Piece:
             Stop as soon as the bound is at most this.
         """
         planes = self.planes
-        planes.begin_again(self.held(lists), enough, ROUNDS)
+        planes.begin_again(self.held(lists), enough, NODE_LIMITS)
         planes.run(enough)
         if planes.relaxed is None:
             return None

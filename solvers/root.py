@@ -51,7 +51,7 @@ INWARDS = 0.5
 """Weight of the inner point where clusters are sought."""
 
 
-class Rounds(NamedTuple):
+class RoundLimits(NamedTuple):
     """How long rounds of cutting planes go on.
 
     Attributes
@@ -70,7 +70,7 @@ class Rounds(NamedTuple):
     least_gain: float = 0.01
 
 
-ROOT_ROUNDS = Rounds()
+ROOT_LIMITS = RoundLimits()
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +172,7 @@ class CuttingPlanes:
         Ends the rounds; the bound is valid all the same.
     on_bound
         Called with each bound that is lower than all before, and its multipliers.
-    rounds
+    limits
         How long the rounds go on.
 
     Attributes
@@ -192,9 +192,9 @@ class CuttingPlanes:
         clusters: Counted | None = None,
         control: SearchControl = UNLIMITED,
         on_bound: OnBound | None = None,
-        rounds: Rounds = ROOT_ROUNDS,
+        limits: RoundLimits = ROOT_LIMITS,
     ) -> None:
-        self.control, self.on_bound, self.rounds = control, on_bound, rounds
+        self.control, self.on_bound, self.limits = control, on_bound, limits
         self.multipliers = greedy_multipliers(component)
         self.rng = np.random.default_rng(0)
         known = [Counted.of(self.multipliers.clusters), *([] if clusters is None else [clusters])]
@@ -215,10 +215,10 @@ class CuttingPlanes:
         if self.on_bound is not None:
             self.on_bound(bound, self.multipliers)
 
-    def begin_again(self, allowed: NDArray[np.bool_], target: float, rounds: Rounds) -> None:
+    def begin_again(self, allowed: NDArray[np.bool_], target: float, limits: RoundLimits) -> None:
         """Let the rounds that follow bound the selections of some candidates, shape (m,)."""
         self.relaxation.allow(allowed)
-        self.rounds, self.target, self.inner = rounds, target, None
+        self.limits, self.target, self.inner = limits, target, None
         self._begin(np.inf)
 
     def run(self, enough: float) -> None:
@@ -267,16 +267,16 @@ class CuttingPlanes:
 
     def _is_stuck(self) -> bool:
         """Return whether the last rounds did little; a gap is a share of what all rounds closed."""
-        rounds, target = self.rounds, self.target
+        limits, target = self.limits, self.target
         if target == -np.inf:
             target = self.bound - ASSUMED_GAP * (self.bounds[0] - self.bound)
-        return len(self.bounds) > rounds.most_rounds or tails_off(
-            self.bounds, target, rounds.tail, rounds.least_gain
+        return len(self.bounds) > limits.most_rounds or tails_off(
+            self.bounds, target, limits.tail, limits.least_gain
         )
 
     def _violated(self, x: NDArray[np.float64]) -> Counted:
         """Return clusters whose inequality a solution violates."""
-        n, most = self.families.n_variables, self.rounds.most_cuts
+        n, most = self.families.n_variables, self.limits.most_cuts
         support, between = Support.of(self.families, x), x
         if self.inner is not None:
             between = INWARDS * self.inner + (1.0 - INWARDS) * x

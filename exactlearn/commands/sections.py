@@ -225,8 +225,8 @@ class Climbing(Selection):
         t-local: cells that may change in one step.
     starts
         Starts. t-local: the most frequent states and then random ones, improved by hard EM
-        first. structural EM: deletion counts, the most frequent states, pairs, independence,
-        and then random ones.
+        first. structural EM: the network of deletion counts, and then those of random
+        completions.
     """
 
     groups: ClassVar = {"Search": "*"}

@@ -91,8 +91,8 @@ def test_tuning_constants_change_no_answer(
     for module, constants in odd_constants.items():
         for name, value in constants.items():
             monkeypatch.setattr(module, name, value)
-    few = root.Rounds(most_cuts=1, tail=3)
-    monkeypatch.setattr(root, "solve_root", partial(root.solve_root, rounds=few))
+    few = root.RoundLimits(most_cuts=1, tail=3)
+    monkeypatch.setattr(root, "solve_root", partial(root.solve_root, limits=few))
     odd = SolverParameters(pattern_group=3, first_share=1.0, least_order_budget=10**5)
     problem = hard_problem(np.random.default_rng(seed), 9)
     best = solve(problem, solver="dynamic").score
