@@ -10,10 +10,10 @@ from pyscipopt import Conshdlr
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
 from .candidate_table import Row
-from .clusters import Counted, Support
-from .components import families_of
+from .clusters import Counted
+from .multipliers import satisfied
 from .relaxation import cluster_rows
-from .separation import quick_clusters, separate, short_circuits, tails_off
+from .separation import separate, short_circuits, tails_off
 
 if TYPE_CHECKING:
     from .branch_and_cut import Master
@@ -104,7 +104,8 @@ class Acyclicity(Conshdlr):
             return {"result": RESULT.DIDNOTRUN}
         x = self.master.relaxed()
         support, n = self.master.support(x), self.master.component.n_variables
-        found, demands = self._violated(support, n), self.master.demands
+        known, demands = self.pool.violated(support, MOST_CUTS), self.master.demands
+        found = separate(support, n, MOST_CUTS, self.rng, known)
         rows = [] if demands is None else demands.violated(x, support.arcs(n))
         endless = self.master.model.infinity()
         cut_off = [self._add_row(row, endless, forced=False) for row in rows]
@@ -125,16 +126,11 @@ class Acyclicity(Conshdlr):
         model.setParam("separating/zerohalf/maxroundsroot", 0)
         return True
 
-    def _violated(self, support: Support, n: int) -> Counted:
-        """Return violated clusters, first those met before."""
-        quick = quick_clusters(support, n, MOST_CUTS, self.rng)
-        found = Counted.join(self.pool.violated(support, MOST_CUTS), quick)
-        return separate(support, n, MOST_CUTS, self.rng, found)
-
     def _add(self, found: Counted, *, forced: bool) -> Reply:
         """Add cluster inequalities to the linear program."""
         component = self.master.component
-        uses, forms = cluster_rows(families_of(component), np.arange(component.n_candidates), found)
+        few = satisfied(component, found.clusters, found.counts)
+        uses, forms = cluster_rows(found.clusters[:, component.child], few)
         endless, sizes = self.master.model.infinity(), found.clusters.sum(axis=1)
         least = np.where(forms, -endless, found.counts)
         most = np.where(forms, sizes - found.counts, endless)

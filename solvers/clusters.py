@@ -100,7 +100,7 @@ class Counted:
         """Return the rows of all parts, each once."""
         clusters = np.concatenate([part.clusters for part in parts])
         counts = np.concatenate([part.counts for part in parts])
-        rows = first_of_each(np.column_stack([counts, clusters]))
+        rows = first_of_each(np.column_stack([counts, np.packbits(clusters, axis=1)]))
         return cls(clusters[rows], counts[rows])
 
     def __len__(self) -> int:  # noqa: D105
@@ -125,10 +125,8 @@ class Counted:
 
 def first_of_each(rows: NDArray[Any]) -> NDArray[np.int64]:
     """Return the first of all rows that are equal, in order, shape (different,)."""
-    first: dict[bytes, int] = {}
-    for k, row in enumerate(rows.astype(np.uint8)):
-        first.setdefault(row.tobytes(), k)
-    return np.fromiter(first.values(), np.int64)
+    whole = rows.view(f"V{rows.shape[1] * rows.itemsize}")[:, 0]
+    return np.sort(np.unique(whole, return_index=True)[1])
 
 
 @kernel

@@ -127,6 +127,7 @@ def branch_and_cut(
     start: Parents | None,
     control: SearchControl,
     multipliers: Multipliers | None = None,
+    bound: float = inf,
     **options: Any,
 ) -> tuple["Master", Progress]:
     """Solve the integer program of all candidates; return it, and what was found.
@@ -140,7 +141,9 @@ def branch_and_cut(
     control
         The control of the whole search.
     multipliers
-        Clusters to begin with; their bound holds.
+        Clusters to begin with.
+    bound
+        No selection scores more.
     options
         As :func:`exactlearn.solvers.solve` takes them.
     """
@@ -155,10 +158,9 @@ def branch_and_cut(
         candidate=np.arange(problem.n_candidates),
     )
     progress = Progress(problem, [component], control)
+    progress.prove(0, bound, closed=False)
     if start is not None:
         progress.improve(0, table.chosen(start))
-    if multipliers is not None:
-        progress.prove(0, multipliers.bound(problem), closed=False)
     parameters = vars(options.pop("parameters", DEFAULTS))
     kept = {name: value for name, value in options.items() if name in ("absolute_gap", "seed")}
     chosen = SolverOptions(**parameters, **kept, multipliers=multipliers)
@@ -235,10 +237,9 @@ def solve_constrained(
             multipliers = cluster_multipliers(table.problem, control, score)
             demands = Demands(problem, near(table, multipliers, score, known))
             options["absolute_gap"] = absolute_gap(gap, score, bound)
-            _, progress = branch_and_cut(demands, known, control, multipliers, **options)
-            is_proven = progress.closed[0]
+            _, progress = branch_and_cut(demands, known, control, multipliers, bound, **options)
+            is_proven, bound = progress.closed[0], progress.bound
             known, score, nodes = progress.parents, progress.score, nodes + progress.nodes[0]
-            bound = max(score, min(bound, progress.bound))
         if is_proven and known is None:
             return _infeasible(problem, solver, control, nodes)
         control.record()

@@ -144,7 +144,9 @@ def enumerate_networks(
             return _answer(control, best, listing.ranked, "optimal", listing.bound, 0)
         multipliers = cluster_multipliers(listing.table.problem, control)
         listing.table = near(listing.table, multipliers, listing.floor, best.parents)
-        master, progress = branch_and_cut(listing, best.parents, control, multipliers, **options)
+        master, progress = branch_and_cut(
+            listing, best.parents, control, multipliers, best.bound, **options
+        )
         if progress.closed[0]:
             nodes = progress.nodes[0]
             return _answer(control, best, listing.ranked, "optimal", listing.bound, nodes)

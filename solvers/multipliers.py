@@ -90,33 +90,31 @@ class Multipliers:
         """
         return problem.scores + rewards(problem, self.clusters, self.counts, self.values)
 
-    def bound(self, problem: Candidates, allowed: NDArray[np.bool_] | None = None) -> float:
+    def bound(self, problem: Candidates) -> float:
         """Return the upper bound on every acyclic selection's score; rounding is allowed for.
 
         Parameters
         ----------
         problem
             A component, or a problem, of which the constraints are respected.
-        allowed
-            Which candidates may be selected, shape (m,).
         """
-        return float(self.reach(problem, allowed).max())
+        return float(self.reach(problem).max())
 
-    def reach(
-        self, problem: Candidates, allowed: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.float64]:
+    def reach(self, problem: Candidates) -> NDArray[np.float64]:
         """Return the upper bound on selections with each candidate, shape (m,); as :meth:`bound`.
 
         With a candidate in place of the best one of its variable, the bound falls by how much less
         it is worth.
         """
-        adjusted, child = self.adjusted(problem), problem.child
+        adjusted = self.adjusted(problem)
         if isinstance(problem, Problem):
             adjusted = np.where(problem.allowed, adjusted, -np.inf)
-        if allowed is not None:
-            adjusted = np.where(allowed, adjusted, -np.inf)
+        return self.reach_of(problem, adjusted)
+
+    def reach_of(self, problem: Candidates, adjusted: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what :meth:`reach` returns, from adjusted scores; ``-inf`` bars a candidate."""
         best = np.maximum.reduceat(adjusted, problem.first[:-1])
-        reached: NDArray[np.float64] = self.total_of(best) - (best[child] - adjusted)
+        reached: NDArray[np.float64] = self.total_of(best) - (best[problem.child] - adjusted)
         return reached
 
     def total_of(self, best: NDArray[np.float64]) -> float:
@@ -135,7 +133,7 @@ def satisfied(
     problem: Candidates, clusters: NDArray[np.bool_], counts: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return which candidates of members have too few parents inside, shape (clusters, m)."""
-    return Meeting.of(problem, clusters, counts).met.T
+    return Meeting.of(problem, clusters, counts).met(slice(None))
 
 
 def reaching(
@@ -188,9 +186,9 @@ class Meeting:
     Parameters
     ----------
     bits
-        Eight clusters in a byte, shape (m, bytes).
+        Eight clusters in a byte, shape (bytes, m).
     order
-        The clusters in the order of the bits, those of lower counts first, shape (clusters,).
+        The cluster of each bit, or -1 where it counts no more, shape (8 * bytes,).
     """
 
     bits: NDArray[np.uint8]
@@ -208,30 +206,39 @@ class Meeting:
         highest = each.reshape(-1, BITS).max(axis=1)
         inside = _bytes(clusters[order].T)
         bits = _meet(f.child, f.member_first, f.members, inside, _bytes(of_count), highest)
-        return cls(bits, order)
+        return cls(bits, np.pad(order, (0, -len(order) % BITS), constant_values=-1))
+
+    def joined(self, other: "Meeting", k: int) -> "Meeting":
+        """Return the meeting of ``k`` clusters of this one and of those of another one."""
+        order = np.where(other.order < 0, -1, other.order + k)
+        bits = np.concatenate([self.bits, other.bits])
+        return Meeting(bits, np.concatenate([self.order, order]))
+
+    def take(self, kept: NDArray[np.bool_]) -> "Meeting":
+        """Return the meeting of some clusters."""
+        order = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[self.order]
+        used = (order.reshape(-1, BITS) >= 0).any(axis=1)
+        return Meeting(self.bits[used], order.reshape(-1, BITS)[used].ravel())
 
     def rewards(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what :func:`rewards` returns for the multipliers, shape (clusters,)."""
-        padded = np.pad(values[self.order], (0, -len(values) % BITS))
-        return _look_up(self.bits, padded.reshape(-1, BITS) @ SUBSETS)
+        each = np.append(values, 0.0)[self.order]
+        return _look_up(self.bits, each.reshape(-1, BITS) @ SUBSETS)
 
-    @property
-    def met(self) -> NDArray[np.bool_]:
-        """Which clusters each candidate satisfies, shape (m, clusters)."""
-        found = np.empty((len(self.bits), len(self.order)), np.bool_)
-        found[:, self.order] = np.unpackbits(
-            self.bits, axis=1, count=len(self.order), bitorder="little"
-        )
-        return found
+    def met(self, candidates: NDArray[np.int64] | slice) -> NDArray[np.bool_]:
+        """Return which of some candidates satisfy each cluster, shape (clusters, candidates)."""
+        held = np.unpackbits(self.bits[:, candidates], axis=0, bitorder="little")
+        of_clusters = np.argsort(self.order, kind="stable")[(self.order < 0).sum() :]
+        return held[of_clusters].astype(np.bool_)
 
 
 @kernel
 def _look_up(bits: NDArray[np.uint8], sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Add up each row's entries of a table with a row for each byte."""
-    total = np.zeros(len(bits))
-    for c in range(len(bits)):
-        for b in range(bits.shape[1]):
-            total[c] += sums[b, bits[c, b]]
+    """Add up each column's entries of a table with a row for each byte."""
+    total = np.zeros(bits.shape[1])
+    for b in range(len(bits)):
+        for c in range(len(total)):
+            total[c] += sums[b, bits[b, c]]
     return total
 
 
@@ -248,12 +255,12 @@ def _meet(
     of_count: NDArray[np.int32],
     highest: NDArray[np.int64],
 ) -> NDArray[np.uint8]:
-    """Return the clusters that each candidate satisfies as bits, shape (m, bytes).
+    """Return the clusters that each candidate satisfies as bits, shape (bytes, m).
 
     The clusters that hold each variable, those of each count, and the highest count of each byte
     are given.
     """
-    bits = np.zeros((len(child), len(highest)), np.uint8)
+    bits = np.zeros((len(highest), len(child)), np.uint8)
     many = np.zeros(len(of_count), np.int64)
     for c in range(len(child)):
         for b in range(len(highest)):
@@ -270,5 +277,5 @@ def _meet(
             # left: clusters with fewer parents than their count
             for j in range(1, highest[b] + 1):
                 left &= ~(many[j] & of_count[j, b])
-            bits[c, b] = left
+            bits[b, c] = left
     return bits

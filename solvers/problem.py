@@ -250,11 +250,14 @@ class Problem(
         >>> Problem.from_candidates(["a", "b"], [{(): -2.0, (1,): -1.0}, {(): -3.0}]).n_candidates
         3
         """
-        sets = [
-            tuple(sorted(parent_set(parents, "candidates", names)))
+        families = [
+            [tuple(sorted(set(parent_set(parents, "candidates", names)))) for parents in table]
             for table in candidates
-            for parents in table
         ]
+        for name, own in zip(names, families, strict=False):
+            if len(set(own)) < len(own):
+                raise OptionError(f"variable {name!r} has a parent set twice; keep one of the two")
+        sets = [parents for own in families for parents in own]
         return cls(
             names=tuple(names),
             first=offsets([len(table) for table in candidates]),

@@ -30,8 +30,8 @@ from exactlearn._runtime.kernel import kernel
 from exactlearn.errors import SolverError
 
 from .clusters import Counted
-from .components import Candidates, Families, families_of
-from .multipliers import Multipliers
+from .components import Candidates, families_of
+from .multipliers import Meeting, Multipliers
 from .problem import offsets
 
 Starts = NDArray[np.int64]
@@ -170,9 +170,6 @@ MOST_PRICED = 6
 TOLERANCE = 1e-7
 """Price at which a candidate enters, and value of artificial columns that counts as none."""
 
-FEW, ENOUGH = 1, 2
-"""A candidate of a member of a cluster has fewer parents inside than the count, or as many."""
-
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
@@ -229,6 +226,7 @@ class Relaxation:
         self.families = families_of(problem)
         n, m = self.families.n_variables, len(self.families.scores)
         self.pool = Counted.none(n)
+        self._meeting = Meeting.of(self.families, self.pool.clusters, self.pool.counts)
         self.allowed = np.ones(m, np.bool_)
         self._forms = np.zeros(0, np.bool_)
         self._candidates = np.zeros(0, np.int64)
@@ -246,11 +244,14 @@ class Relaxation:
 
     def add(self, found: Counted) -> None:
         """Add the rows of clusters; artificial columns satisfy all clusters of their variable."""
-        uses, forms = cluster_rows(self.families, self._candidates, found)
+        new = Meeting.of(self.families, found.clusters, found.counts)
+        inside = found.clusters[:, self.families.child[self._candidates]]
+        uses, forms = cluster_rows(inside, new.met(self._candidates))
         entries = np.hstack([found.clusters & ~forms[:, None], uses])
         lower = np.where(forms, -np.inf, found.counts)
         upper = np.where(forms, found.clusters.sum(axis=1) - found.counts, np.inf)
         self._lp.add_rows(lower, upper, *_listed(entries))
+        self._meeting = self._meeting.joined(new, len(self.pool))
         self.pool = Counted(
             np.concatenate([self.pool.clusters, found.clusters]),
             np.concatenate([self.pool.counts, found.counts]),
@@ -262,6 +263,7 @@ class Relaxation:
         if not kept.all():
             self._lp.delete_rows(self.families.n_variables + np.flatnonzero(~kept))
             self.pool, self._forms = self.pool.take(kept), self._forms[kept]
+            self._meeting = self._meeting.take(kept)
 
     def allow(self, allowed: NDArray[np.bool_]) -> None:
         """Bar all candidates but those where ``allowed``, shape (m,), is true."""
@@ -277,13 +279,14 @@ class Relaxation:
         """
         f = self.families
         while (relaxed := self._solve_columns(control)) is not None:
-            adjusted = np.where(self.allowed, relaxed.multipliers.adjusted(f), -np.inf)
+            rewards = self._meeting.rewards(relaxed.multipliers.values)
+            adjusted = np.where(self.allowed, f.scores + rewards, -np.inf)
             price = relaxed.variable_duals[f.child] + TOLERANCE
             worth = np.where(self._is_column | (adjusted <= price), -np.inf, adjusted)
             entering = best_candidates(f.first, worth, MOST_PRICED)
             entering = entering[worth[entering] > -np.inf]
             if not len(entering):
-                reach = relaxed.multipliers.reach(f, self.allowed)
+                reach = relaxed.multipliers.reach_of(f, adjusted)
                 return replace(relaxed, bound=float(reach.max()), reach=reach)
             self._enter(entering)
         return None
@@ -313,7 +316,8 @@ class Relaxation:
     def _enter(self, candidates: NDArray[np.int64]) -> None:
         """Make candidates columns."""
         f = self.families
-        uses, _ = cluster_rows(f, candidates, self.pool, self._forms)
+        inside, few = self.pool.clusters[:, f.child[candidates]], self._meeting.met(candidates)
+        uses, _ = cluster_rows(inside, few, self._forms)
         own = f.child[candidates][:, None] == np.arange(f.n_variables)
         self._lp.add_columns(f.scores[candidates], *_listed(np.hstack([own, uses.T])))
         self._candidates = np.concatenate([self._candidates, candidates])
@@ -328,48 +332,29 @@ def _listed(entries: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def cluster_rows(
-    families: Families,
-    candidates: NDArray[np.int64],
-    pool: Counted,
-    forms: NDArray[np.bool_] | None = None,
+    inside: NDArray[np.bool_], few: NDArray[np.bool_], forms: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which candidates the rows of clusters hold, and their forms; the shorter if not given.
 
     True: those with k parents or more inside, at most ``|C| - k`` of them. False: those with
     fewer, at least k. The count k is mostly 1.
 
+    Parameters
+    ----------
+    inside, few
+        Which candidates are of members, and which of these have fewer than k parents inside,
+        shapes (clusters, candidates).
+    forms
+        The form of each row, shape (clusters,).
+
     Returns
     -------
     uses, forms
         Shapes (clusters, candidates) and (clusters,).
     """
-    f = families
-    meets = relation(f.child, f.member_first, f.members, candidates, pool.clusters, pool.counts)
     if forms is None:
-        forms = (meets == ENOUGH).sum(axis=1) < (meets == FEW).sum(axis=1)
-    return meets == np.where(forms, ENOUGH, FEW)[:, None], forms
-
-
-@kernel
-def relation(
-    child: NDArray[np.int64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-    candidates: NDArray[np.int64],
-    clusters: NDArray[np.bool_],
-    counts: NDArray[np.int64],
-) -> NDArray[np.int8]:
-    """Return whether candidates of members have few parents inside, or enough: (clusters, k)."""
-    found = np.zeros((len(clusters), len(candidates)), np.int8)
-    for k in range(len(clusters)):
-        for j in range(len(candidates)):
-            c = candidates[j]
-            if clusters[k, child[c]]:
-                inside = 0
-                for at in range(member_first[c], member_first[c + 1]):
-                    inside += clusters[k, members[at]]
-                found[k, j] = FEW if inside < counts[k] else ENOUGH
-    return found
+        forms = inside.sum(axis=1) < 2 * few.sum(axis=1)
+    return np.where(forms[:, None], inside & ~few, few), forms
 
 
 @kernel

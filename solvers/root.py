@@ -277,13 +277,13 @@ class CuttingPlanes:
     def _violated(self, x: NDArray[np.float64]) -> Counted:
         """Return clusters whose inequality a solution violates."""
         n, most = self.families.n_variables, self.limits.most_cuts
-        support, between = Support.of(self.families, x), x
+        support = Support.of(self.families, x)
+        found = self.pool.violated(support, most)
         if self.inner is not None:
             between = INWARDS * self.inner + (1.0 - INWARDS) * x
-        deep = quick_clusters(Support.of(self.families, between), n, most, self.rng)
-        if self.inner is not None and not len(deep):
-            self.inner = between
-        found = Counted.join(self.pool.violated(support, most), deep)
+            deep = quick_clusters(Support.of(self.families, between), n, most, self.rng)
+            self.inner = self.inner if len(deep) else between
+            found = Counted.join(found, deep)
         self.control.look()
         return separate(support, n, most, self.rng, found)
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.kernel import count_true, in_place_kernel, kernel, overwrite
 
 from .clusters import LEAST, POSITIVE, Counted, Support, disjoint_clusters
+from .problem import offsets
 
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5)
 """Values above which candidates count in the search for minimal clusters, besides all positive."""
@@ -111,7 +112,7 @@ def quick_clusters(
             if not len(closed):
                 break
             found.append(closed)
-    return Counted.join(*map(Counted.of, found)).violated(support, most)
+    return Counted.join(Counted.of(np.concatenate(found))).violated(support, most)
 
 
 def short_circuits(support: Support, n: int, most: int) -> NDArray[np.bool_]:
@@ -124,7 +125,8 @@ def short_circuits(support: Support, n: int, most: int) -> NDArray[np.bool_]:
 
     limit, length = 1.0 - LEAST, np.maximum(1.0 - support.arcs(n), 1e-12)
     tails, heads = np.nonzero(length < limit)
-    graph = csr_array((length[tails, heads], (tails, heads)), shape=(n, n))
+    starts = offsets(np.bincount(tails, minlength=n))
+    graph = csr_array((length[tails, heads], heads, starts), shape=(n, n))
     distance, before = dijkstra(graph, limit=limit, return_predecessors=True)
     around = distance[heads, tails] + length[tails, heads]
     closing = np.flatnonzero(around < limit)[: 20 * most]

@@ -58,6 +58,8 @@ def assert_best(problem: Problem, solver: str) -> None:
     assert result.status == "optimal"
     assert result.score == pytest.approx(every[0][0], abs=1e-9)
     assert result.bound == pytest.approx(every[0][0], abs=1e-6)
+    bounds = [bound for _, _, bound in result.trace]
+    assert bounds == sorted(bounds, reverse=True)
     assert all(holds(c, result.parents) for c in problem.constraints)
 
 

@@ -8,9 +8,8 @@ import pytest
 from exactlearn.formats.scores import read_jkl
 from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem, decision, dynamic
-from exactlearn.solvers.components import families_of
 from exactlearn.solvers.dual_bounds import tighten_bound
-from exactlearn.solvers.multipliers import Meeting, Multipliers, satisfied
+from exactlearn.solvers.multipliers import Multipliers, satisfied
 from exactlearn.solvers.root import cluster_multipliers
 from tests.brute_force import best_selection
 
@@ -54,8 +53,6 @@ def test_rewards_are_those_of_the_clusters_that_candidates_satisfy(seed):
     np.testing.assert_allclose(multipliers.adjusted(problem), problem.scores + expected, atol=1e-12)
     meets = satisfied(problem, clusters, multipliers.counts)
     np.testing.assert_allclose(values @ meets, expected, atol=1e-12)
-    meeting = Meeting.of(families_of(problem), clusters, multipliers.counts)
-    np.testing.assert_allclose(meeting.rewards(values), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -8,7 +8,8 @@ import pytest
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.solvers import Problem
 from exactlearn.solvers.clusters import Counted, Support, violations
-from exactlearn.solvers.components import Component, families_of, split
+from exactlearn.solvers.components import Component, split
+from exactlearn.solvers.multipliers import satisfied
 from exactlearn.solvers.relaxation import cluster_rows
 from exactlearn.solvers.separation import short_circuits
 from tests.brute_force import best_selection, is_acyclic
@@ -71,6 +72,8 @@ def test_arrays_that_do_not_fit_are_refused(change: dict[str, object], message: 
     arrays = {k: getattr(good, k) for k in ("names", "first", "scores", "member_first", "members")}
     with pytest.raises(OptionError, match=message):
         Problem(**(arrays | change))
+    with pytest.raises(OptionError, match="'a' has a parent set twice"):
+        Problem.from_candidates("abc", [{(1, 2): 0.0, (2, 1): 0.0}, {(): 0.0}, {(): 0.0}])
 
 
 def test_conflicting_constraints_are_named_and_no_others() -> None:
@@ -149,8 +152,9 @@ def test_violations_are_those_of_the_inequality() -> None:
         component = max(split(random_problem(rng, 6, kept=0.8)), key=lambda c: c.n_variables)
         x, support = fractional(component, rng)
         clusters = all_clusters(component.n_variables)
-        everything, counted = np.arange(component.n_candidates), Counted.of(clusters)
-        uses, forms = cluster_rows(families_of(component), everything, counted)
+        counted = Counted.of(clusters)
+        few = satisfied(component, clusters, counted.counts)
+        uses, forms = cluster_rows(clusters[:, component.child], few)
         violation = violations(support, clusters, counted.counts)
         for k, cluster in enumerate(clusters):
             total = x[uses[k]].sum()
