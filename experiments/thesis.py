@@ -269,7 +269,8 @@ def hybrid(*, method: str, seed: int, data: str, table: str, kind: Any) -> list[
         found = smallest_as_likely(learned, train, least, seed=seed)
     except ExactlearnError:  # too large
         return [bn]
-    pdg = judged(smoothed(found.graph, train, seed), split)
-    pdg |= {"train": found.log_likelihood / train.n_rows, "label": "PDG"}
-    is_as_likely = found.log_likelihood >= least - 1e-6 * abs(least)
+    likelihood = float(found.log_likelihood_rows(train).sum())
+    pdg = judged(smoothed(found, train, seed), split)
+    pdg |= {"train": likelihood / train.n_rows, "label": "PDG"}
+    is_as_likely = likelihood >= least - 1e-6 * abs(least)
     return [bn, pdg | {"dominates": float(is_as_likely and pdg["size"] <= bn["size"])}]

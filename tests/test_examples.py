@@ -19,8 +19,8 @@ read, of augmentations what makes one of a search, of naive Bayes models what qu
 
 PUBLIC = {name.rpartition(".")[2]: own for name, own in public_names().items()}
 IN_FUNCTIONS = {
-    *("Classification", "Enumeration", "Imputed", "LearnedCounts", "LearntGraph"),
-    *("LearntModels", "Recovery", "Sensitivity", "StructuralEMGraph", "TableAnswer"),
+    *("Classification", "Enumeration", "Imputed", "LearnedCounts", "LearnedGraph"),
+    *("LearnedGraphs", "Recovery", "Sensitivity", "StructuralEMGraph", "TableAnswer"),
     "VariableIndependences",
 }
 """Results that only the examples of the functions show that return them."""

@@ -27,6 +27,7 @@ from exactlearn.graphs.partially_directed import v_structures
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import Compilation, compile_and_check, fits, max_error
 from exactlearn.pdg.inference.flows import log_likelihood
+from exactlearn.pdg.learn.edge_counts import LearnedGraph
 from exactlearn.pdg.learn.hybrid import data_merges
 from exactlearn.queries.posteriors import as_graph
 from exactlearn.reporting.description import number
@@ -129,12 +130,14 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
             "finished": finished,
         }
 
-    def keep(score: float, size_weight: float, smoothed: Callable[[], el.DecisionGraph]) -> None:
+    def on_model(model: LearnedGraph, smoothed: Callable[[], el.DecisionGraph]) -> None:
         def write(path: Path) -> None:
             graph = smoothed()
-            write_learned(graph, record(size_weight, graph, finished=False), path)
+            write_learned(graph, record(model.size_weight, graph, finished=False), path)
 
-        display.keep(score, write)
+        size = f"effective size {model.graph.effective_size:,}"
+        display.show(f"size_weight {model.size_weight:.4g}  score {model.score:.4f}  {size}")
+        display.keep(model.score, write)
 
     control = SearchControl(options.time_limit)
     with control.running(), output.progress_display(f"learning ({options.method})") as display:
@@ -142,12 +145,11 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
             data,
             network=None if options.network is None else el.read_network(options.network),
             size_weights=None if options.size_weight is None else [options.size_weight],
-            on_progress=display.show,
-            on_model=None if path is None else keep,
+            on_model=on_model,
             **options.chosen("method smoothing seed"),
         )
-    size_weight, graph = found.models[-1]
-    answer = record(size_weight, graph, found.finished)
+    graph = found.graph
+    answer = record(found.models[-1].size_weight, graph, found.finished)
     status = "done" if found.finished else control.status
     return output.save(answer, write=partial(write_learned, graph, answer), status=status)
 

@@ -31,7 +31,7 @@ from exactlearn.evaluation.metrics import effective_size
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
 from exactlearn.pdg.learn.hybrid import learn_hybrid
 from exactlearn.pdg.learn.methods import learn_pdg
-from exactlearn.pdg.learn.starts import learnt_network
+from exactlearn.pdg.learn.starts import learned_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import Model
 from exactlearn.scoring.scores import PenalisedLikelihood
@@ -64,7 +64,7 @@ def networks(
 ) -> Iterator[tuple[BayesianNetwork, float]]:
     """Yield networks of at most three parents; with missing cells, by structural EM."""
     for size_weight in weights:
-        yield learnt_network(dataset, seed, score=PenalisedLikelihood(size_weight)), size_weight
+        yield learned_network(dataset, seed, score=PenalisedLikelihood(size_weight)), size_weight
 
 
 def naive_bayes(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[Weighted]:
@@ -79,8 +79,8 @@ def decision_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> It
     """Yield decision graphs by direct search; of missing cells by structural EM."""
     method: Literal["direct", "em"] = "direct" if dataset.is_complete else "em"
     found = learn_pdg(dataset, method=method, size_weights=weights, seed=seed).models
-    for size_weight, graph in sorted(found, key=lambda model: -model[0]):
-        yield graph, size_weight
+    for model in sorted(found, key=lambda model: -model.size_weight):
+        yield model.graph, model.size_weight
 
 
 def hybrid_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[Weighted]:

@@ -84,7 +84,7 @@ def test_a_first_model_is_written_before_the_search(tables, tmp_path, monkeypatc
         raise RuntimeError("killed")
 
     monkeypatch.setattr(methods, "learn_direct", die)
-    monkeypatch.setattr(methods, "learnt_network", die)
+    monkeypatch.setattr(methods, "learned_network", die)
     monkeypatch.setattr(structural_em, "improved_by_counts", die)
     name = "full" if method == "direct" else "holes"
     graph, record = tmp_path / "x.pdg.json", tmp_path / "x.json"

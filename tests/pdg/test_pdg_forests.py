@@ -85,13 +85,15 @@ def test_parity_is_recovered_without_the_forest():
     rng = np.random.default_rng(1)
     data, test = drawn(parity(), 10_000, rng), drawn(parity(), 5000, rng)
     seen = []
-    found = learn_direct(data, on_progress=lambda *progress: seen.append(progress))
+    found = learn_direct(data, on_model=lambda best, smoothed: seen.append((best, smoothed())))
     (model,) = found.models
     model.check(data)
     assert found.finished
     assert model.graph.effective_size == 18
     assert flows.log_likelihood(model.graph, test) / 5000 / np.log(2) == pytest.approx(-4, abs=0.01)
-    assert [done for done, _, _ in seen] == list(range(1, seen[0][1] + 1))
+    assert (np.diff([best.score for best, _ in seen]) >= 0).all()
+    assert seen[-1][0].score == model.score
+    assert (seen[-1][1].parameters > 0).all()
     again = learn_direct(data).models[0]
     assert (again.graph.parameters == model.graph.parameters).all()
     data = drawn(logic3(), 10_000, rng)
@@ -115,7 +117,7 @@ def test_an_interrupt_keeps_the_best_so_far():
         seen.append(progress)
         press_ctrl_c()
 
-    found = learn_direct(data, on_progress=stop)
+    found = learn_direct(data, on_model=stop)
     assert not found.finished
     found.models[0].check(data)
     assert len(seen) == 1
@@ -231,7 +233,7 @@ def test_a_search_that_is_over_gives_a_network_all_the_same(hole):
     codes = np.array([[0, 0], [1, 1], [0, -1 if hole else 0]], np.int16)
     data = Dataset(codes, ("a", "b"), (("n", "y"),) * 2)
     with SearchControl(0.0).running():
-        network = starts.learnt_network(data)
+        network = starts.learned_network(data)
     assert network.names == data.names
     assert all((table > 0).all() for table in network.tables)
     assert hole or sum(map(len, network.parents)) == 1

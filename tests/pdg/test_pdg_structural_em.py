@@ -102,7 +102,8 @@ def test_the_gain_of_a_sweep_is_that_of_the_expected_score(seed, size_weight, si
     found = improved_by_counts(graph, tables, score)
     if found is None:
         return
-    found.graph.check()
+    changed, gain = found
+    changed.check()
     refitted = graph.with_counts(expected_counts(graph, codes))
     rows, shares = weighted_completions(graph, codes)
 
@@ -111,8 +112,8 @@ def test_the_gain_of_a_sweep_is_that_of_the_expected_score(seed, size_weight, si
         logs = np.log(full[tuple(rows.T)][shares > 0])
         return score.of(model, float(shares[shares > 0] @ logs))
 
-    assert found.gain == pytest.approx(q(found.graph) - q(refitted), abs=1e-8)
-    assert found.gain > 0
+    assert gain == pytest.approx(q(changed) - q(refitted), abs=1e-8)
+    assert gain > 0
 
 
 @given(st.integers(0, 10_000))
@@ -151,12 +152,11 @@ def test_scores_never_fall_and_the_result_is_good(forest):
     train = holes(truth, rng, 1500, share=0.15)
     data = Dataset(train, truth.names, truth.states)
     seen = []
-    found = structural_em_graph(data, forest=forest, on_iteration=seen.append)
+    found = structural_em_graph(data, forest=forest, on_model=lambda model, _: seen.append(model))
     assert found.converged
-    assert tuple(seen) == found.states
-    assert (np.diff([s.score for s in found.states]) >= -1e-6).all()
-    assert all(s.expected_gain >= -1e-9 for s in found.states)
-    first, last = found.states[0], found.states[-1]
+    assert tuple(seen) == found.models
+    assert (np.diff([model.score for model in found.models]) >= -1e-6).all()
+    first, last = found.models[0], found.models[-1]
     assert last.log_likelihood == pytest.approx(log_likelihood(last.graph, data))
     assert last.score >= first.score
     found.graph.check()
@@ -196,20 +196,24 @@ def test_an_interrupt_keeps_the_last_state():
     truth = random_graph(rng, 6, zeros=0.0)
     data = Dataset(holes(truth, rng, 500), truth.names, truth.states)
 
-    def stop(state):
-        if state.iteration == 1:
+    seen = []
+
+    def stop(model, smoothed):
+        seen.append(smoothed())
+        if len(seen) == 2:
             press_ctrl_c()
 
-    found = structural_em_graph(data, on_iteration=stop)
+    found = structural_em_graph(data, on_model=stop)
     assert not found.finished
     assert not found.converged
-    assert len(found.states) == 2
+    assert len(found.models) == len(seen) == 2
+    assert (seen[1].parameters > 0).all()
     found.graph.check()
     few = structural_em_graph(data, iterations=1)
     assert few.finished
-    assert len(few.states) == 2
+    assert len(few.models) == 2
     none = structural_em_graph(data, time_limit=0)
-    assert (none.finished, len(none.states)) == (False, 1)
+    assert (none.finished, len(none.models)) == (False, 1)
     assert (none.graph.parameters > 0).all()
 
 
@@ -281,17 +285,17 @@ def test_rounds_keep_the_best_at_an_interrupt(parity_with_holes):
     alone = structural_em_graph(parity_with_holes)
     seen = []
 
-    def stop(state):
-        seen.append(state)
-        if len(seen) > len(alone.states):
+    def stop(model, smoothed):
+        seen.append(model)
+        if len(seen) > len(alone.models):
             press_ctrl_c()
 
-    found = structural_em_rounds(parity_with_holes, on_iteration=stop)
+    found = structural_em_rounds(parity_with_holes, on_model=stop)
     assert not found.finished
     assert found.score >= alone.score
-    assert len(seen) == len(alone.states) + 1
+    assert len(seen) == len(alone.models) + 1
     none = structural_em_rounds(parity_with_holes, time_limit=0)
-    assert (none.finished, len(none.states)) == (False, 1)
+    assert (none.finished, len(none.models)) == (False, 1)
 
 
 def test_drawn_completions_follow_the_posterior(found):

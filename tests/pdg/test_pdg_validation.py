@@ -93,15 +93,16 @@ def test_a_decision_graph_predicts_as_well_as_the_network(drawn):
     data = network.sample(1000, np.random.default_rng(7))
     learnt = fit_complete(data, network.parents, smoothing=0.25)
     found = learn(data)
-    ((size_weight, graph),) = found.models
+    (model,) = found.models
+    graph = model.graph
     assert found.finished
-    assert 0 < size_weight < 1
+    assert 0 < model.size_weight < 1
     assert (learnt.log_likelihood(test) - log_likelihood(graph, test)) / test.n_rows < 0.05
-    again = learn(data).models[0][1]
+    again = learn(data).graph
     assert np.array_equal(graph.parameters, again.parameters)
     several = learn(data, size_weights=[0.9, 0.5]).models
-    assert [x for x, _ in several] == [0.9, 0.5]
-    assert several[0][1].effective_size <= several[1][1].effective_size
+    assert [each.size_weight for each in several] == [0.9, 0.5]
+    assert several[0].graph.effective_size <= several[1].graph.effective_size
 
 
 def test_a_relation_that_no_network_of_few_parents_holds_is_learnt_from_the_rows():
@@ -109,7 +110,7 @@ def test_a_relation_that_no_network_of_few_parents_holds_is_learnt_from_the_rows
     bits = rng.integers(0, 2, (2000, 4))
     codes = np.column_stack([bits, bits.sum(axis=1) % 2])
     data = Dataset(codes, tuple("abcde"), (("0", "1"),) * 5)
-    ((_, graph),) = learn(data).models
+    graph = learn(data).graph
     assert log_likelihood(graph, data) / 2000 == pytest.approx(-4 * np.log(2), abs=0.01)
     assert graph.effective_size == 18
 
@@ -117,19 +118,19 @@ def test_a_relation_that_no_network_of_few_parents_holds_is_learnt_from_the_rows
 def test_an_interrupt_keeps_a_graph(drawn):
     _, data, _ = drawn
 
-    found = learn(data, on_progress=lambda text: press_ctrl_c())
+    found = learn(data, on_model=press_ctrl_c)
     assert not found.finished
-    found.models[0][1].check()
-    assert (found.models[0][1].parameters > 0).all()
+    found.graph.check()
+    assert (found.graph.parameters > 0).all()
 
 
 def test_few_rows_are_learnt_without_validation(drawn):
     _, data, _ = drawn
     one = Dataset(data.codes[:1], data.names, data.states)
-    ((_, graph),) = learn(one).models
+    graph = learn(one).graph
     assert (graph.parameters > 0).all()
     few = Dataset(data.codes[:3], data.names, data.states)
-    assert (learn(few).models[0][1].parameters > 0).all()
+    assert (learn(few).graph.parameters > 0).all()
 
 
 def test_graphs_are_judged_only_while_there_is_time(drawn, monkeypatch):

@@ -1,57 +1,42 @@
 """Learning of decision graphs from complete data: a search over a few forests, for each lambda.
 
-THESIS, Algorithm 4.6. The forests are those of networks learnt from the rows, and one chain, in
+THESIS, Algorithm 4.6. The forests are those of networks learned from the rows, and one chain, in
 which a variable may depend on all before it: a relation of many variables, such as parity, shows in
-no pair of them. For each lambda, the largest first, a graph is learnt over each forest, starting
+no pair of them. For each lambda, the largest first, a graph is learned over each forest, starting
 from that of the previous lambda as well, and the best graph is kept. The forests that the thesis
 grows by tests of independence (Algorithms 4.11 and 4.12) led to the same graphs on ASIA, CANCER,
 SACHS, CHILD and INSURANCE, but for chains; so did that of largest mutual information on ASIA,
 CHILD, ALARM and INSURANCE, 500 and 1,000 rows.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
-from exactlearn._runtime.display import Displayed
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import DatasetLike
 from exactlearn.errors import DataError, OptionError
-from exactlearn.pdg.learn.edge_counts import Size, StructureScore, structure_of
+from exactlearn.pdg.learn.edge_counts import (
+    LearnedGraph,
+    LearnedGraphs,
+    OnModel,
+    Size,
+    StructureScore,
+    structure_of,
+)
 from exactlearn.pdg.learn.parameters import tuned_smoothing
 from exactlearn.pdg.learn.starts import network_start
 from exactlearn.pdg.learn.structure_search import (
-    LearntGraph,
     best_improved,
     complete_rows,
     first_structures,
-    learnt_graph,
 )
 from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graphs
-
-
-@dataclass(frozen=True, repr=False)
-class LearntGraphs(Displayed, shown="models finished"):
-    """The best graph found for each lambda.
-
-    Parameters
-    ----------
-    models
-        One for each lambda, in falling order.
-    finished
-        Whether neither limit nor interrupt cut the search short.
-    """
-
-    models: tuple[LearntGraph, ...]
-    finished: bool
-
-
-OnProgress = Callable[[int, int, LearntGraph], None]
-"""Takes how many forests were dealt with at this lambda, how many there are, and the best graph."""
 
 
 @checked_arguments(starts=as_graphs)
@@ -64,8 +49,8 @@ def learn_direct(
     smoothing: float | None = None,
     seed: int = 0,
     time_limit: float | None = None,
-    on_progress: OnProgress | None = None,
-) -> LearntGraphs:
+    on_model: OnModel | None = None,
+) -> LearnedGraphs:
     """Learn decision graphs with their forests from complete data (THESIS, Algorithm 4.6).
 
     Parameters
@@ -85,13 +70,13 @@ def learn_direct(
         Of the searches for networks, and of the folds.
     time_limit
         Seconds for the search.
-    on_progress
-        Called after each forest.
+    on_model
+        Called with the best model so far of a weight after each forest.
 
     Returns
     -------
-    LearntGraphs
-        One graph at least; a limit or an interrupt ends the search with what there is.
+    LearnedGraphs
+        In falling order of the weights; a limit or an interrupt ends the search with what there is.
 
     Raises
     ------
@@ -114,10 +99,11 @@ def learn_direct(
     if not scores:
         raise OptionError("no size_weight was given: give one at least, or leave them out for BIC")
     check_smoothing(smoothing)
+    first = 1.0 if smoothing is None else smoothing
     for graph in starts:
         if (graph.names, graph.states) != (dataset.names, dataset.states):
             raise DataError("a start has other variables or states than the table: align them")
-    models: list[LearntGraph] = []
+    models: list[LearnedGraph] = []
     with SearchControl.within(time_limit).running() as control:
         graphs = list(starts)
         for size_weight in sorted({scores[0].size_weight, scores[-1].size_weight}):
@@ -129,19 +115,19 @@ def learn_direct(
         for graph in graphs:
             structures[graph.forest.tobytes()].append(structure_of(graph))
         for score in scores:
-            best: LearntGraph | None = None
-            for done, (key, forest) in enumerate(forests.items(), 1):
-                if (models or best is not None) and control.is_over:
+            candidates: list[LearnedGraph] = []
+            for key, forest in forests.items():
+                if (models or candidates) and control.is_over:
                     break
                 populated = best_improved(rows, forest, score, structures[key], control)
                 structures[key].append(structure_of(populated.graph))
-                model = learnt_graph(populated, score)
-                best = model if best is None or model.score > best.score else best
-                if on_progress is not None:
-                    on_progress(done, len(forests), best)
-            if best is not None:
+                candidates.append(score.learned(populated.graph, populated.log_likelihood))
+                best = max(candidates, key=lambda model: model.score)
+                if on_model is not None:
+                    on_model(best, partial(tuned_smoothing, best.graph, dataset, smoothing=first))
+            if candidates:
                 models.append(best)
         finished = not control.is_over
         graphs = [tuned_smoothing(m.graph, dataset, smoothing=smoothing, seed=seed) for m in models]
         smoothed = (replace(m, graph=graph) for m, graph in zip(models, graphs, strict=True))
-        return LearntGraphs(tuple(smoothed), finished)
+        return LearnedGraphs(tuple(smoothed), finished)

@@ -21,17 +21,18 @@ any such grouping exactly, for all variables at once, and that of the merges tha
 split into single edges is the finest grouping.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.complete_data import smoothed
 from exactlearn.data.counts import check_size_weight, distinct_weighted, rate_of
-from exactlearn.data.dataset import Dataset
-from exactlearn.errors import OptionError
+from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.errors import CheckError, OptionError
 from exactlearn.pdg.compile.approximation import MergeSequence, information
 from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
@@ -83,6 +84,87 @@ class StructureScore:
         size = int(self.cells(graph) @ graph.node_counts)
         return (1 - self.size_weight) * log_likelihood - self.size_weight * size
 
+    def learned(
+        self, graph: DecisionGraph, log_likelihood: float, smoothed: DecisionGraph | None = None
+    ) -> "LearnedGraph":
+        """Return a graph, perhaps with smoothed parameters, as a result with its score."""
+        value = self.of(graph, log_likelihood)
+        return LearnedGraph(smoothed or graph, self.size_weight, self.size, value, log_likelihood)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LearnedGraph(ByValue, shown="graph size_weight size score log_likelihood"):
+    """A decision graph learned from data.
+
+    Parameters
+    ----------
+    graph
+        The model.
+    size_weight, size
+        The score that it was learned by.
+    score
+        S(lambda) with this log-likelihood.
+    log_likelihood
+        Of the observed cells, total, natural logarithm: of a search for structures under the
+        parameters of the search, before those of ``graph`` were smoothed.
+    """
+
+    graph: DecisionGraph
+    size_weight: float
+    size: Size
+    score: float
+    log_likelihood: float
+
+    def check(self, dataset: Dataset) -> None:
+        """Check the graph, and its log-likelihood and score against a complete table.
+
+        Raises
+        ------
+        CheckError
+            If it is no decision graph, its log-likelihood is below that of the graph's parameters
+            or above the largest of the structure, or the score is another one.
+        """
+        self.graph.check()
+        codes = aligned_codes(dataset, self.graph.names, self.graph.states)
+        counts, logs = expect_counts(
+            self.graph.layout, self.graph.parameters, codes, dataset.row_weights
+        )
+        laid = self.graph.with_parameters(counts)
+        tables = map(laid.parameters_of, range(laid.n_variables))
+        bounds = dataset.total(logs), sum(float(information(table).sum()) for table in tables)
+        value = StructureScore(self.size_weight, self.size).of(self.graph, self.log_likelihood)
+        rounding = 1e-6 + 1e-9 * abs(value)
+        is_between = bounds[0] - rounding <= self.log_likelihood <= bounds[1] + rounding
+        if not (is_between and abs(self.score - value) <= rounding):
+            raise CheckError(
+                f"log-likelihood {self.log_likelihood} and score {self.score} are between"
+                f" {bounds[0]} and {bounds[1]}, and {value} by recomputation"
+            )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LearnedGraphs(ByValue, shown="models finished"):
+    """Decision graphs learned for several weights of the size.
+
+    Parameters
+    ----------
+    models
+        One for each weight, at least one.
+    finished
+        Whether neither limit nor interrupt cut the search short.
+    """
+
+    models: tuple[LearnedGraph, ...]
+    finished: bool
+
+    @property
+    def graph(self) -> DecisionGraph:
+        """The last model."""
+        return self.models[-1].graph
+
+
+OnModel = Callable[[LearnedGraph, Callable[[], DecisionGraph]], None]
+"""Takes a model of a search, and what returns its graph with smoothed parameters."""
 
 Successors = Mapping[int, NDArray[np.int32]]
 """For each variable, shape (nodes, states, children); a node by its place within its variable."""
@@ -192,26 +274,13 @@ def occupied(
     return moved.astype(np.int32), origin
 
 
-class Neighbour(NamedTuple):
-    """A structure that is better by the counts.
-
-    Attributes
-    ----------
-    graph
-        With the relative counts as its parameters.
-    gain
-        By how much the expected score is larger than that of the old structure, which has the
-        relative counts as its parameters, too.
-    """
-
-    graph: DecisionGraph
-    gain: float
-
-
 def improved_by_counts(
     graph: DecisionGraph, tables: EdgeTables, score: StructureScore
-) -> Neighbour | None:
+) -> tuple[DecisionGraph, float] | None:
     """Return the structure after one sweep of splits and one of merges; nothing where none gains.
+
+    Its parameters are the relative counts. With it comes by how much its expected score is larger
+    than that of the old structure, with relative counts as its parameters, too.
 
     Parameters
     ----------
@@ -250,4 +319,4 @@ def improved_by_counts(
     merged = merges.merged()
     value = score.of(merged, likelihood - merges.loss)
     gain = value - score.of(graph, refitted)
-    return Neighbour(merged, gain) if gain > LEAST_GAIN * max(1.0, abs(value)) else None
+    return (merged, gain) if gain > LEAST_GAIN * max(1.0, abs(value)) else None

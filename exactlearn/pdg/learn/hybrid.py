@@ -20,9 +20,8 @@ than 1 in 1,000.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from math import inf, log
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +29,6 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
-from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.complete_data import check_smoothing, fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike
 from exactlearn.data.counts import bic_size_weight, size_weight_of
@@ -39,7 +37,13 @@ from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import expected_counts, log_likelihood, node_probabilities
-from exactlearn.pdg.learn.edge_counts import StructureScore, structure_of
+from exactlearn.pdg.learn.edge_counts import (
+    LearnedGraph,
+    LearnedGraphs,
+    OnModel,
+    StructureScore,
+    structure_of,
+)
 from exactlearn.pdg.learn.parameters import (
     Validation,
     cross_validated,
@@ -63,46 +67,6 @@ MOST_DIVERGENCES = 50_000_000
 TINY = float(np.finfo(float).tiny)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class HybridGraph(ByValue, shown="graph size_weight log_likelihood loss"):
-    """One point of the path.
-
-    Parameters
-    ----------
-    graph
-        With smoothed parameters.
-    size_weight
-        Up to which was merged: the score is (1-lambda) L - lambda effective size, with the total
-        log-likelihood L.
-    log_likelihood
-        Of the observed cells under ``graph``, total, natural logarithm.
-    loss
-        Total log-likelihood that merging lost, before smoothing; with missing cells, of the
-        expected one.
-    """
-
-    graph: DecisionGraph
-    size_weight: float
-    log_likelihood: float
-    loss: float
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class HybridGraphs(ByValue, shown="models finished"):
-    """The path of size against likelihood.
-
-    Parameters
-    ----------
-    models
-        One for each lambda, in rising order.
-    finished
-        Whether neither limit nor interrupt cut the path short.
-    """
-
-    models: tuple[HybridGraph, ...]
-    finished: bool
-
-
 @checked_arguments()
 def learn_hybrid(
     network: NetworkLike,
@@ -113,14 +77,14 @@ def learn_hybrid(
     relearn: Callable[[Dataset], BayesianNetwork] | None = None,
     seed: int = 0,
     time_limit: float | None = None,
-    on_model: Callable[[HybridGraph], None] | None = None,
-) -> HybridGraphs:
+    on_model: OnModel | None = None,
+) -> LearnedGraphs:
     """Learn decision graphs along lambda from a network (THESIS, Algorithm 4.18).
 
     Parameters
     ----------
     network
-        Any network over the table's variables, such as one learnt from it.
+        Any network over the table's variables, such as one learned from it.
     dataset
         Rows, possibly weighted and with missing cells; matched by names.
     size_weights
@@ -142,8 +106,9 @@ def learn_hybrid(
 
     Returns
     -------
-    HybridGraphs
-        One model at least; after a limit or an interrupt the path ends where it is.
+    LearnedGraphs
+        In rising order of lambda, with the log-likelihood of their smoothed parameters; one at
+        least: after a limit or an interrupt the path ends where it is.
 
     Raises
     ------
@@ -173,26 +138,26 @@ def learn_hybrid(
     check_smoothing(smoothing)
     refit = relearn or (lambda rows: fit_complete(rows, network.parents, smoothing=SMOOTHING))
     share = 0.0 if thesis else MODEL_SHARE
-    models: list[HybridGraph] = []
+    models: list[LearnedGraph] = []
     with SearchControl.within(time_limit).running() as control:
 
-        def path(source: BayesianNetwork, rows: Dataset) -> list[tuple[DecisionGraph, float]]:
-            """Return for each score the merged graph and the total loss, one at least."""
+        def path(source: BayesianNetwork, rows: Dataset) -> list[DecisionGraph]:
+            """Return the merged graph for each score, one at least."""
             merges = data_merges(compile_network(source, seed=seed), rows, model_share=share)
-            points: list[tuple[DecisionGraph, float]] = []
+            merged: list[DecisionGraph] = []
             weight = float(rows.row_weights.sum())
             for score in scores:
-                if points and control.is_over:
+                if merged and control.is_over:
                     break
                 merges.merge_until(rate=score.rate / weight, control=control)
-                points.append((merges.merged(), merges.loss * weight))
-            return points
+                merged.append(merges.merged())
+            return merged
 
         graphs = path(network, dataset)
         chosen = Validation.default(len(graphs))
-        if not thesis and all((graph.parameters > 0).all() for graph, _ in graphs):
+        if not thesis and all((graph.parameters > 0).all() for graph in graphs):
             chosen = cross_validated(
-                lambda rows: [graph for graph, _ in path(refit(rows), rows)],
+                lambda rows: path(refit(rows), rows),
                 dataset,
                 len(graphs),
                 seed=seed,
@@ -202,7 +167,7 @@ def learn_hybrid(
         for k in wanted:
             if models and control.is_over:
                 break
-            graph, loss = graphs[k]
+            graph = graphs[k]
             if not dataset.is_complete:
                 count, left = 1.0 if smoothing is None else smoothing, control.remaining
                 graph = smoothed_by_em(graph, dataset, count, left)
@@ -210,32 +175,16 @@ def learn_hybrid(
                 graph = tuned_smoothing(graph, dataset, smoothing=smoothing)
             else:
                 graph = estimated(graph, dataset, chosen.strengths[k], seed)
-            likelihood = log_likelihood(graph, dataset)
-            models.append(HybridGraph(graph, scores[k].size_weight, likelihood, loss))
+            models.append(scores[k].learned(graph, log_likelihood(graph, dataset)))
             if on_model is not None:
-                on_model(models[-1])
+                on_model(models[-1], partial(getattr, models[-1], "graph"))
         finished = len(models) == len(wanted) and not control.is_over
-    return HybridGraphs(tuple(models), finished)
+    return LearnedGraphs(tuple(models), finished)
 
 
 def validated_size_weights(total_weight: float) -> list[float]:
     """Return the weights of the size of which validation chooses one, in rising order."""
     return [size_weight_of(rate) for rate in sorted({*RATES, log(max(total_weight, 1.0)) / 2})]
-
-
-class SmallestHybrid(NamedTuple):
-    """The smallest graph of the path with at least a given log-likelihood.
-
-    Parameters
-    ----------
-    graph
-        With the parameters that are most probable given the records, not smoothed.
-    log_likelihood
-        Of the records under it, total, natural logarithm.
-    """
-
-    graph: DecisionGraph
-    log_likelihood: float
 
 
 @checked_arguments()
@@ -245,7 +194,7 @@ def smallest_as_likely(
     least: float,
     *,
     seed: int = 0,
-) -> SmallestHybrid:
+) -> DecisionGraph:
     """Merge as far as a log-likelihood allows (the "best" graph of THESIS, 5.5.1).
 
     Parameters
@@ -255,6 +204,11 @@ def smallest_as_likely(
     least
         Log-likelihood, total, that the graph is to have at least. Where not even the first graph
         has it, that one is returned.
+
+    Returns
+    -------
+    DecisionGraph
+        With the parameters that are most probable given the rows, not smoothed.
 
     Raises
     ------
@@ -268,8 +222,7 @@ def smallest_as_likely(
     >>> import exactlearn as el
     >>> network, table = el.read_network("asia"), el.read_dataset("asia-mnar-complete")
     >>> least = network.log_likelihood(table) / table.n_rows
-    >>> found = el.smallest_as_likely(network, table, least)
-    >>> found.graph
+    >>> el.smallest_as_likely(network, table, least)
     DecisionGraph(variables=8, nodes=19, effective_size=38)
     """
     require_complete(
@@ -278,8 +231,7 @@ def smallest_as_likely(
     merges = data_merges(compile_network(network, seed=seed), dataset)
     first = log_likelihood(merges.merged(), dataset)
     merges.merge_until(loss=max(0.0, first - least) / float(dataset.row_weights.sum()))
-    graph = merges.merged()
-    return SmallestHybrid(graph, log_likelihood(graph, dataset))
+    return merges.merged()
 
 
 def data_merges(

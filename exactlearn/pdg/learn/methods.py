@@ -3,9 +3,8 @@
 ``direct`` (THESIS, section 4.5), ``hybrid`` (4.6), and structural EM, ``em`` (PDG-SEM).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 from exactlearn._runtime.arguments import checked_arguments
@@ -16,52 +15,21 @@ from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.errors import OptionError, TooLargeError, did_you_mean
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.direct import learn_direct
-from exactlearn.pdg.learn.edge_counts import Size, StructureScore
-from exactlearn.pdg.learn.hybrid import HybridGraph, learn_hybrid
-from exactlearn.pdg.learn.parameters import tuned_smoothing
+from exactlearn.pdg.learn.edge_counts import LearnedGraph, LearnedGraphs, OnModel, Size
+from exactlearn.pdg.learn.hybrid import learn_hybrid
 from exactlearn.pdg.learn.starts import (
     LEAST_SIZE_WEIGHT,
     MAX_PARENTS,
     MOST_CELLS,
     SMOOTHING,
-    learnt_network,
+    learned_network,
 )
-from exactlearn.pdg.learn.structural_em import (
-    StructuralEMState,
-    structural_em_graph,
-    structural_em_rounds,
-)
-from exactlearn.pdg.learn.structure_search import LearntGraph
+from exactlearn.pdg.learn.structural_em import structural_em_graph, structural_em_rounds
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.scoring.scores import BDeu, PenalisedLikelihood, Score
 
 Method = Literal["hybrid", "direct", "em"]
 METHODS: tuple[Method, ...] = ("hybrid", "direct", "em")
-
-Report = Callable[[str], None]
-Keep = Callable[[float, float, Callable[[], DecisionGraph]], None]
-"""Takes the score and the lambda of each model that may be the best, and what smooths it."""
-
-
-@dataclass(frozen=True, eq=False)
-class LearntModels:
-    """The models learnt.
-
-    Parameters
-    ----------
-    models
-        Each with its lambda.
-    finished
-        Whether neither limit nor interrupt cut the search short.
-    """
-
-    models: tuple[tuple[float, DecisionGraph], ...]
-    finished: bool = True
-
-    @property
-    def graph(self) -> DecisionGraph:
-        """The last model, that of the smallest lambda."""
-        return self.models[-1][1]
 
 
 @checked_arguments()
@@ -75,9 +43,8 @@ def learn_pdg(
     smoothing: float | None = None,
     seed: int = 0,
     time_limit: float | None = None,
-    on_progress: Report | None = None,
-    on_model: Keep | None = None,
-) -> LearntModels:
+    on_model: OnModel | None = None,
+) -> LearnedGraphs:
     """Learn a decision graph from a table.
 
     Parameters
@@ -89,7 +56,7 @@ def learn_pdg(
         graphs from the rows (:func:`~exactlearn.pdg.learn.direct.learn_direct`); ``em``:
         structural EM.
     network
-        A network of the table's variables, in place of one that is learnt: ``hybrid`` compiles it,
+        A network of the table's variables, in place of one that is learned: ``hybrid`` compiles it,
         the others start from its graph.
     size_weights
         Weights of the size, from 0 to 1, a graph for each; left out, that of BIC, or with
@@ -103,13 +70,13 @@ def learn_pdg(
         Of all that is random.
     time_limit
         Seconds.
-    on_progress, on_model
-        Called with a line of progress; and with each model that may be the best so far, by its
-        score, lambda, and what smooths it.
+    on_model
+        Called with each model that may be the best so far, of a first tree of variables to begin
+        with, and what returns its graph with smoothed parameters.
 
     Returns
     -------
-    LearntModels
+    LearnedGraphs
         One graph at least; a limit or an interrupt ends the search with what there is.
 
     Raises
@@ -133,130 +100,78 @@ def learn_pdg(
     if network is not None:
         codes = aligned_codes(dataset, network.names, network.states)
         dataset = Dataset(codes, network.names, network.states, dataset.weights)
-    report: Report = on_progress or (lambda text: None)
-    keep: Keep = on_model or (lambda *model: None)
-    search = _Search(dataset, network, size_weights, size, smoothing, seed, report, keep)
+    smooth = 1.0 if smoothing is None else smoothing
+    em: dict[str, Any] = {"size": size, "smoothing": smooth, "on_model": on_model}
+    options: dict[str, Any] = {"size_weights": size_weights, "smoothing": smoothing, "seed": seed}
+    options["on_model"] = on_model
     with SearchControl.within(time_limit).running():
-        if method != "em" and on_model is not None:
-            search.keep_first()
-        found: LearntModels = getattr(search, method)()
-    return found
+        if method == "em":
+            return _by_structural_em(dataset, size_weights, network, seed, em)
+        if on_model is not None:
+            weight = max(size_weights) if size_weights else None
+            structural_em_graph(dataset, size_weight=weight, iterations=0, **em)
+        if method == "hybrid":
+            return _from_networks(dataset, network, options)
+        return learn_direct(dataset, size=size, starts=_starts(network, seed), **options)
 
 
-@dataclass(frozen=True, eq=False)
-class _Search:
-    """What to learn: the arguments of `learn_pdg`; a method for each of its methods."""
+def _by_structural_em(
+    dataset: Dataset,
+    size_weights: Sequence[float] | None,
+    network: BayesianNetwork | None,
+    seed: int,
+    options: dict[str, Any],
+) -> LearnedGraphs:
+    """Learn a graph for each weight, from the network's graph or by rounds."""
+    starts, models, finished = _starts(network, seed), list[LearnedGraph](), True
+    for size_weight in size_weights or (None,):
+        if not finished:
+            break
+        own = options | {"size_weight": size_weight}
+        if starts:
+            found = structural_em_graph(dataset, start=starts[0], **own)
+        else:
+            found = structural_em_rounds(dataset, seed=seed, **own)
+        models.append(found)
+        finished = found.finished
+    return LearnedGraphs(tuple(models), finished)
 
-    dataset: Dataset
-    network: BayesianNetwork | None
-    size_weights: Sequence[float] | None
-    size: Size
-    smoothing: float | None
-    seed: int
-    report: Report
-    keep: Keep
 
-    def keep_first(self) -> None:
-        """Keep a model of a first tree of variables before the search begins."""
-        weight = max(self.size_weights) if self.size_weights else None
-        first = structural_em_graph(self.dataset, iterations=0, **self._for_em(weight))
-        self.keep(first.score, first.size_weight, lambda: first.graph)
+def _from_networks(
+    dataset: Dataset,
+    network: BayesianNetwork | None,
+    options: dict[str, Any],
+) -> LearnedGraphs:
+    """Learn from the network, or from one of fewer parents where its graph is too large."""
+    size_weights, seed = options["size_weights"], options["seed"]
+    score: Score = BDeu()
+    if size_weights:  # merging takes away what a larger weight would not pay for
+        score = PenalisedLikelihood(max(min(size_weights), LEAST_SIZE_WEIGHT))
 
-    def direct(self) -> LearntModels:
-        """Learn from complete rows."""
+    def relearned(rows: Dataset, max_parents: int) -> BayesianNetwork:
+        """Return the network of some rows; the structure of one that is given stays."""
+        if network is None:
+            return learned_network(rows, seed, score=score, max_parents=max_parents)
+        if rows is dataset:
+            return network
+        return fit_complete(rows, network.parents, smoothing=SMOOTHING)
 
-        def show(done: int, total: int, model: LearntGraph) -> None:
-            self.report(f"graph {done} of {total}  score {model.score:.4f}")
-            count = 1.0 if self.smoothing is None else self.smoothing
-            smoothed = partial(tuned_smoothing, model.graph, self.dataset, smoothing=count)
-            self.keep(model.score, model.size_weight, smoothed)
-
-        found = learn_direct(
-            self.dataset,
-            size_weights=self.size_weights,
-            size=self.size,
-            starts=self._starts,
-            smoothing=self.smoothing,
-            seed=self.seed,
-            on_progress=show,
-        )
-        return LearntModels(tuple((m.size_weight, m.graph) for m in found.models), found.finished)
-
-    def hybrid(self) -> LearntModels:
-        """Learn from the network, or from one of fewer parents where its graph is too large."""
-
-        def show(model: HybridGraph) -> None:
-            size = model.graph.effective_size
-            self.report(f"size_weight {model.size_weight:.4g}  effective size {size:,}")
-            score = StructureScore(model.size_weight).of(model.graph, model.log_likelihood)
-            self.keep(score, model.size_weight, lambda: model.graph)
-
-        for most in range(MAX_PARENTS, -1, -1):
-            self.report(f"network, at most {most} parents")
-            relearn = self._relearn(most)
-            try:
-                found = learn_hybrid(
-                    relearn(self.dataset),
-                    self.dataset,
-                    size_weights=self.size_weights,
-                    smoothing=self.smoothing,
-                    relearn=relearn,
-                    seed=self.seed,
-                    on_model=show,
-                )
-                break
-            except TooLargeError:
-                if self.network is not None or most == 0:
-                    raise
-        return LearntModels(tuple((m.size_weight, m.graph) for m in found.models), found.finished)
-
-    def em(self) -> LearntModels:
-        """Learn by structural EM."""
-
-        def show(state: StructuralEMState) -> None:
-            line = f"iteration {state.iteration}  score {state.score:.4f}"
-            self.report(f"{line}  effective size {state.graph.effective_size:,}")
-
-        models, finished = [], True
-        for size_weight in self.size_weights or (None,):
-            if not finished:
-                break
-            options = self._for_em(size_weight) | {
-                "on_iteration": show,
-                "on_graph": lambda state, x, smoothed: self.keep(state.objective, x, smoothed),
-            }
-            if self._starts:
-                found = structural_em_graph(self.dataset, start=self._starts[0], **options)
-            else:
-                found = structural_em_rounds(self.dataset, seed=self.seed, **options)
-            models.append((found.size_weight, found.graph))
-            finished = found.finished
-        return LearntModels(tuple(models), finished)
-
-    def _for_em(self, size_weight: float | None) -> dict[str, Any]:
-        smoothing = 1.0 if self.smoothing is None else self.smoothing
-        return {"size_weight": size_weight, "size": self.size, "smoothing": smoothing}
-
-    @cached_property
-    def _starts(self) -> tuple[DecisionGraph, ...]:
-        """The decision graph of the network, if there is one not too large to start from."""
-        if self.network is None:
-            return ()
+    most = MAX_PARENTS
+    while True:
+        relearn = partial(relearned, max_parents=most)
         try:
-            return (compile_network(self.network, max_size=MOST_CELLS, seed=self.seed),)
+            return learn_hybrid(relearn(dataset), dataset, relearn=relearn, **options)
         except TooLargeError:
-            return ()
+            if network is not None or most == 0:
+                raise
+            most -= 1
 
-    def _relearn(self, max_parents: int) -> Callable[[Dataset], BayesianNetwork]:
-        """Return what learns the network from rows; the structure of one that is given stays."""
-        network = self.network
-        if network is not None:
-            return lambda rows: (
-                network
-                if rows is self.dataset
-                else fit_complete(rows, network.parents, smoothing=SMOOTHING)
-            )
-        score: Score = BDeu()
-        if self.size_weights:  # merging takes away what a larger weight would not pay for
-            score = PenalisedLikelihood(max(min(self.size_weights), LEAST_SIZE_WEIGHT))
-        return partial(learnt_network, seed=self.seed, score=score, max_parents=max_parents)
+
+def _starts(network: BayesianNetwork | None, seed: int) -> tuple[DecisionGraph, ...]:
+    """Return the decision graph of the network, if there is one not too large to start from."""
+    if network is None:
+        return ()
+    try:
+        return (compile_network(network, max_size=MOST_CELLS, seed=seed),)
+    except TooLargeError:
+        return ()

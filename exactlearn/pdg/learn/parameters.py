@@ -201,7 +201,7 @@ def cross_validated(
     seed: int = 0,
     control: SearchControl = UNLIMITED,
 ) -> Validation:
-    """Choose among graphs and their smoothing by cross-validation of all that is learnt.
+    """Choose among graphs and their smoothing by cross-validation of all that is learned.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the searches for decision graphs start from: forests of variables, and learnt networks.
+"""What the searches for decision graphs start from: forests of variables, and learned networks.
 
 Forests are those of largest mutual information (Chow and Liu 1968). The joint distribution of each
 pair of variables is estimated by EM (PDG-SEM, Algorithm 2), on the pair's table of counts, in which
@@ -41,7 +41,7 @@ SHARE = 0.01
 """Weight of the uniform distribution in the first parameters: EM never leaves a zero."""
 
 MAX_PARENTS, SMOOTHING = 3, 0.25
-"""Most parents of a variable, and pseudo-counts, of the networks that are learnt."""
+"""Most parents of a variable, and pseudo-counts, of the networks that are learned."""
 
 EXACT_VARIABLES = 18
 """Most variables of a table whose network dynamic programming finds in some hundredths of a second,
@@ -51,7 +51,7 @@ MOST_CELLS = 2_000_000
 """Most cells of a start before the nodes without rows are left out."""
 
 LEAST_SIZE_WEIGHT = 0.5
-"""Networks are learnt with at least this weight of the size, that of AIC."""
+"""Networks are learned with at least this weight of the size, that of AIC."""
 
 
 @kernel
@@ -205,7 +205,7 @@ def markov_forest(dataset: Dataset, forest: NDArray[np.int32]) -> DecisionGraph:
     return assemble(names, states, forest, parameters, successors)
 
 
-def learnt_network(
+def learned_network(
     dataset: Dataset,
     seed: int = 0,
     *,
@@ -219,7 +219,7 @@ def learnt_network(
     Parameters
     ----------
     dataset
-        The rows; with missing cells the network is learnt by structural EM.
+        The rows; with missing cells the network is learned by structural EM.
     seed
         Of the search.
     score
@@ -258,7 +258,7 @@ def learnt_network(
 
 
 def network_start(dataset: Dataset, size_weight: float, seed: int = 0) -> DecisionGraph:
-    """Return the decision graph of a network learnt from complete data.
+    """Return the decision graph of a network learned from complete data.
 
     Parameters
     ----------
@@ -276,9 +276,9 @@ def network_start(dataset: Dataset, size_weight: float, seed: int = 0) -> Decisi
     """
     score = PenalisedLikelihood(max(size_weight, LEAST_SIZE_WEIGHT))
     for most in range(MAX_PARENTS, 1, -1):
-        network = learnt_network(dataset, seed, score=score, max_parents=most)
+        network = learned_network(dataset, seed, score=score, max_parents=most)
         try:
             return compile_network(network, max_size=MOST_CELLS, seed=seed)
         except TooLargeError:
             continue
-    return compile_network(learnt_network(dataset, seed, score=score, max_parents=1), seed=seed)
+    return compile_network(learned_network(dataset, seed, score=score, max_parents=1), seed=seed)

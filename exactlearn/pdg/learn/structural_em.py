@@ -14,8 +14,8 @@ tree as in the paper or, by default, a forest that leaves out edges which do not
 parameters. The first parameters are those of the pairs, where the paper draws them.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
-from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.bayesnet.em_result import ascend
 from exactlearn.bayesnet.network import draw
@@ -33,24 +32,21 @@ from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference.flows import log_likelihood_rows, posteriors, refuse_impossible
 from exactlearn.pdg.learn.edge_counts import (
     EdgeTables,
+    LearnedGraph,
+    OnModel,
     Size,
     StructureScore,
     expected_edge_counts,
     improved_by_counts,
     merged_rows,
 )
-from exactlearn.pdg.learn.parameters import node_counts, refine, smoothed_by_em, smoothed_once
+from exactlearn.pdg.learn.parameters import refine, smoothed_by_em, smoothed_once
 from exactlearn.pdg.learn.starts import chow_liu_forest, markov_forest, network_start
 from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graph
 from exactlearn.pdg.model.forest import checked_forest
 
-Estimator = Literal["em", "available", "complete"]
-ESTIMATORS: tuple[Estimator, ...] = ("em", "available", "complete")
-"""Parameters by EM, from available cases (ACA), or from complete cases only, rows without missing
-cells (CCA)."""
-
 ROUNDS = 3
-"""Most networks that are learnt."""
+"""Most networks that are learned."""
 
 ITERATIONS = 100
 """Most iterations (PDG-SEM, section 6)."""
@@ -59,72 +55,46 @@ EM_ITERATIONS = 10
 """Most iterations of EM for parameters in each iteration (PDG-SEM, section 6)."""
 
 
-class StructuralEMState(NamedTuple):
-    """Where structural EM stands.
-
-    Attributes
-    ----------
-    iteration
-        Changes of the structure so far.
-    graph
-        The model.
-    log_likelihood, score
-        Of the observed cells, total, natural logarithm; and S(lambda) with it.
-    expected_gain
-        By how much the change of the structure raised the expected score in this iteration, 0 in
-        the first state.
-    objective
-        What no iteration lowers: the score, or the iteration where parameters are not those of EM.
-    """
-
-    iteration: int
-    graph: DecisionGraph
-    log_likelihood: float
-    score: float
-    expected_gain: float
-    objective: float
-
-
-OnGraph = Callable[[StructuralEMState, float, Callable[[], DecisionGraph]], None]
-"""Takes a state, its lambda, and what returns the state's graph with smoothed parameters."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class StructuralEMGraph(ByValue, shown="graph size_weight size score converged finished"):
-    """A decision graph learnt by structural EM.
+class StructuralEMGraph(LearnedGraph, shown="graph size_weight size score converged finished"):
+    """A decision graph learned by structural EM.
 
     Parameters
     ----------
     graph
         The model, its parameters fitted a last time and smoothed.
-    size_weight, size
-        The score that it was learnt by.
-    states
-        The first state and that after each iteration.
+    size_weight, size, score, log_likelihood
+        As of the last of the ``models``.
+    models
+        The first model and that after each iteration, not smoothed.
     converged
         Whether no split or merge gained at the end.
     finished
         Whether neither limit nor interrupt cut the search short.
     """
 
-    graph: DecisionGraph
-    size_weight: float
-    size: Size
-    states: tuple[StructuralEMState, ...]
+    models: tuple[LearnedGraph, ...]
     converged: bool
     finished: bool
 
+
+class StructuralEMState(NamedTuple):
+    """A model with fitted parameters, after so many changes of the structure, and its counts."""
+
+    iteration: int
+    model: LearnedGraph
+    tables: EdgeTables
+
     @property
-    def score(self) -> float:
-        """S(lambda) of the observed cells before the last smoothing."""
-        return self.states[-1].score
+    def objective(self) -> float:
+        """The score, which no iteration lowers."""
+        return self.model.score
 
 
 @checked_arguments(start=as_graph)
 def structural_em_graph(
     dataset: DatasetLike,
     *,
-    parameters: Estimator = "em",
     forest: Literal["forest", "tree"] | ArrayLike = "forest",
     start: DecisionGraph | None = None,
     size_weight: float | None = None,
@@ -132,8 +102,7 @@ def structural_em_graph(
     smoothing: float = 1.0,
     iterations: int = ITERATIONS,
     time_limit: float | None = None,
-    on_iteration: Callable[[StructuralEMState], None] | None = None,
-    on_graph: OnGraph | None = None,
+    on_model: OnModel | None = None,
 ) -> StructuralEMGraph:
     """Learn a decision graph from rows with missing cells (PDG-SEM, Algorithm 1).
 
@@ -141,15 +110,11 @@ def structural_em_graph(
     ----------
     dataset
         Rows, possibly with missing cells and weights.
-    parameters
-        ``em``, or ``available`` or ``complete`` in its place in line 5 of the algorithm: the
-        parameters are those of the available or complete cases with ``smoothing``, while the
-        structure changes by the expected counts under them. Then nothing is monitored.
     forest
         ``forest`` or ``tree`` of largest mutual information, or the parent of each variable, -1
         for a root.
     start
-        The graph to start from in place of that of a forest, such as that of a learnt network,
+        The graph to start from in place of that of a forest, such as that of a learned network,
         over the table's variables; every row must be possible under it.
     size_weight
         Weight of the size in the score; left out, that of BIC.
@@ -161,21 +126,18 @@ def structural_em_graph(
         Most changes of the structure.
     time_limit
         Seconds after which no other one is made.
-    on_iteration
-        Called with the first state and after each iteration.
-    on_graph
-        Called at the same moments, with lambda and what smooths the state's graph besides.
+    on_model
+        Called with the first model and that after each iteration.
 
     Returns
     -------
     StructuralEMGraph
-        The last state, also after a limit or an interrupt.
+        The last model, also after a limit or an interrupt.
 
     Raises
     ------
     DataError
-        If there are no rows, none is complete with ``parameters="complete"``, or the forest or the
-        start does not fit the table.
+        If there are no rows, or the forest or the start does not fit the table.
     OptionError
         If an option is wrong.
     CheckError
@@ -188,8 +150,6 @@ def structural_em_graph(
     >>> found.converged, found.graph.effective_size
     (True, 6)
     """
-    if parameters not in ESTIMATORS:
-        raise OptionError(f"parameters {parameters!r}: give 'em', 'available' or 'complete'")
     check_smoothing(smoothing)
     weight = float(dataset.row_weights.sum())
     if weight <= 0:
@@ -203,103 +163,32 @@ def structural_em_graph(
         raise DataError("the start has other variables or states than the table: align them")
     else:
         refuse_impossible(log_likelihood_rows(start, dataset.codes), dataset.lines)
-    counted = None if parameters == "em" else rows
-    if parameters == "complete":
-        if not rows.complete_rows.any():
-            raise DataError("no row is complete: use available cases or EM")
-        counted = rows.part(rows.complete_rows)
+    models: list[LearnedGraph] = []
     with SearchControl.within(time_limit).running() as control:
-        problem = StructuralEM(rows, score, smoothing, control, counted)
-        states: list[StructuralEMState] = []
+
+        def fitted(iteration: int, graph: DecisionGraph) -> StructuralEMState:
+            """Fit parameters (Algorithm 1, line 5), and count."""
+            limit = control.remaining
+            em = refine(graph, rows, iterations=EM_ITERATIONS, smoothing=0.0, time_limit=limit)
+            tables, likelihood = expected_edge_counts(em.model, rows)
+            return StructuralEMState(iteration, score.learned(em.model, likelihood), tables)
+
+        def step(state: StructuralEMState) -> StructuralEMState | None:
+            changed = improved_by_counts(state.model.graph, state.tables, score)
+            return None if changed is None else fitted(state.iteration + 1, changed[0])
 
         def report(state: StructuralEMState) -> None:
-            states.append(state)
-            if on_iteration is not None:
-                on_iteration(state)
-            if on_graph is not None:
-                on_graph(state, score.size_weight, lambda: problem.smoothed(state.graph))
+            models.append(state.model)
+            if on_model is not None:
+                on_model(state.model, partial(smoothed_once, state.model.graph, rows, smoothing))
 
-        found, converged = ascend(
-            problem.init(start),
-            problem.step,
-            iterations=iterations,
-            on_iteration=report,
-            control=control,
+        last, converged = ascend(
+            fitted(0, start), step, iterations=iterations, on_iteration=report, control=control
         )
         finished = converged or not control.is_over
-        last = problem.fitted_last(found.graph)
-    return StructuralEMGraph(
-        last, score.size_weight, score.size, tuple(states), converged, finished
-    )
-
-
-class StructuralEM:
-    """The structural EM problem: ``init`` gives its first state, ``step`` the next one.
-
-    Parameters
-    ----------
-    rows
-        Different rows, possibly with missing cells.
-    score
-        What the structure is to maximise.
-    smoothing
-        Pseudo-count of smoothed parameters.
-    control
-        Its remaining time is that of EM for parameters.
-    counted
-        Rows whose available cases give the parameters in place of EM. Without pseudo-counts a row
-        that is not counted may be impossible.
-    """
-
-    def __init__(
-        self,
-        rows: Dataset,
-        score: StructureScore,
-        smoothing: float,
-        control: SearchControl,
-        counted: Dataset | None = None,
-    ) -> None:
-        self._rows, self._score, self._smoothing = rows, score, smoothing
-        self._control, self._counted = control, counted
-        self._tables: EdgeTables = {}  # of the last state's graph, which lead to the next one
-
-    def init(self, graph: DecisionGraph) -> StructuralEMState:
-        """Return the state of a graph whose parameters are fitted."""
-        return self._fit(0, graph, 0.0)
-
-    def step(self, state: StructuralEMState) -> StructuralEMState | None:
-        """Return the state after one change of the structure; nothing when none gains."""
-        found = improved_by_counts(state.graph, self._tables, self._score)
-        return None if found is None else self._fit(state.iteration + 1, *found)
-
-    def smoothed(self, graph: DecisionGraph) -> DecisionGraph:
-        """Return a structure with smoothed parameters, by one step of EM."""
-        if self._counted is not None:
-            return graph.with_counts(node_counts(graph, self._counted) + self._smoothing)
-        return smoothed_once(graph, self._rows, self._smoothing)
-
-    def fitted_last(self, graph: DecisionGraph) -> DecisionGraph:
-        """Return a structure with smoothed parameters, fitted until they converge."""
-        if self._counted is not None:
-            return self.smoothed(graph)
-        return smoothed_by_em(graph, self._rows, self._smoothing, self._control.remaining)
-
-    def _fit(self, iteration: int, graph: DecisionGraph, gain: float) -> StructuralEMState:
-        """Fit parameters (Algorithm 1, line 5), and count."""
-        if self._counted is not None:
-            fitted = self.smoothed(graph)
-        else:
-            fitted = refine(
-                graph,
-                self._rows,
-                iterations=EM_ITERATIONS,
-                smoothing=0.0,
-                time_limit=self._control.remaining,
-            ).model
-        self._tables, likelihood = expected_edge_counts(fitted, self._rows)
-        value = self._score.of(fitted, likelihood)
-        objective = value if self._counted is None else float(iteration)
-        return StructuralEMState(iteration, fitted, likelihood, value, gain, objective)
+        graph = smoothed_by_em(last.model.graph, rows, smoothing, control.remaining)
+    own = vars(last.model) | {"graph": graph}
+    return StructuralEMGraph(**own, models=tuple(models), converged=converged, finished=finished)
 
 
 def _forest(
@@ -324,7 +213,7 @@ def structural_em_rounds(
     """Return the best model of structural EM from a forest, a tree and networks.
 
     In a tree a variable depends on two others through chains of nodes only. So the missing cells
-    are drawn from their posteriors under the model found; a network is learnt from that table; and
+    are drawn from their posteriors under the model found; a network is learned from that table; and
     structural EM starts again from the network's graph, on the incomplete table. Rounds end when
     the score no longer rises.
 
@@ -333,7 +222,7 @@ def structural_em_rounds(
     dataset
         As for `structural_em_graph`, and so are other ``options``.
     rounds
-        Most networks that are learnt; 0 for none.
+        Most networks that are learned; 0 for none.
     seed
         Of the drawn cells, and of the searches for networks.
     time_limit

@@ -17,10 +17,10 @@ of a node elsewhere and to remove it. Parameters are estimated anew afterwards. 
 falls (theorem *Redirections*, docs/theory/decision_graphs.md).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,12 +28,13 @@ from scipy.sparse import csr_array
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.display import ByValue
+from exactlearn.bayesnet.em_result import ascend
 from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
-from exactlearn.errors import CheckError, DataError, as_written
+from exactlearn.errors import DataError, as_written
 from exactlearn.pdg.compile.approximation import information
 from exactlearn.pdg.learn.edge_counts import (
+    LearnedGraph,
     Size,
     StructureScore,
     Successors,
@@ -288,49 +289,6 @@ def choose_heads(
     return best.astype(np.int32)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LearntGraph(ByValue, shown="graph size_weight size score log_likelihood"):
-    """A decision graph learnt from data.
-
-    Parameters
-    ----------
-    graph
-        The model, some row reaching each node.
-    size_weight, size
-        The score that it was learnt by.
-    score
-        S(lambda) of the maximum-likelihood parameters.
-    log_likelihood
-        Of the rows under those, total, natural logarithm.
-    """
-
-    graph: DecisionGraph
-    size_weight: float
-    size: Size
-    score: float
-    log_likelihood: float
-
-    def check(self, dataset: Dataset) -> None:
-        """Recompute likelihood and score from the table.
-
-        Raises
-        ------
-        CheckError
-            If they differ from those stored.
-        """
-        self.graph.check()
-        rows = complete_rows(dataset)
-        score = StructureScore(self.size_weight, self.size)
-        again = populate(rows, self.graph.forest, structure_of(self.graph))
-        value = score.of(again.graph, again.log_likelihood)
-        stored = (self.log_likelihood, self.score, self.graph.n_nodes)
-        found = (again.log_likelihood, value, again.graph.n_nodes)
-        if not np.allclose(stored, found, rtol=1e-9, atol=1e-6):
-            raise CheckError(
-                f"log-likelihood, score and nodes {stored} are {found} by recomputation"
-            )
-
-
 @checked_arguments()
 def learn_on_forest(
     dataset: DatasetLike,
@@ -339,7 +297,7 @@ def learn_on_forest(
     size_weight: float | None = None,
     size: Size = "effective",
     smoothing: float = 0.0,
-) -> LearntGraph:
+) -> LearnedGraph:
     """Learn a decision graph over a given forest of variables (THESIS, Algorithm 4.7).
 
     Parameters
@@ -353,7 +311,7 @@ def learn_on_forest(
     size
         ``effective`` (THESIS, 3.52) or ``representational``, the number of free parameters.
     smoothing
-        Pseudo-count of every parameter of the result; the structure is learnt without.
+        Pseudo-count of every parameter of the result; the structure is learned without.
 
     Raises
     ------
@@ -367,8 +325,8 @@ def learn_on_forest(
     Examples
     --------
     >>> rows = np.array([[0, 0], [1, 1]] * 20)
-    >>> learnt = learn_on_forest(Dataset(rows, ("a", "b"), (("n", "y"),) * 2), [-1, 0])
-    >>> learnt.graph.node_counts.tolist(), learnt.graph.effective_size
+    >>> learned = learn_on_forest(Dataset(rows, ("a", "b"), (("n", "y"),) * 2), [-1, 0])
+    >>> learned.graph.node_counts.tolist(), learned.graph.effective_size
     ([1, 2], 6)
     """
     rows = complete_rows(dataset)
@@ -377,17 +335,8 @@ def learn_on_forest(
         size_weight = bic_size_weight(float(rows.row_weights.sum()))
     score = StructureScore(size_weight, size)
     best = best_improved(rows, given, score, first_structures(rows, given))
-    return learnt_graph(best, score, smoothing)
-
-
-def learnt_graph(
-    populated: PopulatedGraph, score: StructureScore, smoothing: float = 0.0
-) -> LearntGraph:
-    """Return a populated graph as a result, smoothed by pseudo-counts."""
-    likelihood = populated.log_likelihood
-    value = score.of(populated.graph, likelihood)
-    graph = populated.graph.with_counts(populated.counts + smoothing)
-    return LearntGraph(graph, score.size_weight, score.size, value, likelihood)
+    graph = best.graph.with_counts(best.counts + smoothing)
+    return score.learned(best.graph, best.log_likelihood, graph)
 
 
 def first_structures(rows: Dataset, forest: NDArray[np.int32]) -> list[Successors]:
@@ -405,41 +354,46 @@ def best_improved(
     """Return the best local optimum from some structures, the first one at a tie."""
     subtrees = SubtreeRows(rows, forest)
     starts = (populate(rows, forest, structure) for structure in structures)
-    ends = (improve(start, rows, score, subtrees, control) for start in starts)
-    return max(ends, key=lambda p: score.of(p.graph, p.log_likelihood))
+    ends = [improved(start, rows, score, subtrees, control) for start in starts]
+    return max(ends, key=lambda state: state.objective).populated
 
 
-def improve(
+class SearchState(NamedTuple):
+    """A populated structure after so many rounds of the search, and its score."""
+
+    iteration: int
+    populated: PopulatedGraph
+    objective: float
+
+
+def improved(
     populated: PopulatedGraph,
     rows: Dataset,
     score: StructureScore,
     subtrees: SubtreeRows,
     control: SearchControl = UNLIMITED,
-) -> PopulatedGraph:
+) -> SearchState:
     """Split, merge and redirect until the score rises no more, or the search is over.
 
     Raises
     ------
     CheckError
-        If a step lets the score fall by more than rounding.
+        If a round lets the score fall by more than rounding.
     """
-    steps: tuple[Callable[[PopulatedGraph], PopulatedGraph], ...] = (
-        partial(split_and_merge, rows=rows, score=score),
-        partial(redirect_edges, rows=rows, score=score, subtrees=subtrees),
-    )
-    value = score.of(populated.graph, populated.log_likelihood)
-    for _ in range(SWEEPS):
-        before, rounding = value, LEAST_GAIN * max(1.0, abs(value))
-        for step in steps:
-            if control.is_over:
-                return populated
-            populated, least = step(populated), value - rounding
-            value = score.of(populated.graph, populated.log_likelihood)
-            if value < least:
-                raise CheckError(f"a step of the search let the score fall to {value}")
-        if value <= before + rounding:
-            break
-    return populated
+
+    def state(iteration: int, populated: PopulatedGraph) -> SearchState:
+        value = score.of(populated.graph, populated.log_likelihood)
+        return SearchState(iteration, populated, value)
+
+    def step(before: SearchState) -> SearchState:
+        changed = split_and_merge(before.populated, rows, score)
+        if not control.is_over:
+            changed = redirect_edges(changed, rows, score, subtrees)
+        return state(before.iteration + 1, changed)
+
+    first = state(0, populated)
+    least_gain = LEAST_GAIN * max(1.0, abs(first.objective))
+    return ascend(first, step, iterations=SWEEPS, least_gain=least_gain, control=control)[0]
 
 
 def split_and_merge(
@@ -447,7 +401,7 @@ def split_and_merge(
 ) -> PopulatedGraph:
     """Split and merge nodes while the score does not fall (THESIS, Algorithms 4.8 and 4.9)."""
     tables, _ = expected_edge_counts(populated.graph, rows)
-    found = improved_by_counts(populated.graph, tables, score)
-    if found is None:
+    changed = improved_by_counts(populated.graph, tables, score)
+    if changed is None:
         return populated
-    return populate(rows, populated.graph.forest, structure_of(found.graph))
+    return populate(rows, populated.graph.forest, structure_of(changed[0]))
