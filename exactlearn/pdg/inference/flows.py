@@ -3,10 +3,13 @@
 One pass costs time linear in the graph's effective size (THESIS, 3.52). A graph given evidence is a
 graph of the same structure, whose parameters are the relative expected counts of the evidence.
 
-Complete rows are drawn from the root downwards. For the most probable ones each node has a list of
-the k best configurations of its subtree, made from the lists of its successors, where the out-flow
-sums (theorem *Best configurations*, docs/theory/decision_graphs.md).
+Complete rows are drawn from the root downwards. The most probable ones are found best first: the
+largest product below each node, where the out-flow sums, says what the best row with given states
+of the first variables is (theorem *Best configurations*, docs/theory/decision_graphs.md).
 """
+
+from heapq import heappop, heappush
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -267,77 +270,46 @@ def best_rows(graph: DecisionGraph, k: int) -> tuple[NDArray[np.int16], NDArray[
     logs
         Shape (at most k,).
     """
-    lists = _BestLists(graph, k)
-    roots = [v for v in graph.order.tolist() if graph.forest[v] < 0]
-    logs, ranks = np.full(k, -np.inf), np.zeros((k, 0), np.int64)
-    logs[0] = 0.0
-    for root in roots:
-        logs, ranks = lists.joined(logs, ranks, lists.logs[root][0])
-    logs = logs[np.isfinite(logs)]
-    return lists.rows(dict(zip(roots, ranks[: len(logs)].T, strict=True))), logs
+    order, (best, losses) = graph.order.tolist(), _losses_of_states(graph)
+    rows, lost = list[tuple[int, ...]](), list[float]()
+    # Prefixes of rows: what the best row of each loses, its states, and the nodes that it reaches.
+    queue = [(0.0, tuple[int, ...](), [0] * len(order))]
+    while queue and len(rows) < k:
+        loss, states, nodes = heappop(queue)
+        nodes = nodes.copy()
+        for place in range(max(0, len(states) - 1), len(order)):
+            v = order[place]
+            if place == len(states):
+                of_states = losses[v][nodes[v]].tolist()
+                state = of_states.index(0.0)
+                for x, more in enumerate(of_states):
+                    if x != state and more < inf:
+                        heappush(queue, (round(loss + more, 12), (*states, x), nodes))
+                states += (state,)
+            after = graph.successors_of(v)[nodes[v], states[place]]
+            for child, node in zip(graph.children[v], after.tolist(), strict=True):
+                nodes[child] = node - graph.first_nodes[child]
+        rows.append(states)
+        lost.append(loss)
+    codes = np.empty((len(rows), len(order)), np.int16)
+    codes[:, order] = rows
+    return codes, best - np.array(lost)
 
 
-class _BestLists:
-    """The k best configurations below each node, best first.
+def _losses_of_states(graph: DecisionGraph) -> tuple[float, dict[int, NDArray[np.float64]]]:
+    """Return the log-probability of the best row, and what a row loses by each state of a node.
 
-    Attributes
-    ----------
-    logs
-        For each variable log-probabilities, ``-inf`` where there are fewer, shape (nodes, k).
-    states
-        States of the variable, shape (nodes, k).
-    ranks
-        Ranks taken from the lists of the successors, shape (nodes, k, children).
+    The losses of each variable have the shape (nodes, states). They are relative to the best state
+    of the node, with all that is below, and infinite for an impossible one.
     """
-
-    def __init__(self, graph: DecisionGraph, k: int) -> None:
-        self._graph, self._k = graph, k
-        # All pairs that can be among the k best, in lexicographic order.
-        pairs = [(i, j) for i in range(k) for j in range(k // (i + 1))]
-        self._first, self._second = np.array(pairs, np.int64).T
-        self.logs: dict[int, NDArray[np.float64]] = {}
-        self.states: dict[int, NDArray[np.int64]] = {}
-        self.ranks: dict[int, NDArray[np.int64]] = {}
-        for v in graph.order[::-1].tolist():
-            theta, successors = graph.parameters_of(v), graph.successors_of(v)
-            logs = np.full((*theta.shape, k), -np.inf)
-            logs[..., 0] = np.log(theta, out=logs[..., 0].copy(), where=theta > 0)
-            ranks = np.zeros((*logs.shape, 0), np.int64)
-            for place, child in enumerate(graph.children[v]):
-                below = self.logs[child][successors[:, :, place] - graph.first_nodes[child]]
-                logs, ranks = self.joined(logs, ranks, below)
-            merged = logs.reshape(len(theta), -1)
-            chosen, flat = self._largest(merged), ranks.reshape(*merged.shape, ranks.shape[-1])
-            self.logs[v] = np.take_along_axis(merged, chosen, 1)
-            self.states[v] = chosen // k
-            self.ranks[v] = np.take_along_axis(flat, chosen[..., None], 1)
-
-    def joined(
-        self, logs: NDArray[np.float64], ranks: NDArray[np.int64], below: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the k best sums of two sorted lists, and the ranks that they are made of."""
-        chosen = self._largest(logs[..., self._first] + below[..., self._second])
-        i, j = self._first[chosen], self._second[chosen]
-        sums = np.take_along_axis(logs, i, -1) + np.take_along_axis(below, j, -1)
-        before = np.take_along_axis(ranks, i[..., None], -2)
-        return sums, np.concatenate((before, j[..., None]), axis=-1)
-
-    def _largest(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return where the k largest values of the last axis are, the first of equal ones first."""
-        if self._k == 1:
-            return np.expand_dims(values.argmax(axis=-1), -1)
-        return np.argsort(-values, axis=-1, kind="stable")[..., : self._k]
-
-    def rows(self, rank: dict[int, NDArray[np.int64]]) -> NDArray[np.int16]:
-        """Follow the ranks from the roots; ``rank`` holds each root's, shape (rows,)."""
-        graph, count = self._graph, len(next(iter(rank.values())))
-        codes = np.empty((count, graph.n_variables), np.int16)
-        nodes = dict.fromkeys(rank, np.zeros(count, np.int64))
-        for v in graph.order.tolist():
-            node, own = nodes.pop(v), rank.pop(v)
-            codes[:, v] = state = self.states[v][node, own]
-            successors = graph.successors_of(v)[node, state]
-            for place, child in enumerate(graph.children[v]):
-                nodes[child] = successors[:, place] - graph.first_nodes[child]
-                rank[child] = self.ranks[v][node, own, place]
-        return codes
+    total, best, losses = 0.0, dict[int, NDArray[np.float64]](), dict[int, NDArray[np.float64]]()
+    for v in graph.order[::-1].tolist():
+        with np.errstate(divide="ignore"):
+            logs = np.log(graph.parameters_of(v))
+        successors = graph.successors_of(v)
+        for place, child in enumerate(graph.children[v]):
+            logs += best[child][successors[:, :, place] - graph.first_nodes[child]]
+        best[v] = logs.max(axis=1)
+        losses[v] = best[v][:, None] - logs
+        total += float(best[v][0]) if graph.forest[v] < 0 else 0.0
+    return total, losses
