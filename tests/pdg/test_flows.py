@@ -35,7 +35,7 @@ def kernel(request, monkeypatch):
 
 def use(way, patch):
     patch.setattr(engine, "FEW_VISITS", 0)
-    patch.setattr(engine, "SIDE_BY_SIDE", (1,) * 3 if way == "one by one" else (4,) * 3)
+    patch.setattr(engine, "SIDE_BY_SIDE", 1 if way == "one by one" else 4)
     if way == "logarithms":
         patch.setattr(flows, "log_likelihood_rows", by_logarithms)
         patch.setattr(flows, "expect", expect_by_logarithms)

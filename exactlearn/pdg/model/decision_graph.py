@@ -169,8 +169,6 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
             self.child_counts,
             self.first_nodes,
             self.node_counts,
-            self.parameter_offsets[self.first_nodes],
-            self.successor_offsets[self.first_nodes],
             np.cumsum(self.cardinalities) - self.cardinalities,
             self.variable,
             self.parameter_offsets,
