@@ -16,7 +16,7 @@ parameters. The first parameters are those of the pairs, where the paper draws t
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,10 +40,14 @@ from exactlearn.pdg.learn.edge_counts import (
     improved_by_counts,
     merged_rows,
 )
-from exactlearn.pdg.learn.parameters import refine, smoothed_by_em, smoothed_once
+from exactlearn.pdg.learn.parameters import node_counts, refine, smoothed_by_em, smoothed_once
 from exactlearn.pdg.learn.starts import chow_liu_forest, markov_forest, network_start
 from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graph
 from exactlearn.pdg.model.forest import checked_forest
+
+Estimator = Literal["em", "available", "complete"]
+"""Parameters by EM, from available cases (ACA), or from complete cases only, rows without missing
+cells (CCA)."""
 
 ROUNDS = 3
 """Most networks that are learned."""
@@ -79,22 +83,23 @@ class StructuralEMGraph(LearnedGraph, shown="graph size_weight size score conver
 
 
 class StructuralEMState(NamedTuple):
-    """A model with fitted parameters, after so many changes of the structure, and its counts."""
+    """A model with fitted parameters after so many changes of the structure, and its counts.
+
+    The objective, which no iteration lowers, is the score, or the iteration where parameters are
+    not those of EM.
+    """
 
     iteration: int
     model: LearnedGraph
     tables: EdgeTables
-
-    @property
-    def objective(self) -> float:
-        """The score, which no iteration lowers."""
-        return self.model.score
+    objective: float
 
 
 @checked_arguments(start=as_graph)
 def structural_em_graph(
     dataset: DatasetLike,
     *,
+    parameters: Estimator = "em",
     forest: Literal["forest", "tree"] | ArrayLike = "forest",
     start: DecisionGraph | None = None,
     size_weight: float | None = None,
@@ -110,6 +115,10 @@ def structural_em_graph(
     ----------
     dataset
         Rows, possibly with missing cells and weights.
+    parameters
+        ``em``, or ``available`` or ``complete`` in its place in line 5 of the algorithm: the
+        parameters are those of the available or complete cases with ``smoothing``, while the
+        structure changes by the expected counts under them. Then nothing is monitored.
     forest
         ``forest`` or ``tree`` of largest mutual information, or the parent of each variable, -1
         for a root.
@@ -137,7 +146,8 @@ def structural_em_graph(
     Raises
     ------
     DataError
-        If there are no rows, or the forest or the start does not fit the table.
+        If there are no rows, none is complete with ``parameters="complete"``, or the forest or the
+        start does not fit the table.
     OptionError
         If an option is wrong.
     CheckError
@@ -150,6 +160,8 @@ def structural_em_graph(
     >>> found.converged, found.graph.effective_size
     (True, 6)
     """
+    if parameters not in get_args(Estimator):
+        raise OptionError(f"parameters {parameters!r}: give 'em', 'available' or 'complete'")
     check_smoothing(smoothing)
     weight = float(dataset.row_weights.sum())
     if weight <= 0:
@@ -163,15 +175,24 @@ def structural_em_graph(
         raise DataError("the start has other variables or states than the table: align them")
     else:
         refuse_impossible(log_likelihood_rows(start, dataset.codes), dataset.lines)
+    cases = rows.part(rows.complete_rows) if parameters == "complete" else rows
+    if cases.n_rows == 0:
+        raise DataError("no row is complete: use available cases or EM")
     models: list[LearnedGraph] = []
     with SearchControl.within(time_limit).running() as control:
 
         def fitted(iteration: int, graph: DecisionGraph) -> StructuralEMState:
             """Fit parameters (Algorithm 1, line 5), and count."""
-            limit = control.remaining
-            em = refine(graph, rows, iterations=EM_ITERATIONS, smoothing=0.0, time_limit=limit)
-            tables, likelihood = expected_edge_counts(em.model, rows)
-            return StructuralEMState(iteration, score.learned(em.model, likelihood), tables)
+            if parameters == "em":
+                limit = control.remaining
+                em = refine(graph, rows, iterations=EM_ITERATIONS, smoothing=0.0, time_limit=limit)
+                graph = em.model
+            else:
+                graph = graph.with_counts(node_counts(graph, cases) + smoothing)
+            tables, likelihood = expected_edge_counts(graph, rows)
+            model = score.learned(graph, likelihood)
+            objective = model.score if parameters == "em" else float(iteration)
+            return StructuralEMState(iteration, model, tables, objective)
 
         def step(state: StructuralEMState) -> StructuralEMState | None:
             changed = improved_by_counts(state.model.graph, state.tables, score)
@@ -180,15 +201,20 @@ def structural_em_graph(
         def report(state: StructuralEMState) -> None:
             models.append(state.model)
             if on_model is not None:
-                on_model(state.model, partial(smoothed_once, state.model.graph, rows, smoothing))
+                on_model(state.model, partial(smoothed, state.model.graph))
+
+        def smoothed(graph: DecisionGraph) -> DecisionGraph:
+            return smoothed_once(graph, rows, smoothing) if parameters == "em" else graph
 
         last, converged = ascend(
             fitted(0, start), step, iterations=iterations, on_iteration=report, control=control
         )
         finished = converged or not control.is_over
-        graph = smoothed_by_em(last.model.graph, rows, smoothing, control.remaining)
-    own = vars(last.model) | {"graph": graph}
-    return StructuralEMGraph(**own, models=tuple(models), converged=converged, finished=finished)
+        graph = last.model.graph
+        if parameters == "em":
+            graph = smoothed_by_em(graph, rows, smoothing, control.remaining)
+    fields = vars(last.model) | {"graph": graph}
+    return StructuralEMGraph(**fields, models=tuple(models), converged=converged, finished=finished)
 
 
 def _forest(
