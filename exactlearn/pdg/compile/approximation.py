@@ -13,6 +13,7 @@ saves. Reach is the probability of a node under the graph, or the share of a dat
 (THESIS, Algorithm 4.18; the loss is then that of the log-likelihood per record at its maximum).
 """
 
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from math import inf
 
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.inference.flows import node_probabilities
-from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 MAX_PAIRS = 1_000_000_000
 """Most pairs of nodes of one variable, all variables together, that are compared to begin with."""
@@ -68,26 +69,27 @@ class MergeSequence:
                 f"{pairs:,} pairs of nodes to compare, the limit is {MAX_PAIRS:,}: collapse the"
                 " nodes that no record reaches first, or compile over a smaller forest"
             )
-        self.graph = graph
-        self.loss = 0.0
         if masses is None:
             masses = node_probabilities(graph)
-        laid = graph.with_parameters(masses)
-        self._mass = [laid.parameters_of(v).copy() for v in range(graph.n_variables)]
+        self.graph, self.loss = graph, 0.0
         self._estimates = masses if estimates is None else estimates
-        self._information = [information(m) for m in self._mass]
-        self._successors = [graph.successors_of(v).copy() for v in range(graph.n_variables)]
-        self._first = graph.first_nodes.tolist()
         self._variable = graph.variable.tolist()
+        # Masses of the states of each node, with zeros behind them; and its successors.
+        self._n_states = np.diff(graph.parameter_offsets)
+        padded = np.arange(self._n_states.max()) < self._n_states[:, None]
+        self._mass = np.zeros(padded.shape)
+        self._mass[padded] = masses
+        self._information = information(self._mass)
+        self._successors = graph.successors.copy()
+        self._below = np.split(self._successors, graph.successor_offsets[1:-1])
         saved = graph.cardinalities * np.maximum(1, graph.child_counts)
-        self._cells = (saved if cells is None else cells).tolist()
+        self._cells = (saved if cells is None else cells)[graph.variable].tolist()
         self._version = [0] * graph.n_nodes
         self._into = np.arange(graph.n_nodes)
         self._labels = [0] * graph.n_nodes if labels is None else labels.tolist()
         self._before: list[set[int]] = [set() for _ in range(graph.n_nodes)]
-        for node, variable in enumerate(self._variable):
-            below = self._successors[variable][node - self._first[variable]]
-            for child in set(below.ravel().tolist()):
+        for node, below in enumerate(self._below):
+            for child in set(below.tolist()):
                 self._before[child].add(node)
         self._compare()
 
@@ -95,9 +97,8 @@ class MergeSequence:
         """Queue the cheapest merge of each node."""
         self._alike: dict[tuple[int, int, bytes], set[int]] = {}
         self._queue: list[tuple[float, float, int, int, int, int]] = []
-        for node, variable in enumerate(self._variable):
-            mass = self._mass[variable][node - self._first[variable]]
-            if self._version[node] >= 0 and mass.sum() > 0:
+        for node in np.flatnonzero(self._mass.any(axis=1)).tolist():
+            if self._version[node] >= 0:
                 self._alike.setdefault(self._key(node), set()).add(node)
         for group in self._alike.values():
             for node in sorted(group):
@@ -130,25 +131,20 @@ class MergeSequence:
             The loss that a cell of size must save.
         """
         for nodes in [sorted(group) for group in self._alike.values() if len(group) > 1]:
-            variable = self._variable[nodes[0]]
-            rows = [node - self._first[variable] for node in nodes]
-            apart, mass = self._information[variable][rows].sum(), self._mass[variable][rows]
-            allowed = rate * self._cells[variable] * (len(nodes) - 1)
-            if apart - information(mass.sum(axis=0)) <= allowed + 1e-9:
+            joined = information(self._mass[nodes].sum(axis=0))
+            allowed = rate * self._cells[nodes[0]] * (len(nodes) - 1)
+            if self._information[nodes].sum() - joined <= allowed + 1e-9:
                 for other in nodes[1:]:
                     self._join(nodes[0], other)
         self._labels = [0] * len(self._labels)
         self._compare()
 
     def _join(self, keep: int, gone: int) -> None:
-        variable = self._variable[keep]
-        first = self._first[variable]
-        mass, own = self._mass[variable], self._information[variable]
         self._alike[self._key(gone)].discard(gone)
-        apart = own[keep - first] + own[gone - first]
-        mass[keep - first] += mass[gone - first]
-        own[keep - first] = information(mass[keep - first])
-        self.loss += max(0.0, float(apart - own[keep - first]))
+        apart = self._information[keep] + self._information[gone]
+        self._mass[keep] += self._mass[gone]
+        self._information[keep] = information(self._mass[keep])
+        self.loss += max(0.0, float(apart - self._information[keep]))
         self._into[gone] = keep
         self._version[gone] = -1
         self._redirect(gone, keep)
@@ -177,47 +173,39 @@ class MergeSequence:
             into[node] = into[into[node]]
         # What merged nodes are estimated from adds up.
         offsets = graph.parameter_offsets
-        nodes = np.repeat(np.arange(graph.n_nodes), np.diff(offsets))
+        nodes = np.repeat(np.arange(graph.n_nodes), self._n_states)
         places = offsets[into[nodes]] + np.arange(len(nodes)) - offsets[nodes]
         sums = np.bincount(places, self._estimates, len(nodes)).astype(np.float64)
-        fitted, numbers = graph.with_counts(sums), np.cumsum(kept) - 1
-        parameters, successors = {}, {}
-        for v, first in enumerate(self._first):
-            mine = kept[first : first + int(graph.node_counts[v])]
-            children = graph.first_nodes[list(graph.children[v])]
-            parameters[v] = fitted.parameters_of(v)[mine]
-            successors[v] = (numbers[self._successors[v][mine]] - numbers[children]).astype(
-                np.int32
-            )
-        return assemble(graph.names, graph.states, graph.forest, parameters, successors)
+        of_states = np.repeat(kept, self._n_states)
+        of_successors = np.repeat(kept, np.diff(graph.successor_offsets))
+        return replace(
+            graph,
+            variable=graph.variable[kept],
+            parameters=graph.with_counts(sums).parameters[of_states],
+            successors=(np.cumsum(kept) - 1)[self._successors[of_successors]],
+        )
 
     def _key(self, node: int) -> tuple[int, int, bytes]:
-        variable = self._variable[node]
-        below = self._successors[variable][node - self._first[variable]]
-        return variable, self._labels[node], below.tobytes()
+        return self._variable[node], self._labels[node], self._below[node].tobytes()
 
     def _offer(self, node: int) -> None:
         """Queue a node's cheapest merge with another one that has the same successors."""
-        variable = self._variable[node]
-        first = self._first[variable]
         others = np.array(sorted(self._alike[self._key(node)] - {node}), np.int64)
         if len(others) == 0:
             return
-        mass, own = self._mass[variable], self._information[variable]
-        joined = information(mass[others - first] + mass[node - first])
-        losses = own[others - first] + own[node - first] - joined
+        r = self._n_states[node]
+        joined = information(self._mass[others, :r] + self._mass[node, :r])
+        losses = self._information[others] + self._information[node] - joined
         best = int(losses.argmin())
         loss, other = max(0.0, float(losses[best])), int(others[best])
         versions = self._version[node], self._version[other]
-        heappush(self._queue, (loss / self._cells[variable], loss, node, other, *versions))
+        heappush(self._queue, (loss / self._cells[node], loss, node, other, *versions))
 
     def _redirect(self, gone: int, keep: int) -> None:
         """Let all predecessors of a node lead to another one, and find whom they are like now."""
         for before in sorted(self._before[gone]):
-            variable = self._variable[before]
-            key = self._key(before)
-            row = self._successors[variable][before - self._first[variable]]
-            row[row == gone] = keep
+            key, below = self._key(before), self._below[before]
+            below[below == gone] = keep
             self._before[keep].add(before)
             if self._version[before] >= 0 and before in self._alike.get(key, ()):
                 self._alike[key].discard(before)
