@@ -88,7 +88,7 @@ TABLES = {
     "learn": lambda t: el.learn(t(True), ess=1).network,
     "learn_naive_bayes": lambda t: el.learn_naive_bayes(t(False), components=2).model,
     "learn_on_forest": lambda t: el.learn_on_forest(t(False), [-1, 0, 1]).graph,
-    "learn_direct": lambda t: el.learn_direct(t(False), smoothing=1.0, starts=()).models[0].graph,
+    "learn_direct": lambda t: el.learn_direct(t(False), smoothing=1.0).models[0].graph,
     "learn_pdg": lambda t: el.learn_pdg(t(False)).graph,
     "learned_counts": lambda t: el.learned_counts(t(True)),
     "most_probable_completion": lambda t: el.most_probable_completion(NETWORK, t(True)),

@@ -221,11 +221,11 @@ def test_a_start_is_never_made_worse():
     """The search from a given graph ends no lower than the graph itself."""
     data = drawn(logic3(6), 400, np.random.default_rng(2))
     first = learn_on_forest(data, chain(6))
-    found = learn_direct(data, starts=[first.graph]).models[0]
+    found = learn_direct(data, start=first.graph).models[0]
     assert found.score >= first.score - 1e-9
     other = learn_on_forest(drawn(parity(3), 50, np.random.default_rng(0)), chain(3))
     with pytest.raises(DataError, match="other variables"):
-        learn_direct(data, starts=[other.graph])
+        learn_direct(data, start=other.graph)
 
 
 @pytest.mark.parametrize("hole", [False, True])

@@ -36,16 +36,16 @@ from exactlearn.pdg.learn.structure_search import (
     complete_rows,
     first_structures,
 )
-from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graphs
+from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graph
 
 
-@checked_arguments(starts=as_graphs)
+@checked_arguments(start=as_graph)
 def learn_direct(
     dataset: DatasetLike,
     *,
     size_weights: Sequence[float] | None = None,
     size: Size = "effective",
-    starts: Sequence[DecisionGraph] = (),
+    start: DecisionGraph | None = None,
     smoothing: float | None = None,
     seed: int = 0,
     time_limit: float | None = None,
@@ -61,9 +61,9 @@ def learn_direct(
         Weights of the size in the score, from 0 to 1; left out, that of BIC.
     size
         ``effective`` or ``representational``.
-    starts
-        Decision graphs over the table's variables: the search goes over their forests too, and
-        starts from their structures.
+    start
+        A decision graph over the table's variables: the search goes over its forest too, and starts
+        from its structure.
     smoothing
         Pseudo-count of every parameter; left out, tuned by cross-validation.
     seed
@@ -81,7 +81,7 @@ def learn_direct(
     Raises
     ------
     DataError
-        If a cell is missing, there are no rows, or a start has other variables or states.
+        If a cell is missing, there are no rows, or the start has other variables or states.
     OptionError
         If a size weight, the size or ``smoothing`` is wrong.
 
@@ -100,12 +100,11 @@ def learn_direct(
         raise OptionError("no size_weight was given: give one at least, or leave them out for BIC")
     check_smoothing(smoothing)
     first = 1.0 if smoothing is None else smoothing
-    for graph in starts:
-        if (graph.names, graph.states) != (dataset.names, dataset.states):
-            raise DataError("a start has other variables or states than the table: align them")
+    if start is not None and (start.names, start.states) != (dataset.names, dataset.states):
+        raise DataError("the start has other variables or states than the table: align them")
     models: list[LearnedGraph] = []
     with SearchControl.within(time_limit).running() as control:
-        graphs = list(starts)
+        graphs = [] if start is None else [start]
         for size_weight in sorted({scores[0].size_weight, scores[-1].size_weight}):
             if not control.is_over:
                 graphs.append(network_start(dataset, size_weight, seed))

@@ -112,7 +112,7 @@ def learn_pdg(
             structural_em_graph(dataset, size_weight=weight, iterations=0, **em)
         if method == "hybrid":
             return _from_networks(dataset, network, options)
-        return learn_direct(dataset, size=size, starts=_starts(network, seed), **options)
+        return learn_direct(dataset, size=size, start=_start(network, seed), **options)
 
 
 def _by_structural_em(
@@ -123,17 +123,17 @@ def _by_structural_em(
     options: dict[str, Any],
 ) -> LearnedGraphs:
     """Learn a graph for each weight, from the network's graph or by rounds."""
-    starts, models, finished = _starts(network, seed), list[LearnedGraph](), True
+    start, models, finished = _start(network, seed), list[LearnedGraph](), True
     for size_weight in size_weights or (None,):
         if not finished:
             break
         own = options | {"size_weight": size_weight}
-        if starts:
-            found = structural_em_graph(dataset, start=starts[0], **own)
+        if start is not None:
+            model = structural_em_graph(dataset, start=start, **own)
         else:
-            found = structural_em_rounds(dataset, seed=seed, **own)
-        models.append(found)
-        finished = found.finished
+            model = structural_em_rounds(dataset, seed=seed, **own)
+        models.append(model)
+        finished = model.finished
     return LearnedGraphs(tuple(models), finished)
 
 
@@ -167,11 +167,11 @@ def _from_networks(
             most -= 1
 
 
-def _starts(network: BayesianNetwork | None, seed: int) -> tuple[DecisionGraph, ...]:
+def _start(network: BayesianNetwork | None, seed: int) -> DecisionGraph | None:
     """Return the decision graph of the network, if there is one not too large to start from."""
     if network is None:
-        return ()
+        return None
     try:
-        return (compile_network(network, max_size=MOST_CELLS, seed=seed),)
+        return compile_network(network, max_size=MOST_CELLS, seed=seed)
     except TooLargeError:
-        return ()
+        return None

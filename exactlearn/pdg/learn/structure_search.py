@@ -28,6 +28,7 @@ from scipy.sparse import csr_array
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.bayesnet.em_result import ascend
 from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
@@ -187,16 +188,13 @@ class SubtreeRows:
     def __init__(self, rows: Dataset, forest: NDArray[np.int32]) -> None:
         children = forest_children(forest)
         self.labels = np.empty(rows.codes.shape[::-1], np.int64)
-        self._state: dict[int, NDArray[np.int64]] = {}
+        self._state: dict[int, NDArray[np.integer]] = {}
         self._below: dict[int, NDArray[np.int64]] = {}
         for v in reversed(forest_order(forest)):
-            label = rows.codes[:, v].astype(np.int64)
-            for child in children[v]:
-                label = label * (int(self.labels[child].max()) + 1) + self.labels[child]
-                label = np.unique(label, return_inverse=True)[1]
-            _, first, self.labels[v] = np.unique(label, return_index=True, return_inverse=True)
-            self._state[v] = rows.codes[first, v]
-            self._below[v] = self.labels[list(children[v])][:, first]
+            below = self.labels[list(children[v])]
+            keys = np.column_stack((rows.codes[:, v], *below)).astype(np.int32)
+            self.labels[v], first = index_rows(keys)
+            self._state[v], self._below[v] = rows.codes[first, v], below[:, first]
 
     def out_flows(
         self,

@@ -6,10 +6,9 @@ variable: the root of each tree, and from the node of ``X`` the successor that t
 parameters of the reached nodes at the row's states (PDG-SEM, Definition 2.1 and equation 1).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -424,12 +423,6 @@ as_graph = instance_of(
     "a DecisionGraph",
     "read a file with read_model(path), or compile a network with compile_network(network)",
 )
-
-
-def as_graphs(value: Any, name: str) -> tuple[DecisionGraph, ...]:
-    """Return decision graphs; a single one is a list of one."""
-    graphs = value if isinstance(value, Iterable) else [value]
-    return tuple(as_graph(graph, name) for graph in graphs)
 
 
 _model = instance_of(
