@@ -269,8 +269,7 @@ def hybrid(*, method: str, seed: int, data: str, table: str, kind: Any) -> list[
         found = smallest_as_likely(learned, train, least, seed=seed)
     except ExactlearnError:  # too large
         return [bn]
-    likelihood = float(found.log_likelihood_rows(train).sum())
-    pdg = judged(smoothed(found, train, seed), split)
-    pdg |= {"train": likelihood / train.n_rows, "label": "PDG"}
-    is_as_likely = likelihood >= least - 1e-6 * abs(least)
+    mean = float(found.log_likelihood_rows(train).mean())
+    pdg = judged(smoothed(found, train, seed), split) | {"train": mean, "label": "PDG"}
+    is_as_likely = mean >= (least - 1e-6 * abs(least)) / train.n_rows
     return [bn, pdg | {"dominates": float(is_as_likely and pdg["size"] <= bn["size"])}]

@@ -135,8 +135,7 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
             graph = smoothed()
             write_learned(graph, record(model.size_weight, graph, finished=False), path)
 
-        size = f"effective size {model.graph.effective_size:,}"
-        display.show(f"size_weight {model.size_weight:.4g}  score {model.score:.4f}  {size}")
+        display.show(f"score {model.score:.4f}  effective size {model.graph.effective_size:,}")
         display.keep(model.score, write)
 
     control = SearchControl(options.time_limit)
@@ -148,10 +147,9 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
             on_model=on_model,
             **options.chosen("method smoothing seed"),
         )
-    graph = found.graph
-    answer = record(found.models[-1].size_weight, graph, found.finished)
+    answer = record(found.models[-1].size_weight, found.graph, found.finished)
     status = "done" if found.finished else control.status
-    return output.save(answer, write=partial(write_learned, graph, answer), status=status)
+    return output.save(answer, write=partial(write_learned, found.graph, answer), status=status)
 
 
 def run_learn_nb(options: LearnNb, output: Output) -> Answer:

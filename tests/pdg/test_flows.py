@@ -7,7 +7,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
 from exactlearn.pdg.inference import block_flows as engine
 from exactlearn.pdg.inference import flows
-from exactlearn.pdg.inference.block_flows import NO_COUNTS, NO_POSTERIOR, block_flows, row_order
+from exactlearn.pdg.inference.block_flows import NO_COUNTS, NO_POSTERIOR, block_flows
 from exactlearn.pdg.inference.flows import (
     expect_counts,
     expected_counts,
@@ -163,14 +163,6 @@ def naive_bayes(features):
         [np.array([[0.3, 0.7]]), *theta],
         [top, *[np.empty((2, 10, 0))] * features],
     ), theta
-
-
-def test_rows_are_sorted_from_the_root():
-    graph, _ = naive_bayes(3)
-    codes = incomplete_rows(np.random.default_rng(9), graph, 50, 0.3)
-    order = row_order(graph.layout, codes)
-    assert sorted(order.tolist()) == list(range(50))
-    assert (np.diff(codes[order, 0]) >= 0).all()
 
 
 def test_very_improbable_rows_use_logarithms(kernel):

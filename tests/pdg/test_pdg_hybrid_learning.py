@@ -63,19 +63,16 @@ def test_the_path_begins_where_the_network_is_and_falls(learnt):
 def test_the_score_of_each_lambda_is_no_worse_than_at_the_start(learnt):
     network, data = learnt
     seen = []
-    found = learn_hybrid(
-        network,
-        data,
-        size_weights=[0.7, 0.9],
-        smoothing=0.0,
-        on_model=lambda model, smoothed: seen.append((model, smoothed())),
-    )
+
+    def keep(model, smoothed):
+        seen.append((model, smoothed()))
+
+    found = learn_hybrid(network, data, size_weights=[0.7, 0.9], smoothing=0.0, on_model=keep)
     assert seen == [(model, model.graph) for model in found.models]
     start = collapse_unreached(compile_network(network), data)
     likelihood = ml_likelihood(start, data)
     for model in found.models:
-        first = StructureScore(model.size_weight).of(start, likelihood)
-        assert model.score >= first - 1e-9
+        assert model.score >= StructureScore(model.size_weight).of(start, likelihood) - 1e-9
 
 
 def test_smoothing_and_missing_cells(learnt):
