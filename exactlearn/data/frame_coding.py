@@ -5,23 +5,18 @@ A text, a boolean or an integer with few values is a state; other numbers are cu
 counts as missing; a number lies in the bin that holds it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.data import MANY, MISSING_SYMBOLS
+from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import MISSING, Column, LabelledRows
 from exactlearn.data.coding import CodingOptions, TableCoding, frame_rows, state_codes
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.discretisation import (
-    discretise,
-    interval_names,
-    parse_rule,
-    unusable,
-)
+from exactlearn.data.discretisation import discretise, interval_names, parse_rule, unusable
 from exactlearn.errors import DataError
 
 if TYPE_CHECKING:
@@ -33,27 +28,25 @@ ENTROPY = "entropy"
 
 
 @dataclass(frozen=True, eq=False)
-class FrameCoding:
-    """The coding of a frame, and a value for each state.
+class FrameCoding(TableCoding):
+    """The coding of the columns of a frame, and a value for each state.
 
     Parameters
     ----------
+    states, left_out
+        As of :class:`~exactlearn.data.coding.TableCoding`.
     names
-        Names of the columns.
-    coding
-        States and bins of those that are variables.
+        Names of all columns.
     values
-        A value of each column for each of its states, shape (states,): its own, or of a bin the
-        median, the lower of two; NaN for a bin without any. Of a column that was left out because
-        all its cells are equal it is that value.
-    dtypes
-        Types of the columns.
+        A value of each column for each of its states, shape (states,), of the type of the column:
+        its own, or of a bin the median, the lower of two; NaN for a bin without any. Of a column
+        that was left out because all its cells are equal it is that value.
 
     Examples
     --------
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [21.5, 33.1, 47.9, 62.0], "smokes": ["no", None, "yes", "no"]})
-    >>> coding = FrameCoding.fit(frame, frame.columns, "frequency:2")
+    >>> coding = FrameCoding.fit_frame(frame, frame.columns, "frequency:2")
     >>> coding.dataset(frame).codes.tolist()
     [[0, 0], [0, -1], [1, 1], [1, 0]]
     >>> coding.dataset(pd.DataFrame({"age": [90], "smokes": ["often"]})).codes.tolist()
@@ -61,12 +54,10 @@ class FrameCoding:
     """
 
     names: tuple[str, ...]
-    coding: TableCoding
-    values: dict[str, NDArray[Any]]
-    dtypes: tuple[Any, ...]
+    values: "dict[str, pd.Series[Any]]"
 
     @classmethod
-    def fit(
+    def fit_frame(
         cls,
         frame: "pd.DataFrame",
         names: Sequence[str],
@@ -86,7 +77,7 @@ class FrameCoding:
             How numbers are cut: ``METHOD:BINS``, as for
             :func:`~exactlearn.data.discretisation.discretise`, or ``entropy``.
         weights
-            Weight of each row, above zero, shape (rows,).
+            Weight of each row, above zero, shape (rows,), by which numbers are cut.
         classes
             Class of each row, for ``entropy``, shape (rows,).
         tidy
@@ -122,19 +113,21 @@ class FrameCoding:
             own = coding.states.get(column.name, column.labels)
             if column.name in coding.states or len(own) == 1:
                 codes = state_codes(column, own)
-                values[column.name] = np.full(len(own), np.nan, object)
-                for state, row in _median_rows(codes, column.numbers[column.codes], weights):
-                    values[column.name][state] = frame.iloc[row, j]
-        return cls(tuple(names), coding, values, tuple(frame.dtypes))
+                order = np.lexsort((column.numbers[column.codes], codes))
+                first, end = (
+                    np.searchsorted(codes[order], np.arange(len(own)), side=side)
+                    for side in ("left", "right")
+                )
+                median = frame.iloc[order[(first + end - 1) // 2], j]
+                values[column.name] = median.where(first < end)
+        return cls(coding.states, coding.left_out, tuple(names), values)
 
     def dataset(self, frame: "pd.DataFrame", weights: NDArray[np.float64] | None = None) -> Dataset:
         """Return the coded table of the columns that are variables."""
-        fields = self.coding.transform(_read(frame, self.names))
+        fields = self.transform(_read(frame, self.names))
         return Dataset(**fields | {"weights": weights, "row_index": None})
 
-    def filled(
-        self, frame: "pd.DataFrame", table: Dataset, codes: NDArray[np.integer]
-    ) -> "pd.DataFrame":
+    def filled(self, frame: "pd.DataFrame", codes: NDArray[np.integer]) -> "pd.DataFrame":
         """Return the frame with the values of codes in its missing cells.
 
         Observed cells stay, unknown values too. A column that was left out because all its cells
@@ -144,28 +137,23 @@ class FrameCoding:
         ----------
         frame
             Rows, in the columns of the coding.
-        table
-            The same, coded.
         codes
             State of each variable, shape (rows, variables), 0 or more where the cell is missing.
         """
         import pandas as pd  # takes long
 
-        columns = [frame.iloc[:, j] for j in range(len(self.names))]
-        for j, name in enumerate(self.names):
-            states: NDArray[Any] = np.zeros(len(frame), np.int64)
-            rows = np.arange(len(frame))
-            if name in table.names:
-                v = table.names.index(name)
-                states, rows = codes[:, v], np.flatnonzero(table.codes[:, v] == MISSING)
-            if len(rows) and name in self.values:
-                cells = _read(frame.iloc[rows, [j]], [name]).columns[0].codes
-                rows = rows[cells == MISSING]
-                is_alike = columns[j].dtype == self.dtypes[j]
-                own = columns[j].copy() if is_alike else columns[j].astype(object)
-                own.iloc[rows] = list(self.values[name][states[rows]])
-                columns[j] = own if is_alike else own.infer_objects()
-        return pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
+        columns, variables = [], [*self.states]
+        for j, column in enumerate(_read(frame, self.names).columns):
+            own, rows = frame.iloc[:, j], np.flatnonzero(column.codes == MISSING)
+            if len(rows) and column.name in self.values:
+                values, is_coded = self.values[column.name], column.name in variables
+                states = codes[rows, variables.index(column.name)] if is_coded else 0 * rows
+                is_alike = own.dtype == values.dtype
+                own = own.copy() if is_alike else own.astype(object)
+                own.iloc[rows] = values.iloc[states].array
+                own = own if is_alike else own.infer_objects()
+            columns.append(own)
+        return pd.concat(columns, axis=1)
 
 
 def _read(frame: "pd.DataFrame", names: Sequence[str]) -> LabelledRows:
@@ -182,12 +170,9 @@ def _read(frame: "pd.DataFrame", names: Sequence[str]) -> LabelledRows:
 
 
 def _is_cut(rows: LabelledRows, column: Column) -> bool:
-    """Return whether a column holds numbers that are no states."""
-    numbers, fault = column.numbers[:-1], unusable(rows, column)
-    is_state = len(numbers) <= MANY and (numbers % 1 == 0).all()
-    return len(numbers) > 1 and not (
-        is_state or np.isnan(numbers).any() or (fault is not None and not fault.is_cut)
-    )
+    """Return whether a column holds numbers that are no states: many, or with fractions."""
+    fault, fractions = unusable(rows, column), column.numbers[:-1] % 1
+    return fault.is_cut if fault else bool(fractions.max() > 0)  # not where a text is no number
 
 
 def _bins(
@@ -201,8 +186,7 @@ def _bins(
         if edges := entropy_edges(numbers, classes, weights):
             return interval_names(edges)
         rule = "frequency:2"  # alone it tells nothing of the class; with other columns it may
-    method, bins = parse_rule(rule)
-    return discretise(numbers, method, bins, weights=weights)[2]
+    return discretise(numbers, *parse_rule(rule), weights=weights)[2]
 
 
 def entropy_edges(
@@ -243,14 +227,3 @@ def entropy_edges(
     found = tree.fit(places[:, None], classes, weights).tree_  # single precision holds places
     cuts = np.sort(found.threshold[found.feature >= 0]).astype(np.int64)
     return tuple((distinct[cuts] / 2 + distinct[cuts + 1] / 2).tolist())
-
-
-def _median_rows(
-    codes: NDArray[Any], numbers: NDArray[np.float64], weights: NDArray[np.float64]
-) -> Iterator[tuple[int, int]]:
-    """Yield each state that a row has, and its row with the median number, the lower of two."""
-    order = np.lexsort((numbers, codes))
-    for state in np.unique(codes[codes >= 0]).tolist():
-        rows = order[codes[order] == state]
-        below = np.cumsum(weights[rows])
-        yield state, int(rows[np.searchsorted(below, below[-1] / 2)])

@@ -64,8 +64,8 @@ class TableEstimator(BaseEstimator):
     ) -> Dataset:
         """Fit the coding to rows, and return them coded."""
         names = self._labels or [f"x{j}" for j in range(self.n_features_in_)]
-        self.coding_ = FrameCoding.fit(frame, names, rule, weights, classes, self.tidy)
-        self.left_out_ = self.coding_.coding.left_out
+        self.coding_ = FrameCoding.fit_frame(frame, names, rule, weights, classes, self.tidy)
+        self.left_out_ = self.coding_.left_out
         return self.coding_.dataset(frame, weights)
 
     def _seed(self) -> int:

@@ -145,7 +145,7 @@ class ExactImputer(TransformerMixin, TableEstimator):
         table = self.coding_.dataset(frame)
 
         def like(codes: NDArray[Any]) -> Any:
-            filled = self.coding_.filled(frame, table, codes).iloc[:, self._kept]
+            filled = self.coding_.filled(frame, codes).iloc[:, self._kept]
             return filled if isinstance(X, pd.DataFrame) else filled.to_numpy()
 
         return table, like
