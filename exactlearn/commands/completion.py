@@ -205,23 +205,24 @@ def run_missingness(options: Missingness, output: Output) -> Answer:
 
 def _counts(data: el.Dataset) -> dict[str, Any]:
     """Return how many cells are missing, of which variables and in which patterns."""
-    patterns = missingness_patterns(data)
-    total = max(patterns.total, 1e-300)
+    missing, weights = missingness_patterns(data)
+    total = max(float(weights.sum()), 1e-300)
+    rates = weights @ missing / total
     rows = [
         {
             "missing": [name for name, gone in zip(data.names, row, strict=True) if gone],
             "rows": weight,
             "share": weight / total,
         }
-        for row, weight in zip(patterns.missing.tolist(), patterns.weights.tolist(), strict=True)
+        for row, weight in zip(missing.tolist(), weights.tolist(), strict=True)
     ]
     return {
         "rows": data.n_rows,
         "variables": data.n_variables,
         "missing_cells": len(data.missing_cells),
-        "share_missing": float(patterns.rates.mean()) if data.n_variables else 0.0,
-        "share_complete": patterns.complete / total,
-        "rates": dict(zip(data.names, patterns.rates.tolist(), strict=True)),
+        "share_missing": float(rates.mean()) if data.n_variables else 0.0,
+        "share_complete": float(weights[~missing.any(axis=1)].sum()) / total,
+        "rates": dict(zip(data.names, rates.tolist(), strict=True)),
         "pattern_count": len(rows),
         "patterns": rows[:10],
     }

@@ -242,10 +242,6 @@ class Column:
         """The number that each label writes, NaN where it writes none, and last NaN."""
         return np.array([*map(number, self.labels), np.nan], np.float64)
 
-    def first(self, label: str) -> int:
-        """Return the first row with a label."""
-        return int(np.argmax(self.codes == self.labels.index(label)))
-
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
@@ -287,7 +283,7 @@ class LabelledRows:
         name = f"column {column.name!r}"
         if label is None or not len(self.lines):
             return f"{self.where}{name}"
-        line = int(self.lines[column.first(label)])
+        line = int(self.lines[np.argmax(column.codes == column.labels.index(label))])
         row = f"line {line}" if self.unit == "line" else row_place(line, index=self.index)
         return f"{name}, {row}" if self.source is None else f"{self.where}{row}, {name}"
 
@@ -339,7 +335,7 @@ def check_variables(names: tuple[str, ...], states: tuple[tuple[str, ...], ...])
         When a name or a state is not as it should be.
     """
     for position, name in enumerate(names):
-        if not isinstance(name, str):
+        if not isinstance(name, str) or not name:
             raise DataError(f"variable {position}: its name is {name!r}, expected a text")
     if twice := repeated(names):
         raise DataError(f"two variables have the name {twice[0]!r}; rename one")

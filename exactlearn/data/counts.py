@@ -16,7 +16,6 @@ instead; below (4.8) the thesis prints the weight of L, 1-lambda, as that of the
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +62,8 @@ def family_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArr
     Returns
     -------
     NDArray[np.float64]
-        Weights of the observed parent configurations (in lexicographic order) by child state,
-        shape (observed configurations, r).
+        Weights of the observed parent configurations (in the order of the rows that have them
+        first) by child state, shape (observed configurations, r).
 
     Raises
     ------
@@ -72,17 +71,10 @@ def family_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArr
         When a cell is missing.
     """
     require_complete(dataset)
-    codes = dataset.codes[:, list(parents)]
-    q, r = n_configurations(dataset, parents), int(dataset.cardinalities[child])
-    if q <= len(codes):  # few configurations: no need to sort the rows
-        configuration = configurations(codes, dataset.cardinalities[list(parents)])
-        seen = np.bincount(configuration, minlength=int(q)) > 0
-    else:
-        configuration = np.unique(codes, axis=0, return_inverse=True)[1].reshape(-1)
-        seen = np.ones(configuration.max(initial=-1) + 1, np.bool_)
-    cells = configuration * r + dataset.codes[:, child]
-    counts = np.bincount(cells, dataset.weights, minlength=len(seen) * r)
-    return counts.astype(np.float64).reshape(-1, r)[seen]
+    labels, first = index_rows(dataset.codes[:, list(parents)].astype(np.int32))
+    shape = len(first), int(dataset.cardinalities[child])
+    cells = labels * shape[1] + dataset.codes[:, child]
+    return weight_by(cells, dataset.row_weights, math.prod(shape)).reshape(shape)
 
 
 def distinct_rows(dataset: Dataset) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
@@ -145,58 +137,30 @@ def weight_by(
     return np.bincount(labels, weights, n).astype(np.float64, copy=False)
 
 
-@dataclass(frozen=True, eq=False)
-class MissingnessPatterns:
-    """The different patterns of missing cells in the rows of a table, most frequent first.
+@checked_arguments()
+def missingness_patterns(dataset: DatasetLike) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Return the different patterns of missing cells in the rows of a table, most frequent first.
 
-    Parameters
-    ----------
-    names
-        Variable names.
+    Returns
+    -------
     missing
         Whether each variable is missing in each pattern, shape (patterns, variables).
     weights
-        Weight of the rows with each pattern, shape (patterns,), decreasing.
-    """
-
-    names: tuple[str, ...]
-    missing: NDArray[np.bool_]
-    weights: NDArray[np.float64]
-
-    @property
-    def total(self) -> float:
-        """Weight of all rows."""
-        return float(self.weights.sum())
-
-    @property
-    def complete(self) -> float:
-        """Weight of the rows without missing cells."""
-        return float(self.weights[~self.missing.any(axis=1)].sum())
-
-    @property
-    def rates(self) -> NDArray[np.float64]:
-        """Share of the rows in which each variable is missing, shape (variables,)."""
-        rates: NDArray[np.float64] = self.weights @ self.missing / max(self.total, 1e-300)
-        return rates
-
-
-@checked_arguments()
-def missingness_patterns(dataset: DatasetLike) -> MissingnessPatterns:
-    """Return the patterns of missing cells, rows counted by weight; ties by first appearance.
+        Weight of the rows with each pattern, shape (patterns,), decreasing; ties by first row.
 
     Examples
     --------
     >>> from exactlearn import Dataset
     >>> table = Dataset(np.array([[0, -1], [1, 1], [1, -1]]), ("a", "b"), (("no", "yes"),) * 2)
-    >>> found = missingness_patterns(table)
-    >>> found.missing.tolist(), found.weights.tolist()
+    >>> missing, weights = missingness_patterns(table)
+    >>> missing.tolist(), weights.tolist()
     ([[False, True], [False, False]], [2.0, 1.0])
     """
     missing = np.ascontiguousarray(dataset.codes == MISSING)
     labels, first = index_rows(missing.view(np.int8))
     weights = weight_by(labels, dataset.row_weights, len(first))
     order = np.argsort(-weights, kind="stable")
-    return MissingnessPatterns(dataset.names, missing[first[order]], weights[order])
+    return missing[first[order]], weights[order]
 
 
 def bic_size_weight(total_weight: float) -> float:

@@ -53,15 +53,6 @@ def _as_frame(value: Any, name: str, expected: str = "a pandas DataFrame") -> An
     return frame
 
 
-_OPTIONS: dict[str, Any] = {
-    "states": arguments.as_states,
-    "missing": arguments.as_names,
-    "discretise": arguments.as_rules,
-    "drop": arguments.as_labels,
-    "names": arguments.as_names,
-}
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells"):
     """Rows of discrete observations, checked when made; a missing cell has the code -1.
@@ -130,8 +121,6 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         except TypeError as error:
             raise DataError(f"names, states: expected lists of texts; {error}") from None
         check_variables(names, states)
-        if "" in names:
-            raise DataError(f"variable {names.index('')}: its name is '', expected a text")
         codes = _checked_codes(as_array(self.codes, None, "codes"), names, states)
         weights = None if self.weights is None else checked_weights(self.weights, len(codes))
         checked = {"names": names, "states": states, "codes": codes, "weights": weights}
@@ -141,7 +130,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         vars(self).update(checked)
 
     @classmethod
-    @arguments.checked_arguments(frame=_as_frame, **_OPTIONS)
+    @arguments.checked_arguments(frame=_as_frame, missing=arguments.as_names)
     def from_frame(
         cls,
         frame: "pd.DataFrame",
@@ -199,17 +188,13 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         return cls(**coded_rows(frame_rows(frame, drop), options))
 
     @classmethod
-    @arguments.checked_arguments(**_OPTIONS)
+    @arguments.checked_arguments(names=arguments.as_names)
     def from_array(
         cls,
         array: NDArray[Any],
         names: Sequence[str] | None = None,
         states: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | None = None,
-        *,
-        missing: Sequence[str] = MISSING_SYMBOLS,
-        discretise: Mapping[str, str] | None = None,
-        drop: Sequence[str] = (),
-        tidy: bool = False,
+        **options: Any,
     ) -> "Dataset":
         """Code the columns of an array of values.
 
@@ -223,10 +208,9 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         states
             Declared states, by name or for every variable in order. For codes that are state
             indices already, make a ``Dataset`` itself.
-        missing
-            Symbols of a missing cell in an array of text or objects.
-        discretise, drop, tidy
-            As for :meth:`from_frame`.
+        options
+            ``missing`` (in an array of texts or objects), ``discretise``, ``drop`` and ``tidy`` as
+            for :meth:`from_frame`.
 
         Raises
         ------
@@ -247,8 +231,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
                     f"states of {len(states)} variables for {frame.shape[1]}: give one each"
                 )
             states = dict(zip(map(str, frame.columns), states, strict=True))
-        options = CodingOptions(states, missing, discretise, tidy)
-        return cls(**coded_rows(frame_rows(frame, drop), options))
+        return cls.from_frame(frame, states=states, **options)
 
     def row_place(self, row: int) -> str:
         """Return the place of a row for messages, given its index: ``row 3 (line 4)``.
@@ -564,7 +547,12 @@ of: type checkers accept what the function does, and take it inside for a :class
 
 
 def usable_columns(
-    value: Any, name: str = "data", *, tidy: bool = False, **coding: Any
+    value: Any,
+    name: str = "data",
+    *,
+    tidy: bool = False,
+    discretise: Mapping[str, str] | None = None,
+    drop: Sequence[str] = (),
 ) -> tuple[Dataset, list[str]]:
     """Return a table as :func:`as_dataset`, and its columns with those that were left out.
 
@@ -572,10 +560,8 @@ def usable_columns(
     ----------
     value, name
         The argument of a function, and its name.
-    tidy
-        As for :meth:`Dataset.from_frame`.
-    coding
-        ``discretise`` and ``drop`` of :meth:`Dataset.from_frame`, for a frame or an array.
+    tidy, discretise, drop
+        As for :meth:`Dataset.from_frame`, for a frame or an array.
 
     Raises
     ------
@@ -592,12 +578,12 @@ def usable_columns(
     """
     table = _table_of(value, name)
     if not isinstance(table, Dataset):
-        options = CodingOptions(discretise=coding.get("discretise"), tidy=tidy)
-        dataset = _coded(table, name, options, "(missing=", coding.get("drop") or ())
+        options = CodingOptions(discretise=discretise, tidy=tidy)
+        dataset = _coded(table, name, options, "(missing=", drop)
         columns = [*map(str, table.columns)]
-    elif tidy or any(coding.values()):
+    elif tidy or discretise or drop:
         raise OptionError(
-            f"tidy, {', '.join(coding)} are for a frame or an array: let read_dataset, read_blocks "
+            "tidy, discretise, drop are for a frame or an array: let read_dataset, read_blocks "
             "or Dataset.from_frame code the table so"
         )
     else:
@@ -668,16 +654,14 @@ def aligned_codes(
             )
         j = dataset.names.index(name)
         codes, own = dataset.codes[:, j], dataset.states[j]
-        places = find_states(own, known)
-        unknown = np.flatnonzero(places == MISSING)
-        for row in np.flatnonzero(np.isin(codes, unknown))[:1].tolist() if len(unknown) else ():
+        # The code -1 reads the extra last entry: missing stays missing.
+        aligned[:, i] = np.append(find_states(own, known), MISSING).astype(np.int16)[codes]
+        for row in np.flatnonzero((aligned[:, i] < 0) & (codes >= 0))[:1].tolist():
             place, state = dataset.row_place(row), own[codes[row]]
             raise DataError(
                 f"column {name!r}, {place}: the model knows no state {state!r}"
                 f"{did_you_mean(state, known)}"
             )
-        # The code -1 reads the extra last entry: missing stays missing.
-        aligned[:, i] = np.append(places, MISSING).astype(np.int16)[codes]
     return aligned
 
 

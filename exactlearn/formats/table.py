@@ -10,10 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import (
-    as_labels,
     as_names,
-    as_rules,
-    as_states,
     as_text,
     checked_arguments,
     names_of,
@@ -73,9 +70,7 @@ def read_table(
     yield from FORMATS.get(suffix_of(path), DELIMITED).read(path, header, separator, size)
 
 
-@checked_arguments(
-    missing=as_names, states=as_states, drop=as_labels, discretise=as_rules, names=as_names
-)
+@checked_arguments(missing=as_names, names=as_names)
 def read_dataset(
     path: str | os.PathLike[str],
     *,

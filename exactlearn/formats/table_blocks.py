@@ -8,7 +8,7 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-from exactlearn._runtime.arguments import as_labels, as_names, as_states, checked_arguments
+from exactlearn._runtime.arguments import as_labels, as_names, checked_arguments
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.blocks import BLOCK_BYTES, Blocks
 from exactlearn.data.codes import LabelledRows
@@ -17,9 +17,7 @@ from exactlearn.errors import OptionError
 from exactlearn.formats.table import labelled_rows, read_table
 
 
-@checked_arguments(
-    missing=as_names, states=as_states, drop=as_labels, names=as_names, variables=as_labels
-)
+@checked_arguments(missing=as_names, names=as_names, variables=as_labels)
 def read_blocks(
     source: Any,
     *,

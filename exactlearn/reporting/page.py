@@ -305,20 +305,20 @@ def _variable_row(data: Dataset, v: int) -> list[str]:
 
 def _patterns(data: Dataset) -> SimpleNamespace:
     """Return the most frequent patterns of missing cells."""
-    found = missingness_patterns(data)
-    shown = np.sort(np.argsort(-found.rates, kind="stable")[:MOST_COLUMNS])
-    missing, weights = found.missing[:MOST_PATTERNS][:, shown], found.weights[:MOST_PATTERNS]
+    missing, weights = missingness_patterns(data)
+    total, complete = weights.sum(), weights[~missing.any(axis=1)].sum()
+    shown = np.sort(np.argsort(-(weights @ missing), kind="stable")[:MOST_COLUMNS])
     rows = [
-        (row, Share(f"{weight:.6g} ({100 * weight / found.total:.3g} %)", weight / found.total))
-        for row, weight in zip(missing.tolist(), weights.tolist(), strict=True)
+        (row, Share(f"{weight:.6g} ({100 * weight / total:.3g} %)", weight / total))
+        for row, weight in zip(missing[:MOST_PATTERNS, shown].tolist(), weights, strict=False)
     ]
     text = (
-        f"{len(found.weights)} patterns of missing cells; {found.complete:.6g} of "
-        f"{found.total:.6g} rows are complete. Filled: missing."
+        f"{len(weights)} patterns of missing cells; {complete:.6g} of {total:.6g} rows are "
+        "complete. Filled: missing."
     )
-    if len(found.weights) > len(rows) or len(found.names) > len(shown):
+    if len(weights) > len(rows) or data.n_variables > len(shown):
         text += f" Shown: the {len(rows)} most frequent, {len(shown)} variables."
-    return SimpleNamespace(text=text, names=[found.names[v] for v in shown], rows=rows)
+    return SimpleNamespace(text=text, names=[data.names[v] for v in shown], rows=rows)
 
 
 def _trace(points: Sequence[tuple[float, float, float]], seconds: float) -> Markup:

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from exactlearn._runtime import executors
 from exactlearn._runtime.arguments import (
     arcs_by_index,
-    as_labels,
-    as_rules,
     checked_arguments,
     refusal,
     variables_by_index,
@@ -190,8 +188,6 @@ class LearnedNetwork(
 
 @checked_arguments(
     **dict.fromkeys(("score", "required", "forbidden", "tiers"), lambda value, name: value),
-    discretise=as_rules,
-    drop=as_labels,
 )
 def learn(
     data: "Dataset | pd.DataFrame | Any",
