@@ -195,7 +195,7 @@ def run_missingness(options: Missingness, output: Output) -> Answer:
             if dependences
             else "missing completely at random (MCAR) is not refuted, and not proven",
         },
-        "learned": {"kind": learned.kind, "graph": str(learned), "causes": learned.to_dict()},
+        "learned": {"kind": learned.kind, "graph": str(learned)},
         "recommendation": missingness_diagnosis.recommendation(data, learned)._asdict(),
     }
     is_graph = path is not None and suffix_of(path) == ".missingness"

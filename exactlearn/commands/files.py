@@ -66,7 +66,7 @@ def run_simulate(options: Simulate, output: Output) -> Answer:
         "missing_cells": len(found.dataset.missing_cells),
     }
     if found.graph.causes:
-        record["missingness"] = found.graph.to_dict()
+        record["missingness"] = str(found.graph)
         record["probabilities"] = dict(found.tables)
     return Answer(record=record)
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from exactlearn._runtime.arguments import refusal
 from exactlearn._runtime.display import Displayed
-from exactlearn.data.codes import MISSING
+from exactlearn.data.codes import MISSING, repeated
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, FormatError, OptionError, did_you_mean
 from exactlearn.graphs.dag import ancestors, topological_order
@@ -63,8 +63,6 @@ class MissingnessGraph(Displayed, shown="kind variables"):
     'income <- age; children <- missing(income)'
     >>> graph.variables, graph.statements
     (('income', 'children'), ('income <- age', 'children <- missing(income)'))
-    >>> graph.to_dict()["income"]
-    {'variables': ['age'], 'indicators': []}
     """
 
     causes: Mapping[str, tuple[str, ...]]
@@ -83,10 +81,9 @@ class MissingnessGraph(Displayed, shown="kind variables"):
                         f"has no missing cells; add the statement '{other} <-', or remove it"
                     )
         for name, others in (*self.causes.items(), *self.indicator_causes.items()):
-            if len({*others}) < len(others):
+            if twice := repeated(others):
                 raise OptionError(
-                    f"missingness graph: {name!r} has a cause twice among {', '.join(others)}; "
-                    "name each once"
+                    f"missingness graph: {name!r} has the cause {twice[0]!r} twice; name it once"
                 )
         try:
             topological_order(self._indicator_parents, [f"missing({name})" for name in self.causes])
@@ -141,10 +138,9 @@ class MissingnessGraph(Displayed, shown="kind variables"):
                 raise FormatError(
                     f"missingness graph: two statements for {name!r}; put all its causes into one"
                 )
-            indicators = [re.fullmatch(r"missing *\((.+)\)", cause) for cause in own]
-            both = [*zip(own, indicators, strict=True)]
-            causes[name] = tuple(cause for cause, found in both if found is None)
-            indicator_causes[name] = tuple(found[1].strip() for _, found in both if found)
+            found = [re.fullmatch(r"missing *\((.+)\)", cause) for cause in own]
+            causes[name] = tuple(x for x, match in zip(own, found, strict=True) if not match)
+            indicator_causes[name] = tuple(match[1].strip() for match in found if match)
         return cls(causes, indicator_causes)
 
     @property
@@ -184,10 +180,8 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         for name, causes in self.causes.items():
             for variable in (name, *causes):
                 if variable not in names:
-                    raise OptionError(
-                        f"missingness graph: {variable!r} is no variable of the table"
-                        f"{did_you_mean(variable, names)}; the variables are {', '.join(names)}"
-                    )
+                    near = did_you_mean(variable, names)
+                    raise OptionError(f"missingness graph: {variable!r} is no variable{near}")
 
     def check_table(self, dataset: Dataset) -> None:
         """Raise an error if a graph does not fit a table.
@@ -257,14 +251,6 @@ class MissingnessGraph(Displayed, shown="kind variables"):
             names=(*dataset.names, *[f"{INDICATOR}{name}" for name in self.causes]),
             states=(*dataset.states, *[("no", "yes")] * len(self.causes)),
         )
-
-    def to_dict(self) -> dict[str, dict[str, list[str]]]:
-        """Return the graph for JSON: the causes of each variable with missing cells."""
-        others = self.indicator_causes
-        return {
-            name: {"variables": list(causes), "indicators": list(others.get(name, ()))}
-            for name, causes in self.causes.items()
-        }
 
 
 def as_missingness_graph(value: Any, name: str = "missingness") -> MissingnessGraph:

@@ -70,7 +70,7 @@ def test_kind(text, kind):
         ("a <- b,, c", FormatError, "found 'a <- b,, c'"),
         ("c <-\na <- b,", FormatError, "found 'a <- b,'"),
         ("a <- b; a <- c", FormatError, "two statements for 'a'"),
-        ("a <- b, b", OptionError, "'a' has a cause twice"),
+        ("a <- b, b", OptionError, "'a' has the cause 'b' twice"),
         ("a <- missing(b)", OptionError, "'b' has no missing cells"),
         ("a <- missing(b); b <- missing(a)", OptionError, "directed cycle"),
         ("a <- missing(a)", OptionError, "directed cycle"),
@@ -87,7 +87,7 @@ def test_what_is_no_graph_is_refused(text, error, words):
 def test_a_graph_is_checked_against_a_table():
     table = Dataset(np.array([[0, -1], [-1, 1]]), ("a", "b"), (("x", "y"),) * 2)
     MissingnessGraph.parse("a <- b; b <- a").check_table(table)
-    with pytest.raises(OptionError, match="'c' is no variable of the table"):
+    with pytest.raises(OptionError, match="'c' is no variable; expected one of 'a', 'b'"):
         MissingnessGraph.parse("a <- c; b <-").check_table(table)
     with pytest.raises(DataError, match=r"column 'b', row 1 \(index 0\): a missing cell"):
         MissingnessGraph.parse("a <- b").check_table(table)
