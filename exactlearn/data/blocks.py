@@ -5,7 +5,7 @@ missing cells included. So equal rows of all blocks are merged into one row with
 memory is that of the distinct rows. Every function of this package takes such a weighted table.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -130,8 +130,7 @@ class Blocks(Displayed, shown="sources variables states"):
         names = self.variables or labels.names
         undeclared = tuple(name for name in names if name not in self.states)
         rows = replace(self, variables=undeclared)._chosen(labels.columns())
-        listed = {x.name: x.labels for x in rows.columns if x.name in labels.listed}
-        options = CodingOptions(listed, self.missing, tidy=self.tidy)
+        options = CodingOptions(missing=self.missing, tidy=self.tidy)
         found = TableCoding.fit(rows, options, is_part=bool(self.states))
         states = {**self.states, **found.states}
         return replace(self, variables=tuple(x for x in names if x in states), states=states)
@@ -160,25 +159,25 @@ class _Labels:
     """How many cells of undeclared columns have each label, ``None`` where one is missing."""
 
     def __init__(self, blocks: Blocks) -> None:
-        self.missing, self.declared, self.chosen = blocks.missing, blocks.states, blocks.variables
+        self.blocks, self.rows, self.listed = blocks, 0, set[str]()
         self.source: Path | None = None
         self.names: tuple[str, ...] = ()
-        self.rows, self.listed = 0, set[str]()
-        self.counts: dict[str, Counter[str | None]] = {}
+        self.counts = defaultdict[str, Counter[str | None]](Counter)
 
     def add(self, rows: LabelledRows) -> None:
         """Add the labels of a block, and those that it lists."""
         self.source, self.rows = rows.source, self.rows + len(rows.lines)
         self.names = self.names or tuple(column.name for column in rows.columns)
-        listed = rows.declared(self.missing)
-        self.listed |= {*listed}
-        for column in rows.read(self.missing).columns:
-            if column.name in self.declared or column.name not in (self.chosen or self.names):
+        wanted = {*(self.blocks.variables or self.names)} - {*self.blocks.states}
+        for column in rows.columns:
+            if column.name not in wanted:
                 continue
-            own = self.counts.setdefault(column.name, Counter())
-            own.update(dict.fromkeys(listed.get(column.name, ()), 0))
-            own.update(dict(zip((*column.labels, None), column.counts, strict=True)))
-            if len(own) > LARGEST + 1:
+            read, counts = column.read(self.blocks.missing), self.counts[column.name]
+            if read.listed:
+                self.listed.add(column.name)
+            counts.update(dict.fromkeys(read.listed, 0))
+            counts.update(dict(zip((*read.labels, None), read.counts, strict=True)))
+            if len(counts) > LARGEST + 1:
                 raise DataError(
                     f"{rows.place(column)}: more than {LARGEST} different values; "
                     f"{drop_hint(column.name)}, or declare its states, which may be bins of "
@@ -190,15 +189,16 @@ class _Labels:
         self.source, self.names = self.source or other.source, self.names or other.names
         self.rows += other.rows
         self.listed |= other.listed
-        for name, own in other.counts.items():
-            self.counts.setdefault(name, Counter()).update(own)
+        for name, counts in other.counts.items():
+            self.counts[name].update(counts)
 
     def columns(self) -> LabelledRows:
         """Return the labels of each column, without rows."""
         none, columns = np.zeros(0, np.int64), []
         for name, counts in self.counts.items():
             missing = counts.pop(None, 0)
-            columns.append(Column(name, (*map(str, counts),), none, (*counts.values(), missing)))
+            labels, totals = (*map(str, counts),), (*counts.values(), missing)
+            columns.append(Column(name, labels, none, totals, labels * (name in self.listed)))
         return LabelledRows(self.source, columns, none)
 
 

@@ -5,8 +5,8 @@ Labels are the texts of cells. A number that is no state stands for the bin that
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -209,27 +209,36 @@ class Column:
     name
         Name of the variable.
     labels
-        Distinct texts.
+        Texts, distinct once :meth:`read` has returned them.
     codes
         Index into ``labels`` of each row, shape (rows,), signed; -1 for a missing cell.
     totals
         How many cells have each label, and last how many are missing, where there are no rows.
+    listed
+        States that the source itself declares, as a categorical column of a frame does.
     """
 
     name: str
     labels: tuple[str, ...]
     codes: NDArray[np.signedinteger[Any]]
     totals: tuple[int, ...] = ()
+    listed: tuple[str, ...] = ()
 
     def read(self, missing: Sequence[str]) -> "Column":
-        """Return the column without white space around labels, missing symbols, unused labels."""
+        """Return the column without white space around labels, missing symbols, unused labels.
+
+        Of one listed state or none nothing is left: they declare no variable.
+        """
         used = np.zeros(len(self.labels) + 1, np.bool_)
         used[self.codes] = True
         symbols, stripped = {symbol.strip() for symbol in missing}, [*map(str.strip, self.labels)]
         known = dict.fromkeys(x for x, is_used in zip(stripped, used, strict=False) if is_used)
         position = {label: k for k, label in enumerate(x for x in known if x not in symbols)}
-        places = [position.get(label, MISSING) for label in stripped]
-        return Column(self.name, tuple(position), _label_codes(places)[self.codes])
+        # The code -1 reads the last entry: missing stays missing.
+        places = [*(position.get(label, MISSING) for label in stripped), MISSING]
+        codes = np.array(places, _type_of(position))[self.codes]
+        listed = tuple(x for x in dict.fromkeys(map(str.strip, self.listed)) if x not in symbols)
+        return Column(self.name, tuple(position), codes, (), listed if len(listed) > 1 else ())
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
@@ -257,8 +266,6 @@ class LabelledRows:
         Where each row stands in its source, shape (rows,).
     unit
         What ``lines`` counts: lines from 1, or rows from 0.
-    listed
-        States that the source itself declares of its columns.
     weights
         Weight of each row, or ``None``.
     index
@@ -269,7 +276,6 @@ class LabelledRows:
     columns: Sequence[Column]
     lines: NDArray[np.int64]
     unit: str = "line"
-    listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     weights: NDArray[np.float64] | None = None
     index: "pd.Index | None" = None
 
@@ -291,15 +297,6 @@ class LabelledRows:
         """Return the rows with their columns as :meth:`Column.read` returns them."""
         return replace(self, columns=[column.read(missing) for column in self.columns])
 
-    def declared(self, missing: Sequence[str]) -> dict[str, list[str]]:
-        """Return the states that the source declares of columns, but missing symbols."""
-        symbols = {symbol.strip() for symbol in missing}
-        states = {
-            name: [state for state in dict.fromkeys(own) if state.strip() not in symbols]
-            for name, own in self.listed.items()
-        }
-        return {name: own for name, own in states.items() if len(own) > 1}
-
 
 def label_of(value: object) -> str:
     """Return the label of a value: 1.0 is "1", so that a missing cell does not rename a column."""
@@ -309,21 +306,20 @@ def label_of(value: object) -> str:
 
 
 def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
-    """Return the values of a series as labels."""
+    """Return the values of a series as labels; the categories of one are its listed states."""
     import pandas as pd  # takes long
 
     try:
         codes, values = pd.factorize(series)
     except TypeError:  # a cell such as a dictionary cannot be looked up: its text can
         codes, values = pd.factorize(series.map(str, na_action="ignore"))
-    position: dict[str, int] = {}
-    places = [position.setdefault(label_of(value), len(position)) for value in values]
-    return Column(name, tuple(position), _label_codes(places)[codes])
+    listed = map(label_of, series.cat.categories) if hasattr(series, "cat") else ()
+    return Column(name, (*map(label_of, values),), codes.astype(_type_of(values)), (), (*listed,))
 
 
-def _label_codes(places: Sequence[int]) -> NDArray[np.signedinteger[Any]]:
-    """Return the new code of each old one; the code -1 reads the last: missing stays missing."""
-    return np.array([*places, MISSING], np.int8 if len(places) <= SMALL else np.int32)
+def _type_of(labels: Collection[Any]) -> type[Any]:
+    """Return the smallest type of the codes of labels, which may be more than of states."""
+    return np.int8 if len(labels) <= SMALL else np.int32
 
 
 def check_variables(names: tuple[str, ...], states: tuple[tuple[str, ...], ...]) -> None:

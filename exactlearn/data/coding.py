@@ -21,7 +21,6 @@ from exactlearn.data.codes import (
     LabelledRows,
     code_type,
     find_states,
-    label_of,
     labelled_column,
     ordered,
     repeated,
@@ -91,9 +90,9 @@ class TableCoding:
         DataError
             As :func:`coded_rows` does.
         """
-        rules, listed = options.discretise or {}, rows.declared(options.missing).items()
-        states: dict[str, Sequence[str]] = {x: own for x, own in listed if x not in rules}
-        states |= options.states or {}
+        rules = options.discretise or {}
+        listed = {x.name: x.listed for x in rows.columns if x.listed and x.name not in rules}
+        states: dict[str, Sequence[str]] = {**listed, **(options.states or {})}
         found = [column for column in rows.columns if column.name not in states]
         discretisation.check_texts(found, rows.where, options.missing)
         coding, unusable, faults = cls({}, {}), list[discretisation.Unusable](), list[str]()
@@ -278,12 +277,9 @@ def frame_rows(frame: "pd.DataFrame", drop: Sequence[Any] = ()) -> LabelledRows:
     if not kept or not len(frame):
         shape = (len(frame), len(kept))
         raise DataError(f"the frame has the shape {shape}, expected rows and columns")
-    series = {name: frame.iloc[:, j] for j, name in kept.items()}
-    categorical = {name: own for name, own in series.items() if hasattr(own, "cat")}
-    listed = {name: [*map(label_of, own.cat.categories)] for name, own in categorical.items()}
-    columns = [labelled_column(name, own) for name, own in series.items()]
+    columns = [labelled_column(name, frame.iloc[:, j]) for j, name in kept.items()]
     rows = np.arange(len(frame))
-    return LabelledRows(None, columns, rows, unit="row", listed=listed, index=frame.index)
+    return LabelledRows(None, columns, rows, unit="row", index=frame.index)
 
 
 def array_frame(array: NDArray[Any], names: Sequence[str] | None = None) -> "pd.DataFrame":

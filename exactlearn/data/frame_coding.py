@@ -159,7 +159,8 @@ class FrameCoding(TableCoding):
 def _read(frame: "pd.DataFrame", names: Sequence[str]) -> LabelledRows:
     """Return the columns as labels, under these names; none may have an infinite number."""
     rows = frame_rows(frame.set_axis(list(names), axis=1)).read(MISSING_SYMBOLS)
-    rows = replace(rows, listed={})  # a later frame may have other categories
+    # A later frame may have other categories.
+    rows = replace(rows, columns=[replace(column, listed=()) for column in rows.columns])
     for column in rows.columns:
         for label in {"inf", "-inf"} & {*column.labels}:
             raise DataError(

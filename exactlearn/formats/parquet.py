@@ -5,6 +5,7 @@ A table has one column per variable; its values are read as labels.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -148,15 +149,12 @@ def _check_columns(path: Path, schema: Any, rows: int) -> None:
 
 def _labelled(path: Path, table: Any, first: int) -> LabelledRows:
     """Return the cells of an Arrow table whose first row has a number."""
-    types, columns, listed = _arrow().types, [], {}
+    types, columns = _arrow().types, []
     # Column by column, since a frame would not tell two columns of one name apart.
     for field, cells in zip(table.schema, table.columns, strict=True):
         is_text = types.is_string(field.type) or types.is_large_string(field.type)
         series = (cells.dictionary_encode() if is_text else cells).to_pandas()
-        columns.append(labelled_column(field.name, series))
-        if types.is_dictionary(field.type):
-            texts = series.cat.categories.tolist()
-            if all(isinstance(text, str) for text in texts):
-                listed[field.name] = [text.strip() for text in texts]
+        column = labelled_column(field.name, series)
+        columns.append(replace(column, listed=()) if is_text else column)
     rows = np.arange(first, first + table.num_rows)
-    return LabelledRows(path, columns, rows, unit="row", listed=listed)
+    return LabelledRows(path, columns, rows, unit="row")

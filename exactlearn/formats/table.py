@@ -182,9 +182,7 @@ def labelled_rows(
     columns = [column for column in columns if column.name not in {*left_out, weights}]
     if not columns:
         raise OptionError(f"{text.source}: no column is left of {', '.join(map(repr, known[:12]))}")
-    # A column's own list of states goes by its name in the file.
-    listed = {} if names else text.listed
-    return replace(text, columns=columns, weights=row_weights, listed=listed)
+    return replace(text, columns=columns, weights=row_weights)
 
 
 @checked_arguments(missing=as_text, weights=as_text)
