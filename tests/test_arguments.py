@@ -43,9 +43,8 @@ def test_one_name_stands_for_a_list_of_it(graph):
     best = el.queries.most_probable_states(graph, None, "v4")
     assert best == el.queries.most_probable_states(graph, None, ["v4"])
     assert el.query_rows(graph, TABLE, "v4").names == ("v4",)
-    assert el.Dataset.from_array(np.array([["a"], ["b"], ["NA"]]), "v4", missing="NA").names == (
-        "v4",
-    )
+    cells = np.array([["a"], ["b"], ["NA"]])
+    assert el.Dataset.from_frame(cells, names="v4", missing="NA").names == ("v4",)
     with pytest.raises(OptionError, match="no variable 'v5'"):
         el.query(NETWORK, targets="v5")
 

@@ -44,7 +44,7 @@ def test_what_a_message_says_helps():
     frame = pd.DataFrame({"smoke": ["no", "yes"] * 30, "n": np.arange(60) / 7, "place": "x"})
     table = el.Dataset.from_frame(frame, drop=["place"], discretise={"n": "frequency:3"})
     assert table.names == ("smoke", "n")
-    array = el.Dataset.from_array(
+    array = el.Dataset.from_frame(
         frame.to_numpy(object), drop=["X2"], discretise={"X1": "frequency:3"}
     )
     np.testing.assert_array_equal(array.codes, table.codes)
@@ -53,7 +53,7 @@ def test_what_a_message_says_helps():
 
 
 def test_scores_are_named_as_they_are_given():
-    table = el.Dataset.from_array(np.array([["a", "x"], ["b", "y"]]))
+    table = el.Dataset.from_frame(np.array([["a", "x"], ["b", "y"]]))
     with pytest.raises(el.ExactlearnError, match="ess='auto' is for score='bdeu', found 'bic'"):
         el.learn(table, score="bic", ess="auto")
     with parameters_written(lambda parameter, value: f"<{parameter}>"):

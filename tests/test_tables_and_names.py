@@ -378,8 +378,9 @@ def test_an_integer_names_a_column_of_a_frame_or_a_file(tmp_path):
     with pytest.raises(el.ExactlearnError, match="no variable 1; where variables are named by"):
         el.learn(frame, drop=[1])
     array = frame.to_numpy()[:, 1:]
-    assert el.Dataset.from_array(array, drop=[0]).names == ("X1",)
-    assert el.Dataset.from_array(array, ["a", "b"], {1: ["0", "1", "2"]}).cardinalities[1] == 3
+    assert el.Dataset.from_frame(array, drop=[0]).names == ("X1",)
+    named = el.Dataset.from_frame(array, names=["a", "b"], states={1: ["0", "1", "2"]})
+    assert named.cardinalities[1] == 3
     (tmp_path / "u.csv").write_text("b,a\n0,1\n1,0\n")
     assert el.read_dataset(tmp_path / "u.csv", drop=0).names == ("a",)
 

@@ -232,17 +232,15 @@ def refusal(name: str, expected: str, value: object, instead: str) -> ArgumentEr
 
 
 def as_states(value: Any, name: str = "states") -> Any:
-    """Return lists of states, by variable or in their order; a single string is one state.
+    """Return lists of states by variable; a single string is one state.
 
     Raises
     ------
     ArgumentError
-        When it is neither a mapping nor a sequence, or a state is no string.
+        When it is no mapping, or a state is no string.
     """
     if isinstance(value, Mapping):
         return {key: as_names(own, name) for key, own in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_names(own, name) for own in value]
     raise refusal(name, "the states of variables", value, "pass {'smoke': ['no', 'yes']}, say")
 
 

@@ -20,7 +20,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.hash_tables import WeightedRows
 from exactlearn.data.codes import LARGEST, Column, LabelledRows, code_type
-from exactlearn.data.coding import CodingOptions, TableCoding, check_declared, coded_rows
+from exactlearn.data.coding import CodingOptions, TableCoding, by_name, coded_rows
 from exactlearn.data.dataset import Dataset, as_dataset
 from exactlearn.data.discretisation import drop_hint
 from exactlearn.errors import DataError, OptionError, SolverError, as_written, did_you_mean
@@ -126,7 +126,7 @@ class Blocks(Displayed, shown="sources variables states"):
                 "the time was over before the states of all variables were found: declare them "
                 f"({as_written('states')}), or give it more time"
             )
-        check_declared(self.states, labels.names)
+        by_name(self.states, "states", labels.names)  # refuses what is no column
         names = self.variables or labels.names
         undeclared = tuple(name for name in names if name not in self.states)
         rows = replace(self, variables=undeclared)._chosen(labels.columns())

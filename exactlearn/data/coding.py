@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import names_of
+from exactlearn._runtime.arguments import variable_index
 from exactlearn.data import MANY, MISSING_SYMBOLS, discretisation
 from exactlearn.data.codes import (
     MISSING,
@@ -175,10 +175,8 @@ def coded_rows(rows: LabelledRows, options: CodingOptions) -> dict[str, Any]:
         When an option names no column, or options contradict each other.
     """
     names, missing = [column.name for column in rows.columns], options.missing
-    states = _by_name(options.states, "states", names)
-    rules = _by_name(options.discretise, "discretise", names)
-    check_declared(states, names)
-    check_known("discretisation is asked for", [n for n in rules if n != "*"], names)
+    states = by_name(options.states or {}, "states", names)
+    rules = by_name(options.discretise or {}, "discretise", names)
     check_options(states, missing, rules)
     rows = rows.read(missing)
     options = options._replace(states=states, discretise=rules)
@@ -191,25 +189,19 @@ def _has_many(column: Column) -> bool:
     return is_many and not np.isnan(column.numbers[:-1]).any()
 
 
-def _by_name(options: Mapping[Any, T] | None, option: str, names: Sequence[str]) -> dict[str, T]:
-    """Return the options of columns by their names, given by name or index."""
-    given = options or {}
-    keys = ((key if key == "*" else names_of(key, option, names)[0], key) for key in given)
-    return {name: given[key] for name, key in keys}
+def by_name(options: Mapping[Any, T], option: str, names: Sequence[str]) -> dict[str, T]:
+    """Return the options of columns by their names, given by name or index.
 
-
-def check_known(what: str, chosen: Sequence[str] | Mapping[str, Any], names: Sequence[str]) -> None:
-    """Raise an :class:`OptionError` when an option names an unknown column."""
-    for name in chosen:
-        if name not in names:
-            raise OptionError(
-                f"{what} {name!r}, but no column has that name{did_you_mean(name, names)}"
-            )
-
-
-def check_declared(states: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Raise an :class:`OptionError` when states are declared of an unknown column."""
-    check_known(f"states are declared (by a model, or {as_written('states')}) for", states, names)
+    Raises
+    ------
+    OptionError
+        When there is no such column.
+    """
+    what = f"{as_written(option)}{' (or the model)' if option == 'states' else ''}"
+    return {
+        key if key == "*" else names[variable_index(key, what, names)]: own
+        for key, own in options.items()
+    }
 
 
 def check_options(
@@ -269,9 +261,8 @@ def frame_rows(frame: "pd.DataFrame", drop: Sequence[Any] = ()) -> LabelledRows:
         When there is no column of a name to drop.
     """
     names = [str(name) for name in frame.columns]
-    drop = names_of(drop, "drop", names)
-    check_known("asked to drop", drop, names)
-    kept = {j: name for j, name in enumerate(names) if name not in drop}
+    left_out = {names[variable_index(column, "drop", names)] for column in drop}
+    kept = {j: name for j, name in enumerate(names) if name not in left_out}
     if twice := repeated(kept.values()):
         raise DataError(f"two columns have the name {twice[0]!r}; rename one")
     if not kept or not len(frame):
@@ -282,34 +273,18 @@ def frame_rows(frame: "pd.DataFrame", drop: Sequence[Any] = ()) -> LabelledRows:
     return LabelledRows(None, columns, rows, unit="row", index=frame.index)
 
 
-def array_frame(array: NDArray[Any], names: Sequence[str] | None = None) -> "pd.DataFrame":
+def array_frame(array: NDArray[Any]) -> "pd.DataFrame":
     """Return an array as a frame; -1 in an array of integers is a missing cell.
 
     Raises
     ------
     DataError
         When it is not two-dimensional.
-    OptionError
-        When there are more or fewer names than columns.
     """
     import pandas as pd  # takes long
 
     if array.ndim != 2:
         raise DataError(f"the array has the shape {array.shape}, expected (rows, variables)")
-    names = generated_names(array.shape[1]) if names is None else list(names)
-    if len(names) != array.shape[1]:
-        raise OptionError(f"{len(names)} names for {array.shape[1]} columns: give one each")
-    frame = pd.DataFrame(array, columns=pd.Index(names, dtype=object))
+    frame = pd.DataFrame(array).add_prefix("X")
     is_coded = array.dtype.kind == "i" and bool((array == MISSING).any())
     return frame.astype("Int64").mask(array == MISSING) if is_coded else frame
-
-
-def generated_names(count: int) -> list[str]:
-    """Return the names of variables that have none.
-
-    Examples
-    --------
-    >>> generated_names(2)
-    ['X0', 'X1']
-    """
-    return [f"X{k}" for k in range(count)]

@@ -130,25 +130,31 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         vars(self).update(checked)
 
     @classmethod
-    @arguments.checked_arguments(frame=_as_frame, missing=arguments.as_names)
+    @arguments.checked_arguments(
+        frame=_as_frame, missing=arguments.as_names, names=arguments.as_names
+    )
     def from_frame(
         cls,
         frame: "pd.DataFrame",
         *,
+        names: Sequence[str] | None = None,
         states: Mapping[str, Sequence[str]] | None = None,
         missing: Sequence[str] = MISSING_SYMBOLS,
         discretise: Mapping[str, str] | None = None,
         drop: Sequence[str] = (),
         tidy: bool = False,
     ) -> "Dataset":
-        """Code the columns of a pandas frame.
+        """Code the columns of a pandas frame, or of an array.
 
         Parameters
         ----------
         frame
-            One column per variable; those of an array are named as by :meth:`from_array`. Values
-            are named by their text, whole floats without a fraction; the categories of a
-            categorical column are its declared states, but those that are missing symbols.
+            One column per variable; those of an array are ``X0``, ``X1``, ..., and in one of
+            integers -1 is missing. Values are named by their text, whole floats without a fraction;
+            the categories of a categorical column are its declared states, but those that are
+            missing symbols. For codes that are state indices already, make a ``Dataset`` itself.
+        names
+            Names to use instead of the columns' own.
         states
             Declared states of a variable, in order; others are ordered as numbers if all are
             numbers, else as text.
@@ -167,9 +173,10 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         ------
         DataError
             When columns are what ``tidy`` is for; when a text that other programs write for a
-            missing cell, such as ``NaN``, is neither a missing symbol nor a declared state.
+            missing cell, such as ``NaN``, is neither a missing symbol nor a declared state; when an
+            array is not two-dimensional.
         OptionError
-            When an option names a column that does not exist.
+            When an option names a column that does not exist, or there are more or fewer names.
 
         Warns
         -----
@@ -183,55 +190,15 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         >>> table = Dataset.from_frame(frame, discretise={"age": "width:2"})
         >>> table.states, table.codes.tolist()
         ((('no', 'yes'), ('<=47', '>47')), [[1, 0], [0, 0], [-1, 1]])
+        >>> Dataset.from_frame(np.array([["no", "?"], ["yes", "b"], ["no", "a"]])).states
+        (('no', 'yes'), ('a', 'b'))
         """
+        if names is not None:
+            if len(names) != frame.shape[1]:
+                raise OptionError(f"{len(names)} names for {frame.shape[1]} columns: give one each")
+            frame = frame.set_axis([*names], axis=1)
         options = CodingOptions(states, missing, discretise, tidy)
         return cls(**coded_rows(frame_rows(frame, drop), options))
-
-    @classmethod
-    @arguments.checked_arguments(names=arguments.as_names)
-    def from_array(
-        cls,
-        array: NDArray[Any],
-        names: Sequence[str] | None = None,
-        states: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | None = None,
-        **options: Any,
-    ) -> "Dataset":
-        """Code the columns of an array of values.
-
-        Parameters
-        ----------
-        array
-            Values, shape (rows, variables), named by their text. Missing are None, NaN and, in an
-            array of integers, -1.
-        names
-            Variable names; ``X0``, ``X1``, ... when not given.
-        states
-            Declared states, by name or for every variable in order. For codes that are state
-            indices already, make a ``Dataset`` itself.
-        options
-            ``missing`` (in an array of texts or objects), ``discretise``, ``drop`` and ``tidy`` as
-            for :meth:`from_frame`.
-
-        Raises
-        ------
-        DataError
-            As for :meth:`from_frame`; also when the array is not two-dimensional.
-
-        Examples
-        --------
-        >>> cells = np.array([["no", "?"], ["yes", "high"], ["no", "low"]])
-        >>> table = Dataset.from_array(cells, ["smoke", "dose"])
-        >>> table.states, table.codes.tolist()
-        ((('no', 'yes'), ('high', 'low')), [[0, -1], [1, 0], [0, 1]])
-        """
-        frame = array_frame(as_array(array, None, "array"), names)
-        if states is not None and not isinstance(states, Mapping):
-            if len(states) != frame.shape[1]:
-                raise OptionError(
-                    f"states of {len(states)} variables for {frame.shape[1]}: give one each"
-                )
-            states = dict(zip(map(str, frame.columns), states, strict=True))
-        return cls.from_frame(frame, states=states, **options)
 
     def row_place(self, row: int) -> str:
         """Return the place of a row for messages, given its index: ``row 3 (line 4)``.
@@ -511,7 +478,7 @@ def as_dataset(
 ) -> Dataset:
     """Return a table: a pandas frame or an array of values is coded, equal rows of blocks merged.
 
-    See :meth:`Dataset.from_frame` and :meth:`Dataset.from_array`. With a model or another table,
+    See :meth:`Dataset.from_frame`. With a model or another table,
     columns have its states, numbers stand for the bins that hold them, and columns that it lacks
     are left out. A table that is coded is taken as it is; ``tidy`` is nothing where the caller has
     no such parameter.
@@ -716,7 +683,7 @@ def _checked_codes(
     if not np.issubdtype(codes.dtype, np.integer):
         raise DataError(
             f"codes have the type {codes.dtype}, expected integers; values become codes by "
-            "Dataset.from_array or Dataset.from_frame"
+            "Dataset.from_frame"
         )
     sizes = np.array([len(own) for own in states], np.int64)
     # Extremes first: a table that is right needs no array of truth values for all its cells.

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.files import atomic_write, line_blocks, read_lines, suffix_of
 from exactlearn.data.codes import Column, LabelledRows
-from exactlearn.data.coding import generated_names
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, FormatError, OptionError, as_written
 
@@ -146,7 +145,7 @@ class _Lines:
         for fields in islice(rows, 0 if self.names else 1):
             self.names = [field.strip() for field in fields]
             if not self.header:
-                self.names, rows = generated_names(self.width), chain([fields], rows)
+                self.names, rows = [f"X{k}" for k in range(self.width)], chain([fields], rows)
         columns = coded_columns(self.names, rows)
         n_rows = len(columns[0].codes) if columns else 0
         lines = np.array(numbers, np.int64)[len(numbers) - n_rows :]

@@ -13,12 +13,12 @@ from exactlearn._runtime.arguments import (
     as_names,
     as_text,
     checked_arguments,
-    names_of,
+    variable_index,
 )
 from exactlearn._runtime.files import suffix_of
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import Column, LabelledRows, repeated
-from exactlearn.data.coding import CodingOptions, check_known, coded_rows
+from exactlearn.data.coding import CodingOptions, coded_rows
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import DataError, FormatError, OptionError, as_written
 from exactlearn.formats.delimited import SEPARATORS, quoted, read_delimited, write_delimited
@@ -172,12 +172,10 @@ def labelled_rows(
     """
     columns = _named(text, names)
     known = [column.name for column in columns]
-    left_out = set(names_of(drop, "drop", known))
-    check_known("the column to drop is", sorted(left_out), known)
+    left_out = {known[variable_index(column, "drop", known)] for column in drop}
     row_weights = None
     if weights is not None:
-        (weights,) = names_of(weights, "weights", known)
-        check_known("weights are asked of", [weights], [n for n in known if n not in left_out])
+        weights = known[variable_index(weights, "weights", known)]
         row_weights = _weights(text, columns[known.index(weights)])
     columns = [column for column in columns if column.name not in {*left_out, weights}]
     if not columns:

@@ -42,7 +42,7 @@ REFUSED = [
     ("convert full.csv -o x.jkl --candidate-parents 2 --ess auto", "leave out --ess auto"),
     ("evaluate cancer", "expected DATA.csv"),
     ("evaluate cancer --reference cancer --class Cancer", "expected DATA.csv"),
-    ("evaluate cancer asia-mnar", "no column has that name"),
+    ("evaluate cancer asia-mnar", "--states (or the model): no variable 'Pollution'"),
     ("evaluate cancer --reference asia", "of 'asia' one has the states yes, no and"),
     ("evaluate cancer --reference other.bif", "of 'Smoker' one has the states no, yes"),
     ("evaluate cancer none.csv", "no such file"),

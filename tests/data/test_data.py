@@ -98,7 +98,7 @@ def test_frames_keep_declared_tables(table):
     # Tabs are white space around nothing: the empty text is the symbol.
     assert (again.names, again.states) == (table.names, table.states)
     assert (again.codes == table.codes).all()
-    array = Dataset.from_array(labels(table), table.names, table.states, missing=())
+    array = Dataset.from_frame(labels(table), names=table.names, states=declared, missing=())
     assert (array.codes == table.codes).all()
 
 
@@ -155,22 +155,20 @@ def test_frames_tell_the_row():
 
 
 def test_arrays():
-    table = Dataset.from_array(np.array([[0, 5], [2, -1], [0, 3]]))
+    table = Dataset.from_frame(np.array([[0, 5], [2, -1], [0, 3]]))
     assert table.names == ("X0", "X1")
     assert table.states == (("0", "2"), ("3", "5"))
     assert table.codes.tolist() == [[0, 1], [1, -1], [0, 0]]
-    declared = Dataset.from_array(np.array([["b"], ["a"]]), ["v"], [["b", "a", "c"]])
+    declared = Dataset.from_frame(np.array([["b"], ["a"]]), states={0: ["b", "a", "c"]})
     assert declared.codes.ravel().tolist() == [0, 1]
     assert declared.cardinalities.tolist() == [3]
 
 
 def test_bad_arrays():
     with pytest.raises(DataError, match=r"expected \(rows, variables\)"):
-        Dataset.from_array(np.arange(3))
+        Dataset.from_frame(np.arange(3))
     with pytest.raises(OptionError, match="1 names for 2 columns"):
-        Dataset.from_array(np.eye(2), ["a"])
-    with pytest.raises(OptionError, match="states of 1 variables for 2"):
-        Dataset.from_array(np.eye(2), None, [["0", "1"]])
+        Dataset.from_frame(np.eye(2), names=["a"])
 
 
 def test_a_part_of_the_rows_keeps_their_weights():
@@ -227,7 +225,6 @@ DAMAGED = {
     "no states": lambda: Dataset([[0]], ("a",), (2,)),
     "texts as weights": lambda: Dataset([[0]], ("a",), YES_NO, ["x"]),
     "texts as values": lambda: Dataset([[0]], ("a",), YES_NO).complete(["x"]),
-    "ragged cells": lambda: Dataset.from_array([[1, 2], [1]]),
     "texts in bins": lambda: el.discretise(["a"], "width", 2),
     "one weight": lambda: el.discretise([1, 2], "width", 2, weights=[1]),
 }

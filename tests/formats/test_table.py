@@ -256,9 +256,9 @@ REFUSALS = {
         "a\n1\n2\n",
         {"states": {"b": ["1", "2"]}},
         OptionError,
-        "'b', but no column",
+        "no variable 'b'",
     ),
-    "bin unknown": ("a\n1\n2\n", {"discretise": {"b": "width:2"}}, OptionError, "'b', but no"),
+    "bin unknown": ("a\n1\n2\n", {"discretise": {"b": "width:2"}}, OptionError, "no variable 'b'"),
     "bad rule": ("a\n1\n2\n", {"discretise": {"a": "wide:2"}}, OptionError, "with frequency or w"),
     "declared twice": (
         "a\n1\n2\n",

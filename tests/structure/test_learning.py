@@ -306,10 +306,10 @@ class TestLog:
         assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("maker", ["from_frame", "from_array"])
+@pytest.mark.parametrize("maker", ["frame", "array"])
 def test_refused_numbers_name_what_takes_the_advised_parameters(maker: str) -> None:
     numbers = np.random.default_rng(1).permutation(200.0 + np.arange(100)).repeat(2)[:, None]
-    data = pd.DataFrame(numbers, columns=["a"]) if maker == "from_frame" else numbers
+    data = pd.DataFrame(numbers, columns=["a"]) if maker == "frame" else numbers
     advice = r"(?s)discretise=.*Dataset\.from_frame\(dataset, \.\.\.\)"
     with pytest.raises(DataError, match=advice):
         el.fit_complete(data, [()])
@@ -318,7 +318,7 @@ def test_refused_numbers_name_what_takes_the_advised_parameters(maker: str) -> N
     assert "Dataset.from" not in str(refused.value)
     assert el.Dataset.from_frame(data, discretise={0: "width:2"}).n_rows == len(data)
     rule = {"*": "frequency:5"}
-    table = getattr(el.Dataset, maker)(data, discretise=rule)
+    table = el.Dataset.from_frame(data, discretise=rule)
     assert table.cardinalities.tolist() == [5]
 
 
