@@ -21,6 +21,8 @@ what the command line exits with.
 """
 
 import re
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -52,6 +54,14 @@ class ExitStatus(IntEnum):
             "failed": cls.FAILED,
         }
         return ends.get(status, cls.DONE)
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn of the line outside of this package that called it."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("exactlearn"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 _WORD = re.compile(r"(?<!\w)'[^'\n]*'|\S+")

@@ -115,10 +115,6 @@ def test_a_table_goes_to_pandas_and_back(objects):
     assert el.Dataset.from_frame(frame) == table
     assert int(frame.isna().sum().sum()) == len(table.missing_cells)
     assert [*frame["lung"].cat.categories] == [*table.states[table.names.index("lung")]]
-    weighted = replace(table, weights=np.arange(table.n_rows, dtype=float))
-    assert weighted.to_frame(weights="w")["w"].tolist() == weighted.weights.tolist()
-    with pytest.raises(el.ExactlearnError, match="'lung': give the weights another name"):
-        weighted.to_frame(weights="lung")
 
 
 def test_bins_go_to_pandas_as_ordered_labels():

@@ -331,7 +331,7 @@ def check_variables(names: tuple[str, ...], states: tuple[tuple[str, ...], ...])
         When a name or a state is not as it should be.
     """
     for position, name in enumerate(names):
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str):
             raise DataError(f"variable {position}: its name is {name!r}, expected a text")
     if twice := repeated(names):
         raise DataError(f"two variables have the name {twice[0]!r}; rename one")

@@ -121,6 +121,8 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         except TypeError as error:
             raise DataError(f"names, states: expected lists of texts; {error}") from None
         check_variables(names, states)
+        if "" in names:
+            raise DataError(f"variable {names.index('')}: its name is '', expected a text")
         codes = _checked_codes(as_array(self.codes, None, "codes"), names, states)
         weights = None if self.weights is None else checked_weights(self.weights, len(codes))
         checked = {"names": names, "states": states, "codes": codes, "weights": weights}
@@ -259,21 +261,11 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         codes[rows, columns] = filled
         return replace(self, codes=codes)
 
-    def to_frame(self, weights: str | None = None) -> "pd.DataFrame":
+    def to_frame(self) -> "pd.DataFrame":
         """Return the table as a pandas frame of categoricals; a missing cell is NaN.
 
         It has the index of the frame that the table was made of. :meth:`from_frame` makes the same
-        table of it, but for weights.
-
-        Parameters
-        ----------
-        weights
-            Name of a last column for the weight of each row; left out without a name.
-
-        Raises
-        ------
-        OptionError
-            When a variable has that name.
+        table of it, but for weights: ``frame.assign(weight=table.row_weights)`` has these, too.
 
         Examples
         --------
@@ -286,16 +278,13 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         """
         import pandas as pd
 
-        if weights in self.names:
-            raise OptionError(f"a variable is named {weights!r}: give the weights another name")
-        frame = pd.DataFrame(
+        return pd.DataFrame(
             {
                 name: pd.Categorical.from_codes(codes, pd.Index(states), ordered=are_bins(states))
                 for name, codes, states in zip(self.names, self.codes.T, self.states, strict=True)
             },
             index=self.row_index,
         )
-        return frame if weights is None else frame.assign(**{weights: self.row_weights})
 
     def next_best(
         self, values: Sequence[int] | NDArray[np.integer], losses: NDArray[np.float64]

@@ -12,8 +12,6 @@ they are numbers, with one warning (:func:`warn_of_columns`), else one error nam
 """
 
 import re
-import sys
-import warnings
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, Context
 from itertools import pairwise
@@ -34,7 +32,7 @@ from exactlearn.data.codes import (
     label_of,
     row_place,
 )
-from exactlearn.errors import ColumnWarning, DataError, OptionError, as_written
+from exactlearn.errors import ColumnWarning, DataError, OptionError, as_written, warn_caller
 
 Method = Literal["frequency", "width"]
 
@@ -287,6 +285,7 @@ def warn_of_columns(columns: Iterable[Unusable], rule: str = RULE) -> None:
 
     Examples
     --------
+    >>> import warnings
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     warn_of_columns([Unusable("k", "all cells are missing")])
@@ -298,10 +297,7 @@ def warn_of_columns(columns: Iterable[Unusable], rule: str = RULE) -> None:
         [*said.values()][is_cut].append(f"{name!r} ({why})")
     lines = [f"{what}: {', '.join(names)}" for what, names in said.items() if names]
     if lines:
-        level, frame = 1, sys._getframe()
-        while frame.f_back and frame.f_globals.get("__name__", "").startswith("exactlearn"):
-            level, frame = level + 1, frame.f_back
-        warnings.warn("\n".join(lines), ColumnWarning, stacklevel=level)
+        warn_caller("\n".join(lines), ColumnWarning)
 
 
 def check_texts(columns: Iterable[Column], where: str, missing: Sequence[str]) -> None:

@@ -7,7 +7,6 @@ cells are missing, the counts are those expected under a network that structural
 that score best together instead (:mod:`exactlearn.augmentation`).
 """
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
@@ -36,6 +35,7 @@ from exactlearn.errors import (
     TimeLimitWarning,
     TooLargeError,
     did_you_mean,
+    warn_caller,
 )
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import Structured
@@ -426,7 +426,7 @@ def _with_score(
     if choice is not None:
         said.append(choice.reason)
         if not choice.folds:
-            warnings.warn(choice.reason, TimeLimitWarning, stacklevel=4)
+            warn_caller(choice.reason, TimeLimitWarning)
     return replace(scoring, score=parse_score(score, ess=ess)), choice
 
 
