@@ -5,7 +5,7 @@ Labels are the texts of cells. A number that is no state stands for the bin that
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -36,8 +36,8 @@ _BIN = re.compile(r"([(\[\]])([^,;]+)[,;]([^,;]+)([)\]\[])|([<>]=?)([^,;=]+)")
 
 
 def code_type(states: int) -> type[Any]:
-    """Return the smallest type of the codes of so many states."""
-    return np.int8 if states <= SMALL else np.int16
+    """Return the smallest type of the codes of so many states, or labels, of which more may be."""
+    return np.int8 if states <= SMALL else np.int16 if states <= LARGEST else np.int32
 
 
 def repeated(items: Iterable[str]) -> list[str]:
@@ -93,14 +93,10 @@ def checked_weights(weights: Any, rows: int) -> NDArray[np.float64]:
     checked = np.ascontiguousarray(as_array(weights, np.float64, "weights"))
     if checked.shape != (rows,):
         raise DataError(f"weights have the shape {checked.shape}, expected one per row: ({rows},)")
-    for row in np.flatnonzero(~(np.isfinite(checked) & (checked >= 0)))[:1].tolist():
-        expected = "expected a finite number, 0 or more"
+    most = LARGEST_WEIGHT / max(rows, 1)
+    for row in np.flatnonzero(~((checked >= 0) & (checked <= most)))[:1].tolist():
+        expected = f"expected a number from 0 to {most:g}"
         raise DataError(f"{row_place(row)}: weight {checked[row]}, {expected}")
-    if rows and checked.max() > LARGEST_WEIGHT / rows:
-        raise DataError(
-            f"{row_place(int(checked.argmax()))}: weight {checked.max():g}, but {rows} rows may "
-            f"weigh at most {LARGEST_WEIGHT:g} together: divide the weights"
-        )
     return checked
 
 
@@ -236,7 +232,7 @@ class Column:
         position = {label: k for k, label in enumerate(x for x in known if x not in symbols)}
         # The code -1 reads the last entry: missing stays missing.
         places = [*(position.get(label, MISSING) for label in stripped), MISSING]
-        codes = np.array(places, _type_of(position))[self.codes]
+        codes = np.array(places, code_type(len(position)))[self.codes]
         listed = tuple(x for x in dict.fromkeys(map(str.strip, self.listed)) if x not in symbols)
         return Column(self.name, tuple(position), codes, (), listed if len(listed) > 1 else ())
 
@@ -314,12 +310,9 @@ def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
     except TypeError:  # a cell such as a dictionary cannot be looked up: its text can
         codes, values = pd.factorize(series.map(str, na_action="ignore"))
     listed = map(label_of, series.cat.categories) if hasattr(series, "cat") else ()
-    return Column(name, (*map(label_of, values),), codes.astype(_type_of(values)), (), (*listed,))
-
-
-def _type_of(labels: Collection[Any]) -> type[Any]:
-    """Return the smallest type of the codes of labels, which may be more than of states."""
-    return np.int8 if len(labels) <= SMALL else np.int32
+    return Column(
+        name, (*map(label_of, values),), codes.astype(code_type(len(values))), (), (*listed,)
+    )
 
 
 def check_variables(names: tuple[str, ...], states: tuple[tuple[str, ...], ...]) -> None:
@@ -391,11 +384,6 @@ class NamedVariables:
         alike = [k for k, own in enumerate(states) if number(own) == value or own.lower() == truth]
         if len(alike) == 1:
             return alike[0]
-        if not np.isnan(value) and any(low < high for low, high in map(interval, states)):
-            raise OptionError(
-                f"variable {name!r}: {state} lies in none of its bins "
-                f"{', '.join(map(repr, states))}; give a number inside, or the name of a bin"
-            )
         raise OptionError(f"variable {name!r} has no state {state!r}{did_you_mean(state, states)}")
 
     def places(self, other: "NamedVariables") -> tuple[list[int], list[list[int]]]:

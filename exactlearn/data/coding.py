@@ -103,11 +103,10 @@ class TableCoding:
                 if name in states:
                     coding.states[name] = _declared(rows, column, tuple(states[name]))
                     continue
-                if rule is None and "*" in rules and not options.tidy and _has_many(column):
-                    rule = rules["*"]
-                fault = None
-                if rule is None or len(column.labels) < 2:
-                    fault = discretisation.unusable(rows, column)
+                if rule is None and not options.tidy and _has_many(column):
+                    rule = rules.get("*")
+                is_cut = rule is not None and len(column.labels) > 1
+                fault = None if is_cut else discretisation.unusable(rows, column)
                 if fault is not None:
                     unusable.append(fault)
                     rule = rule_of_all if options.tidy and fault.is_cut else None

@@ -502,20 +502,13 @@ of: type checkers accept what the function does, and take it inside for a :class
 """
 
 
-def usable_columns(
-    value: Any,
-    name: str = "data",
-    *,
-    tidy: bool = False,
-    discretise: Mapping[str, str] | None = None,
-    drop: Sequence[str] = (),
-) -> tuple[Dataset, list[str]]:
+def usable_columns(value: Any, tidy: bool, discretise: Any, drop: Any) -> tuple[Dataset, list[str]]:
     """Return a table as :func:`as_dataset`, and its columns with those that were left out.
 
     Parameters
     ----------
-    value, name
-        The argument of a function, and its name.
+    value
+        The argument ``data``.
     tidy, discretise, drop
         As for :meth:`Dataset.from_frame`, for a frame or an array.
 
@@ -528,14 +521,14 @@ def usable_columns(
 
     Examples
     --------
-    >>> table, columns = usable_columns(np.array([["a", "x"], ["b", "y"]]), drop=["X0"])
+    >>> table, columns = usable_columns(np.array([["a", "x"], ["b", "y"]]), False, None, ["X0"])
     >>> table.names, dict(table.left_out), columns
     (('X1',), {}, ['X1'])
     """
-    table = _table_of(value, name)
+    table = _table_of(value, "data")
     if not isinstance(table, Dataset):
         options = CodingOptions(discretise=discretise, tidy=tidy)
-        dataset = _coded(table, name, options, "(missing=", drop)
+        dataset = _coded(table, "data", options, "(missing=", drop)
         columns = [*map(str, table.columns)]
     elif tidy or discretise or drop:
         raise OptionError(
@@ -547,7 +540,7 @@ def usable_columns(
     if not dataset.n_variables or not dataset.n_rows:
         reasons = "".join(f"; {own}: {why}" for own, why in dataset.left_out.items())
         raise DataError(
-            f"argument {name!r}: nothing to learn from, {dataset.n_rows} rows; expected a column "
+            f"argument 'data': nothing to learn from, {dataset.n_rows} rows; expected a column "
             f"with two states{reasons}"
         )
     return dataset, [own for own in columns if own in {*dataset.names, *dataset.left_out}]

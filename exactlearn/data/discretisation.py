@@ -48,7 +48,7 @@ _INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")  # by pandas, of a colu
 
 _MISSING_TEXTS = {
     *("nan", "-nan", "null", "n/a", "#n/a", "#n/a n/a", "#na", "<na>", "nat"),
-    *("1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"),
+    *("1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan", "inf", "-inf"),
 }
 
 
@@ -322,8 +322,8 @@ def check_texts(columns: Iterable[Column], where: str, missing: Sequence[str]) -
             states[column.name] = [*own, "..."]
     if listed:
         raise DataError(
-            f"{where}texts that other programs write for missing cells: {', '.join(listed)}; if "
-            "the cells are missing, name all symbols "
+            f"{where}texts that other programs write for missing or infinite numbers: "
+            f"{', '.join(listed)}; if the cells are missing, name all symbols "
             f"({as_written('missing', [*missing, *sorted(texts)])}); if these are states, declare "
             f"all states of the columns ({as_written('states', states)})"
         )

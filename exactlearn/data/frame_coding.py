@@ -94,16 +94,14 @@ class FrameCoding(TableCoding):
         ColumnWarning
             Once, when columns are left out.
         """
-        if rule != ENTROPY:
-            parse_rule(rule)
         rows = _read(frame, names)
         weights = np.ones(len(frame)) if weights is None else weights
-        states = {
-            column.name: _bins(column.numbers[column.codes], rule, weights, classes)
-            for column in rows.columns
-            if _is_cut(rows, column)
-        }
         try:
+            states = {
+                column.name: _bins(column.numbers[column.codes], rule, weights, classes)
+                for column in rows.columns
+                if _is_cut(rows, column)
+            }
             coding = TableCoding.fit(rows, CodingOptions(states, tidy=tidy), is_part=True)
         except DataError as error:
             cure = "make the cells None, or leave columns out"
@@ -124,8 +122,7 @@ class FrameCoding(TableCoding):
 
     def dataset(self, frame: "pd.DataFrame", weights: NDArray[np.float64] | None = None) -> Dataset:
         """Return the coded table of the columns that are variables."""
-        fields = self.transform(_read(frame, self.names))
-        return Dataset(**fields | {"weights": weights, "row_index": None})
+        return Dataset(**self.transform(_read(frame, self.names)) | {"weights": weights})
 
     def filled(self, frame: "pd.DataFrame", codes: NDArray[np.integer]) -> "pd.DataFrame":
         """Return the frame with the values of codes in its missing cells.
@@ -157,17 +154,9 @@ class FrameCoding(TableCoding):
 
 
 def _read(frame: "pd.DataFrame", names: Sequence[str]) -> LabelledRows:
-    """Return the columns as labels, under these names; none may have an infinite number."""
+    """Return the columns as labels, under these names; a later frame may have other categories."""
     rows = frame_rows(frame.set_axis(list(names), axis=1)).read(MISSING_SYMBOLS)
-    # A later frame may have other categories.
-    rows = replace(rows, columns=[replace(column, listed=()) for column in rows.columns])
-    for column in rows.columns:
-        for label in {"inf", "-inf"} & {*column.labels}:
-            raise DataError(
-                f"{rows.place(column, label)}: expected finite numbers, found infinity ({label}); "
-                "correct it, or make the cell missing"
-            )
-    return rows
+    return replace(rows, columns=[replace(column, listed=()) for column in rows.columns])
 
 
 def _is_cut(rows: LabelledRows, column: Column) -> bool:

@@ -189,14 +189,12 @@ def simulate_missingness(
         codes = _with_a_number_hidden(dataset, mechanism == "mnar", parts, rng)
         graph = MissingnessGraph({v: (v,) * (mechanism == "mnar") for v in dataset.names})
         return SimulatedMissingness(replace(dataset, codes=codes), graph, {})
-    share = float(parts["P"])
-    if mechanism == "mcar":
-        graph = MissingnessGraph(dict.fromkeys(dataset.names, ()))
-        tables = dict.fromkeys(graph.variables, np.array(share))
-    else:
-        name, table = _driver(dataset, share, parts.get("NAME"))
-        graph = MissingnessGraph({v: (name,) for v in dataset.names if v != name})
-        tables = dict.fromkeys(graph.variables, table)
+    driver, table = None, np.array(float(parts["P"]))
+    if mechanism == "mar":
+        driver, table = _driver(dataset, float(table), parts.get("NAME"))
+    causes = () if driver is None else (driver,)
+    graph = MissingnessGraph({v: causes for v in dataset.names if v != driver})
+    tables = dict.fromkeys(graph.variables, table)
     uniform = rng.random(dataset.codes.shape)
     return SimulatedMissingness(hide_by_graph(dataset, graph, tables, rng, uniform), graph, tables)
 

@@ -306,7 +306,7 @@ def learn(
     with executors.running(cluster) as client:
         if isinstance(data, Blocks):
             data = merge_rows(data, cluster=client)
-        dataset, columns = usable_columns(data, tidy=tidy, discretise=discretise, drop=drop)
+        dataset, columns = usable_columns(data, tidy, discretise, drop)
         if dataset.left_out:  # an index counts these columns, too
             given = (("required", required), ("forbidden", forbidden), ("tiers", tiers))
             limits = limits_by_name({**dict(given), "constraints": constraints}, columns)

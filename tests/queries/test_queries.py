@@ -117,7 +117,7 @@ def test_a_value_stands_for_its_state(states, value, expected):
         (
             ("(0.3, 0.45]", "(0.45, 0.54]"),
             0.1,
-            r"'x': 0.1 lies in none of its bins '\(0.3, 0.45\]'",
+            r"'x' has no state '0.1'; expected one of '\(0.3, 0.45\]'",
         ),
         (("1", "1.0"), "1.00", "no state '1.00'"),
         (("no", "yes"), True, "no state 'True'; expected one of 'no', 'yes'"),
