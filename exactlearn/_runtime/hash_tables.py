@@ -114,6 +114,13 @@ def insert_rows(
     return n, labels
 
 
+def weight_by(
+    labels: NDArray[np.integer], weights: NDArray[np.float64], n: int
+) -> NDArray[np.float64]:
+    """Return the weight of the rows of each label below n."""
+    return np.bincount(labels, weights, n).astype(np.float64, copy=False)
+
+
 class WeightedRows:
     """Different rows with their weights, to which more are added.
 

@@ -31,7 +31,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.em_result import EMResult, fitted
 from exactlearn.bayesnet.naive_bayes import SMOOTHING, ComponentEM, NaiveBayes, shares_of
-from exactlearn.data.counts import bic_size_weight, check_size_weight, rate_of
+from exactlearn.data.counts import bic_size_weight, rate_of
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError
 
@@ -166,7 +166,7 @@ def learn_naive_bayes(
     """
     total = float(dataset.row_weights.sum())
     weight = bic_size_weight(total) if size_weight is None else size_weight
-    check_size_weight(weight)
+    rate_of(weight)  # refuses a weight that is none
     rows, models, best = list[ComponentRow](), list[NaiveBayes](), 0
     begun = monotonic()
 

@@ -68,7 +68,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
 from exactlearn._runtime.display import Displayed
-from exactlearn._runtime.hash_tables import index_rows
+from exactlearn._runtime.hash_tables import index_rows, weight_by
 from exactlearn.bayesnet.buckets import blocks
 from exactlearn.bayesnet.complete_data import (
     SMOOTHING,
@@ -80,7 +80,7 @@ from exactlearn.bayesnet.complete_data import (
 from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork
 from exactlearn.bayesnet.recoverability import Recovery
 from exactlearn.bayesnet.separators import Separators, separators_of_indicators
-from exactlearn.data.counts import configurations, weight_by
+from exactlearn.data.counts import configurations
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, TooLargeError, did_you_mean
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import ParentsLike, checked_arguments
-from exactlearn._runtime.hash_tables import index_rows
+from exactlearn._runtime.hash_tables import index_rows, weight_by
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts
 from exactlearn.bayesnet.deletion import (
     DeletionFit,
@@ -25,7 +25,6 @@ from exactlearn.bayesnet.deletion import (
     reciprocal,
 )
 from exactlearn.bayesnet.recoverability import Estimand, Names, Recovery, recoverability
-from exactlearn.data.counts import weight_by
 from exactlearn.data.dataset import DatasetLike
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 

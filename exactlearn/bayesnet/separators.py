@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import variables_by_index
-from exactlearn._runtime.hash_tables import index_rows
+from exactlearn._runtime.hash_tables import index_rows, weight_by
 from exactlearn.data.codes import MISSING
-from exactlearn.data.counts import weight_by
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import OptionError

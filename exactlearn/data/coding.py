@@ -265,8 +265,7 @@ def frame_rows(frame: "pd.DataFrame", drop: Sequence[Any] = ()) -> LabelledRows:
     if twice := repeated(kept.values()):
         raise DataError(f"two columns have the name {twice[0]!r}; rename one")
     if not kept or not len(frame):
-        shape = (len(frame), len(kept))
-        raise DataError(f"the frame has the shape {shape}, expected rows and columns")
+        raise DataError(f"the frame has the shape {len(frame), len(kept)}, expected rows, columns")
     columns = [labelled_column(name, frame.iloc[:, j]) for j, name in kept.items()]
     rows = np.arange(len(frame))
     return LabelledRows(None, columns, rows, unit="row", index=frame.index)

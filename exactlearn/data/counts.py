@@ -1,9 +1,4 @@
-"""Contingency tables of complete categorical data, and patterns of missing cells.
-
-The counts ``n_jk`` of a family (a child and its parents) say how much weight the rows have whose
-parents are in configuration ``j`` and whose child is in state ``k``. They are sums over rows, so
-tables of blocks of rows add up, and a table over more variables contains the smaller ones as its
-marginals.
+"""Configurations and weights of the rows of a table, and patterns of missing cells.
 
 The trade-off of log-likelihood and size, for every language of models, is
 
@@ -21,80 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.hash_tables import index_rows
+from exactlearn._runtime.hash_tables import index_rows, weight_by
 from exactlearn.data.codes import MISSING
-from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
-from exactlearn.errors import DataError, OptionError, TooLargeError
-
-
-def total_weight(dataset: Dataset) -> float:
-    """Return the number of observations N: the total weight of the rows."""
-    return float(dataset.row_weights.sum())
-
-
-def n_configurations(dataset: Dataset, variables: Sequence[int]) -> float:
-    """Return the number of joint configurations of some variables, seen in the data or not.
-
-    Raises
-    ------
-    TooLargeError
-        When the number exceeds what a float can hold.
-    """
-    number = math.prod(float(dataset.cardinalities[v]) for v in variables)
-    if math.isinf(number):
-        raise TooLargeError(
-            f"{len(variables)} variables have more than 1e308 configurations; score smaller "
-            "parent sets"
-        )
-    return number
-
-
-def family_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArray[np.float64]:
-    """Count a family, leaving out parent configurations that no row has.
-
-    Parameters
-    ----------
-    dataset
-        Complete data.
-    child, parents
-        Variable indices.
-
-    Returns
-    -------
-    NDArray[np.float64]
-        Weights of the observed parent configurations (in the order of the rows that have them
-        first) by child state, shape (observed configurations, r).
-
-    Raises
-    ------
-    DataError
-        When a cell is missing.
-    """
-    require_complete(dataset)
-    labels, first = index_rows(dataset.codes[:, list(parents)].astype(np.int32))
-    shape = len(first), int(dataset.cardinalities[child])
-    cells = labels * shape[1] + dataset.codes[:, child]
-    return weight_by(cells, dataset.row_weights, math.prod(shape)).reshape(shape)
-
-
-def distinct_rows(dataset: Dataset) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
-    """Merge equal rows of complete data into one row each, in lexicographic order.
-
-    Returns
-    -------
-    tuple
-        The codes, shape (variables, distinct rows), and the weight of each distinct row. Rows of
-        weight 0 are left out.
-
-    Raises
-    ------
-    DataError
-        When a cell is missing.
-    """
-    require_complete(dataset)
-    codes, weights, _ = distinct_weighted(dataset.codes.astype(np.int16), dataset.weights)
-    order = np.lexsort(codes.T[::-1])
-    return np.ascontiguousarray(codes[order].T), weights[order]
+from exactlearn.data.dataset import DatasetLike
+from exactlearn.errors import DataError, OptionError
 
 
 def distinct_weighted(
@@ -128,13 +53,6 @@ def configurations(
         numbers *= size
         numbers += np.where(column < 0, size - 1, column)
     return numbers
-
-
-def weight_by(
-    labels: NDArray[np.integer], weights: NDArray[np.float64], n: int
-) -> NDArray[np.float64]:
-    """Return the weight of the rows of each label below n."""
-    return np.bincount(labels, weights, n).astype(np.float64, copy=False)
 
 
 @checked_arguments()
@@ -176,12 +94,6 @@ def bic_size_weight(total_weight: float) -> float:
     return size_weight_of(max(0.0, math.log(total_weight)) / 2)
 
 
-def check_size_weight(size_weight: float) -> None:
-    """Raise an `OptionError` if lambda is not from 0 to 1."""
-    if not 0 <= size_weight <= 1:
-        raise OptionError(f"size_weight {size_weight}: give a number from 0 to 1")
-
-
 def rate_of(size_weight: float) -> float:
     """Return the log-likelihood that one cell of size must gain, in nats; infinite for lambda 1.
 
@@ -190,7 +102,8 @@ def rate_of(size_weight: float) -> float:
     OptionError
         If lambda is not from 0 to 1.
     """
-    check_size_weight(size_weight)
+    if not 0 <= size_weight <= 1:
+        raise OptionError(f"size_weight {size_weight}: give a number from 0 to 1")
     return size_weight / (1 - size_weight) if size_weight < 1 else math.inf
 
 

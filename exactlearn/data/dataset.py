@@ -304,8 +304,6 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         >>> table.next_best([1], np.array([[2.5, 0.0]]))
         (['no'], array([2.5]))
         """
-        if not len(losses):
-            return [], np.zeros(0)
         cells, columns = np.arange(len(losses)), self.missing_cells[:, 1]
         others = np.minimum(losses, np.finfo(np.float64).max)  # an infinite loss is one, too
         others[np.arange(losses.shape[1]) >= self.cardinalities[columns, None]] = np.inf

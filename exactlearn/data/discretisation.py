@@ -121,9 +121,8 @@ def discretise(
     """
     known, bins = parse_rule(f"{method}:{bins}")
     numbers = as_array(values, np.float64, "values")
-    if np.isinf(numbers).any():
-        where = row_place(int(np.flatnonzero(np.isinf(numbers))[0]))
-        raise DataError(f"{where}: cannot bin an infinite value")
+    for row in np.flatnonzero(np.isinf(numbers))[:1].tolist():
+        raise DataError(f"{row_place(row)}: cannot bin an infinite value")
     own = np.ones(len(numbers)) if weights is None else checked_weights(weights, len(numbers))
     seen = ~np.isnan(numbers)
     distinct, place = np.unique(numbers[seen], return_inverse=True)

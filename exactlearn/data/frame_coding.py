@@ -112,12 +112,9 @@ class FrameCoding(TableCoding):
             if column.name in coding.states or len(own) == 1:
                 codes = state_codes(column, own)
                 order = np.lexsort((column.numbers[column.codes], codes))
-                first, end = (
-                    np.searchsorted(codes[order], np.arange(len(own)), side=side)
-                    for side in ("left", "right")
-                )
-                median = frame.iloc[order[(first + end - 1) // 2], j]
-                values[column.name] = median.where(first < end)
+                counts = np.bincount(codes + 1, minlength=len(own) + 1)  # missing cells first
+                middle = np.cumsum(counts)[:-1] + (counts[1:] - 1) // 2
+                values[column.name] = frame.iloc[order[middle], j].where(counts[1:] > 0)
         return cls(coding.states, coding.left_out, tuple(names), values)
 
     def dataset(self, frame: "pd.DataFrame", weights: NDArray[np.float64] | None = None) -> Dataset:

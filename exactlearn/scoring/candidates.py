@@ -3,7 +3,7 @@
 All sets of variables of one size after another are tabulated; each table yields the score of every
 variable in it given the others. Parent sets that a subset dominates are dropped, and branches that
 bounds close are skipped (:mod:`exactlearn.scoring.set_sums`). Of incomplete data the counts of
-each family are estimated by itself (:mod:`exactlearn.scoring.deletion_enumeration`).
+each family are estimated by itself (:mod:`exactlearn.scoring.deletion_counts`).
 """
 
 import math
@@ -22,7 +22,7 @@ from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring.candidate_enumeration import Enumeration, Progress, SizedCandidates
 from exactlearn.scoring.candidate_search import Budget, CandidateSearch
-from exactlearn.scoring.deletion_enumeration import DeletionCounts, DeletionScorer, as_counts
+from exactlearn.scoring.deletion_counts import DeletionCounts, DeletionScorer, as_counts
 from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import ScoreLike, scored_family
 from exactlearn.scoring.set_sums import SetSums, TableScorer

@@ -38,8 +38,9 @@ from exactlearn._runtime.arguments import (
     register,
     variables_by_index,
 )
-from exactlearn.data.counts import check_size_weight, family_counts, n_configurations, total_weight
-from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn._runtime.hash_tables import index_rows, weight_by
+from exactlearn.data.counts import rate_of
+from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
 from exactlearn.errors import DataError, OptionError
 
 Counts = NDArray[np.float64]
@@ -226,7 +227,7 @@ class PenalisedLikelihood(_Likelihood):
 
     def __post_init__(self) -> None:
         """Refuse a trade-off outside of [0, 1]."""
-        check_size_weight(self.size_weight)
+        rate_of(self.size_weight)  # refuses a weight that is none
 
     def cell(self, counts: Counts, r: int, q: float) -> Counts:
         """Return ``(1 - lambda) n log n``."""
@@ -419,4 +420,38 @@ def score_family(
 def scored_family(dataset: Dataset, child: int, parents: Sequence[int], score: Score) -> float:
     """Return what :func:`score_family` does, for variables by index alone."""
     counts = family_counts(dataset, child, parents)
-    return family_score(counts, n_configurations(dataset, parents), score, total_weight(dataset))
+    q = math.prod(dataset.cardinalities[list(parents)].astype(np.float64).tolist())
+    return family_score(counts, q, score, total_weight(dataset))
+
+
+def total_weight(dataset: Dataset) -> float:
+    """Return the number of observations N: the total weight of the rows."""
+    return float(dataset.row_weights.sum())
+
+
+def family_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArray[np.float64]:
+    """Count a family, leaving out parent configurations that no row has.
+
+    Parameters
+    ----------
+    dataset
+        Complete data.
+    child, parents
+        Variable indices.
+
+    Returns
+    -------
+    NDArray[np.float64]
+        Weights of the observed parent configurations (in the order of the rows that have them
+        first) by child state, shape (observed configurations, r).
+
+    Raises
+    ------
+    DataError
+        When a cell is missing.
+    """
+    require_complete(dataset)
+    labels, first = index_rows(dataset.codes[:, list(parents)].astype(np.int32))
+    shape = len(first), int(dataset.cardinalities[child])
+    cells = labels * shape[1] + dataset.codes[:, child]
+    return weight_by(cells, dataset.row_weights, math.prod(shape)).reshape(shape)

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
-from exactlearn.data.counts import distinct_rows
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.counts import distinct_weighted
+from exactlearn.data.dataset import Dataset, require_complete
 from exactlearn.scoring.candidate_enumeration import Joined, Level, Scored, less_one
 from exactlearn.scoring.scores import Score
 from exactlearn.scoring.set_tables import (
@@ -377,3 +377,23 @@ class SetValues:
         sums, _ = self._sums.sums(members, terms, self._space)
         values = sums[:, 0] - np.where(members >= 0, penalties, 0.0).sum(axis=1)
         self.known.update(zip((new[k] for k in by_prefix), values.tolist(), strict=True))
+
+
+def distinct_rows(dataset: Dataset) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
+    """Merge equal rows of complete data into one row each, in lexicographic order.
+
+    Returns
+    -------
+    tuple
+        The codes, shape (variables, distinct rows), and the weight of each distinct row. Rows of
+        weight 0 are left out.
+
+    Raises
+    ------
+    DataError
+        When a cell is missing.
+    """
+    require_complete(dataset)
+    codes, weights, _ = distinct_weighted(dataset.codes.astype(np.int16), dataset.weights)
+    order = np.lexsort(codes.T[::-1])
+    return np.ascontiguousarray(codes[order].T), weights[order]

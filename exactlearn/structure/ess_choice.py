@@ -31,7 +31,7 @@ from exactlearn.bayesnet.complete_data import SMOOTHING, as_good_as_best, divide
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, TooLargeError, as_written
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
-from exactlearn.scoring.deletion_enumeration import DeletionCounts
+from exactlearn.scoring.deletion_counts import DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import BDeu
 from exactlearn.structure.learned_counts import learned_counts

@@ -27,10 +27,9 @@ from exactlearn.bayesnet.buckets import flat_tables
 from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.em import NetworkEM
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.counts import total_weight
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.scoring.expected_counts import ExpectedCounts, expected_counts
-from exactlearn.scoring.scores import BDeu, Score
+from exactlearn.scoring.scores import BDeu, Score, total_weight
 from exactlearn.solvers.problem import Problem
 from exactlearn.structure.result import StructuralStatus, family_scores
 from exactlearn.structure.structural_em import structural_em

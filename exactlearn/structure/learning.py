@@ -245,7 +245,7 @@ def learn(
         network that structural EM learns; ``augment``: network and completion that score best
         together, proven where few cells are missing, else by a climber; or the name of a deletion
         estimator of the counts, such as ``f-mar``
-        (:class:`~exactlearn.scoring.deletion_enumeration.DeletionCounts`).
+        (:class:`~exactlearn.scoring.deletion_counts.DeletionCounts`).
     smoothing
         Pseudo-count of each parameter of the network.
     solver

@@ -16,12 +16,11 @@ from exactlearn.bayesnet.buckets import flat_tables
 from exactlearn.bayesnet.em import NetworkEM
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import most_probable_completion
-from exactlearn.data.counts import total_weight
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Structured
-from exactlearn.scoring.scores import Score, family_score
+from exactlearn.scoring.scores import Score, family_score, total_weight
 
 if TYPE_CHECKING:
     import pandas as pd

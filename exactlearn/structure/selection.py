@@ -19,7 +19,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
-from exactlearn.scoring.deletion_enumeration import CountsMethod, DeletionCounts
+from exactlearn.scoring.deletion_counts import CountsMethod, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers import Problem, Result, solve

@@ -29,7 +29,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import DataError, OptionError
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
-from exactlearn.scoring.deletion_enumeration import DeletionCounts
+from exactlearn.scoring.deletion_counts import DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts, expected_counts
 from exactlearn.scoring.scores import ScoreLike
 from exactlearn.solvers.component_solver import INNER_SEARCH

@@ -9,7 +9,7 @@ import exactlearn as el
 from exactlearn.bayesnet.complete_data import divided, fit_complete
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError, TooLargeError
-from exactlearn.scoring.deletion_enumeration import DeletionCounts
+from exactlearn.scoring.deletion_counts import DeletionCounts
 from exactlearn.scoring.scores import BDeu, score_family
 from exactlearn.structure import ess_choice
 from exactlearn.structure.ess_choice import ESSChoice, choose_ess

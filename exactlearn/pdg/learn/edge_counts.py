@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.complete_data import smoothed
-from exactlearn.data.counts import check_size_weight, distinct_weighted, rate_of
+from exactlearn.data.counts import distinct_weighted, rate_of
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.pdg.compile.approximation import MergeSequence, information
@@ -64,7 +64,7 @@ class StructureScore:
 
     def __post_init__(self) -> None:
         """Check the options."""
-        check_size_weight(self.size_weight)
+        rate_of(self.size_weight)  # refuses a weight that is none
         if self.size not in SIZES:
             raise OptionError(f"size {self.size!r}: give 'effective' or 'representational'")
 

@@ -38,12 +38,11 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import refusal
 from exactlearn.bayesnet.deletion import DeletionMethod, FamilyEstimator, check_choice
-from exactlearn.data.counts import total_weight
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.scoring.candidate_enumeration import Joined, Level, Scored
 from exactlearn.scoring.expected_counts import ExpectedCounts
-from exactlearn.scoring.scores import Score, family_score
+from exactlearn.scoring.scores import Score, family_score, total_weight
 from exactlearn.solvers.problem import Arc
 
 CountsMethod = Literal["d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"]

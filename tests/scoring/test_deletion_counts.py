@@ -15,7 +15,7 @@ from exactlearn.errors import ArgumentError, DataError, InfeasibleError, OptionE
 from exactlearn.scoring import candidates
 from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
-from exactlearn.scoring.deletion_enumeration import COUNTS_METHODS, DeletionCounts
+from exactlearn.scoring.deletion_counts import COUNTS_METHODS, DeletionCounts
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
 from exactlearn.solvers import solve
 from tests.brute_force import is_acyclic
