@@ -300,7 +300,7 @@ def warn_of_columns(columns: Iterable[Unusable], rule: str = RULE) -> None:
 
 
 def check_texts(columns: Iterable[Column], where: str, missing: Sequence[str]) -> None:
-    """Raise one error for all texts that other programs write for a missing cell.
+    """Raise one error for all texts that other programs write for missing or infinite numbers.
 
     Parameters
     ----------
