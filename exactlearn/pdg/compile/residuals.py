@@ -183,13 +183,13 @@ def number_values(values: NDArray[np.float64]) -> NDArray[np.int32]:
         number = -1
         cell = bits[i] >> 10
         for shift in range(3):
-            near = cell + (shift + 1) % 3 - 1
-            mixed = np.uint64(near) * np.uint64(0x9E3779B97F4A7C15)
+            neighbour = cell + (shift + 1) % 3 - 1
+            mixed = np.uint64(neighbour) * np.uint64(0x9E3779B97F4A7C15)
             slot = np.int64((mixed >> np.uint64(32)) & np.uint64(size - 1))
             while number < 0 and slots[slot] >= 0:
                 other = seen[slots[slot]]
                 difference = abs(values[i] - values[other])
-                if bits[other] >> 10 == near and difference <= TOLERANCE * values[other]:
+                if bits[other] >> 10 == neighbour and difference <= TOLERANCE * values[other]:
                     number = slots[slot]
                 slot = (slot + 1) & (size - 1)
             if number >= 0:

@@ -258,9 +258,9 @@ def data_merges(
     counts = expected_counts(small, codes, dataset.weights)
     # Each variable's counts add up to the weight of all records.
     per_record = small.n_variables / counts.sum()
-    own = node_probabilities(small)
-    masses = (1 - model_share) * per_record * counts + model_share * own
-    estimates = own if model_share else masses + smoothing * per_record * own
+    expected = node_probabilities(small)
+    masses = (1 - model_share) * per_record * counts + model_share * expected
+    estimates = expected if model_share else masses + smoothing * per_record * expected
     return MergeSequence(small, masses, estimates=estimates)
 
 
@@ -286,9 +286,9 @@ def collapse_unreached(pdg: DecisionGraph, dataset: Dataset, least: float = inf)
         If some variable has too many pairs of nodes to compare.
     """
     codes, starts = aligned_codes(dataset, pdg.names, pdg.states), pdg.parameter_offsets[:-1]
-    met = np.add.reduceat(expected_counts(pdg, codes, dataset.weights), starts)
+    reached = np.add.reduceat(expected_counts(pdg, codes, dataset.weights), starts)
     reach = np.add.reduceat(node_probabilities(pdg), starts)
-    stays = (met > 0) | (reach * dataset.row_weights.sum() >= least)
+    stays = (reached > 0) | (reach * dataset.row_weights.sum() >= least)
     nodes = np.arange(pdg.n_nodes)
     for v in pdg.order.tolist():  # what only nodes that go lead to goes as well
         from_staying = pdg.successors_of(v)[stays[pdg.variable == v]]
@@ -305,17 +305,17 @@ def collapse_unreached(pdg: DecisionGraph, dataset: Dataset, least: float = inf)
     divergence: dict[int, NDArray[np.float64]] = {}
     nearest: dict[int, NDArray[np.int64]] = {}
     for v in reversed(pdg.order.tolist()):
-        own, staying = pdg.parameters_of(v), kept[v]
+        p, staying = pdg.parameters_of(v), kept[v]
         heads = np.empty_like(structure[v])
         # A state that is impossible below counts as one of the smallest probability there is.
-        found = xlogy(own, own).sum(axis=1)[:, None] - own @ np.log(own[staying] + TINY).T
+        divergences = xlogy(p, p).sum(axis=1)[:, None] - p @ np.log(p[staying] + TINY).T
         for k, child in enumerate(pdg.children[v]):
             heads[:, :, k] = nearest[child][structure[v][:, :, k]]
-            for x in range(own.shape[1]):
+            for x in range(p.shape[1]):
                 pairs = np.ix_(structure[v][:, x, k], heads[staying, x, k])
-                found += own[:, x, None] * divergence[child][pairs]
+                divergences += p[:, x, None] * divergence[child][pairs]
             del divergence[child]
-        divergence[v], nearest[v] = found, found.argmin(axis=1)
+        divergence[v], nearest[v] = divergences, divergences.argmin(axis=1)
         nearest[v][staying] = np.arange(len(staying))
-        parameters[v], successors[v] = own[staying], heads[staying]
+        parameters[v], successors[v] = p[staying], heads[staying]
     return assemble(pdg.names, pdg.states, pdg.forest, parameters, successors)

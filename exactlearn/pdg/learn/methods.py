@@ -127,11 +127,11 @@ def _by_structural_em(
     for size_weight in size_weights or (None,):
         if not finished:
             break
-        own = options | {"size_weight": size_weight}
+        arguments = options | {"size_weight": size_weight}
         if start is not None:
-            model = structural_em_graph(dataset, start=start, **own)
+            model = structural_em_graph(dataset, start=start, **arguments)
         else:
-            model = structural_em_rounds(dataset, seed=seed, **own)
+            model = structural_em_rounds(dataset, seed=seed, **arguments)
         models.append(model)
         finished = model.finished
     return LearnedGraphs(tuple(models), finished)

@@ -138,10 +138,10 @@ def choose_graph_smoothing(
         return SmoothingChoice(1.0, nan, 0)
     folds = divided(weights, FOLDS, seed)
     codes, units = aligned_codes(dataset, graph.names, graph.states), pseudo_counts(graph, prior)
-    own = [
+    parts = [
         (codes[folds.rows[k]], folds.weights[k]) for k in folds.fold == np.arange(folds.n)[:, None]
     ]
-    counts = np.array([available_counts(graph.layout, *part) for part in own])
+    counts = np.array([available_counts(graph.layout, *part) for part in parts])
     nodes = np.repeat(np.arange(graph.n_nodes), np.diff(graph.parameter_offsets))
     totals = np.bincount(nodes, units, graph.n_nodes).astype(np.float64)
     score = validation_terms(counts, units, nodes, totals)
@@ -222,11 +222,11 @@ def cross_validated(
     held = np.empty((graphs, len(STRENGTHS), len(parts.rows)))
     sizes = np.zeros(graphs)
     for k in range(parts.n):
-        train, test = (parts.part(dataset, own) for own in (parts.fold != k, parts.fold == k))
-        found = learn(train)
-        if len(found) < graphs:
+        train, test = (parts.part(dataset, fold) for fold in (parts.fold != k, parts.fold == k))
+        learned = learn(train)
+        if len(learned) < graphs:
             return Validation.default(graphs)
-        for g, graph in enumerate(found):
+        for g, graph in enumerate(learned):
             if control.is_over:
                 return Validation.default(graphs)
             sizes[g] += graph.effective_size
@@ -429,7 +429,7 @@ def refine(
             f"prior {prior!r} and starts {starts}: expected 'start' or 'uniform', and at least 1"
         )
     problem = ParameterEM(pdg, dataset, smoothing, prior, seed)
-    found = fitted(
+    result = fitted(
         problem,
         list(_starts(pdg, starts, seed)),
         iterations=iterations,
@@ -437,15 +437,15 @@ def refine(
         on_iteration=on_iteration,
         control=SearchControl(time_limit),
     )
-    return replace(found, smoothing=problem.smoothing)
+    return replace(result, smoothing=problem.smoothing)
 
 
 def smoothed_by_em(
     graph: DecisionGraph, dataset: Dataset, smoothing: float, time_limit: float | None = None
 ) -> DecisionGraph:
     """Return a graph refined with the uniform prior, by one step where there is time for none."""
-    found = refine(graph, dataset, smoothing=smoothing, prior="uniform", time_limit=time_limit)
-    return found.model if found.iterations else smoothed_once(graph, dataset, smoothing)
+    result = refine(graph, dataset, smoothing=smoothing, prior="uniform", time_limit=time_limit)
+    return result.model if result.iterations else smoothed_once(graph, dataset, smoothing)
 
 
 def smoothed_once(graph: DecisionGraph, dataset: Dataset, smoothing: float) -> DecisionGraph:

@@ -76,7 +76,7 @@ def mutual_information(
         EM ends after so many iterations, or when a pair gains less per row.
     """
     n = codes.shape[1]
-    found = np.zeros((n, n))
+    information = np.zeros((n, n))
     for i in range(n):
         for j in range(i):
             table = np.zeros((cardinalities[i] + 1, cardinalities[j] + 1))
@@ -90,8 +90,8 @@ def mutual_information(
                     if joint[h, k] > 0.0:
                         independent = joint[h].sum() * joint[:, k].sum()
                         value += joint[h, k] * np.log(joint[h, k] / independent)
-            found[i, j] = found[j, i] = max(value, 0.0)
-    return found
+            information[i, j] = information[j, i] = max(value, 0.0)
+    return information
 
 
 @kernel
@@ -236,7 +236,7 @@ def learned_network(
     solver = "dynamic" if dataset.n_variables <= EXACT_VARIABLES else "ordering"
     independent = ((),) * dataset.n_variables
     if not dataset.is_complete:
-        found = structural_em(
+        em = structural_em(
             dataset,
             score,
             max_parents=max_parents,
@@ -244,7 +244,7 @@ def learned_network(
             seed=seed,
             time_limit=control.remaining,
         )
-        parents = found.parents or independent
+        parents = em.parents or independent
         return fit_em(dataset, parents, smoothing=SMOOTHING, time_limit=control.remaining).model
     limit = control.remaining
     problem = candidate_parent_sets(

@@ -288,20 +288,21 @@ def structural_em_rounds(
         return replace(best, finished=best.finished and not control.is_over)
 
 
-def _better(best: StructuralEMGraph, found: StructuralEMGraph) -> tuple[StructuralEMGraph, bool]:
+def _better(best: StructuralEMGraph, model: StructuralEMGraph) -> tuple[StructuralEMGraph, bool]:
     """Return the model of the higher score, finished if the last search is, and whether it rose."""
-    risen = found.score > best.score
-    return (found if risen else replace(best, finished=found.finished)), risen
+    risen = model.score > best.score
+    return (model if risen else replace(best, finished=model.finished)), risen
 
 
 def drawn_completion(graph: DecisionGraph, dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Return a table whose missing cells are drawn, each by its own posterior distribution."""
-    shares = posteriors(graph, dataset.codes)
+    marginals = posteriors(graph, dataset.codes)
     codes, start = dataset.codes.astype(np.int16), 0
     for v, states in enumerate(dataset.states):
         rows = np.flatnonzero(codes[:, v] < 0)
-        cumulative = np.ascontiguousarray(shares[rows, start : start + len(states)].cumsum(axis=1))
+        posterior = marginals[rows, start : start + len(states)]
         drawn = np.empty(len(rows), np.int16)
+        cumulative = np.ascontiguousarray(posterior.cumsum(axis=1))
         draw(cumulative, np.arange(len(rows)), rng.random(len(rows)), drawn)
         codes[rows, v] = drawn
         start += len(states)

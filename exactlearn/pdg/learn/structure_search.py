@@ -46,6 +46,7 @@ from exactlearn.pdg.learn.edge_counts import (
     occupied,
     structure_of,
 )
+from exactlearn.pdg.learn.parameters import tuned_smoothing
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.forest import checked_forest, forest_children, forest_order
 
@@ -92,15 +93,12 @@ class PopulatedGraph:
     reached
         The node of each variable that each row reaches, by its place within the variable, shape
         (variables, rows).
-    counts
-        Weight of the rows at each node and state, laid out as the graph's parameters.
     log_likelihood
         Total over rows, natural logarithm.
     """
 
     graph: DecisionGraph
     reached: NDArray[np.int32]
-    counts: NDArray[np.float64]
     log_likelihood: float
 
 
@@ -134,8 +132,7 @@ def populate(rows: Dataset, forest: NDArray[np.int32], successors: Successors) -
     parameters = {v: c / c.sum(axis=1, keepdims=True) for v, c in counts.items()}
     likelihood = sum(float(information(c).sum()) for c in counts.values())
     graph = assemble(rows.names, rows.states, forest, parameters, kept)
-    flat = np.concatenate([counts[v].ravel() for v in order])
-    return PopulatedGraph(graph, reached, flat, likelihood)
+    return PopulatedGraph(graph, reached, likelihood)
 
 
 def expanded_structure(
@@ -159,9 +156,9 @@ def expanded_structure(
         edges = reached[v] * r + rows.codes[:, v]
         mass = np.bincount(edges, rows.row_weights, nodes * r)
         heads = np.zeros(nodes * r, np.int32)
-        own = np.argsort(-mass, kind="stable")[: most_nodes - 1]
-        own = own[mass[own] >= support]
-        heads[own] = np.arange(1, len(own) + 1)
+        kept = np.argsort(-mass, kind="stable")[: most_nodes - 1]
+        kept = kept[mass[kept] >= support]
+        heads[kept] = np.arange(1, len(kept) + 1)
         heads = np.unique(heads, return_inverse=True)[1].astype(np.int32)
         structure[v] = np.repeat(heads.reshape(nodes, r, 1), len(children[v]), axis=2)
         for child in children[v]:
@@ -333,7 +330,7 @@ def learn_on_forest(
         size_weight = bic_size_weight(float(rows.row_weights.sum()))
     score = StructureScore(size_weight, size)
     best = best_improved(rows, given, score, first_structures(rows, given))
-    graph = best.graph.with_counts(best.counts + smoothing)
+    graph = tuned_smoothing(best.graph, dataset, smoothing=smoothing)
     return score.learned(best.graph, best.log_likelihood, graph)
 
 

@@ -162,12 +162,12 @@ def variable_forest(
     place = dict.fromkeys(range(len(adjacency)), -1) | {v: i for i, v in enumerate(order)}
     above = {v: {u for u in adjacency[v] if place[u] < place[v]} for v in order}
     contexts: list[tuple[int, ...]] = [()] * len(adjacency)
-    found = [-1] * len(adjacency) if parents is None else list(parents)
+    parent_of = [-1] * len(adjacency) if parents is None else list(parents)
     for variable in reversed(order):
         contexts[variable] = context = tuple(sorted(above[variable], key=place.__getitem__))
         if parents is None and context:
-            found[variable] = context[-1]
-        parent = found[variable]
+            parent_of[variable] = context[-1]
+        parent = parent_of[variable]
         # What stands beside the parent, and not above it, is never met on the way to the root.
         if context and (parent < 0 or place[parent] < place[context[-1]]):
             raise CheckError(
@@ -176,12 +176,12 @@ def variable_forest(
             )
         if parent >= 0:
             above[parent].update(u for u in context if u != parent)
-    return VariableForest(tuple(order), tuple(contexts), tuple(found))
+    return VariableForest(tuple(order), tuple(contexts), tuple(parent_of))
 
 
 def components(adjacency: Sequence[frozenset[int]]) -> list[tuple[int, ...]]:
     """Return the connected components of a graph, each in increasing order."""
-    found, seen = [], set[int]()
+    parts, seen = [], set[int]()
     for start in range(len(adjacency)):
         if start not in seen:
             reached, stack = {start}, [start]
@@ -190,8 +190,8 @@ def components(adjacency: Sequence[frozenset[int]]) -> list[tuple[int, ...]]:
                 reached |= fresh
                 stack.extend(fresh)
             seen |= reached
-            found.append(tuple(sorted(reached)))
-    return found
+            parts.append(tuple(sorted(reached)))
+    return parts
 
 
 def clique_orders(

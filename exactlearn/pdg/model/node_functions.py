@@ -98,13 +98,13 @@ def node_contexts(table: NDArray[np.int64], most: int) -> tuple[dict[int, list[C
     Each step asks for the axis after which the fewest nodes remain, its states with the same
     function together.
     """
-    found: dict[int, list[Cube]] = {}
+    contexts: dict[int, list[Cube]] = {}
     queue: list[tuple[Cube, NDArray[np.int64], list[int]]]
     queue, complete = [({}, table, list(range(table.ndim)))], True
     for cube, whole, all_axes in queue:
         axes, part = without_redundant(all_axes, whole)
         if part.ndim == 0:
-            found.setdefault(int(part), []).append(cube)
+            contexts.setdefault(int(part), []).append(cube)
         elif len(queue) > most:
             complete = False
         else:
@@ -113,9 +113,9 @@ def node_contexts(table: NDArray[np.int64], most: int) -> tuple[dict[int, list[C
                 range(part.ndim), key=lambda k: sum(_n_nodes(s) for s in split[k].values())
             )
             rest = [*axes[:chosen], *axes[chosen + 1 :]]
-            for group, own in split[chosen].items():
-                queue.append((cube | {axes[chosen]: group}, own, rest))
-    return {node: _joined(cubes) for node, cubes in found.items()}, complete
+            for group, part_of_states in split[chosen].items():
+                queue.append((cube | {axes[chosen]: group}, part_of_states, rest))
+    return {node: _joined(cubes) for node, cubes in contexts.items()}, complete
 
 
 def _joined(cubes: list[Cube]) -> list[Cube]:
@@ -139,9 +139,9 @@ def _grouped(table: NDArray[np.int64], axis: int) -> dict[tuple[int, ...], NDArr
     """Return the possible states of an axis that have the same table, with that table."""
     groups: dict[bytes, list[int]] = {}
     slices = np.moveaxis(table, axis, 0)
-    for x, own in enumerate(slices):
-        if (own >= 0).any():
-            groups.setdefault(own.tobytes(), []).append(x)
+    for x, part in enumerate(slices):
+        if (part >= 0).any():
+            groups.setdefault(part.tobytes(), []).append(x)
     return {tuple(group): slices[group[0]] for group in groups.values()}
 
 
@@ -216,10 +216,10 @@ def _successors(
     place = graph.children[parent].index(v)
     column = graph.successors_of(parent)[:, :, place] - graph.first_nodes[v]
     above, nodes = node_given[parent]
-    found, given = column[nodes].astype(np.int64), (*above, parent)
-    varying = [axis for axis in range(found.ndim) if (np.diff(found, axis=axis) != 0).any()]
-    fixed = tuple(slice(None) if axis in varying else 0 for axis in range(found.ndim))
-    return tuple(given[axis] for axis in varying), found[fixed]
+    node, given = column[nodes].astype(np.int64), (*above, parent)
+    varying = [axis for axis in range(node.ndim) if (np.diff(node, axis=axis) != 0).any()]
+    fixed = tuple(slice(None) if axis in varying else 0 for axis in range(node.ndim))
+    return tuple(given[axis] for axis in varying), node[fixed]
 
 
 def _unused(name: str, names: list[str]) -> str:
