@@ -19,6 +19,7 @@ from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.errors import TooLargeError
@@ -229,10 +230,6 @@ def information(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     -------
     Sum over states of n log(n / total), shape (...), in nats, never positive.
     """
-    states: NDArray[np.float64] = _x_log_x(counts).sum(axis=-1)
-    return states - _x_log_x(counts.sum(axis=-1))
-
-
-def _x_log_x(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    product: NDArray[np.float64] = x * np.log(np.where(x > 0, x, 1.0))
-    return product
+    total = counts.sum(axis=-1)
+    value: NDArray[np.float64] = xlogy(counts, counts).sum(axis=-1) - xlogy(total, total)
+    return value
