@@ -46,8 +46,7 @@ def test_a_population_counts_what_rows_reach(seed, score):
     codes = rows.codes
     population.graph.check()
     counts = counts_by_rows(population.graph, codes, rows.weights)
-    relative = population.graph.with_counts(counts).parameters
-    assert np.allclose(population.graph.parameters, relative)
+    assert np.allclose(population.graph.parameters, population.graph.with_counts(counts).parameters)
     assert (np.add.reduceat(counts, population.graph.parameter_offsets[:-1]) > 0).all()
     value = score.of(population.graph, population.log_likelihood)
     assert value == pytest.approx(score_by_rows(population.graph, codes, rows.weights, score))
