@@ -266,20 +266,17 @@ def choose_heads(
     best = flows.argmax(axis=1)
     best = np.where(flows[edges, best] > flows[edges, heads] + 1e-9, best, heads)
     used = np.bincount(best, minlength=n) > 0
-    second, gap, stale = np.empty(len(flows), np.int64), np.empty(len(flows)), edges
     # Remove the node that loses least, while it loses less than it costs.
     while used.sum() > 1:
-        others = np.where(used, flows[stale], -np.inf)
-        others[np.arange(len(stale)), best[stale]] = -np.inf
-        second[stale] = others.argmax(axis=1)
-        gap[stale] = flows[stale, best[stale]] - others.max(axis=1)
-        loss = np.bincount(best, gap, n)
+        others = np.where(used, flows, -np.inf)
+        others[edges, best] = -np.inf
+        second = others.argmax(axis=1)
+        loss = np.bincount(best, flows[edges, best] - others[edges, second], n)
         loss[~used] = np.inf
         gone = int(loss.argmin())
         if loss[gone] >= cost:
             break
         used[gone] = False
-        stale = np.flatnonzero((best == gone) | (second == gone))
         best = np.where(best == gone, second, best)
     return best.astype(np.int32)
 
