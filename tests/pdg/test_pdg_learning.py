@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -163,6 +165,9 @@ def test_logical_relations_are_recovered(rows, forest, size, bits):
     data = drawn(rows, 10_000, np.random.default_rng(1))
     found = learn_on_forest(data, forest)
     found.check(data)
+    for change in ({"score": found.score + 1}, {"log_likelihood": found.log_likelihood - 9999}):
+        with pytest.raises(CheckError, match="recomputation"):
+            replace(found, **change).check(data)
     assert found.graph.effective_size == size
     assert found.log_likelihood / np.log(2) / 10_000 == pytest.approx(-bits, abs=0.01)
 
@@ -198,7 +203,3 @@ def test_mistakes_are_reported():
         learn_on_forest(data, [1, 0, -1])
     with pytest.raises(OptionError, match="size_weight"):
         learn_on_forest(data, chain(3), size_weight=1.5)
-    with pytest.raises(OptionError, match="size"):
-        StructureScore(0.5, "tiny")
-    with pytest.raises(DataError, match="rows"):
-        bic_size_weight(0)

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.complete_data import smoothed
 from exactlearn.data.counts import distinct_weighted, rate_of
-from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.data.dataset import Dataset, aligned_codes, require_complete
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.pdg.compile.approximation import MergeSequence, information
 from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
@@ -120,10 +120,13 @@ class LearnedGraph(ByValue, shown="graph size_weight size score log_likelihood")
 
         Raises
         ------
+        DataError
+            If a cell is missing.
         CheckError
             If it is no decision graph, its log-likelihood is below that of the graph's parameters
             or above the largest of the structure, or the score is another one.
         """
+        require_complete(dataset, "a check of the score needs", "check the graph alone")
         self.graph.check()
         codes = aligned_codes(dataset, self.graph.names, self.graph.states)
         counts, logs = expect_counts(
