@@ -13,7 +13,7 @@ from .candidate_table import Row
 from .clusters import Counted
 from .multipliers import satisfied
 from .relaxation import cluster_rows
-from .separation import separate, short_circuits, tails_off
+from .separation import quick_clusters, separate, short_circuits, tails_off
 
 if TYPE_CHECKING:
     from .branch_and_cut import Master
@@ -104,8 +104,9 @@ class Acyclicity(Conshdlr):
             return {"result": RESULT.DIDNOTRUN}
         x = self.master.relaxed()
         support, n = self.master.support(x), self.master.component.n_variables
-        known, demands = self.pool.violated(support, MOST_CUTS), self.master.demands
-        found = separate(support, n, MOST_CUTS, self.rng, known)
+        quick, demands = quick_clusters(support, n, MOST_CUTS, self.rng), self.master.demands
+        found = Counted.join(self.pool.violated(support, MOST_CUTS), quick)
+        found = separate(support, n, MOST_CUTS, self.rng, found, quick)
         rows = [] if demands is None else demands.violated(x, support.arcs(n))
         endless = self.master.model.infinity()
         cut_off = [self._add_row(row, endless, forced=False) for row in rows]

@@ -98,7 +98,6 @@ def tighten_bound(
     enough: float,
     target: float = -np.inf,
     steps: int = STEPS,
-    overshoot: float = OVERSHOOT,
 ) -> Tightened:
     """Change multipliers until the bound of a related problem is low enough, if that works.
 
@@ -117,8 +116,6 @@ def tighten_bound(
         What selections in question score more than.
     steps
         Subgradient steps after which it is given up.
-    overshoot
-        How far below the bound to reach a step aims.
     """
     if not len(multipliers.values):
         return Tightened(multipliers, np.ones(problem.n_candidates, np.bool_))
@@ -127,7 +124,7 @@ def tighten_bound(
     starts = offsets(np.bincount(candidate, minlength=problem.n_candidates))
     best, left = _polyak(
         problem.scores, problem.first, starts, np.ascontiguousarray(meets), counts,
-        multipliers.values, enough, target, steps, overshoot,
+        multipliers.values, enough, target, steps,
     )  # fmt: skip
     return Tightened(Multipliers(clusters, best, counts), left)
 
@@ -143,7 +140,6 @@ def _polyak(
     enough: float,
     target: float,
     steps: int,
-    overshoot: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the multipliers of the lowest bound met, and which candidates are left.
 
@@ -185,7 +181,7 @@ def _polyak(
         if lowest <= enough or norm == 0.0:
             break
         # step against the subgradient
-        length = (bound - enough + overshoot) / norm
+        length = (bound - enough + OVERSHOOT) / norm
         for k in range(n_clusters):
             values[k] = max(0.0, values[k] - length * excess[k])
     is_left = np.zeros(len(scores), np.bool_)

@@ -55,6 +55,7 @@ def separate(
     most: int,
     rng: np.random.Generator,
     found: Counted,
+    quick: Counted | None = None,
 ) -> Counted:
     """Add violated clusters to those found: counted seeds, and where these are few all that is met.
 
@@ -67,26 +68,28 @@ def separate(
     rng
         Source of randomness.
     found
-        Violated clusters that are known, such as those of :func:`quick_clusters` or of a pool.
+        Violated clusters that are known, such as those of a pool.
+    quick
+        What :func:`quick_clusters` returns, if that is among them.
     """
     found = Counted.join(found, counted_clusters(support, n, most))
     if len(found) >= FEW_CLUSTERS:
         return found
-    return Counted.join(found, violated_clusters(support, n, most, rng))
+    return Counted.join(found, violated_clusters(support, n, most, rng, quick))
 
 
 def violated_clusters(
     support: Support,
     n: int,
     most: int,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator,
+    quick: Counted | None = None,
 ) -> Counted:
     """Return clusters of count one whose inequality is violated, the most violated first.
 
     Where the quicker searches find few, walks set out from these and from variables.
     """
-    rng = np.random.default_rng(0) if rng is None else rng
-    found = quick_clusters(support, n, most, rng)
+    found = quick_clusters(support, n, most, rng) if quick is None else quick
     if len(found) >= FEW_CLUSTERS:
         return found
     sources = np.sort(rng.permutation(np.unique(support.members))[:MOST_STARTS])
@@ -123,12 +126,12 @@ def short_circuits(support: Support, n: int, most: int) -> NDArray[np.bool_]:
     from scipy.sparse import csr_array  # takes long to import
     from scipy.sparse.csgraph import dijkstra
 
-    limit, length = 1.0 - LEAST, np.maximum(1.0 - support.arcs(n), 1e-12)
-    tails, heads = np.nonzero(length < limit)
-    starts = offsets(np.bincount(tails, minlength=n))
-    graph = csr_array((length[tails, heads], heads, starts), shape=(n, n))
+    limit, arcs = 1.0 - LEAST, support.arcs(n)
+    tails, heads = np.nonzero(arcs > LEAST)
+    length, sizes = np.maximum(1.0 - arcs[tails, heads], 1e-12), np.bincount(tails, minlength=n)
+    graph = csr_array((length, heads, offsets(sizes)), shape=(n, n))
     distance, before = dijkstra(graph, limit=limit, return_predecessors=True)
-    around = distance[heads, tails] + length[tails, heads]
+    around = distance[heads, tails] + length
     closing = np.flatnonzero(around < limit)[: 20 * most]
     found = np.zeros((len(closing), n), np.bool_)
     rows, at = np.arange(len(closing)), tails[closing]

@@ -189,7 +189,7 @@ class RestrictedMaster:
     def separate(self, chosen: NDArray[np.float64]) -> int:
         """Add clusters that a solution violates, by the values of all families; return how many."""
         support, n = Support.of(self.families.flat, chosen), self.families.n_variables
-        violated = violated_clusters(support, n, MAX_CLUSTERS)
+        violated = violated_clusters(support, n, MAX_CLUSTERS, np.random.default_rng(0))
         if len(violated) < FEW_CLUSTERS:
             violated = Counted.join(violated, counted_clusters(support, n, MAX_CLUSTERS))
         self.add_clusters(violated)
