@@ -307,7 +307,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         cells, columns = np.arange(len(losses)), self.missing_cells[:, 1]
         others = np.minimum(losses, np.finfo(np.float64).max)  # an infinite loss is one, too
         others[np.arange(losses.shape[1]) >= self.cardinalities[columns, None]] = np.inf
-        others[cells, np.asarray(values)] = np.inf
+        others[cells, np.asarray(values, np.int64)] = np.inf
         best = others.argmin(axis=1)
         names = [self.states[v][s] for v, s in zip(columns.tolist(), best.tolist(), strict=True)]
         return names, losses[cells, best]

@@ -87,5 +87,6 @@ def test_an_impossible_next_value_loses_without_bound() -> None:
     table = el.Dataset(np.array([[0], [1], [2], [-1]]), ("a",), (("x", "y", "z"),))
     losses = np.array([[np.inf, 0.0, np.inf]])
     assert table.next_best([1], losses) == (["x"], np.array([np.inf]))
+    assert table.part(slice(0)).next_best([], losses[:0])[0] == []
     narrow = el.Dataset(np.array([[0, 2], [1, 1], [-1, 0]]), ("a", "b"), (("x", "y"), tuple("pqr")))
     assert narrow.next_best([0], np.array([[0.0, 9.0, 0.0]]))[0] == ["y"]
