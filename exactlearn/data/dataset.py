@@ -35,7 +35,7 @@ _MOST_DRAWN = 2**53
 """The most rows that weights are drawn as: beyond, not every whole number is a float."""
 
 
-def _as_frame(value: Any, name: str, expected: str = "a pandas DataFrame") -> Any:
+def _as_frame(value: Any, name: str, expected: str = "a pandas DataFrame or an array") -> Any:
     """Return an array, or a frame of pandas, Polars or Arrow, as one of pandas.
 
     Whoever made a frame of pandas has imported it, which takes long.
