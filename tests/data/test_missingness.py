@@ -10,13 +10,7 @@ from exactlearn.data.missingness import hide, parse_spec, simulate_missingness
 from exactlearn.errors import DataError, OptionError
 from tests.strategies import datasets
 
-ALL_SPECS = [
-    "mcar:0.3",
-    "mcar:1",
-    "mar:0.2",
-    "mnar:2",
-    "mnar:1:1",
-]
+ALL_SPECS = ["mcar:0.3", "mcar:1", "mar:0.2", "mnar:2", "mnar:1:1"]
 seeds = st.integers(0, 2**32)
 
 
