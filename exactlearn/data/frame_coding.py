@@ -184,9 +184,9 @@ def entropy_edges(
     The cuts are those of a decision tree by entropy. A cut must gain as much as its description
     takes in the whole table, which Fayyad and Irani (1993, "Multi-interval discretization of
     continuous-valued attributes for classification learning") ask for in each part: on six public
-    sets the log loss of naive Bayes differed by .02 nats at most. On eight sets it was .01 nats less
-    on the mean than with five bins of equal frequency (.07 less to .04 more), and the accuracy on
-    page-blocks .92 in place of .89.
+    sets the log loss of naive Bayes differed by .02 nats at most. On eight sets it was .01 nats
+    less on the mean than with five bins of equal frequency (.07 less to .04 more), and the accuracy
+    on page-blocks .92 in place of .89.
 
     Parameters
     ----------
