@@ -177,7 +177,7 @@ def _polyak(
                 _drop(adjusted, bound - target, left, begin)
         for k in range(n_clusters):
             if excess[k] < 0.0 or values[k] > 0.0:
-                norm += excess[k] ** 2
+                norm += excess[k] * excess[k]
         if lowest <= enough or norm == 0.0:
             break
         # step against the subgradient

@@ -10,6 +10,7 @@ of single insertions does without a loss on the way.
 """
 
 from functools import cached_property
+from math import log
 from typing import NamedTuple
 
 import numpy as np
@@ -198,7 +199,7 @@ def continue_search(
             counts[WORK] += PERTURBATION_COST + n // 8
             heat = temperature * (1.0 - max(counts[WORK] / budget, done / perturbations))
         is_first, is_kept = done < 0, done < 0 or total >= totals[0] - LEAST
-        if is_kept or (heat > 0.0 and total > totals[0] + heat * np.log(rng.random())):
+        if is_kept or (heat > 0.0 and total > totals[0] + heat * log(rng.random())):
             totals[0] = total
             copy_state(search.kept, state)
             if is_first or total > totals[1] + LEAST:

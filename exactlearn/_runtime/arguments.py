@@ -515,12 +515,8 @@ _NUMBERS = (
 
 CHECKS: dict[str, Check | PlainCheck] = {
     "evidence": named(_evidence),
-    "path": instance_of(
-        (str, os.PathLike), "the path of a file", "pass a string or a pathlib.Path"
-    ),
-    "rng": instance_of(
-        np.random.Generator, "a numpy Generator", "pass numpy.random.default_rng(seed)"
-    ),
+    "path": instance_of((str, os.PathLike), "the path of a file", "pass a string or a Path"),
+    "rng": instance_of(np.random.Generator, "a numpy Generator", "pass default_rng(seed), say"),
     "name": _name,
     "parents": named(parents_by_index),
     "child": named(variable_index),

@@ -36,37 +36,34 @@ class Compilations:
         Kernels whose compilation has begun so far; those read from the disk do not count.
     announce
         Called with :data:`NOTE` when the first compilation begins.
+    running
+        Compilations that have begun and not ended, one inside the other.
     """
 
     started: int = 0
     announce: Callable[[str], None] = announce
-    _running: int = 0
+    running: int = 0
     _since: float = 0.0
     _seconds: float = 0.0
-
-    @property
-    def is_compiling(self) -> bool:
-        """Whether a kernel is being compiled."""
-        return self._running > 0
 
     def begin(self) -> None:
         """Count a compilation, inside of that of the kernel that calls this one, if any."""
         self.started += 1
-        if not self._running:
+        if not self.running:
             self._since = monotonic()
-        self._running += 1
+        self.running += 1
         if self.started == 1:
             self.announce(NOTE)
 
     def end(self) -> None:
         """End the compilation that began last."""
-        if self._running == 1:
+        if self.running == 1:
             self._seconds += monotonic() - self._since  # before the clock goes on, in any thread
-        self._running -= 1
+        self.running -= 1
 
     def clock(self) -> float:
         """Return the seconds of a monotonic clock that stands still while kernels are compiled."""
-        return (self._since if self._running else monotonic()) - self._seconds
+        return (self._since if self.running else monotonic()) - self._seconds
 
 
 def _is_watched() -> bool:

@@ -314,7 +314,7 @@ class SearchControl:
         if self.is_stopped:
             raise KeyboardInterrupt
         self.stop()
-        if COMPILATIONS.is_compiling and not self.outermost._has_incumbent:
+        if COMPILATIONS.running and not self.outermost._has_incumbent:
             _defer(number, frame)  # nothing is lost, and the rest of the kernels may take a minute
 
 

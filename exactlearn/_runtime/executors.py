@@ -289,13 +289,6 @@ def _same(one: T) -> T:
     return one
 
 
-@contextmanager
-def workers_of(cluster: Any, control: SearchControl) -> Iterator[Workers | None]:
-    """Provide the workers of a cluster, as :func:`running` its client, for a search."""
-    with running(cluster) as client:
-        yield None if client is None else Workers(client, control)
-
-
 def _several(function: Callable[..., T], *arguments: Any) -> list[T]:
     """Return the results of some pieces; they are not wanted where the search is over."""
     *shared, start, stop = arguments

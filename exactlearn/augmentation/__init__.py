@@ -34,8 +34,8 @@ completions, :mod:`.gadget` lists these) and lists the k best solutions, and :mo
 climbs over completions.
 """
 
-from exactlearn.augmentation.augment import METHODS, augment, check, gadget_problem
+from exactlearn.augmentation.augment import METHODS, augment, gadget_problem
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.solutions import Augmentation
 
-__all__ = ["METHODS", "Augmentation", "FamilyRules", "augment", "check", "gadget_problem"]
+__all__ = ["METHODS", "Augmentation", "FamilyRules", "augment", "gadget_problem"]

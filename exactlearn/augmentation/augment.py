@@ -1,4 +1,4 @@
-"""The one entry to all augmentation methods, and the check of what they return."""
+"""The one entry to all augmentation methods."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,12 +14,11 @@ from exactlearn.augmentation.exact import augment_branching, augment_exact, augm
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.gadget import reduced
 from exactlearn.augmentation.hill_climber import augment_local, augment_mode
-from exactlearn.augmentation.neighbourhood import better_solution
-from exactlearn.augmentation.solutions import Augmentation, Incumbent, Solution
+from exactlearn.augmentation.solutions import Augmentation, Incumbent
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.errors import CheckError, DataError, OptionError, did_you_mean
-from exactlearn.scoring.scores import BDeu, Score, ScoreLike
+from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.scoring.scores import BDeu, ScoreLike
 from exactlearn.solvers import Problem
 
 METHODS: dict[str, Callable[[Task, Incumbent], Augmentation]] = {
@@ -186,35 +185,3 @@ def gadget_problem(
     gadget = reduced(Task(dataset, score, rules))
     assert gadget is not None, "no limit"
     return gadget.problem
-
-
-def check(augmentation: Augmentation, dataset: Dataset, score: Score, rules: FamilyRules) -> None:
-    """Recompute the score from the incomplete table, and search the neighbourhood once more.
-
-    Parameters
-    ----------
-    augmentation
-        The answer.
-    dataset, score, rules
-        The table, the score and the rules of the search.
-
-    Raises
-    ------
-    CheckError
-        When :meth:`Augmentation.check_score` does, or when ``t-local`` is claimed and a better
-        solution lies within distance ``t``, or none could be excluded.
-    """
-    augmentation.check_score(dataset, score, rules)
-    if augmentation.status != "t-local" or augmentation.parents is None:
-        return
-    assert augmentation.t is not None
-    solution = Solution(augmentation.parents, augmentation.values, augmentation.score)
-    control = Incumbent()
-    better = better_solution(Task(dataset, score, rules), control, solution, augmentation.t)
-    if better is not None:
-        raise CheckError(
-            f"a solution within distance {augmentation.t} scores {better.score!r}, more than "
-            f"{augmentation.score!r}"
-        )
-    if control.is_over:
-        raise CheckError(f"t-local optimality with t = {augmentation.t} could not be confirmed")

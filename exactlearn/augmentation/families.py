@@ -177,16 +177,16 @@ class FamilyTerms(NamedTuple):
         The functions of counts.
     cell, configuration, penalty
         The functions of a cell and of a configuration, and the penalty, of each family, shape (m,).
-    child, members
-        Child and parents of each, padded with -1, shapes (m,) and (m, most parents).
+    columns, size
+        Each family's columns, child first, padded with -1, and how many, shapes (m, most) and (m,).
     """
 
     functions: Functions
     cell: NDArray[np.int64]
     configuration: NDArray[np.int64]
     penalty: NDArray[np.float64]
-    child: NDArray[np.int32]
-    members: NDArray[np.int32]
+    columns: NDArray[np.int64]
+    size: NDArray[np.int64]
 
     @classmethod
     def of(
@@ -196,21 +196,20 @@ class FamilyTerms(NamedTuple):
         states, q = cardinalities[families.child], set_sizes(cardinalities, families.members)
         terms = tables.covering(np.unique(np.concatenate([q * states, q])))
         table, parents = np.searchsorted(terms.sizes, [q * states, q])
+        columns = np.column_stack([families.child, families.members]).astype(np.int64)
         return cls(
             terms.functions,
             terms.function[table, terms.cell[states]],
             terms.function[parents, terms.configuration[states]],
             terms.penalty[table, states],
-            families.child,
-            families.members,
+            columns,
+            (columns >= 0).sum(axis=1),
         )
 
     def take(self, keep: NDArray[np.bool_]) -> "FamilyTerms":
         """Return the terms of some of the families."""
-        functions, cell, g, penalty, child, members = self
-        return FamilyTerms(
-            functions, cell[keep], g[keep], penalty[keep], child[keep], members[keep]
-        )
+        functions, f, g, penalty, columns, size = self
+        return FamilyTerms(functions, f[keep], g[keep], penalty[keep], columns[keep], size[keep])
 
 
 class SetFamilies(NamedTuple):

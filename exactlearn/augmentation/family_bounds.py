@@ -14,8 +14,6 @@ that exchanging two of them improves are left out, and of two that an exchange m
 worse the one with the rows out of order (theorem *Exchange*, docs/theory/augmentation.md).
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,10 +24,10 @@ from exactlearn.augmentation.incomplete_rows import (
     IncompleteRows,
     MissingCells,
     add_weight,
-    columns_of,
     count_rows,
     increment_at,
-    list_incomplete_rows,
+    list_places,
+    payers_of,
 )
 
 # Least improvement worth a branch, relative to a family's score.
@@ -42,33 +40,6 @@ WORK = 1_500
 
 # Least difference of multipliers by which exchanging two rows is better.
 MARGIN = 1e-9
-
-
-class Placement(NamedTuple):
-    """The outcome of :func:`place_rows`.
-
-    Attributes
-    ----------
-    bound
-        No completion of the family's columns scores more, less its multipliers.
-    best
-        Score of the completion found, less its multipliers; equal to the bound where the search was
-        finished.
-    work
-        Cells that the search has looked at.
-    rows, cells
-        The rows with missing cells, and the cell of the table (configuration times states plus
-        state) each was placed into, shapes (k,).
-    charge
-        The sum of the multipliers there.
-    """
-
-    bound: float
-    best: float
-    work: int
-    rows: NDArray[np.int64]
-    cells: NDArray[np.int64]
-    charge: float
 
 
 @in_place_kernel
@@ -141,41 +112,25 @@ def _best_cell(
     return best, most
 
 
-@kernel
-def place_rows(
-    i: int, table: MissingCells, terms: FamilyTerms, most_nodes: int, complete: bool
-) -> Placement:
-    """Place the rows with missing cells so that the family scores most, less its multipliers.
+@in_place_kernel
+def _search(
+    family: FamilyTable,
+    table: MissingCells,
+    incomplete: IncompleteRows,
+    most_nodes: int,
+    earlier: NDArray[np.float64],
+    tried: NDArray[np.bool_],
+    added: NDArray[np.float64],
+    at: NDArray[np.int64],
+    best_at: NDArray[np.int64],
+    work: NDArray[np.int64],
+) -> tuple[float, float]:
+    """Place the rows by depth-first search; return a bound, and the score of the best placement.
 
-    Parameters
-    ----------
-    i
-        Number of the family in the terms.
-    table
-        The incomplete table and the Lagrange multipliers.
-    terms
-        The families and the score.
-    most_nodes
-        Nodes of the search after which what is left is bounded; at :data:`WORK` cells for each
-        node, the search ends with the bound that it began with.
-    complete
-        Whether a completion is wanted. Where none can be found with so few nodes, there is
-        otherwise only the bound that the search begins with, and ``best`` is ``-inf``.
+    Row k stands at place ``at[k]``; ``added[k]`` is the score with those before it, at first that
+    of the complete rows.
     """
-    # count the complete rows, and list the places of the others
-    family, score, rows, n_cells = count_rows(i, table, terms)
-    incomplete = list_incomplete_rows(family, table, rows, n_cells)
-    n = len(incomplete.rows)
-    earlier, work = np.zeros(len(family.counts)), np.zeros(1, np.int64)
-    # too many places for a search: the bound that it would begin with
-    max_work, root = WORK * most_nodes, np.inf
-    if not complete and n * n_cells > 2 * max_work:
-        root = score + _rest(family, table, incomplete, 0, earlier, work)
-        return Placement(root, -np.inf, work[0], incomplete.rows, np.zeros(0, np.int64), 0.0)
-    # depth-first search: row k stands at place at[k]
-    tried = np.zeros(n_cells, np.bool_)
-    at, best_at = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    added = np.zeros(n + 1)
+    n, max_work, root = len(at), WORK * most_nodes, np.inf
     best, left_open = -np.inf, -np.inf
     k, nodes, entering = 0, 0, True
     while k >= 0:
@@ -184,7 +139,7 @@ def place_rows(
             entering = False
             bound = np.inf  # where there is no more time for bounds, the first leaf ends the search
             if work[0] <= max_work or k == n:
-                bound = score + added[k] + _rest(family, table, incomplete, k, earlier, work)
+                bound = added[k] + _rest(family, table, incomplete, k, earlier, work)
             root = min(root, bound) if nodes == 1 else root
             if k == n and bound > best:
                 best = bound
@@ -199,7 +154,8 @@ def place_rows(
                 left_open = max(left_open, bound)
                 k -= 1
                 continue
-            tried[incomplete.first[k] : incomplete.end[k]] = False
+            for o in range(incomplete.first[k], incomplete.end[k]):
+                tried[o] = False
         else:  # back from below: take the row out again
             add_weight(family, incomplete.cells[at[k]], -table.weights[incomplete.rows[k]])
         # branch on the best place not tried yet
@@ -213,43 +169,80 @@ def place_rows(
         added[k + 1] = added[k] + gained
         k += 1
         entering = True
-    # the best completion
-    cells, charge = incomplete.cells[best_at], incomplete.multipliers[best_at].sum()
-    return Placement(max(best, left_open), best, work[0], incomplete.rows, cells, charge)
-
-
-def complete_family(
-    i: int, table: MissingCells, terms: FamilyTerms, most_nodes: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], float]:
-    """Return a family's local completion: its missing cells, their states, and the score.
-
-    Missing cells that the node has fixed are among them; the score is without multipliers. The
-    parameters are those of :func:`place_rows`; shapes (k,), in the order of the missing cells.
-    """
-    placed = place_rows(i, table, terms, most_nodes, True)
-    columns = columns_of(terms.child[i], terms.members[i])
-    codes, number = table.codes[columns], table.number[columns]
-    shape = tuple(table.cardinalities[columns].tolist())
-    codes[:, placed.rows] = np.unravel_index(placed.cells, shape, order="F")
-    cells, states = number[number >= 0], codes[number >= 0].astype(np.int64)
-    order = np.argsort(cells)
-    return cells[order], states[order], placed.best + placed.charge
+    return max(best, left_open), best
 
 
 @kernel
-def bound_families(
-    which: NDArray[np.int64], table: MissingCells, terms: FamilyTerms, most_nodes: int
-) -> NDArray[np.float64]:
-    """Return bounds on the best score of some families, shape (which,).
+def place_rows(
+    which: NDArray[np.int64],
+    table: MissingCells,
+    terms: FamilyTerms,
+    most_nodes: int,
+    complete: bool,
+) -> tuple[NDArray[np.float64], float, int, NDArray[np.int64], NDArray[np.int64], float]:
+    """Place the rows with missing cells so that families score most, less their multipliers.
 
     Parameters
     ----------
     which
-        Numbers of the families, shape (which,).
-    table, terms, most_nodes
-        As in :func:`place_rows`.
+        Numbers of the families in the terms, at least one.
+    table
+        The incomplete table and the Lagrange multipliers.
+    terms
+        The families and the score.
+    most_nodes
+        Nodes of the search after which what is left is bounded; at :data:`WORK` cells for each
+        node, the search ends with the bound that it began with.
+    complete
+        Whether a completion is wanted. Where none can be found with so few nodes, there is
+        otherwise only the bound that the search begins with, and ``best`` is ``-inf``.
+
+    Returns
+    -------
+    bounds
+        No completion of a family's columns scores more, less its multipliers, shape (which,).
+    best
+        Score of the completion found for the last family, less its multipliers; equal to the bound
+        where the search was finished.
+    work
+        Cells that its search has looked at.
+    rows, cells
+        Its rows with missing cells, and the cell of the table (configuration times states plus
+        state) each was placed into, shapes (k,).
+    charge
+        The sum of the multipliers there.
     """
-    bounds = np.empty(len(which))
-    for t in range(len(which)):
-        bounds[t] = place_rows(which[t], table, terms, most_nodes, False).bound
-    return bounds
+    bounds, max_work, work = np.empty(len(which)), WORK * most_nodes, np.zeros(1, np.int64)
+    rows = cells = work[1:]
+    best = charge = 0.0
+    for number, i in enumerate(which):
+        # count the complete rows, and list the places of the others
+        columns = terms.columns[i, : terms.size[i]]
+        size, r = 1, table.cardinalities[columns[0]]
+        for v in columns:
+            size *= table.cardinalities[v]
+        f, g = terms.cell[i], terms.configuration[i]
+        counts, sums, earlier = np.zeros(size), np.zeros(size // r), np.zeros(size)
+        family = FamilyTable(columns, r, terms.functions, f, g, counts, sums)
+        found, work[0] = np.empty(len(table.weights), np.int64), 0
+        score, n, n_places = count_rows(family, table, found)
+        score -= terms.penalty[i]
+        rows, first, end = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+        places, multipliers = np.zeros(n_places, np.int64), np.zeros(n_places)
+        alike, at, best_at = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.int64)
+        incomplete = IncompleteRows(rows, first, end, places, multipliers, alike)
+        added, payers = np.zeros(n + 1), payers_of(table.payers, columns)
+        list_places(family, table, payers, found, incomplete, added[1:], at)
+        if not complete and n * n_places > 2 * max_work:
+            # too many places for a search: the bound that it would begin with
+            bounds[number] = score + _rest(family, table, incomplete, 0, earlier, work)
+            best, cells = -np.inf, rows[:0]
+            continue
+        added[0], tried = score, np.empty(n_places, np.bool_)
+        bounds[number], best = _search(
+            family, table, incomplete, most_nodes, earlier, tried, added, at, best_at, work
+        )
+        cells, charge = places[best_at], 0.0
+        for o in best_at:
+            charge += multipliers[o]
+    return bounds, best, work[0], rows, cells, charge

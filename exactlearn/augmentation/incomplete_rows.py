@@ -34,16 +34,6 @@ def payer_numbers(n: int) -> NDArray[np.int64]:
 
 
 @kernel
-def columns_of(child: int, members: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return the columns of a family, child first; parents are padded with -1."""
-    parents = members[members >= 0]
-    columns = np.empty(1 + len(parents), np.int64)
-    columns[0] = child
-    columns[1:] = parents
-    return columns
-
-
-@kernel
 def payers_of(number: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the payers that a family is for each of its columns.
 
@@ -157,37 +147,15 @@ def family_charges(
     charges
         Charge of each payer for each column, shape (payers, n).
     """
-    total = np.zeros(len(terms.child))
+    total = np.zeros(len(terms.size))
     for f in range(len(total)):
-        columns = columns_of(terms.child[f], terms.members[f])
+        columns = terms.columns[f, : terms.size[f]]
         payers = payers_of(number, columns)
         for p in range(len(columns)):
             for payer in payers[p]:
                 if payer >= 0:
                     total[f] += charges[payer, columns[p]]
     return total
-
-
-class IncompleteRows(NamedTuple):
-    """The rows with missing cells, those whose place is clearest first.
-
-    Attributes
-    ----------
-    rows
-        Their numbers, shape (k,).
-    first, end, cells, multipliers
-        The cells of the table that each can be placed into, ``cells[first[k] : end[k]]``, with the
-        sum of its multipliers there, shapes (k,) and (total,).
-    alike
-        For each row the last one before it that has the same cells and weight, or -1, shape (k,).
-    """
-
-    rows: NDArray[np.int64]
-    first: NDArray[np.int64]
-    end: NDArray[np.int64]
-    cells: NDArray[np.int64]
-    multipliers: NDArray[np.float64]
-    alike: NDArray[np.int64]
 
 
 class FamilyTable(NamedTuple):
@@ -217,25 +185,19 @@ def add_weight(family: FamilyTable, cell: int, w: float) -> None:
     family.sums[cell // family.states] += w
 
 
-@kernel
+@in_place_kernel
 def count_rows(
-    i: int, table: MissingCells, terms: FamilyTerms
-) -> tuple[FamilyTable, float, NDArray[np.int64], int]:
-    """Count the complete rows of family number ``i``.
+    family: FamilyTable, table: MissingCells, rows: NDArray[np.int64]
+) -> tuple[float, int, int]:
+    """Count the rows that are complete in a family's columns.
 
-    Return its table, the score of the rows, the incomplete rows, and the number of their places.
+    Write down the numbers of the others; return the score of the rows counted, how many others
+    there are, and in how many places they can be.
     """
-    columns = columns_of(terms.child[i], terms.members[i])
-    r, q = table.cardinalities[columns[0]], 1
-    for p in range(1, len(columns)):
-        q *= table.cardinalities[columns[p]]
-    f, g = terms.cell[i], terms.configuration[i]
-    family = FamilyTable(columns, r, terms.functions, f, g, np.zeros(q * r), np.zeros(q))
-    score, n_rows, n_cells = -terms.penalty[i], 0, 0
-    rows = np.empty(len(table.weights), np.int64)
+    score, n_rows, n_places = 0.0, 0, 0
     for u in range(len(table.weights)):
         cell, stride, places = 0, 1, 1
-        for v in columns:
+        for v in family.columns:
             state = table.codes[v, u]
             if state < 0:
                 places *= table.cardinalities[v]
@@ -247,25 +209,56 @@ def count_rows(
         else:
             rows[n_rows] = u
             n_rows += 1
-            n_cells += places
-    return family, score, rows[:n_rows].copy(), n_cells
+            n_places += places
+    return score, n_rows, n_places
 
 
-@kernel
-def list_incomplete_rows(
-    family: FamilyTable, table: MissingCells, rows: NDArray[np.int64], n_cells: int
-) -> IncompleteRows:
-    """List where the rows can be placed, the row whose best place is clearest first."""
-    cells, multipliers = np.zeros(n_cells, np.int64), np.zeros(n_cells)
-    first, clear = np.zeros(len(rows) + 1, np.int64), np.empty(len(rows))
-    payers = payers_of(table.payers, family.columns)
-    for t in range(len(rows)):
-        # list the row's places
-        at, count, stride = first[t], 1, 1
+class IncompleteRows(NamedTuple):
+    """The rows with missing cells, those whose place is clearest first.
+
+    Attributes
+    ----------
+    rows
+        Their numbers, shape (k,).
+    first, end, cells, multipliers
+        The cells of the table that each can be placed into, ``cells[first[k] : end[k]]``, with the
+        sum of its multipliers there, shapes (k,) and (total,).
+    alike
+        For each row the last one before it that has the same cells and weight, or -1, shape (k,).
+    """
+
+    rows: NDArray[np.int64]
+    first: NDArray[np.int64]
+    end: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    multipliers: NDArray[np.float64]
+    alike: NDArray[np.int64]
+
+
+@in_place_kernel
+def list_places(
+    family: FamilyTable,
+    table: MissingCells,
+    payers: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    incomplete: IncompleteRows,
+    keys: NDArray[np.float64],
+    order: NDArray[np.int64],
+) -> None:
+    """List where rows can be placed, the row whose best place is clearest first.
+
+    The last two arrays are room to sort in, shape (k,).
+    """
+    ordered, first, end, cells, multipliers, alike = incomplete
+    for t in range(len(keys)):
+        at, count, stride = end[t - 1] if t else 0, 1, 1
         for p in range(len(family.columns)):
             v = family.columns[p]
-            state, cell = table.codes[v, rows[t]], table.number[v, rows[t]]
-            r = table.cardinalities[v]
+            state, cell, r = (
+                table.codes[v, rows[t]],
+                table.number[v, rows[t]],
+                table.cardinalities[v],
+            )
             if state >= 0:
                 for k in range(at, at + count):
                     cells[k] += state * stride
@@ -280,26 +273,39 @@ def list_incomplete_rows(
                         multipliers[other * count + k] = multipliers[k] + total
                 count *= r
             stride *= r
-        first[t + 1] = at + count
-        # by how much the best one leads the second
+        end[t] = at + count
+        # by how much the second best one is behind
         best, second = -np.inf, -np.inf
         for o in range(at, at + count):
             gained = increment_at(family, cells[o], table.weights[rows[t]], 0.0) - multipliers[o]
             second = max(second, min(best, gained))
             best = max(best, gained)
-        clear[t] = best - second
-    # sort the rows by that lead
-    order = np.argsort(-clear, kind="mergesort")
-    ordered, end, first = rows[order], first[1:][order], first[:-1][order]
-    # the last row before each that has the same cells and weight: first and last cell tell others
-    weights, ends = table.weights[ordered], np.empty(len(rows))
-    for k in range(len(rows)):  # whole numbers, in floating point as the weights: one sort compiles
-        ends[k] = cells[first[k]] * len(family.counts) + cells[end[k] - 1]
-    order = np.argsort(weights, kind="mergesort")
-    order = order[np.argsort(ends[order], kind="mergesort")]
-    alike = np.full(len(rows), -1)
-    for at in range(1, len(rows)):
+        order[t], keys[t] = t, second - best
+    sort_by(keys, order)
+    for k in range(len(keys)):
+        ordered[k], first[k] = rows[order[k]], end[order[k] - 1] if order[k] else 0
+        alike[k] = end[order[k]]
+    for k in range(len(keys)):  # the first and the last cell tell which others a row has
+        end[k], alike[k], order[k] = alike[k], -1, k
+        keys[k] = cells[first[k]] * len(family.counts) + cells[end[k] - 1]
+    sort_by(keys, order)
+    for at in range(1, len(keys)):
         k, before = order[at], order[at - 1]
-        if ends[k] == ends[before] and weights[k] == weights[before]:
+        if keys[k] == keys[before] and table.weights[ordered[k]] == table.weights[ordered[before]]:
             alike[k] = before
-    return IncompleteRows(ordered, first, end, cells, multipliers, alike)
+
+
+@in_place_kernel
+def sort_by(keys: NDArray[np.float64], places: NDArray[np.int64]) -> None:
+    """Sort places by their keys, equal ones by number (Shell's sort, which compiles soonest)."""
+    gap = 1
+    while gap < len(places) // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, len(places)):
+            place, k = places[i], i
+            while k >= gap and (keys[place], place) < (keys[places[k - gap]], places[k - gap]):
+                places[k] = places[k - gap]
+                k -= gap
+            places[k] = place
+        gap //= 3

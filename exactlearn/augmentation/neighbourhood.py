@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn.augmentation.coordinate_ascent import scores_in_order
-from exactlearn.augmentation.families import Dag, Families
-from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
+from exactlearn.augmentation.families import Dag
+from exactlearn.augmentation.family_store import FamilyStore
 from exactlearn.augmentation.solutions import Incumbent, Solution
 from exactlearn.augmentation.task import Task
 from exactlearn.solvers import Problem
@@ -488,31 +488,3 @@ def prune_sequentially(
         others = np.arange(len(moves)) != at
         moves, bounds, nearest = moves[others], bounds[others], nearest[others]
     return None
-
-
-def better_solution(
-    task: Task, incumbent: Incumbent, solution: Solution, t: int
-) -> Solution | None:
-    """Return a better solution near a solution; ``None`` without any, or when the search is over.
-
-    Parameters
-    ----------
-    task
-        The table, the score, the rules and the solver inside.
-    incumbent
-        The clock; gets the solution.
-    solution
-        A DAG and a completion.
-    t
-        Hamming distance up to which completions are searched.
-
-    Raises
-    ------
-    TooLargeError
-        When there are too many families to tabulate.
-    """
-    require_tabulated(task.dataset, task.rules)
-    incumbent.offer(solution)
-    families = Families.allowed(task.dataset.names, task.rules)
-    store = FamilyStore.of(task.dataset, solution.values, task.tables, families)
-    return Neighbourhood(task, incumbent, store).better(solution, t)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn.augmentation.families import Families, FamilyTerms
-from exactlearn.augmentation.family_bounds import WORK, bound_families, complete_family
+from exactlearn.augmentation.family_bounds import WORK, place_rows
 from exactlearn.augmentation.incomplete_rows import MissingCells, family_charges
 from exactlearn.augmentation.task import Task
 from exactlearn.errors import TooLargeError
@@ -147,7 +147,7 @@ class NodeRelaxation:
         Where the search is over, the bounds that are left are infinite.
         """
         cells, terms = self.cells, self.terms
-        rows, missing, width = len(cells.weights), len(cells.rows), terms.members.shape[1] + 1
+        rows, missing, width = len(cells.weights), len(cells.rows), terms.columns.shape[1]
         most = int(cells.cardinalities.max(initial=1))
         looks = rows * width + missing * most**2 + min(WORK, missing * most) * most_nodes
         threads = n_threads(None) if len(which) >= SHARED else 1
@@ -156,7 +156,7 @@ class NodeRelaxation:
         bounds = np.full(len(which), np.inf)
 
         def bound(piece: int, _: None) -> NDArray[np.float64]:
-            return bound_families(pieces[piece], cells, terms, most_nodes)
+            return place_rows(pieces[piece], cells, terms, most_nodes, False)[0]
 
         for k, bounded in enumerate(in_order(bound, len(pieces), lambda: None, threads)):
             bounds[k * size : (k + 1) * size] = bounded
@@ -286,6 +286,14 @@ class NodeRelaxation:
 
     def best_completion(self, number: int) -> LocalCompletion:
         """Return the local completion that maximises a family's score, fixed cells included."""
-        return LocalCompletion(
-            number, *complete_family(number, self.cells, self.terms, NODE_BUDGET)
+        cells, terms = self.cells, self.terms
+        _, best, _, rows, placed, charge = place_rows(
+            np.array([number]), cells, terms, NODE_BUDGET, True
         )
+        columns = terms.columns[number, : terms.size[number]]
+        codes, numbers = cells.codes[columns], cells.number[columns]
+        shape = tuple(cells.cardinalities[columns].tolist())
+        codes[:, rows] = np.unravel_index(placed, shape, order="F")
+        missing, states = numbers[numbers >= 0], codes[numbers >= 0].astype(np.int64)
+        order = np.argsort(missing)
+        return LocalCompletion(number, missing[order], states[order], best + charge)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.augmentation.families import Families
-from exactlearn.augmentation.incomplete_rows import MissingCells, columns_of, payers_of
+from exactlearn.augmentation.incomplete_rows import MissingCells, payers_of
 from exactlearn.augmentation.node_relaxation import LocalCompletion, NodeRelaxation
 from exactlearn.solvers.clusters import Counted, Support
 from exactlearn.solvers.multipliers import Multipliers
@@ -145,8 +145,8 @@ class RestrictedMaster:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return the payers that a local completion is, each with a cell and its state, (k,)."""
         families, cells, states = self.families, completion.cells, completion.states
-        members = families.members[completion.number]
-        columns = columns_of(families.child[completion.number], members)
+        members = families.members[completion.number].astype(np.int64)
+        columns = np.append(families.child[completion.number], members[members >= 0])
         place = np.argmax(columns == self._cells.variables[cells][:, None], axis=1)
         payers = payers_of(self._cells.payers, columns)[place]
         which, at = np.nonzero(payers >= 0)

@@ -9,6 +9,8 @@ distributions, by the division of Hugin propagation (Jensen, Lauritzen and Olese
 updating in causal probabilistic networks by local computations").
 """
 
+from math import log
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -229,7 +231,7 @@ def collect(
         for t in range(space.message_first[i], space.message_first[i + 1]):
             space.messages[t] /= largest
         space.scale[i] = largest
-        total += np.log(largest)
+        total += log(largest)
         if parent >= 0:
             above = space.cell_first[parent]
             find_message(layout, row, i, space)

@@ -33,8 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
-from scipy.stats import chi2, false_discovery_control
+from scipy.special import chdtrc, xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.em import fit_em, fit_with_indicators
@@ -135,6 +134,8 @@ def indicator_tests(dataset: DatasetLike, rng: np.random.Generator) -> tuple[Ind
     tests = [IndicatorTest(v, u, *_tested(counts, draws, rng), np.nan) for v, u, counts in tables]
     if not tests:
         return ()
+    from scipy.stats import false_discovery_control  # takes long to import
+
     adjusted = false_discovery_control([test.p_value for test in tests])
     found = (t._replace(adjusted=float(p)) for t, p in zip(tests, adjusted, strict=True))
     return tuple(sorted(found, key=lambda test: (test.p_value, -test.statistic)))
@@ -164,7 +165,7 @@ def _tested(
     degrees, rates = len(counts) - 1, counts[:, 1] / states
     fields = statistic, degrees, total, float(rates.min()), float(rates.max())
     if expected.min() >= LEAST_EXPECTED or (counts != np.rint(counts)).any():
-        return *fields, False, float(chi2.sf(statistic, degrees))
+        return *fields, False, float(chdtrc(degrees, statistic))
     p_value = _permuted(counts, DRAWS, rng)
     if draws > DRAWS and p_value < 20 / DRAWS:
         p_value = _permuted(counts, draws, rng)

@@ -17,7 +17,7 @@ import numpy as np
 
 from exactlearn._runtime.arguments import ArcsLike, checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.executors import n_threads, workers_of
+from exactlearn._runtime.executors import Workers, n_threads, running
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring.candidate_enumeration import Enumeration, Progress, SizedCandidates
@@ -127,7 +127,8 @@ def candidate_parent_sets(
     k = _checked_size(dataset, max_parents, prune, estimated, budget)
     _check_arcs(dataset, *arcs, k)
     search: CandidateSearch | Enumeration
-    with workers_of(cluster, limited) as workers:
+    with running(cluster) as client:
+        workers = None if client is None else Workers(client, limited)
         n = n_threads(threads) if workers is None else workers.number
         if isinstance(estimated, DeletionCounts):
             deletion = DeletionScorer(dataset, score, estimated, arcs[0])

@@ -9,9 +9,7 @@ from exactlearn.augmentation import (
     FamilyRules,
     augment,
     branching,
-    check,
     gadget_problem,
-    neighbourhood,
 )
 from exactlearn.augmentation.hill_climber import best_climb, climb
 from exactlearn.augmentation.solutions import Incumbent, total_score
@@ -25,8 +23,6 @@ from exactlearn.augmentation.task import (
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood
-from exactlearn.solvers.decision import Decision
-from exactlearn.solvers.root import CuttingPlanes
 from tests.augmentation_oracle import best_per_completion, random_table
 
 SCORES = [BDeu(1.0), BIC(), BDeu(5.0), AIC(), PenalisedLikelihood(0.7)]
@@ -79,7 +75,7 @@ def require_brute_force(seed, monkeypatch):
         assert result.bound == pytest.approx(best, abs=1e-7)
         total = total_score(result.completed(data), result.parents, score)
         assert total == pytest.approx(result.score, abs=1e-9)
-        check(result, data, score, rules)
+        result.check_score(data, score, rules)
 
 
 @pytest.mark.parametrize("seed", range(240, 260))
@@ -96,42 +92,15 @@ def test_t_of_all_cells_is_exact(seed, solver):
     assert result.score == pytest.approx(best, abs=1e-6 * abs(best))
 
 
-def test_a_check_finds_a_solution_that_is_not_locally_optimal():
-    data, score, rules = random_case(203)
-    result = run(data, score, rules, "t-local", t=1)
-    per_completion = best_per_completion(data, score, rules)
-    worst = np.array(min(per_completion, key=lambda v: per_completion[v]))
-    exact = augment(data.complete(worst), score, max_parents=rules.max_parents)
-    claim = replace(result, values=worst, parents=exact.parents, score=exact.score, t=1)
-    with pytest.raises(CheckError, match="within distance 1 scores"):
-        check(claim, data, score, FamilyRules(rules.max_parents))
-
-
-def test_a_check_that_a_solver_cannot_end_is_no_confirmation(monkeypatch):
-    data, score, rules = random_case(5)
-    result = run(data, score, rules, "t-local")
-    claimed = replace(result, status="t-local", t=1)
-    check(claimed, data, score, rules)
-    unknown = Decision(None, proven=False, nodes=0)
-    monkeypatch.setattr(neighbourhood, "best_above", lambda *args, **options: unknown)
-    monkeypatch.setattr(CuttingPlanes, "step", lambda planes: False)
-    with pytest.raises(CheckError, match="could not be confirmed"):
-        check(claimed, data, score, rules)
-
-
 def test_a_check_finds_a_wrong_score_and_a_broken_rule():
     data, score, rules = random_case(4)
     result = run(data, score, rules, "exact")
+    wrong = replace(result, score=result.score + 0.1, bound=result.bound + 0.1)
     with pytest.raises(CheckError, match="the score of the completed table is"):
-        check(
-            replace(result, score=result.score + 0.1, bound=result.bound + 0.1),
-            data,
-            score,
-            rules,
-        )
+        wrong.check_score(data, score, rules)
     arc = next((p, c) for c, ps in enumerate(result.parents) for p in ps)
     with pytest.raises(CheckError, match="breaks a constraint"):
-        check(result, data, score, FamilyRules.of(3, forbidden=[arc]))
+        result.check_score(data, score, FamilyRules.of(3, forbidden=[arc]))
 
 
 def test_mode_fills_the_most_frequent_state_and_claims_nothing():

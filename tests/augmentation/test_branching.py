@@ -93,11 +93,11 @@ def test_rows_are_placed_as_the_best_completion_does(seed):
             parents = tuple(int(p) for p in members if p >= 0)
             best = best_by_enumeration(task, child, parents, table)
             for most_nodes in (0, 2, 10**6):
-                placed = place_rows(i, table, terms, most_nodes, True)
-                assert placed.best <= best + 1e-9 <= placed.bound + 2e-9
-                bound = place_rows(i, table, terms, most_nodes, False)
-                assert best <= bound.bound + 1e-9
-            assert placed.bound == pytest.approx(best, abs=1e-9)
+                bounds, found = place_rows(np.array([i]), table, terms, most_nodes, True)[:2]
+                assert found <= best + 1e-9 <= bounds[0] + 2e-9
+                bounds = place_rows(np.array([i, i]), table, terms, most_nodes, False)[0]
+                assert best <= min(bounds) + 1e-9
+            assert bounds == pytest.approx(best, abs=1e-9)
 
 
 def test_the_bound_of_a_family_takes_no_longer_for_many_incomplete_rows():
@@ -107,12 +107,12 @@ def test_the_bound_of_a_family_takes_no_longer_for_many_incomplete_rows():
     table = Dataset(codes, ("a", "b", "c"), (tuple("wxyz"),) * 3)
     task, nodes = Task(table, BDeu(1.0), FamilyRules.of(2)), 100
     node = NodeRelaxation.of(task)
-    family = len(node.families) - 1, node.cells, node.terms, nodes
-    placed, bounded = place_rows(*family, True), place_rows(*family, False)
-    assert placed.work < 1.5 * WORK * nodes
-    assert bounded.work < WORK * nodes
-    assert placed.best <= placed.bound == bounded.bound
-    assert len(placed.cells) == (codes < 0).any(axis=1).sum()
+    family = np.array([len(node.families) - 1]), node.cells, node.terms, nodes
+    (bound,), best, work, _, cells, _ = place_rows(*family, True)
+    assert work < 1.5 * WORK * nodes
+    assert best <= bound == place_rows(*family, False)[0]
+    assert place_rows(*family, False)[2] < WORK * nodes
+    assert len(cells) == (codes < 0).any(axis=1).sum()
 
 
 @pytest.mark.parametrize("seed", range(10))

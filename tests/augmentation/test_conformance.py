@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from exactlearn.augmentation import METHODS, FamilyRules, augment, check
+from exactlearn.augmentation import METHODS, FamilyRules, augment
 from exactlearn.augmentation.solutions import Augmentation, Incumbent
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
@@ -43,7 +43,7 @@ def test_a_method_finds_what_it_claims(method, table, score):
     rules = FamilyRules.of(2)
     best = max(best_per_completion(table, score, rules).values())
     found = augment(table, score, method=method, max_parents=2, starts=2)
-    check(found, table, score, rules)
+    found.check_score(table, score, rules)
     assert found.score <= best + 1e-7
     assert found.bound >= best - 1e-7
     if method in EXACT or found.status == "optimal":

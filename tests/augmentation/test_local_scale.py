@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from exactlearn.augmentation import FamilyRules, augment, check, neighbourhood
+from exactlearn.augmentation import FamilyRules, augment, neighbourhood
 from exactlearn.augmentation.coordinate_ascent import ascend, in_order
 from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.family_store import FamilyStore, envelope, fits, require_tabulated
@@ -232,7 +232,7 @@ def test_t_local_claims_hold_for_all_completions_and_dags(seed, t, loose):
     )  # fmt: skip
     assert scores == sorted(scores)
     assert result.status == ("optimal" if t >= len(data.missing_cells) else "t-local")
-    check(result, data, score, rules)
+    result.check_score(data, score, rules)
     best = best_per_completion(data, score, rules)
     near = [s for v, s in best.items() if (np.array(v) != result.values).sum() <= t]
     assert result.score >= max(near) - 1e-6 * abs(max(near))

@@ -17,7 +17,6 @@ from exactlearn.graphs.triangulation import (
     best_elimination_order,
     elimination_clusters,
     elimination_order,
-    greedy_elimination,
     maximal_cliques,
 )
 from exactlearn.instances import path
@@ -70,17 +69,6 @@ def test_rules_choose_as_their_plain_twin(seed, n, rule):
     rng = np.random.default_rng(seed)
     graph, sizes = random_graph(rng, n), rng.integers(2, 5, n).tolist()
     assert elimination_order(graph, sizes, rule=rule) == greedy_twin(graph, sizes, rule)
-
-
-def test_kernels_equal_their_plain_python():
-    rng = np.random.default_rng(0)
-    graph = random_graph(rng, 9)
-    matrix = np.array([[u in graph[v] for u in range(9)] for v in range(9)])
-    sizes, preference = rng.integers(2, 5, 9).astype(float), 1 + rng.random(9)
-    for rule in range(len(RULES)):
-        order = greedy_elimination(matrix, sizes, rule, preference)
-        plain = greedy_elimination.py_func(matrix, sizes, rule, preference)
-        assert order.tolist() == plain.tolist()
 
 
 @given(SEEDS, st.integers(1, 10))

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from exactlearn.bayesnet.naive_bayes import (
     ComponentEM,
     NaiveBayes,
-    count_rows,
     fit_naive_bayes,
-    multiply_rows,
     shares_of,
 )
 from exactlearn.data.dataset import Dataset
@@ -97,23 +95,6 @@ def test_equal_rows_are_merged_and_rows_of_no_weight_left_out():
     problem = ComponentEM(data, 0.1)
     assert problem.codes.tolist() == [[0, 1], [1, -1]]
     assert problem.weights.tolist() == [3.0, 1.0]
-
-
-def test_the_kernels_agree_with_their_plain_twins():
-    rng = np.random.default_rng(1)
-    model = random_naive_bayes(rng, 20, 7)
-    codes = rows_of(model, rng, 12).codes.astype(np.int16)
-    outcomes = []
-    for multiply, count in (
-        (multiply_rows, count_rows),
-        (multiply_rows.py_func, count_rows.py_func),
-    ):
-        products, counts = np.empty((12, 7)), np.zeros(model.table.shape)
-        multiply(model.table, model.starts, codes, products)
-        count(products, model.starts, codes, counts)
-        outcomes.append((products, counts))
-    for one, other in zip(*outcomes, strict=True):
-        assert one == pytest.approx(other)
 
 
 def test_many_rows_are_counted_in_pieces():

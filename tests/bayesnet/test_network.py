@@ -180,15 +180,13 @@ def test_many_states_need_wider_codes():
     assert data.codes.max() > 127
 
 
-def test_draw_equals_its_plain_twin_and_never_draws_zero():
+def test_what_has_probability_zero_is_never_drawn():
     rng = np.random.default_rng(1)
     table = rng.random((5, 4)) * (rng.random((5, 4)) < 0.6)
     table[:, 1] += 0.1
     cumulative = table.cumsum(axis=1)
     configuration = rng.integers(0, 5, 500)
     uniform = np.concatenate([rng.random(498), [0.0, np.nextafter(1, 0)]])
-    compiled, plain = np.empty(500, np.int16), np.empty(500, np.int16)
-    draw(cumulative, configuration, uniform, compiled)
-    draw.py_func(cumulative, configuration, uniform, plain)
-    np.testing.assert_array_equal(compiled, plain)
-    assert (table[configuration, compiled] > 0).all()
+    drawn = np.empty(500, np.int16)
+    draw(cumulative, configuration, uniform, drawn)
+    assert (table[configuration, drawn] > 0).all()

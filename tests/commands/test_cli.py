@@ -256,7 +256,7 @@ def test_the_version_comes_with_what_it_stands_on():
 
 class TestStreams:
     def test_one_line_says_that_kernels_are_compiled(self, tmp_path):
-        words = ("-m", "exactlearn", "simulate", "asia", "--rows", "5", "-o", "rows.csv")
+        words = ("-m", "exactlearn", "simulate", "asia", "--rows", "13000", "-o", "rows.csv")
         cold, warm = (alone(*words, cwd=tmp_path, NUMBA_CACHE_DIR=tmp_path) for _ in range(2))
         first, wrote = cold.stderr.splitlines()
         assert first.startswith("Compiling the numerical kernels")

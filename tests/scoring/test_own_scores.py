@@ -151,8 +151,6 @@ def test_tabulated_functions_equal_the_score(score, weights):
                     row = int(terms.function[i, number])
                     values = [value(terms.functions, row, float(n)) for n in counts]
                     np.testing.assert_allclose(values, wanted, rtol=1e-12, atol=1e-11)
-                    plain = [value.py_func(terms.functions, row, float(n)) for n in counts]
-                    np.testing.assert_allclose(plain, values, rtol=1e-13, atol=1e-13)
 
 
 def test_scores_that_are_not_numbers_or_not_smooth_are_refused():

@@ -18,7 +18,7 @@ WATER 5.8, 12, 14, 41 and 64, 55, 37, 70. Unsorted, WATER with a tenth missing t
 long. In BARLEY, 560,000 nodes, eight rows together reach so many that they take 40 times as long.
 """
 
-from math import prod
+from math import exp, log, log1p, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -120,7 +120,9 @@ class Block(NamedTuple):
 def block_space(layout: Layout, size: int) -> Block:
     """Return room for a block of so many rows."""
     nodes, variables = len(layout.variable), len(layout.order)
-    states = layout.cardinality.sum()
+    states = 0
+    for r in layout.cardinality:
+        states += r
     return Block(
         np.empty((states, size)),
         np.empty(states, np.bool_),
@@ -195,7 +197,7 @@ def block_flows(
             if logs is not None:
                 result[start + b] = scale[b]
             else:
-                result[start + b] = np.log(scale[b]) if scale[b] >= SMALLEST else np.nan
+                result[start + b] = log(scale[b]) if scale[b] >= SMALLEST else np.nan
         if downwards:
             for b in range(n):
                 scale[b] = weights[start + b] if result[start + b] > -np.inf else 0.0
@@ -300,7 +302,7 @@ def _plus(a: float, b: float, logs: bool | None) -> float:
         return a + b
     if a < b:
         a, b = b, a
-    return a if b == -np.inf else a + np.log1p(np.exp(b - a))
+    return a if b == -np.inf else a + log1p(exp(b - a))
 
 
 @in_place_kernel
@@ -336,7 +338,7 @@ def _out_flows(
         for h in range(0 if known else cardinality[variable]):
             if not (allowed[first + h] and parameters[p + h] > 0.0):
                 continue
-            theta = parameters[p + h] if logs is None else np.log(parameters[p + h])
+            theta = parameters[p + h] if logs is None else log(parameters[p + h])
             for b in range(n):
                 product[b] = _times(theta, evidence[first + h, b], logs)
             for c in range(s + h * k, s + h * k + k):
@@ -391,7 +393,7 @@ def _in_flows(
         for h in range(cardinality[variable]):
             if not (allowed[first + h] and parameters[p + h] > 0.0):
                 continue
-            theta = parameters[p + h] if logs is None else np.log(parameters[p + h])
+            theta = parameters[p + h] if logs is None else log(parameters[p + h])
             flow = product[k + 1]
             for b in range(n):
                 flow[b] = _times(theta, evidence[first + h, b], logs)
@@ -412,7 +414,7 @@ def _in_flows(
                     flow[b] = _times(flow[b], out_flow[child, b], logs)
             if logs is not None:
                 for b in range(n):
-                    flow[b] = weight[b] * np.exp(flow[b])
+                    flow[b] = weight[b] * exp(flow[b])
             if counts.size > 0:
                 for b in range(n):
                     counts[p + h] += flow[b]
