@@ -120,9 +120,7 @@ class Block(NamedTuple):
 def block_space(layout: Layout, size: int) -> Block:
     """Return room for a block of so many rows."""
     nodes, variables = len(layout.variable), len(layout.order)
-    states = 0
-    for r in layout.cardinality:
-        states += r
+    states = (layout.first_state + layout.cardinality).max()
     return Block(
         np.empty((states, size)),
         np.empty(states, np.bool_),
