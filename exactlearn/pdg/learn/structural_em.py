@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
@@ -169,8 +169,7 @@ def structural_em_graph(
     score = StructureScore(bic_size_weight(weight) if size_weight is None else size_weight, size)
     rows = merged_rows(dataset)
     if start is None:
-        parents = _forest(forest, rows, score)
-        start = markov_forest(rows, parents)
+        start = _first_graph(forest, rows, score)
     elif (start.names, start.states) != (rows.names, rows.states):
         raise DataError("the start has other variables or states than the table: align them")
     else:
@@ -217,15 +216,16 @@ def structural_em_graph(
     return StructuralEMGraph(**fields, models=tuple(models), converged=converged, finished=finished)
 
 
-def _forest(
+def _first_graph(
     forest: Literal["forest", "tree"] | ArrayLike, rows: Dataset, score: StructureScore
-) -> NDArray[np.int32]:
-    if isinstance(forest, str):
-        if forest not in ("forest", "tree"):
-            raise OptionError(f"forest {forest!r}: give 'forest', 'tree' or parents")
-        rate = score.rate if forest == "forest" and score.size_weight < 1 else None
-        return chow_liu_forest(rows, rate)
-    return checked_forest(forest, rows.n_variables)
+) -> DecisionGraph:
+    """Return the graph over a forest of largest mutual information, or one that is given."""
+    if not isinstance(forest, str):
+        return markov_forest(rows, checked_forest(forest, rows.n_variables))
+    if forest not in ("forest", "tree"):
+        raise OptionError(f"forest {forest!r}: give 'forest', 'tree' or parents")
+    rate = score.rate if forest == "forest" and score.size_weight < 1 else None
+    return markov_forest(rows, chow_liu_forest(rows, rate))
 
 
 def structural_em_rounds(
