@@ -121,13 +121,13 @@ def test_an_error_is_found():
 
 def test_equal_values_have_equal_numbers():
     values = np.array([[0.0, 0.5, 0.5 * (1 + 1e-15)], [0.3, 1e-300, 0.5 + 1e-9]])
-    assert equal_values(values).tolist() == [[0, 1, 1], [2, 3, 4]]
+    assert equal_values(values).tolist() == [[0, 3, 3], [2, 1, 4]]
     drifting = 0.5 * (1 + 4e-14) ** np.arange(6)
     assert equal_values(drifting).tolist() == [0, 0, 0, 1, 1, 1]
     rng = np.random.default_rng(0)
     exact = rng.exponential(size=500)
     near = exact * (1 + rng.uniform(-4e-14, 4e-14, 500))
-    assert (equal_values(np.array([exact, near])) == np.arange(500)).all()
+    assert (equal_values(np.array([exact, near])) == exact.argsort().argsort()).all()
 
 
 @given(st.lists(st.lists(st.integers(-1, 2), min_size=3, max_size=3), max_size=40))

@@ -161,46 +161,19 @@ def mask_of(variables: Sequence[int]) -> int:
 def equal_values(values: NDArray[np.float64]) -> NDArray[np.int32]:
     """Return the same number for values >= 0 that differ only by rounding, shape as ``values``.
 
-    Numbers go by first appearance; a value gets the number of an earlier one within `TOLERANCE`.
+    Numbers rise with the values; those within `TOLERANCE` of the smallest of a number share it.
     """
     return number_values(np.ascontiguousarray(values).ravel()).reshape(values.shape)
 
 
 @kernel
 def number_values(values: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Give a vector's values >= 0 their numbers, by cells that are wider than the tolerance."""
-    n = len(values)
-    bits = values.view(np.int64)
-    size = 8
-    while size < 2 * n:
-        size *= 2
-    slots = np.full(size, -1, np.int32)
-    seen = np.empty(n, np.int64)
-    numbers = np.empty(n, np.int32)
-    count, free = 0, np.int64(0)
-    for i in range(n):
-        # An earlier value within the tolerance lies in this cell or a neighbour of it.
-        number = -1
-        cell = bits[i] >> 10
-        for shift in range(3):
-            neighbour = cell + (shift + 1) % 3 - 1
-            mixed = np.uint64(neighbour) * np.uint64(0x9E3779B97F4A7C15)
-            slot = np.int64((mixed >> np.uint64(32)) & np.uint64(size - 1))
-            while number < 0 and slots[slot] >= 0:
-                other = seen[slots[slot]]
-                difference = abs(values[i] - values[other])
-                if bits[other] >> 10 == neighbour and difference <= TOLERANCE * values[other]:
-                    number = slots[slot]
-                slot = (slot + 1) & (size - 1)
-            if number >= 0:
-                break
-            if shift == 0:
-                free = slot
-        # Otherwise the value gets a number of its own, where the search in its cell ended.
-        if number < 0:
-            number = count
-            slots[free] = number
-            seen[number] = i
-            count += 1
+    """Give a vector's values >= 0 their numbers, in rising order."""
+    order = np.argsort(values)
+    numbers = np.empty(len(values), np.int32)
+    number, first = np.int32(0), values.min() if len(values) else 0.0
+    for i in order:
+        if values[i] - first > TOLERANCE * first:
+            number, first = number + 1, values[i]
         numbers[i] = number
     return numbers
