@@ -119,7 +119,7 @@ class _Sweeps:
         return self.control.outcome(proven=True, bound=bound, nodes=self.nodes)
 
     def _sweep_all(self, patterns: Patterns, goal: float) -> bool:
-        """Search below thresholds up to a goal, each twice the last; return whether that is done.
+        """Search below rising thresholds up to a goal; return whether that is done.
 
         It is when a selection is found, too: it is the best.
         """
@@ -132,7 +132,7 @@ class _Sweeps:
                 self._prove(threshold)
             if not is_done or chosen is not None or threshold >= goal:
                 return is_done
-            threshold = min(2.0 * threshold, goal)
+            threshold = min(threshold + min(threshold, 0.25 * goal), goal)
 
     def _score_at(self, cost: float) -> float:
         return self.component.relaxation - self.priced.loss - cost
@@ -182,10 +182,8 @@ class _Sweeps:
 
     def _fits(self, table: Table) -> bool:
         """Return whether a table of twice the size fits into the memory beside this one."""
-        now, following = (
-            search.table_bytes(len(table.placed)),
-            search.table_bytes(2 * len(table.placed)),
-        )
+        size = len(table.placed)
+        now, following = search.table_bytes(size), search.table_bytes(2 * size)
         fits = now + following <= self.memory
         if not fits:
             self._give_up(
