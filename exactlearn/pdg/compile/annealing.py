@@ -86,19 +86,13 @@ class Tree:
         self._near = [mask_of(sorted(a)) for a in adjacency]
         self.parents, self.inside = list(forest.parents), list(forest.inside)
         self.children = [set(children) for children in forest.children]
-        self._border = list(self._near)
-        for v in reversed(forest.order):
-            if forest.parents[v] >= 0:
-                self._border[forest.parents[v]] |= self._border[v]
-        for v in forest.order:
-            self._border[v] &= ~self.inside[v]
 
     def rotation(self, v: int) -> Move | None:
         """Return the move of a variable to its parent's place."""
         p = self.parents[v]
         if p < 0:
             return None
-        with_parent = {e for e in self.children[v] if self._border[e] >> p & 1}
+        with_parent = {e for e in self.children[v] if self.inside[e] & self._near[p]}
         return Move(v, p, (self.children[p] | with_parent) - {v}, self.children[v] - with_parent)
 
     def sinking(self, v: int, sibling: int) -> Move | None:
@@ -112,7 +106,7 @@ class Tree:
         """Return the move of a variable up beside its parent, if it does not depend on it."""
         q = self.parents[v]
         p = self.parents[q] if q >= 0 else -1
-        if p < 0 or self._border[v] >> q & 1:
+        if p < 0 or self.inside[v] & self._near[q]:
             return None
         return Move(p, q, self.children[q] - {v}, self.children[p] - {q} | {v})
 
@@ -128,7 +122,7 @@ class Tree:
         above, top, over = move.above, move.top, self.parents[move.top]
         self.inside[top], self.inside[above] = self.sets(move)
         if over != above:  # they change places
-            self.parents[above], self._border[above] = over, self._border[top]
+            self.parents[above] = over
             if over >= 0:
                 self.children[over] = self.children[over] ^ {above, top}
         for child in move.below:
@@ -136,16 +130,12 @@ class Tree:
         for child in (*move.beside, top):
             self.parents[child] = above
         self.children[top], self.children[above] = move.below, move.beside | {top}
-        border = self._near[top]
-        for child in move.below:
-            border |= self._border[child]
-        self._border[top] = border & ~self.inside[top]
 
     def copied(self) -> "Tree":
         """Return a tree that moves change apart from this one."""
         tree = copy(self)
         tree.parents, tree.children = self.parents.copy(), self.children.copy()
-        tree.inside, tree._border = self.inside.copy(), self._border.copy()
+        tree.inside = self.inside.copy()
         return tree
 
 
