@@ -123,7 +123,7 @@ def ranking_record(dataset: "Dataset", ranking: "Ranking") -> list[dict[str, Any
 def compilation_record(compiled: "Compilation") -> dict[str, Any]:
     """Return the JSON record of a compiled network."""
     sizes = ("effective_size", "representational_size", "nodes", "clique_tree_size")
-    return {key: getattr(compiled, key) for key in (*sizes, "max_error")}
+    return {key: getattr(compiled, key) for key in (*sizes, "max_error", "status")}
 
 
 def size_in_words(dataset: "Dataset") -> str:

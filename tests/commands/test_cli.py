@@ -208,9 +208,9 @@ class TestRun:
     ):
         def interrupt(*unused):
             press_ctrl_c()
-            return []
+            return False
 
-        monkeypatch.setattr(ForestSearch, "_anneal", interrupt)
+        monkeypatch.setattr(ForestSearch, "_prove", interrupt)
         file, out = tmp_path / "full.toml", tmp_path / "out"
         file.write_text(f'[data]\nfile = "{tables / "full.csv"}"\n')
         record = run_json("run", file, "-o", out, status=130)

@@ -1,3 +1,6 @@
+from contextlib import suppress
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -5,12 +8,12 @@ from hypothesis import strategies as st
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.cliques import clique_tree
-from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.network import BayesianNetwork, without_irrelevant_parents
 from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile import forest_search
-from exactlearn.pdg.compile.annealing import Annealing, SetTables, Tree
+from exactlearn.pdg.compile.annealing import Annealing, SetTables, Tree, groupings, parts_of
 from exactlearn.pdg.compile.compile import compile_and_check, compile_network, max_error
 from exactlearn.pdg.compile.expansion import Expansion, least_cells
 from exactlearn.pdg.compile.forest_search import first_forests
@@ -42,9 +45,8 @@ def test_a_chain_knows_the_size_of_the_graph_that_is_built(seed, n, make):
     rng = np.random.default_rng(seed)
     network = make(rng, n)
     found, adjacency = chain(network, rng, 40)
-    for parents, size in ((found.tree.parents, found.size), (found.best, found.smallest)):
-        forest = forest_over(adjacency, parents, found._variables)
-        assert Expansion(found.tables.residuals, forest).effective_size == size
+    forest = forest_over(adjacency, found.tree.parents, found._variables)
+    assert Expansion(found.tables.residuals, forest).effective_size == found.size
 
 
 @given(st.integers(0, 10_000), st.integers(2, 6))
@@ -165,9 +167,81 @@ def test_joined_arrangements_are_a_forest_no_larger_than_any_chain_met(seed, n):
     network = coarse_network(rng, n)
     found, adjacency = chain(network, rng, 40)
     tables, part = found.tables, found._variables
-    parents = tables.smallest(mask_of(part))
-    forest = forest_over(adjacency, [parents.get(v, -1) for v in range(n)], part)
-    assert Expansion(tables.residuals, forest).effective_size <= found.smallest
+    size, parents = tables.smallest(mask_of(part))
+    forest = forest_over(adjacency, parents, part)
+    assert Expansion(tables.residuals, forest).effective_size == size <= found.size
+
+
+def forests(adjacency, part):
+    """Yield the parents of all trees over a part in which neighbours lie on one path."""
+    for above in product([-1, *part], repeat=len(part)):
+        parents = [-1] * len(adjacency)
+        for v, parent in zip(part, above, strict=True):
+            parents[v] = parent
+        if above.count(-1) == 1:
+            with suppress(CheckError):
+                forest_over(adjacency, parents, part)
+                yield parents
+
+
+def smallest_size(network, full, part):
+    """Return the smallest size of all trees over a part, nodes counted in the joint."""
+    adjacency, r = moral_graph(network.parents), network.cardinalities
+    others, sizes = compile_network(network, steps=0).forest, []
+    for parents in forests(adjacency, part):
+        forest = [parents[v] if v in part else others[v] for v in range(len(r))]
+        graph = compile_network(network, forest=forest)
+        nodes = fewest_nodes(graph, full)
+        sizes.append(sum(r[v] * nodes[v] * max(1, len(graph.children[v])) for v in part))
+    return min(sizes)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 4), st.sampled_from([random_network, coarse_network]))
+@settings(max_examples=25, deadline=None)
+def test_no_forest_of_a_small_network_has_a_smaller_graph(seed, n, make):
+    network = without_irrelevant_parents(make(np.random.default_rng(seed), n))
+    full, parts = joint(network), components(moral_graph(network.parents))
+    compiled = compile_and_check(network)
+    assert compiled.effective_size == sum(smallest_size(network, full, part) for part in parts)
+    assert compiled.status == "optimal"
+
+
+def test_a_group_of_components_may_be_smaller():
+    """Five reports of one cause: below one another, each has the cause's nodes only."""
+    reports = 5
+    table = np.array([[0.9, 0.1], [0.2, 0.8]])
+    network = BayesianNetwork(
+        tuple("abcdef"),
+        (("0", "1"),) * (1 + reports),
+        ((), *((0,),) * reports),
+        (np.array([0.3, 0.7]), *(table,) * reports),
+    )
+    compiled = compile_and_check(network)
+    assert compiled.status == "optimal"
+    assert compiled.effective_size == 2 + 4 * reports
+    apart = compile_network(network, forest=[-1, *[0] * reports])
+    assert apart.effective_size == 2 * reports + 4 * reports
+
+
+@given(st.integers(0, 10_000), st.integers(1, 5))
+@settings(max_examples=30)
+def test_groupings_make_all_forests(seed, n):
+    adjacency = moral_graph(random_network(np.random.default_rng(seed), n).parents)
+
+    def trees(inside, above):
+        for top in inside:
+            for groups in groupings(parts_of(adjacency, inside - {top})):
+                sets = [{v for v in inside if group >> v & 1} for group in groups]
+                for below in product(*(list(trees(group, top)) for group in sets)):
+                    yield dict(item for tree in ({top: above}, *below) for item in tree.items())
+
+    part = max(components(adjacency), key=len)
+    made = sorted(tuple(tree.get(v, -1) for v in range(n)) for tree in trees({*part}, -1))
+    assert made == sorted(map(tuple, forests(adjacency, part)))
+
+
+def test_a_larger_network_is_not_proven(alarm):
+    assert compile_and_check(alarm, steps=10).status == "feasible"
 
 
 def test_an_interrupt_of_the_first_build_keeps_what_there_is(monkeypatch):

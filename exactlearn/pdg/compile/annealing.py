@@ -19,16 +19,24 @@ used in any forest that holds the set; a dynamic program over all arrangements m
 smallest forest they make (theorem *Nodes of a set*, docs/theory/decision_graphs.md).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from copy import copy
-from math import exp
+from itertools import chain, combinations
+from math import exp, prod
 from typing import NamedTuple
 
 import numpy as np
 
-from exactlearn.pdg.compile.expansion import Expansion, SetTable, set_table
-from exactlearn.pdg.compile.residuals import Residuals, mask_of
-from exactlearn.pdg.model.forest import VariableForest
+from exactlearn._runtime.hash_tables import index_rows
+from exactlearn.bayesnet.network import BayesianNetwork, normalised
+from exactlearn.pdg.compile.expansion import (
+    Conditioned,
+    Expansion,
+    SetTable,
+    merge_signatures,
+)
+from exactlearn.pdg.compile.residuals import Residuals, equal_values, mask_of
+from exactlearn.pdg.model.forest import VariableForest, components
 
 Arrangement = tuple[int, tuple[int, ...]]
 """A top variable, and the sets directly below it."""
@@ -134,8 +142,7 @@ class Tree:
     def copied(self) -> "Tree":
         """Return a tree that moves change apart from this one."""
         tree = copy(self)
-        tree.parents, tree.children = self.parents.copy(), self.children.copy()
-        tree.inside = self.inside.copy()
+        tree.parents, tree.inside, tree.children = self.parents[:], self.inside[:], self.children[:]
         return tree
 
 
@@ -172,25 +179,51 @@ class SetTables:
             below = tuple(sorted(tree.inside[c] for c in tree.children[v]))
             self._arrangements.setdefault(tree.inside[v], {})[v, below] = None
 
-    def smallest(self, whole: int) -> dict[int, int]:
-        """Return the parents in the smallest tree over a set made of arrangements that were met."""
+    def meet_all(
+        self, network: BayesianNetwork, part: Sequence[int], adjacency: Sequence[frozenset[int]]
+    ) -> None:
+        """Take over all arrangements of all sets of a small part's variables.
+
+        Nodes are counted in the joint distribution.
+
+        Parameters
+        ----------
+        network, part, adjacency
+            The network, the part's variables, and the neighbours of each in the moral graph.
+        """
+        axes, tables = {v: axis for axis, v in enumerate(part)}, normalised(network).tables
+        families = [[axes[u] for u in (*network.parents[v], v)] for v in part]
+        factors = chain.from_iterable(zip([tables[v] for v in part], families, strict=True))
+        joint = np.einsum(*factors, list(axes.values()))
+        for inside in chain.from_iterable(combinations(part, k + 1) for k in range(len(part))):
+            above = [axes[v] for v in part if v not in inside]
+            rows = joint.transpose([*above, *(axes[v] for v in inside)])
+            rows = rows.reshape(prod(rows.shape[: len(above)]), -1)
+            rows = rows[rows.any(axis=1)]
+            different = index_rows(equal_values(rows / rows.max(axis=1, keepdims=True)))[1]
+            self.nodes[mask_of(inside)] = len(different)
+            self._arrangements[mask_of(inside)] = {
+                (top, below): None
+                for top in inside
+                for below in groupings(parts_of(adjacency, {*inside} - {top}))
+            }
+
+    def smallest(self, whole: int) -> tuple[int, list[int]]:
+        """Return the size of the smallest tree over a set made of arrangements met, and parents."""
         best: dict[int, tuple[int, Arrangement]] = {}
         for inside in sorted(self._arrangements, key=int.bit_count):
-            found = [
+            best[inside] = min(
                 (self.cost(top, len(below), inside) + sum(best[s][0] for s in below), (top, below))
                 for top, below in self._arrangements[inside]
-                if all(s in best for s in below)
-            ]
-            if found:
-                best[inside] = min(found, key=lambda pair: pair[0])
-        parents: dict[int, int] = {}
-        stack = [(whole, -1)]
-        while stack:
-            inside, above = stack.pop()
+            )
+        parents = [-1] * len(self.residuals.cardinalities)
+        stack = [whole]
+        for inside in stack:  # which grows meanwhile
             top, below = best[inside][1]
-            parents[top] = above
-            stack += [(s, top) for s in below]
-        return parents
+            for s in below:
+                parents[best[s][1][0]] = top
+            stack += below
+        return best[whole][0], parents
 
     def add(self, table: SetTable) -> None:
         """Take over a table."""
@@ -206,26 +239,25 @@ class SetTables:
         """
         inside, over = tree.sets(move)
         if inside not in self._tables:
-            made = set_table(
-                self.residuals,
-                self._tables[over],
-                move.above,
-                [self._tables[tree.inside[v]] for v in sorted(move.beside)],
-                inside,
-                move.top,
-                [self._tables[tree.inside[v]] for v in sorted(move.below)],
-                most_signatures,
-            )
-            if made is None:
+            upper = Conditioned(self.residuals, over, move.above, self._tables[over].signatures)
+            for sibling in sorted(move.beside):
+                upper.weigh(self._tables[tree.inside[sibling]])
+            rows, _ = upper.below(inside)
+            signatures = rows[index_rows(rows)[1]]
+            if len(signatures) > most_signatures:
                 return None
-            self.add(made)
+            lower = Conditioned(self.residuals, inside, move.top, signatures)
+            nodes = np.empty((*lower.weights.shape, len(move.below)), np.int32)
+            for i, child in enumerate(sorted(move.below)):
+                nodes[:, :, i] = lower.weigh(self._tables[tree.inside[child]])
+            values, labels, _ = merge_signatures(lower.weights, nodes)
+            self.add(SetTable.of(inside, signatures, values, labels, values[:-1] > 0))
         return self._tables[inside]
 
     def drop_unused(self, tree: Tree) -> None:
         """Forget tables, but not their numbers of nodes, when there are too many."""
         if self._kept > MOST_KEPT:
-            used = set(tree.inside)
-            self._tables = {s: t for s, t in self._tables.items() if s in used}
+            self._tables = {s: t for s, t in self._tables.items() if s in tree.inside}
             self._kept = sum(t.cells for t in self._tables.values())
 
 
@@ -243,29 +275,23 @@ class Annealing:
 
     Attributes
     ----------
-    size, smallest
-        Effective size of the forest's graph, now and at best.
-    best
-        Parents of the best forest.
+    tree, size
+        The forest now, and the effective size of its graph.
     """
 
     def __init__(
-        self,
-        tables: SetTables,
-        adjacency: Sequence[frozenset[int]],
-        forest: VariableForest,
+        self, tables: SetTables, adjacency: Sequence[frozenset[int]], forest: VariableForest
     ) -> None:
         self.tables = tables
         self.tree = Tree(adjacency, forest)
-        signatures = 0
-        for table in Expansion(tables.residuals, forest).tables():
+        made = list(Expansion(tables.residuals, forest).tables())
+        for table in made:
             tables.add(table)
-            signatures += len(table.signatures)
         self._variables = sorted(forest.order)
         tables.meet(self.tree, self._variables)
+        signatures = sum(len(table.signatures) for table in made)
         self._most_signatures = max(LEAST_SIGNATURES, MOST_GROWTH * signatures)
         self.size = tables.cost_in(self.tree, self._variables)
-        self.smallest, self.best = self.size, tuple(self.tree.parents)
 
     def run(
         self,
@@ -311,8 +337,6 @@ class Annealing:
             made += 1
         if grown <= 0 or rng.random() < exp(-grown / (temperature * self.size)):
             self.size += grown
-            if self.size < self.smallest:
-                self.smallest, self.best = self.size, tuple(tree.parents)
         else:
             self.tree = before
         return max(1, made)
@@ -338,6 +362,22 @@ class Annealing:
         above = self.tree.parents[variable]
         sibling = _any(self.tree.children[above] - {variable}, rng) if above >= 0 else -1
         return self.tree.sinking(variable, sibling) if sibling >= 0 else None
+
+
+def groupings(parts: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Yield all groupings of disjoint sets, each group being their union."""
+    if not parts:
+        yield ()
+    for groups in groupings(parts[1:]) if parts else ():
+        yield parts[0], *groups
+        for i, group in enumerate(groups):
+            yield *groups[:i], parts[0] | group, *groups[i + 1 :]
+
+
+def parts_of(adjacency: Sequence[frozenset[int]], inside: Set[int]) -> list[int]:
+    """Return the connected components of a set of variables."""
+    near = [others & inside if v in inside else frozenset() for v, others in enumerate(adjacency)]
+    return [mask_of(part) for part in components(near) if part[0] in inside]
 
 
 def _any(variables: set[int], rng: np.random.Generator) -> int:

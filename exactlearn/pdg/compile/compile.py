@@ -76,6 +76,8 @@ class Compilation(Displayed, shown="graph clique_tree_size max_error message fin
         What a user should know of the exact graph: whether merging equivalent nodes paid.
     finished
         Whether the search went on to its end or limit; Ctrl-C keeps the smallest graph so far.
+    status
+        "optimal" if no forest has a smaller graph, else "feasible".
     """
 
     graph: DecisionGraph
@@ -87,6 +89,7 @@ class Compilation(Displayed, shown="graph clique_tree_size max_error message fin
     max_error: float
     message: str
     finished: bool = True
+    status: str = "feasible"
 
 
 @checked_arguments()
@@ -139,10 +142,8 @@ def compile_network(
     # Ctrl-C raises here unless a search around this one takes it: a graph alone does not show
     # that its search was interrupted.
     control = SearchControl.within(time_limit)
-    budget = IterationBudget(control, steps, time_limit, seed, on_event)
+    budget = IterationBudget(control, steps if forest is None else 0, time_limit, seed, on_event)
     task = _task(network, forest, control)
-    if forest is not None:
-        budget = replace(budget, steps=0)
     return _assembled(network, _searched(task, max_size, budget))
 
 
@@ -211,6 +212,7 @@ def _checked(
         error,
         message,
         found.finished,
+        "optimal" if found.is_optimal else "feasible",
     )
 
 

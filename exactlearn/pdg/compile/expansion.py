@@ -18,7 +18,7 @@ Before a graph is built, samples bound its cells from below: few equal pairs of 
 show that there are many signatures (theorem *Few equal samples*).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -73,8 +73,7 @@ class SetTable:
     ) -> Self:
         """Return the table of those signatures that are possible."""
         kept = np.append(possible, True)
-        nodes = np.bincount(labels[:-1][possible])
-        n_nodes = int(np.count_nonzero(nodes))
+        n_nodes = int(np.count_nonzero(np.bincount(labels[:-1][possible])))
         return cls(inside, signatures[possible], values[kept], labels[kept], n_nodes)
 
     @property
@@ -102,11 +101,7 @@ class Conditioned:
     """
 
     def __init__(
-        self,
-        residuals: Residuals,
-        inside: int,
-        variable: int,
-        signatures: NDArray[np.int32],
+        self, residuals: Residuals, inside: int, variable: int, signatures: NDArray[np.int32]
     ) -> None:
         self._residuals, self._signatures = residuals, signatures
         self._families = families = residuals.families_across(inside)
@@ -157,48 +152,6 @@ class Conditioned:
         nodes[places] = child.labels[at]
         self.weights.reshape(-1)[places] *= child.values[at]
         return nodes.reshape(self.weights.shape)
-
-
-def set_table(
-    residuals: Residuals,
-    above: SetTable,
-    first: int,
-    beside: Sequence[SetTable],
-    inside: int,
-    top: int,
-    below: Sequence[SetTable],
-    most_signatures: int,
-) -> SetTable | None:
-    """Return the table of a set from the table of a larger one, unless it has too many signatures.
-
-    Parameters
-    ----------
-    residuals
-        The network's residuals.
-    above, first
-        The larger set, and its top variable.
-    beside
-        The other sets directly below ``first``.
-    inside, top
-        The set, a bit mask, and its top variable.
-    below
-        The sets directly below ``top``.
-    most_signatures
-        More are too many.
-    """
-    upper = Conditioned(residuals, above.inside, first, above.signatures)
-    for sibling in beside:
-        upper.weigh(sibling)
-    rows, _ = upper.below(inside)
-    signatures = rows[index_rows(rows)[1]]
-    if len(signatures) > most_signatures:
-        return None
-    lower = Conditioned(residuals, inside, top, signatures)
-    nodes = np.empty((*lower.weights.shape, len(below)), np.int32)
-    for i, child in enumerate(below):
-        nodes[:, :, i] = lower.weigh(child)
-    values, labels, _ = merge_signatures(lower.weights, nodes)
-    return SetTable.of(inside, signatures, values, labels, values[:-1] > 0)
 
 
 @kernel

@@ -14,6 +14,8 @@ ALARM 1,026 (as now), CHILD 614 (606), HAILFINDER 7,486 (7,506), INSURANCE 14,12
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import cycle
+from math import prod
 
 import numpy as np
 
@@ -40,6 +42,10 @@ ROUND = 2000
 STEPS, STEPS_EACH, WORK = 30_000, 1_000, 24_000_000
 """Moves in each part of a network and for each of its variables, and cells of tables, after which
 the search ends when neither steps nor seconds are given."""
+
+MOST_PROVEN, MOST_JOINT = 8, 10_000
+"""Variables of a part, and cells of its joint distribution, up to which all forests are looked at:
+it takes 0.1 s at most."""
 
 MOST_ANNEALED = 4_000_000
 """Cells before merging of the largest graph whose forest is annealed."""
@@ -100,11 +106,14 @@ class Found:
         Whether the search ended by itself or its limits, not by Ctrl-C.
     steps
         How many moves were made.
+    is_optimal
+        Whether no forest has a smaller graph.
     """
 
     built: tuple[Expansion, ...]
     finished: bool
     steps: int
+    is_optimal: bool = False
 
 
 def first_forests(network: BayesianNetwork, tree: CliqueTree) -> list[VariableForest]:
@@ -151,7 +160,7 @@ class ForestSearch:
         budget: IterationBudget,
         max_cells: float,
     ) -> None:
-        self._budget, self._control = budget, budget.control
+        self._network, self._budget, self._control = network, budget, budget.control
         self._adjacency = moral_graph(network.parents)
         self._residuals = Residuals(network)
         self._rng = np.random.default_rng(budget.seed)
@@ -166,10 +175,13 @@ class ForestSearch:
 
     def run(self) -> Found:
         """Search, part by part, and build the smallest forests."""
-        for i, built in enumerate(self._first):
-            if len(built.forest.order) > 2 and built.cells <= MOST_ANNEALED:
-                self._anneal(i)
-        return Found(self._built(), not self._control.is_stopped, self._steps)
+        is_optimal = self._budget.steps != 0
+        for i, built in enumerate(self._first if is_optimal else ()):
+            if not self._prove(i):
+                is_optimal = False
+                if built.cells <= MOST_ANNEALED:
+                    self._anneal(i)
+        return Found(self._built(), not self._control.is_stopped, self._steps, is_optimal)
 
     def _build(self, forest: VariableForest, max_cells: float) -> Expansion:
         """Build a graph, unless samples say that it is too large almost surely."""
@@ -186,25 +198,30 @@ class ForestSearch:
             for first, forest in zip(self._first, self._forests, strict=True)
         )
 
+    def _prove(self, part: int) -> bool:
+        """Find the smallest forest of a part, if it is small enough for all to be looked at."""
+        order = sorted(self._forests[part].order)
+        cells = prod(self._residuals.cardinalities[v] for v in order)
+        if len(order) > MOST_PROVEN or cells > MOST_JOINT or self._control.is_over:
+            return False
+        tables = SetTables(self._residuals)
+        tables.meet_all(self._network, order, self._adjacency)
+        self._update(part, tables)
+        return True
+
     def _anneal(self, part: int) -> None:
         """Improve the forest of a part in rounds."""
-        tables, forest = SetTables(self._residuals), self._forests[part]
+        tables = SetTables(self._residuals)
         stopped = self._stop(part, tables)
         seconds = KEEPING * self._seconds * self._first[part].cells / max(1, self._cells)
-        if stopped(0) or seconds >= self._control.left:
+        if seconds >= self._control.left:
             return
-        chain, rounds = Annealing(tables, self._adjacency, forest), 0
-        while not stopped(0):
-            chain.run(self._rng, ROUND, TEMPERATURES[rounds % len(TEMPERATURES)], stopped)
-            self._update(part, chain)
-            if self._control.is_stopped:
-                break
-            variables = sorted(forest.order)
-            parents = tables.smallest(mask_of(variables))
-            above = [parents.get(v, -1) for v in range(len(self._adjacency))]
-            joined = forest_over(self._adjacency, above, variables)
-            chain, rounds = Annealing(tables, self._adjacency, joined), rounds + 1
-            self._update(part, chain)
+        for temperatures in cycle(TEMPERATURES):
+            if stopped(0):
+                return
+            chain = Annealing(tables, self._adjacency, self._forests[part])
+            chain.run(self._rng, ROUND, temperatures, stopped)
+            self._update(part, tables)
 
     def _stop(self, part: int, tables: SetTables) -> Callable[[int], bool]:
         """Return a function that counts moves and returns whether a part's budget is used up."""
@@ -219,17 +236,18 @@ class ForestSearch:
             nonlocal left
             left -= made
             self._steps += made
-            if left <= 0 or (short and tables.work > WORK):
-                return True
-            return self._control.is_stopped or clock() > until
+            is_spent = left <= 0 or (short and tables.work > WORK)
+            return is_spent or self._control.is_stopped or clock() > until
 
         return stopped
 
-    def _update(self, part: int, chain: Annealing) -> None:
-        if chain.smallest < self._smallest[part]:
-            self._smallest[part] = chain.smallest
-            variables = self._forests[part].order
-            self._forests[part] = forest_over(self._adjacency, chain.best, variables)
+    def _update(self, part: int, tables: SetTables) -> None:
+        """Take over the smallest forest that the arrangements met make, if it is smaller."""
+        variables = sorted(self._forests[part].order)
+        size, parents = tables.smallest(mask_of(variables))
+        if size < self._smallest[part]:
+            self._smallest[part] = size
+            self._forests[part] = forest_over(self._adjacency, parents, variables)
             self._report()
 
     def _report(self) -> None:
