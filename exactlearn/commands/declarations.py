@@ -451,7 +451,8 @@ class Compile(sections.Reading, sections.Random):
 
     -o writes the graph (.pdg.json), its record (.json) or its figure (.svg).
     Ctrl-C ends the search with the smallest graph so far (exit status 130), or with one of the
-    first forests.
+    first forests. The status is optimal if no forest has a smaller graph, which is proven for
+    networks of up to eight variables.
 
     max_error is the largest |q - p| / p of the probabilities p and q that the network and the
     graph give to one row, over 1000 rows drawn from the network and 1000 drawn uniformly: 0.1 is

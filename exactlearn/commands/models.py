@@ -102,8 +102,8 @@ def _merged(
         compiled,
         graph=graph,
         nodes=graph.n_nodes,
-        effective_size=graph.effective_size,
-        representational_size=graph.representational_size,
+        **{name: getattr(graph, name) for name in ("effective_size", "representational_size")},
+        status="feasible" if merges.loss and compiled.finished else compiled.status,
         max_error=max_error(network, graph, np.random.default_rng(options.seed)),
         message=f"merges of nodes that are nearly alike: {exact.n_nodes:,} -> {graph.n_nodes:,} "
         f"nodes, effective size {exact.effective_size:,} -> {graph.effective_size:,} cells; {rest}",

