@@ -83,11 +83,7 @@ CASES = [
         "out.bif",
         3,
     ),
-    Case(
-        "compile cancer -o out.pdg.json",
-        f"{SIZES} clique_tree_size max_error status",
-        "out.pdg.json",
-    ),
+    Case("compile cancer -o out.pdg.json", f"{SIZES} clique_tree_size max_error", "out.pdg.json"),
     Case("compile cancer --merge-budget 0.01 -o out.json", f"{SIZES} max_error loss", "out.json"),
     Case(
         "learn-pdg full.csv --size-weight 0.3 -o out.pdg.json",

@@ -13,7 +13,7 @@ from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile import forest_search
-from exactlearn.pdg.compile.annealing import Annealing, SetTables, Tree, groupings, parts_of
+from exactlearn.pdg.compile.annealing import Annealing, SetTables
 from exactlearn.pdg.compile.compile import compile_and_check, compile_network, max_error
 from exactlearn.pdg.compile.expansion import Expansion, least_cells
 from exactlearn.pdg.compile.forest_search import first_forests
@@ -63,30 +63,6 @@ def test_any_forest_gives_the_joint_with_the_fewest_nodes(seed, n):
     full = joint(network)
     np.testing.assert_allclose(graph_joint(graph), full, rtol=1e-12, atol=0)
     assert graph.node_counts.tolist() == fewest_nodes(graph, full)
-
-
-@given(st.integers(0, 10_000), st.integers(2, 7))
-@settings(max_examples=40)
-def test_moves_lead_to_forests_of_the_network_and_leave_the_old_one(seed, n):
-    rng = np.random.default_rng(seed)
-    adjacency = moral_graph(random_network(rng, n).parents)
-    part = max(components(adjacency), key=len)
-    forest = variable_forest(adjacency, rng.permutation(part).tolist())
-    tree = Tree(adjacency, forest)
-    for _ in range(30):
-        v, w = rng.choice(part, 2).tolist()
-        move = [tree.rotation(v), tree.rising(v), tree.sinking(v, w)][rng.integers(3)]
-        if move is None:
-            continue
-        before = list(tree.parents), [set(c) for c in tree.children], list(tree.inside)
-        copied = tree.copied()
-        copied.apply(move)
-        assert before == (tree.parents, tree.children, tree.inside)
-        tree = copied
-        reached = forest_over(adjacency, tree.parents, part)
-        fresh = Tree(adjacency, reached)
-        assert [tree.inside[u] for u in part] == [fresh.inside[u] for u in part]
-        assert tree.children == fresh.children
 
 
 def test_no_two_nodes_of_a_variable_are_the_same_function(data_dir):
@@ -172,27 +148,15 @@ def test_joined_arrangements_are_a_forest_no_larger_than_any_chain_met(seed, n):
     assert Expansion(tables.residuals, forest).effective_size == size <= found.size
 
 
-def forests(adjacency, part):
-    """Yield the parents of all trees over a part in which neighbours lie on one path."""
-    for above in product([-1, *part], repeat=len(part)):
-        parents = [-1] * len(adjacency)
-        for v, parent in zip(part, above, strict=True):
-            parents[v] = parent
-        if above.count(-1) == 1:
-            with suppress(CheckError):
-                forest_over(adjacency, parents, part)
-                yield parents
-
-
 def smallest_size(network, full, part):
     """Return the smallest size of all trees over a part, nodes counted in the joint."""
-    adjacency, r = moral_graph(network.parents), network.cardinalities
-    others, sizes = compile_network(network, steps=0).forest, []
-    for parents in forests(adjacency, part):
-        forest = [parents[v] if v in part else others[v] for v in range(len(r))]
-        graph = compile_network(network, forest=forest)
-        nodes = fewest_nodes(graph, full)
-        sizes.append(sum(r[v] * nodes[v] * max(1, len(graph.children[v])) for v in part))
+    forest, r, sizes = compile_network(network, steps=0).forest.copy(), network.cardinalities, []
+    for above in product([-1, *part], repeat=len(part)):
+        forest[list(part)] = above
+        with suppress(CheckError):
+            graph = compile_network(network, forest=forest)
+            nodes = fewest_nodes(graph, full)
+            sizes.append(sum(r[v] * nodes[v] * max(1, len(graph.children[v])) for v in part))
     return min(sizes)
 
 
@@ -204,40 +168,6 @@ def test_no_forest_of_a_small_network_has_a_smaller_graph(seed, n, make):
     compiled = compile_and_check(network)
     assert compiled.effective_size == sum(smallest_size(network, full, part) for part in parts)
     assert compiled.status == "optimal"
-
-
-def test_a_group_of_components_may_be_smaller():
-    """Five reports of one cause: below one another, each has the cause's nodes only."""
-    reports = 5
-    table = np.array([[0.9, 0.1], [0.2, 0.8]])
-    network = BayesianNetwork(
-        tuple("abcdef"),
-        (("0", "1"),) * (1 + reports),
-        ((), *((0,),) * reports),
-        (np.array([0.3, 0.7]), *(table,) * reports),
-    )
-    compiled = compile_and_check(network)
-    assert compiled.status == "optimal"
-    assert compiled.effective_size == 2 + 4 * reports
-    apart = compile_network(network, forest=[-1, *[0] * reports])
-    assert apart.effective_size == 2 * reports + 4 * reports
-
-
-@given(st.integers(0, 10_000), st.integers(1, 5))
-@settings(max_examples=30)
-def test_groupings_make_all_forests(seed, n):
-    adjacency = moral_graph(random_network(np.random.default_rng(seed), n).parents)
-
-    def trees(inside, above):
-        for top in inside:
-            for groups in groupings(parts_of(adjacency, inside - {top})):
-                sets = [{v for v in inside if group >> v & 1} for group in groups]
-                for below in product(*(list(trees(group, top)) for group in sets)):
-                    yield dict(item for tree in ({top: above}, *below) for item in tree.items())
-
-    part = max(components(adjacency), key=len)
-    made = sorted(tuple(tree.get(v, -1) for v in range(n)) for tree in trees({*part}, -1))
-    assert made == sorted(map(tuple, forests(adjacency, part)))
 
 
 def test_a_larger_network_is_not_proven(alarm):
