@@ -104,11 +104,9 @@ class Tree:
         with_parent = {e for e in self.children[v] if self.inside[e] & self._near[p]}
         return Move(v, p, (self.children[p] | with_parent) - {v}, self.children[v] - with_parent)
 
-    def sinking(self, v: int, sibling: int) -> Move | None:
+    def sinking(self, v: int, sibling: int) -> Move:
         """Return the move of a variable under one of its siblings."""
         p = self.parents[v]
-        if p < 0 or self.parents[sibling] != p or v == sibling:
-            return None
         return Move(p, sibling, self.children[sibling] | {v}, self.children[p] - {v, sibling})
 
     def rising(self, v: int) -> Move | None:

@@ -53,7 +53,7 @@ the search ends when neither steps nor seconds are given."""
 
 MOST_PROVEN, MOST_JOINT = 8, 10_000
 """Variables of a part, and cells of its joint distribution, up to which all forests are looked at:
-it takes half a second at most."""
+it takes a quarter of a second at most."""
 
 MOST_ANNEALED = 4_000_000
 """Cells before merging of the largest graph whose forest is annealed."""
