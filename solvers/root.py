@@ -1,10 +1,8 @@
 """The root of the search: cutting planes until the bound of the linear relaxation stays.
 
 Each round solves the relaxation (:mod:`exactlearn.solvers.relaxation`), drops the clusters that
-are slack, and adds violated ones. Clusters are sought between the relaxation's solution and a point
-inside all cluster inequalities, at first that of the incumbent (the in-out separation of Ben-Ameur
-and Neto 2007, "Acceleration of cutting-plane and column generation algorithms"): such cuts are
-deeper. The multipliers of the rounds give a bound each, which is computed anew from the scores.
+are slack, and adds violated ones. The multipliers of the rounds give a bound each, which is
+computed anew from the scores.
 
 As a component solver, the last relaxation suggests an order of the variables, from which a local
 search sets out. The outcome is proven when the bound meets the score; where a gap is left, the
@@ -28,7 +26,7 @@ from .iterated_local_search import INCUMBENT_SHARE, OrderSearch, search_budget
 from .multipliers import Multipliers
 from .problem import Problem
 from .relaxation import Relaxation, Relaxed
-from .separation import quick_clusters, separate, tails_off
+from .separation import separate, tails_off
 
 LONG = 1.0
 """Seconds of work whose result is kept, where a search keeps its state."""
@@ -46,9 +44,6 @@ MOST_IDLE = 25
 
 TINY = 1e-9
 """Multiplier of a cluster that is dropped."""
-
-INWARDS = 0.5
-"""Weight of the inner point where clusters are sought."""
 
 
 class RoundLimits(NamedTuple):
@@ -203,9 +198,6 @@ class CuttingPlanes:
         self.families, self.target = self.relaxation.families, incumbent
         self.idle = np.zeros(len(self.pool), np.int64)
         self.reach = self.multipliers.reach(component)
-        self.inner: NDArray[np.float64] | None = None
-        if chosen is not None:
-            self.inner = np.bincount(chosen, minlength=len(self.reach)).astype(np.float64)
         self._begin(float(self.reach.max()))
 
     def _begin(self, bound: float) -> None:
@@ -218,7 +210,7 @@ class CuttingPlanes:
     def begin_again(self, allowed: NDArray[np.bool_], target: float, limits: RoundLimits) -> None:
         """Let the rounds that follow bound the selections of some candidates, shape (m,)."""
         self.relaxation.allow(allowed)
-        self.limits, self.target, self.inner = limits, target, None
+        self.limits, self.target = limits, target
         self._begin(np.inf)
 
     def run(self, enough: float) -> None:
@@ -278,14 +270,8 @@ class CuttingPlanes:
         """Return clusters whose inequality a solution violates."""
         n, most = self.families.n_variables, self.limits.most_cuts
         support = Support.of(self.families, x)
-        found = self.pool.violated(support, most)
-        if self.inner is not None:
-            between = INWARDS * self.inner + (1.0 - INWARDS) * x
-            deep = quick_clusters(Support.of(self.families, between), n, most, self.rng)
-            self.inner = self.inner if len(deep) else between
-            found = Counted.join(found, deep)
         self.control.look()
-        return separate(support, n, most, self.rng, found)
+        return separate(support, n, most, self.rng, self.pool.violated(support, most))
 
     def root(self) -> Root:
         """Return what the rounds so far have shown."""

@@ -82,7 +82,7 @@ def test_tuning_constants_change_no_answer(
             "THRESHOLDS": (), "FORCED_ORDERS": 1, "FEW_CLUSTERS": 1, "MOST_STARTS": 1,
             "COUNTS": (),
         },
-        root: {"INWARDS": 0.9},
+        root: {"MOST_IDLE": 3},
         dual_bounds: {"WORK": 0},
         relaxation: {"BEGINNING": 1, "MOST_PRICED": 1},
         acyclicity: {"MOST_CUTS": 1, "TAIL": 1},
