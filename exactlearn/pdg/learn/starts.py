@@ -12,12 +12,14 @@ parents gets a context of several variables, which mutual information of pairs d
 Likelihood and size have the weights of the graph's score.
 """
 
+from math import log
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from exactlearn._runtime.control import SearchControl
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.bayesnet.complete_data import fit_complete, smoothed
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -84,12 +86,13 @@ def mutual_information(
                 # The code -1 is the last row or column.
                 table[codes[d, i], codes[d, j]] += weights[d]
             joint = pair_joint(table, iterations, tolerance)
+            row, column = np.zeros(joint.shape[0]), np.zeros(joint.shape[1])
+            add_up(joint, row, column)
             value = 0.0
             for h in range(joint.shape[0]):
                 for k in range(joint.shape[1]):
                     if joint[h, k] > 0.0:
-                        independent = joint[h].sum() * joint[:, k].sum()
-                        value += joint[h, k] * np.log(joint[h, k] / independent)
+                        value += joint[h, k] * log(joint[h, k] / (row[h] * column[k]))
             information[i, j] = information[j, i] = max(value, 0.0)
     return information
 
@@ -107,28 +110,50 @@ def pair_joint(
         the last column the second one.
     """
     r, s = table.shape[0] - 1, table.shape[1] - 1
-    both, rows, columns = table[:r, :s], table[:r, s], table[r, :s]
-    joint: NDArray[np.float64] = both + 1.0
-    joint /= joint.sum()
-    observed = both.sum() + rows.sum() + columns.sum()
-    if observed == 0.0:
-        return joint
-    if rows.sum() + columns.sum() == 0.0:
-        joint[:] = both / observed
-        return joint
-    before = -np.inf
-    for _ in range(iterations):
-        row = np.maximum(joint.sum(axis=1), TINY)
-        column = np.maximum(joint.sum(axis=0), TINY)
+    joint, row, column = np.empty((r, s)), np.zeros(r), np.zeros(s)
+    both, half = 0.0, 0.0
+    for h in range(r):
+        half += table[h, s]
+        for k in range(s):
+            both += table[h, k]
+    for k in range(s):
+        half += table[r, k]
+    for h in range(r):
+        for k in range(s):
+            joint[h, k] = (table[h, k] + 1.0) / (both + r * s)
+    before, observed = -np.inf, both + half
+    # without half-observed rows, one step leads to the maximum; without rows, none
+    for _ in range(0 if observed == 0.0 else 1 if half == 0.0 else iterations):
+        add_up(joint, row, column)
         # The likelihood of complete and half-observed rows; a small gain ends EM.
-        likelihood = (both * np.log(np.maximum(joint, TINY))).sum()
-        likelihood += (rows * np.log(row)).sum() + (columns * np.log(column)).sum()
+        likelihood = 0.0
+        for h in range(r):
+            likelihood += table[h, s] * log(max(row[h], TINY))
+            for k in range(s):
+                likelihood += table[h, k] * log(max(joint[h, k], TINY))
+        for k in range(s):
+            likelihood += table[r, k] * log(max(column[k], TINY))
         if likelihood - before <= tolerance * observed:
             break
-        # Distribute half-observed rows by the joint distribution (E-step); normalise (M-step).
         before = likelihood
-        joint = (both + joint * (np.expand_dims(rows / row, 1) + columns / column)) / observed
+        # Distribute half-observed rows by the joint distribution (E-step); normalise (M-step).
+        for h in range(r):
+            for k in range(s):
+                half = table[h, s] / max(row[h], TINY) + table[r, k] / max(column[k], TINY)
+                joint[h, k] = (table[h, k] + joint[h, k] * half) / observed
     return joint
+
+
+@in_place_kernel
+def add_up(
+    joint: NDArray[np.float64], row: NDArray[np.float64], column: NDArray[np.float64]
+) -> None:
+    """Fill in the marginal distributions of a joint one."""
+    row[:], column[:] = 0.0, 0.0
+    for h in range(len(row)):
+        for k in range(len(column)):
+            row[h] += joint[h, k]
+            column[k] += joint[h, k]
 
 
 def chow_liu_forest(dataset: Dataset, rate: float | None = None) -> NDArray[np.int32]:
