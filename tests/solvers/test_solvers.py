@@ -157,7 +157,7 @@ def test_published_optima(solver: str, name: str, data_dir: Path) -> None:
 
 def big_problem() -> Problem:
     """Draw a problem whose proof takes long."""
-    return random_problem(np.random.default_rng(1), 60, kept=0.6)
+    return random_problem(np.random.default_rng(1), 130, kept=0.6)
 
 
 def test_time_limit_keeps_incumbent_and_bound() -> None:

@@ -90,7 +90,7 @@ def learn_direct(
     >>> import exactlearn as el
     >>> found = el.learn_direct(el.read_dataset("cancer-mcar-complete"), size_weights=[0.1])
     >>> found.models[0].graph
-    DecisionGraph(variables=5, nodes=13, effective_size=26)
+    DecisionGraph(variables=5, nodes=12, effective_size=24)
     """
     rows = complete_rows(dataset)
     if size_weights is None:
