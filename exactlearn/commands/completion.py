@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from time import monotonic
 from typing import Any
 
 import numpy as np
 
 import exactlearn as el
+from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn._runtime.files import suffix_of
 from exactlearn.augmentation.coordinate_ascent import cell_losses
@@ -118,7 +118,7 @@ NOT_TESTABLE = "Whether cells are missing because of their own value cannot be t
 
 def run_impute(options: Impute, output: Output) -> Answer:
     """Fill missing cells."""
-    method, begun = options.chosen_method, monotonic()
+    method, begun = options.chosen_method, clock()
     if method not in MODES and (options.train or options.missingness):
         raise OptionError(
             f"'{method}' completes a table from that table alone: leave out --train and "
@@ -163,7 +163,7 @@ def run_impute(options: Impute, output: Output) -> Answer:
         **({} if found.losses is None else {"loss_of_next_best": LOG_RATIO}),
         "completion": completion,
         **choice,
-        "seconds": monotonic() - begun,
+        "seconds": clock() - begun,
     }
     if output.path is not None:
         tables: Sequence[el.Dataset] = [data.complete(found.values)]

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from time import monotonic
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 import exactlearn as el
+from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.deletion import DeletionFit, DeletionMethod
@@ -38,7 +38,7 @@ def run(options: Fit, output: Output) -> Answer:
     formats = NETWORKS if is_network else NAIVE_BAYES if is_naive else GRAPHS
     require_suffix(output.path, tuple(formats))
     rows = rows_for(options.table, options, model, output, options.time_limit)
-    data, begun = rows.table, monotonic()
+    data, begun = rows.table, clock()
     if not data.row_weights.any():
         raise DataError("the table has no rows of positive weight: nothing to fit to")
     graph = None if options.missingness is None else read_missingness(options.missingness)
@@ -70,7 +70,7 @@ def run(options: Fit, output: Output) -> Answer:
         raise OptionError("--method and --missingness are for a network; fit other models by 'em'")
     if graph is not None:
         how["missingness"] = graph.kind
-    record = {**how, "seconds": monotonic() - begun, **rows.record}
+    record = {**how, "seconds": clock() - begun, **rows.record}
     ended = rows.ended if rows.ended != "finished" else ended
     return output.save(record, write=partial(el.write_model, fitted), status=ended)
 

@@ -6,12 +6,12 @@ from dataclasses import asdict, replace
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import numpy as np
 
 import exactlearn as el
+from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.component_growth import ComponentRow
@@ -113,7 +113,7 @@ def _merged(
 
 def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
     """Learn decision graphs, and choose one."""
-    path, begun = output.path, monotonic()
+    path, begun = output.path, clock()
     require_suffix(path, (*GRAPHS, ".json", *FIGURES))
     data = load(options.source, options)
 
@@ -126,7 +126,7 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
             "nodes": graph.n_nodes,
             "trees": int((graph.forest < 0).sum()),
             "log_likelihood": log_likelihood(graph, data),
-            "seconds": monotonic() - begun,
+            "seconds": clock() - begun,
             "finished": finished,
         }
 
@@ -154,14 +154,14 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
 
 def run_learn_nb(options: LearnNb, output: Output) -> Answer:
     """Learn a naive Bayes model."""
-    path, begun = output.path, monotonic()
+    path, begun = output.path, clock()
     require_suffix(path, (*NAIVE_BAYES, ".json"))
     data = load(options.source, options)
     control, models = SearchControl(options.time_limit), list[dict[str, Any]]()
 
     def record(place: int, *, finished: bool) -> dict[str, Any]:
         status = "heuristic" if finished else control.status
-        ended = {"seconds": monotonic() - begun, "finished": finished, "models": models}
+        ended = {"seconds": clock() - begun, "finished": finished, "models": models}
         return {"status": status, **models[place], "bound": None, "gap": None, **ended}
 
     with control.running(), output.progress_display("learning (nb)") as display:
