@@ -13,8 +13,7 @@ compiled again.
 
 Small jobs compile nothing: a kernel that does not lie on the disk runs as plain Python, to the same
 bits, while its arguments are small and it has not taken long so far. How long a call will take is
-estimated from those before, by the square of the arguments' size. On an empty disk the first `run
-asia` takes 8 s in place of 29, and `solve` of 8 variables .9 s in place of 3.9.
+estimated from those before, by the square of the arguments' size (benchmarks/ablation.md).
 """
 
 import inspect
@@ -77,8 +76,8 @@ def in_place_kernel(function: F) -> F:
 
     Its machine code counts no references to arrays, an atomic operation for each array of each call
     and a third of the time of short kernels in long loops; it also compiles sooner. Numba refuses
-    to compile what allocates. It must return numbers, and call
-    kernels of its kind only: nobody would release arrays.
+    to compile what allocates. It must return numbers, and call kernels of its kind only: nobody
+    would release arrays.
     """
     return _compiled(function, _IN_PLACE)
 
@@ -113,9 +112,6 @@ class _Kernel(CPUDispatcher):
     folder: Path | None = None
     """Where its machine code lies; that of a kernel sent to a process is not kept."""
 
-    _interpreted: float | None = None
-    """Seconds spent in plain Python; infinite when there is machine code on the disk."""
-
     _rate = 0.0
     """The most seconds of a call in plain Python, divided by the square of its size."""
 
@@ -145,14 +141,17 @@ class _Kernel(CPUDispatcher):
         plain = {name: v.twin for name, v in called.items() if isinstance(v, _Kernel)}
         return FunctionType(function.__code__, names | plain, function.__name__)
 
-    def _is_small(self, size: int) -> bool:
-        """Return whether to interpret a call.
+    @cached_property
+    def _interpreted(self) -> float:
+        """Seconds spent in plain Python; infinite for what is never interpreted.
 
-        Not what lies on the disk, nor what sums arrays, which numpy does in another order.
+        That is what lies on the disk, and what sums arrays, which numpy does in another order.
         """
-        if self._interpreted is None:
-            known = self.folder is None or any(self.folder.glob(f"*{self.py_func.__name__}-*.nbi"))
-            self._interpreted = inf if known or "sum" in self.py_func.__code__.co_names else 0.0
+        known = self.folder is None or any(self.folder.glob(f"*{self.py_func.__name__}-*.nbi"))
+        return inf if known or "sum" in self.py_func.__code__.co_names else 0.0
+
+    def _is_small(self, size: int) -> bool:
+        """Return whether a call takes little time in plain Python."""
         seconds = self._interpreted + self._rate * (OVERHEAD + size) ** 2
         return size <= MOST_ELEMENTS and seconds <= MOST_INTERPRETED
 
@@ -162,7 +161,7 @@ class _Kernel(CPUDispatcher):
         with np.errstate(all="ignore"):
             result = self.twin(*arguments)
         seconds = thread_time() - began
-        self._interpreted = (self._interpreted or 0.0) + seconds
+        self._interpreted += seconds
         self._rate = max(self._rate, seconds / (OVERHEAD + size) ** 2)
         return result
 

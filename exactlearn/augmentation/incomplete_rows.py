@@ -254,11 +254,8 @@ def list_places(
         at, count, stride = end[t - 1] if t else 0, 1, 1
         for p in range(len(family.columns)):
             v = family.columns[p]
-            state, cell, r = (
-                table.codes[v, rows[t]],
-                table.number[v, rows[t]],
-                table.cardinalities[v],
-            )
+            state, cell = table.codes[v, rows[t]], table.number[v, rows[t]]
+            r = table.cardinalities[v]
             if state >= 0:
                 for k in range(at, at + count):
                     cells[k] += state * stride
@@ -284,7 +281,7 @@ def list_places(
     sort_by(keys, order)
     for k in range(len(keys)):
         ordered[k], first[k] = rows[order[k]], end[order[k] - 1] if order[k] else 0
-        alike[k] = end[order[k]]
+        alike[k] = end[order[k]]  # kept there until all ends were read
     for k in range(len(keys)):  # the first and the last cell tell which others a row has
         end[k], alike[k], order[k] = alike[k], -1, k
         keys[k] = cells[first[k]] * len(family.counts) + cells[end[k] - 1]
