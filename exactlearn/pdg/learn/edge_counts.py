@@ -140,8 +140,8 @@ class LearnedGraph(ByValue, shown="graph size_weight size score log_likelihood")
         is_between = bounds[0] - rounding <= self.log_likelihood <= bounds[1] + rounding
         if not (is_between and abs(self.score - value) <= rounding):
             raise CheckError(
-                f"log-likelihood {self.log_likelihood} and score {self.score} are between"
-                f" {bounds[0]} and {bounds[1]}, and {value} by recomputation"
+                f"log-likelihood {self.log_likelihood}, expected {bounds[0]} to {bounds[1]}; "
+                f"score {self.score}, by recomputation {value}"
             )
 
 
