@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
-from exactlearn._runtime.arguments import Names, variable_index
+from exactlearn._runtime.variable_arguments import Names, variable_index
 from exactlearn.errors import OptionError
 from exactlearn.graphs.dag import active_trail, ancestors, children, directed_path
 

@@ -13,15 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import (
-    ArcsLike,
-    checked_arguments,
-    instance_of,
-    parent_set,
-    refusal,
-    register,
-)
+from exactlearn._runtime.argument_kinds import instance_of, refusal
+from exactlearn._runtime.arguments import checked_arguments, register
 from exactlearn._runtime.display import ByValue
+from exactlearn._runtime.variable_arguments import ArcsLike, parent_set
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.graphs.dag import topological_order
 

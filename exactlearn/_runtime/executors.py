@@ -23,7 +23,7 @@ from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 from warnings import catch_warnings, filterwarnings
 
-from exactlearn._runtime.arguments import refusal
+from exactlearn._runtime.argument_kinds import refusal
 from exactlearn._runtime.control import SearchControl, interrupts_ignored
 from exactlearn.errors import MissingExtraError, OptionError, SolverError
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import ArcsLike, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn._runtime.control import OnEvent
+from exactlearn._runtime.variable_arguments import ArcsLike
 from exactlearn.augmentation.exact import augment_branching, augment_exact, augment_gadget
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.gadget import reduced

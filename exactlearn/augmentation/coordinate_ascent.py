@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import ParentsLike, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.variable_arguments import ParentsLike
 from exactlearn.augmentation.families import Dag, Families, SetFamilies, positions
 from exactlearn.augmentation.family_store import FamilyStore, best_after, best_family
 from exactlearn.data.dataset import Dataset, DatasetLike

@@ -10,9 +10,10 @@ from typing import Literal
 
 import numpy as np
 
-from exactlearn._runtime.arguments import ArcsLike, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import Event, OnEvent
 from exactlearn._runtime.display import Displayed
+from exactlearn._runtime.variable_arguments import ArcsLike
 from exactlearn.augmentation.branching import branch
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.gadget import enumerable_families, reduced

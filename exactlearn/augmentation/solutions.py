@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments, instance_of, register
+from exactlearn._runtime.argument_kinds import instance_of
+from exactlearn._runtime.arguments import checked_arguments, register
 from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import Event, OnEvent, SearchControl, relative_gap
 from exactlearn._runtime.display import ByValue

@@ -41,8 +41,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from exactlearn._runtime.arguments import ParentsLike, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.hash_tables import index_rows
+from exactlearn._runtime.variable_arguments import ParentsLike
 from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork, check_parents
 from exactlearn.data.counts import configurations
 from exactlearn.data.dataset import Dataset, DatasetLike, require_complete

@@ -66,9 +66,10 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import ParentsLike, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.hash_tables import index_rows, weight_by
+from exactlearn._runtime.variable_arguments import ParentsLike
 from exactlearn.bayesnet.buckets import blocks
 from exactlearn.bayesnet.complete_data import (
     SMOOTHING,

@@ -27,8 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from exactlearn._runtime.arguments import ParentsLike, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.variable_arguments import ParentsLike
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
 from exactlearn.bayesnet.buckets import blocks, buckets, flat_tables, row_sizes, space_for
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts, smoothed

@@ -14,8 +14,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import ParentsLike, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.hash_tables import index_rows, weight_by
+from exactlearn._runtime.variable_arguments import ParentsLike
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts
 from exactlearn.bayesnet.deletion import (
     DeletionFit,

@@ -26,7 +26,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments, instance_of
+from exactlearn._runtime.argument_kinds import instance_of
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.executors import in_order, n_threads

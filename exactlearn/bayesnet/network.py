@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments, instance_of, register
+from exactlearn._runtime.argument_kinds import instance_of
+from exactlearn._runtime.arguments import checked_arguments, register
 from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.kernel import in_place_kernel

@@ -30,7 +30,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from exactlearn._runtime.arguments import ParentsLike, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.variable_arguments import ParentsLike
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import OptionError
 from exactlearn.graphs.dag import active_trail, ancestors, children, topological_order

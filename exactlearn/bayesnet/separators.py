@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from exactlearn._runtime.arguments import variables_by_index
 from exactlearn._runtime.hash_tables import index_rows, weight_by
+from exactlearn._runtime.variable_arguments import variables_by_index
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import exactlearn as el
-from exactlearn._runtime.arguments import Index
 from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn._runtime.variable_arguments import Index
 from exactlearn.commands import sections
 from exactlearn.commands.declarations import Imputing
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean

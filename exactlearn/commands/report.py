@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 import exactlearn as el
-from exactlearn._runtime.arguments import refusal
+from exactlearn._runtime.argument_kinds import refusal
 from exactlearn._runtime.files import atomic_write, read_json, suffix_of
 from exactlearn.commands.declarations import Report
 from exactlearn.commands.output import Answer, Output, require_suffix

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime import arguments
+from exactlearn._runtime import variable_arguments
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
 if TYPE_CHECKING:
@@ -363,7 +363,7 @@ class NamedVariables:
         OptionError
             When there is no such variable; the message suggests near names.
         """
-        return arguments.variable_index(name, "variable", self.names)
+        return variable_arguments.variable_index(name, "variable", self.names)
 
     def state_index(self, variable: int, state: str) -> int:
         """Return the code of a state of the variable with this index.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import variable_index
+from exactlearn._runtime.variable_arguments import variable_index
 from exactlearn.data import MANY, MISSING_SYMBOLS, discretisation
 from exactlearn.data.codes import (
     MISSING,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime import arguments
+from exactlearn._runtime import argument_kinds, arguments
 from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.display import ByValue
 from exactlearn.data import MISSING_SYMBOLS
@@ -49,7 +49,7 @@ def _as_frame(value: Any, name: str, expected: str = "a pandas DataFrame or an a
             "read a file with read_dataset(path), and a Dask frame with read_blocks(frame), and "
             "make a frame of lists by pandas.DataFrame(...)"
         )
-        raise arguments.refusal(name, expected, value, instead)
+        raise argument_kinds.refusal(name, expected, value, instead)
     return frame
 
 
@@ -116,8 +116,8 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
     def __post_init__(self) -> None:
         """Check every field, and keep the codes in their smallest type."""
         try:
-            names = tuple(arguments.listed(self.names))
-            states = tuple(tuple(arguments.listed(s)) for s in self.states)
+            names = tuple(argument_kinds.listed(self.names))
+            states = tuple(tuple(argument_kinds.listed(s)) for s in self.states)
         except TypeError as error:
             raise DataError(f"names, states: expected lists of texts; {error}") from None
         check_variables(names, states)
@@ -133,7 +133,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
 
     @classmethod
     @arguments.checked_arguments(
-        frame=_as_frame, missing=arguments.as_names, names=arguments.as_names
+        frame=_as_frame, missing=argument_kinds.as_names, names=argument_kinds.as_names
     )
     def from_frame(
         cls,

@@ -36,7 +36,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exactlearn._runtime.arguments import checked_arguments, instance_of
+from exactlearn._runtime.argument_kinds import instance_of
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph

@@ -22,7 +22,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from exactlearn._runtime.arguments import refusal
+from exactlearn._runtime.argument_kinds import refusal
 from exactlearn._runtime.display import Displayed
 from exactlearn.data.codes import MISSING, repeated
 from exactlearn.data.dataset import Dataset

@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments, variable_index
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
+from exactlearn._runtime.variable_arguments import variable_index
 from exactlearn.data.blocks import merge_rows
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import ExactlearnError, OptionError

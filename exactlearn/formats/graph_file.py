@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from exactlearn._runtime.arguments import checked_arguments, refusal
+from exactlearn._runtime.argument_kinds import refusal
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write, read_json, read_text
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import FormatError, OptionError

@@ -9,13 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import (
-    as_names,
-    as_text,
-    checked_arguments,
-    variable_index,
-)
+from exactlearn._runtime.argument_kinds import as_names, as_text
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import suffix_of
+from exactlearn._runtime.variable_arguments import variable_index
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import Column, LabelledRows, repeated
 from exactlearn.data.coding import CodingOptions, coded_rows

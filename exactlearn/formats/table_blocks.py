@@ -8,7 +8,8 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-from exactlearn._runtime.arguments import as_labels, as_names, checked_arguments
+from exactlearn._runtime.argument_kinds import as_labels, as_names
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.blocks import BLOCK_BYTES, Blocks
 from exactlearn.data.codes import LabelledRows

@@ -26,7 +26,8 @@ the first is listed.
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from exactlearn._runtime.arguments import ParentsLike, checked_arguments, named, named_results
+from exactlearn._runtime.arguments import checked_arguments, named, named_results
+from exactlearn._runtime.variable_arguments import ParentsLike
 from exactlearn.graphs.equivalence import (
     NamedGraph,
     as_structure,

@@ -7,8 +7,9 @@ whether an arc or an undirected edge joins them.
 from dataclasses import dataclass
 from math import nan
 
-from exactlearn._runtime.arguments import ParentsLike, checked_arguments, named
+from exactlearn._runtime.arguments import checked_arguments, named
 from exactlearn._runtime.display import Displayed
+from exactlearn._runtime.variable_arguments import ParentsLike
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import as_structure, completed_pattern
 from exactlearn.graphs.partially_directed import (

@@ -17,14 +17,11 @@ from heapq import heapify, heappop, heappush
 from itertools import combinations
 from typing import Any
 
-from exactlearn._runtime.arguments import (
+from exactlearn._runtime.arguments import checked_arguments, named, named_results, set_by_name
+from exactlearn._runtime.variable_arguments import (
     ParentsLike,
     VariableLike,
     VariablesLike,
-    checked_arguments,
-    named,
-    named_results,
-    set_by_name,
     variable_index,
     variables_by_index,
 )

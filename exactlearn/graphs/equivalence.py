@@ -18,15 +18,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
 
-from exactlearn._runtime.arguments import (
-    Named,
-    Names,
-    ParentsLike,
-    checked_arguments,
-    named_results,
-    parents_by_index,
-)
+from exactlearn._runtime.arguments import Named, checked_arguments, named_results
 from exactlearn._runtime.display import Displayed
+from exactlearn._runtime.variable_arguments import Names, ParentsLike, parents_by_index
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.graphs.dag import arcs_by_name, topological_order
 from exactlearn.graphs.partially_directed import (
@@ -464,7 +458,7 @@ def as_structure(value: Any, name: str, names: Names) -> Any:
     Raises
     ------
     ArgumentError, OptionError
-        As :func:`~exactlearn._runtime.arguments.parents_by_index`.
+        As :func:`~exactlearn._runtime.variable_arguments.parents_by_index`.
     """
     if isinstance(value, PartiallyDirectedGraph):
         return value

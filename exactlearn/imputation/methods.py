@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn import augmentation
-from exactlearn._runtime.arguments import checked_arguments, refusal
+from exactlearn._runtime.argument_kinds import refusal
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation.solutions import total_score
 from exactlearn.bayesnet.network import BayesianNetwork

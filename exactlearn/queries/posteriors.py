@@ -15,9 +15,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments, name_of, named
+from exactlearn._runtime.arguments import checked_arguments, named
 from exactlearn._runtime.display import ByValue, Displayed
 from exactlearn._runtime.executors import in_order, n_threads
+from exactlearn._runtime.variable_arguments import name_of
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork, subnetwork
 from exactlearn.bayesnet.row_completion import eliminated, elimination_cells, prepared

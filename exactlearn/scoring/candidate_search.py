@@ -27,7 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import instance_of, register
+from exactlearn._runtime.argument_kinds import instance_of
+from exactlearn._runtime.arguments import register
 from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.executors import Workers, in_order

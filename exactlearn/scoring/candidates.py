@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from exactlearn._runtime.arguments import ArcsLike, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.executors import Workers, n_threads, running
+from exactlearn._runtime.variable_arguments import ArcsLike
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring.candidate_enumeration import Enumeration, Progress, SizedCandidates

@@ -36,7 +36,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import refusal
+from exactlearn._runtime.argument_kinds import refusal
 from exactlearn.bayesnet.deletion import DeletionMethod, FamilyEstimator, check_choice
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError

@@ -29,16 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
-from exactlearn._runtime.arguments import (
-    VariableLike,
-    VariablesLike,
-    checked_arguments,
-    named,
-    refusal,
-    register,
-    variables_by_index,
-)
+from exactlearn._runtime.argument_kinds import refusal
+from exactlearn._runtime.arguments import checked_arguments, named, register
 from exactlearn._runtime.hash_tables import index_rows, weight_by
+from exactlearn._runtime.variable_arguments import VariableLike, VariablesLike, variables_by_index
 from exactlearn.data.counts import rate_of
 from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
 from exactlearn.errors import DataError, OptionError

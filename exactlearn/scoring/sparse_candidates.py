@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import Index, arcs_by_index
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.executors import Workers, running
+from exactlearn._runtime.variable_arguments import Index, arcs_by_index
 from exactlearn.data.blocks import Blocks, DistinctRows, summed
 from exactlearn.data.dataset import Dataset, as_dataset, require_complete
 from exactlearn.errors import InfeasibleError, OptionError, SolverError

@@ -21,8 +21,9 @@ score, is found once, with a proof. ``docs/incomplete-tables.md`` has the measur
 
 from typing import NamedTuple
 
-from exactlearn._runtime.arguments import ArcsLike, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.variable_arguments import ArcsLike
 from exactlearn.bayesnet.buckets import flat_tables
 from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.em import NetworkEM

@@ -13,14 +13,11 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from exactlearn._runtime import executors
-from exactlearn._runtime.arguments import (
-    arcs_by_index,
-    checked_arguments,
-    refusal,
-    variables_by_index,
-)
+from exactlearn._runtime.argument_kinds import refusal
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl, relative_gap
 from exactlearn._runtime.display import ByValue
+from exactlearn._runtime.variable_arguments import arcs_by_index, variables_by_index
 from exactlearn.augmentation import Augmentation, augment
 from exactlearn.augmentation.node_relaxation import MAX_FAMILIES
 from exactlearn.bayesnet.complete_data import SMOOTHING

@@ -18,8 +18,9 @@ from math import inf
 
 import numpy as np
 
-from exactlearn._runtime.arguments import ArcsLike, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn._runtime.variable_arguments import ArcsLike
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.solutions import IMPROVEMENT, Incumbent, Solution
 from exactlearn.augmentation.task import Task

@@ -34,7 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from exactlearn._runtime.arguments import checked_arguments, number_or
+from exactlearn._runtime.argument_kinds import number_or
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel
 from exactlearn.bayesnet.complete_data import (

@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments, instance_of, register
+from exactlearn._runtime.argument_kinds import instance_of
+from exactlearn._runtime.arguments import checked_arguments, register
 from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
