@@ -15,6 +15,7 @@ greedy rules compared here eliminate next the variable with the least
 Ties go to the variable that stands first.
 """
 
+from collections import deque
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -218,6 +219,31 @@ def greedy_elimination(
             if rule < 2:
                 for w in true_places(graph[u]):
                     stale[w] = True
+    return order
+
+
+def breadth_first_order(adjacency: Adjacency, sources: Collection[int]) -> list[int]:
+    """Return all vertices by their distance from the sources, then those that none reaches.
+
+    Eliminated in the reverse order, a grid keeps a frontier that moves towards the sources, which
+    is narrower there than what the greedy rules find.
+
+    Examples
+    --------
+    >>> breadth_first_order([(1,), (0, 2), (1,), ()], [2])
+    [2, 1, 0, 3]
+    """
+    order: list[int] = []
+    seen: set[int] = set()
+    for starts in (sources, *((v,) for v in range(len(adjacency)))):
+        queue = deque(v for v in starts if v not in seen)
+        seen.update(queue)
+        while queue:
+            v = queue.popleft()
+            order.append(v)
+            neighbours = sorted(u for u in adjacency[v] if u not in seen)
+            seen.update(neighbours)
+            queue.extend(neighbours)
     return order
 
 

@@ -19,9 +19,15 @@ from exactlearn._runtime.arguments import checked_arguments, named
 from exactlearn._runtime.display import ByValue, Displayed
 from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn._runtime.variable_arguments import name_of
+from exactlearn.bayesnet.buckets import LARGEST_ROW
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork, subnetwork
 from exactlearn.bayesnet.row_completion import eliminated, elimination_cells, prepared
+from exactlearn.bayesnet.variable_elimination import (
+    Elimination,
+    eliminate_to_joint,
+    plan_elimination,
+)
 from exactlearn.data.codes import MISSING, label_of
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, unknown_columns
 from exactlearn.errors import DataError, OptionError, TooLargeError
@@ -62,6 +68,12 @@ PIECE = 16_384
 
 QUICK_CELLS = 20_000_000
 """Table cells of all rows up to which elimination takes less time than to compile the network."""
+
+MAX_PASSES = 8
+"""Most targets of one case to which variables are eliminated one by one."""
+
+MAX_ELIMINATED = 4_000_000_000
+"""Most table cells that the elimination to each target of one case may take: half a minute."""
 
 Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Posteriors of all states, shape (rows, states), and log-likelihoods, shape (rows,)."""
@@ -138,8 +150,9 @@ def query(
     Parameters
     ----------
     model
-        A network is queried by elimination. Where that needs large tables, only the ancestors of
-        the targets and of the evidence are used, and compiled, once, if their tables are large too.
+        A network is queried by elimination; where that needs large tables, of one target after the
+        other, with the tables along a frontier only. Where there are many targets, or these tables
+        are large, too, the ancestors of the targets and of the evidence are compiled, once.
         Compile it yourself to make all queries faster. A naive Bayes model answers for its observed
         variables.
     evidence
@@ -189,7 +202,7 @@ def joint_posterior(
     Parameters
     ----------
     model, evidence
-        As for :func:`query`; a network is compiled, once.
+        As for :func:`query`.
     targets
         Any variables, each once.
 
@@ -224,10 +237,31 @@ def joint_posterior(
             f" {MAX_JOINT:,}: ask for fewer variables, for the most probable configurations, or"
             " draw samples"
         )
+    if isinstance(model, BayesianNetwork) and model not in _GRAPHS:
+        joint = _eliminated_joint(model, evidence, wanted)
+        if joint is not None:
+            return joint
     graph = conditional(model, evidence)
     rows = np.full((prod(shape), graph.n_variables), -1, np.int16)
     rows[:, wanted] = np.indices(shape).reshape(len(shape), prod(shape)).T
     return np.minimum(np.exp(log_likelihood_rows(graph, rows)), 1.0).reshape(shape)
+
+
+def _eliminated_joint(
+    model: BayesianNetwork, evidence: Evidence | None, targets: Sequence[int]
+) -> NDArray[np.float64] | None:
+    """Return the joint posterior by variable elimination; nothing where that is too large."""
+    codes = coded_evidence(model, evidence)
+    unobserved = [v for v in targets if codes[v] < 0]
+    plan = plan_elimination(prepared(model), codes, unobserved)
+    if not is_affordable([plan]):
+        return None
+    joint, log_probability = eliminate_to_joint(prepared(model), codes, unobserved, plan)
+    if log_probability == -inf:
+        refuse_evidence(evidence or {})
+    answer = np.zeros([int(model.cardinalities[v]) for v in targets])
+    answer[tuple(codes[v] if codes[v] >= 0 else slice(None) for v in targets)] = joint
+    return answer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -452,6 +486,11 @@ def _row_posteriors(
         return partial(posteriors_and_log_likelihoods, model)
     network = prepared(model)
     if elimination_cells(network, codes) > QUICK_CELLS:
+        unobserved = [v for v in wanted if codes[0, v] < 0]
+        if len(codes) == 1 and len(unobserved) <= MAX_PASSES and model not in _GRAPHS:
+            plans = [plan_elimination(network, codes[0], [v]) for v in unobserved]
+            if is_affordable(plans):
+                return partial(_of_one_row, network, unobserved, plans)
         observed = np.flatnonzero((codes >= 0).any(axis=0)).tolist()
         part = sorted(ancestors(model.parents, [*wanted, *observed]))
         if len(part) < model.n_variables:
@@ -459,6 +498,33 @@ def _row_posteriors(
         with suppress(TooLargeError):
             return partial(posteriors_and_log_likelihoods, compiled_once(model))
     return partial(eliminated, network)
+
+
+def is_affordable(plans: Sequence[Elimination]) -> bool:
+    """Return whether the targets of a query are eliminated one by one, and nothing compiled."""
+    return (
+        sum(plan.cells for plan in plans) <= MAX_ELIMINATED
+        and max((plan.largest for plan in plans), default=inf) <= LARGEST_ROW
+    )
+
+
+def _of_one_row(
+    network: BayesianNetwork,
+    targets: Sequence[int],
+    plans: Sequence[Elimination],
+    codes: NDArray[np.int16],
+) -> Rows:
+    """Return the posteriors of the targets and the log-likelihood of one row, 0 elsewhere."""
+    (row,) = codes
+    state_first = np.cumsum(network.cardinalities) - network.cardinalities
+    posterior = np.zeros((1, int(network.cardinalities.sum())))
+    log_likelihood = -inf
+    for v in np.flatnonzero(row >= 0).tolist():
+        posterior[0, state_first[v] + row[v]] = 1.0
+    for v, plan in zip(targets, plans, strict=True):
+        states = slice(state_first[v], state_first[v] + network.cardinalities[v])
+        posterior[0, states], log_likelihood = eliminate_to_joint(network, row, [v], plan)
+    return posterior, np.array([log_likelihood])
 
 
 def _of_part(
