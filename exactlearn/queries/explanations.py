@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import islice
-from math import exp, log
+from math import exp, inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ a probability as small as that is still a float."""
 
 NODE_LIMIT = 1_000_000
 """Most partial configurations that branch and bound bounds."""
+
+LOG_DIGITS = 12
+"""Decimals of log-probabilities that are compared: those that differ by less are equal."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +141,8 @@ def most_probable_states(
 def _best_of(graph: DecisionGraph, targets: Sequence[int], k: int) -> list[Explanation]:
     """Return the ``k`` most probable configurations of some variables, by branch and bound."""
     search = _BestFirst(graph, targets)
-    best = [_explanation(graph, targets, row, log(value)) for row, value in islice(search, k)]
-    if len(best) < k and search.open:
+    best = [_explanation(graph, targets, row, value) for row, value in islice(search, k)]
+    if len(best) < k and search.queue:
         raise TooLargeError(
             f"{len(best)} of the {k} most probable configurations were proven in {search.nodes:,}"
             " steps: ask for those of fewer variables, or of a naive Bayes model's decision graph,"
@@ -152,7 +155,7 @@ class _BestFirst:
     """Configurations of some variables from the most probable one on, by branch and bound.
 
     Variable after variable is decided, the partial configuration with the best bound first; of
-    equal bounds the one with more decided.
+    equal bounds the one with lower states of the variables decided first.
 
     Parameters
     ----------
@@ -163,32 +166,40 @@ class _BestFirst:
     """
 
     def __init__(self, graph: DecisionGraph, targets: Sequence[int]) -> None:
-        self.graph, self.nodes = graph, 0
+        self.graph = graph
+        self.nodes = 0
         self.order = [v for v in graph.order.tolist() if v in set(targets)]
-        self.compared = np.isin(np.arange(graph.n_variables), self.order)
-        self.open = [(-1.0, 0, 0, np.full(graph.n_variables, -1, np.int16))]
+        self.maximised = np.isin(np.arange(graph.n_variables), self.order)
+        # Minus the bound on the log-probability, and the states of the first variables.
+        self.queue = [(0.0, tuple[int, ...]())]
 
     def __iter__(self) -> Iterator[tuple[NDArray[np.int16], float]]:
-        """Yield configurations with their probabilities until the limit is reached."""
-        while self.open and self.nodes < NODE_LIMIT:
-            bound, depth, _, row = heappop(self.open)
-            if -depth == len(self.order):
-                yield row, -bound
+        """Yield configurations with their log-probabilities until the limit is reached."""
+        while self.queue and self.nodes < NODE_LIMIT:
+            _, states = heappop(self.queue)
+            if len(states) == len(self.order):
+                yield self._row(states), self._bounds([states])[0]
                 continue
-            for child, child_bound in self._branches(row, -depth):
-                if child_bound > 0:
-                    heappush(self.open, (-child_bound, depth - 1, self.nodes, child))
+            variable = self.order[len(states)]
+            children = [(*states, x) for x in range(int(self.graph.cardinalities[variable]))]
+            for child, bound in zip(children, self._bounds(children), strict=True):
+                if bound > -inf:
+                    heappush(self.queue, (-round(bound, LOG_DIGITS), child))
+            self.nodes += len(children)
 
-    def _branches(
-        self, row: NDArray[np.int16], place: int
-    ) -> Iterator[tuple[NDArray[np.int16], float]]:
-        """Return the row with each state of the variable at a place, and the bounds."""
-        v = self.order[place]
-        rows = np.repeat(row[None], int(self.graph.cardinalities[v]), axis=0)
-        rows[:, v] = np.arange(len(rows))
-        logs = expect(self.graph.layout, self.graph.parameters, rows, maximised=self.compared)
-        self.nodes += len(rows)
-        return zip(rows, np.exp(logs).tolist(), strict=True)
+    def _row(self, states: tuple[int, ...]) -> NDArray[np.int16]:
+        """Return the states of the first variables as a row, -1 for the other variables."""
+        row = np.full(self.graph.n_variables, -1, np.int16)
+        row[self.order[: len(states)]] = states
+        return row
+
+    def _bounds(self, configurations: Sequence[tuple[int, ...]]) -> list[float]:
+        """Return the upper bound on the log-probability of each partial configuration."""
+        rows = np.array([self._row(states) for states in configurations])
+        layout = self.graph.layout
+        logs = expect(layout, self.graph.parameters, rows, maximised=self.maximised)
+        bounds: list[float] = logs.tolist()
+        return bounds
 
 
 def _explanation(

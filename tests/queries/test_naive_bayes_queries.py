@@ -52,6 +52,37 @@ def test_explanations_sum_the_component_out(seed):
     assert three == pytest.approx(np.sort(table, axis=None)[: -len(three) - 1 : -1].tolist())
 
 
+@given(st.integers(2, 4), st.integers(1, 3), st.integers(0, 10_000))
+@settings(max_examples=15)
+def test_equally_probable_configurations_come_by_their_states(n, components, seed):
+    """Coins of probabilities 1/4, 1/2, 3/4: many configurations are exactly as probable."""
+    heads = np.random.default_rng(seed).integers(1, 4, (n, components)) / 4
+    parameters = np.stack([heads, 1 - heads], axis=1).reshape(2 * n, components)
+    names = tuple(f"X{v}" for v in range(n))
+    prior = np.full(components, 1 / components)
+    model = NaiveBayes(names, (("head", "tail"),) * n, prior, parameters)
+    table = full_joint(model)
+    rows = sorted(np.ndindex(table.shape), key=lambda row: (-round(np.log(table[row]), 12), row))
+    expected = [dict(zip(names, (("head", "tail")[x] for x in row), strict=True)) for row in rows]
+    explanations = el.most_probable_explanations(model, k=2**n)
+    assert [each.states for each in explanations] == expected
+    best = el.queries.most_probable_states(model, None, names)
+    assert best.states == expected[0]
+    assert best.probability == pytest.approx(table.max())
+
+
+@pytest.mark.parametrize("kind", ["naive Bayes", "network", "decision graph"])
+def test_a_fair_coin_has_a_most_probable_state(kind):
+    coin = NaiveBayes(("coin",), (("head", "tail"),), np.ones(1), np.full((2, 1), 0.5))
+    network = el.BayesianNetwork(coin.names, coin.states, ((),), (np.full(2, 0.5),))
+    graph = el.compile_network(network)
+    model = {"naive Bayes": coin, "network": network, "decision graph": graph}[kind]
+    best = el.queries.most_probable_states(model, None, ["coin"])
+    assert (best.states, best.probability) == ({"coin": "head"}, pytest.approx(0.5))
+    both = el.most_probable_explanations(model, k=2)
+    assert [each.states["coin"] for each in both] == ["head", "tail"]
+
+
 def test_what_is_too_large_is_refused(monkeypatch):
     model = random_naive_bayes(np.random.default_rng(0), 21, 2, zeros=0.0)
     monkeypatch.setattr(explanations, "NODE_LIMIT", 30)
