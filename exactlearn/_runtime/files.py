@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import os
+import re
 import secrets
 import shutil
 import zlib
@@ -21,7 +22,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from exactlearn._runtime.control import UNFINISHED
-from exactlearn.errors import FormatError, OptionError
+from exactlearn.errors import DataError, FormatError, OptionError, shortened
+
+MAX_QUOTED = 200
+"""Most characters of a line that a message quotes."""
+
+_HALF_LETTER = re.compile("[\ud800-\udfff]")
+"""A lone surrogate: in a file name it stands for a byte that is not UTF-8."""
 
 LARGEST, LARGEST_UNPACKED = 2**30, 2**27
 """Most bytes of a file that is read whole, and of what a gzip file holds: a thousand times more."""
@@ -192,6 +199,8 @@ def atomic_write(path: str | os.PathLike[str], content: str | bytes) -> None:
     ------
     OptionError
         When the folder does not exist, or the file cannot be written there.
+    DataError
+        When the text has half a letter (a lone surrogate), as a file name that is not UTF-8 has.
     """
     target = Path(path)
     if target.is_dir():
@@ -200,13 +209,26 @@ def atomic_write(path: str | os.PathLike[str], content: str | bytes) -> None:
         raise OptionError(
             f"cannot write {target}: the folder {target.parent} does not exist; create it first"
         )
-    data = content.encode() if isinstance(content, str) else content
+    data = _encoded(target, content) if isinstance(content, str) else content
     if target.suffix.lower() == ".gz":
         data = gzip.compress(data, mtime=0)
     try:
         _write(target, data)
     except OSError as error:
         raise OptionError(f"cannot write {path}: {error.strerror}; choose another file") from error
+
+
+def _encoded(target: Path, text: str) -> bytes:
+    """Return a text in UTF-8, or name the line that cannot be written."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        line = text[: error.end].rpartition("\n")[2] + text[error.end :].partition("\n")[0]
+        raise DataError(
+            f"cannot write {target}: {shortened(line.strip(), MAX_QUOTED)!r} has half a letter, "
+            f"{text[error.start]!r}, as a file name has that is not UTF-8; rename the file, the "
+            "folder or the variable"
+        ) from None
 
 
 def _write(target: Path, data: bytes) -> None:
@@ -233,11 +255,13 @@ def _write(target: Path, data: bytes) -> None:
 def read_json(path: Path) -> Any:
     """Return what a JSON file holds, compressed by gzip or not.
 
+    A lone surrogate that stands for a byte of a file name is kept, as :func:`json_text` writes it.
+
     Raises
     ------
     FormatError
         When it is not JSON, nested too deep for the parser, has a whole number with thousands of
-        digits or half a letter (a lone surrogate).
+        digits or half a letter (any other lone surrogate).
     OptionError
         When the file cannot be read.
     """
@@ -253,7 +277,8 @@ def read_json(path: Path) -> Any:
     except ValueError:
         raise FormatError(f"{path}: not JSON: a number has thousands of digits") from None
     try:
-        json.dumps(content if "\\u" in text else None, ensure_ascii=False).encode()
+        escaped = content if "\\u" in text else None
+        json.dumps(escaped, ensure_ascii=False).encode(errors="surrogateescape")
     except UnicodeEncodeError as error:
         half = error.object[error.start]
         raise FormatError(f"{path}: {half!r} is half a letter; write the text in UTF-8") from None
@@ -266,6 +291,18 @@ def _cut_off(text: str, error: json.JSONDecodeError) -> str:
     ends = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
     ends = ends or (stripped.startswith("{") and not stripped.endswith("}"))
     return " (the file ends too early: it was cut off, write it anew)" if ends else ""
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    r"""Return a value as JSON text that UTF-8 can hold, as :func:`strict` makes it.
+
+    Examples
+    --------
+    >>> print(json_text({"name": "l\udcfc.csv", "bound": float("inf")}))
+    {"name": "l\udcfc.csv", "bound": null}
+    """
+    text = json.dumps(strict(value), ensure_ascii=False, allow_nan=False, indent=indent)
+    return _HALF_LETTER.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def strict(value: Any) -> Any:

@@ -3,7 +3,6 @@
 While a search runs, standard error shows its state, and each better answer is written.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any, ClassVar, Self
 import click
 
 from exactlearn._runtime.control import HEAD, Event
-from exactlearn._runtime.files import atomic_write, strict, suffix_of
+from exactlearn._runtime.files import atomic_write, json_text, suffix_of
 from exactlearn.commands import LOG
 from exactlearn.commands.declare import Declared, option
 from exactlearn.commands.provenance import signed
@@ -94,7 +93,7 @@ class Output(Declared):
             The failure of the answer, once it is printed.
         """
         if self.as_json and answer.record:
-            click.echo(_json(signed(answer.record)))
+            click.echo(json_text(signed(answer.record)))
         if not self.as_json:
             self.show(answer.record if answer.shown is None else answer.shown)
         for remark in answer.remarks:
@@ -309,8 +308,4 @@ def require_parent(path: Path, option: str = "--output") -> None:
 
 def write_json(record: Mapping[str, Any], path: Path) -> None:
     """Write a record as one JSON object, with what it was made by."""
-    atomic_write(path, _json(signed(record), indent=2) + "\n")
-
-
-def _json(record: Mapping[str, Any], indent: int | None = None) -> str:
-    return json.dumps(strict(record), ensure_ascii=False, allow_nan=False, indent=indent)
+    atomic_write(path, json_text(signed(record), indent=2) + "\n")

@@ -83,7 +83,7 @@ def _write(result: Any, path: Path) -> PageContent:
         text = page(found)
     except by_hand as error:  # of a record that was changed by hand
         raise FormatError(f"{result}: expected a record as a command's -o writes it") from error
-    atomic_write(path, text)
+    atomic_write(path, text.encode(errors="backslashreplace"))  # of names of files
     return found
 
 
