@@ -121,8 +121,12 @@ def split(problem: Problem, candidates: NDArray[np.int64] | None = None) -> tupl
     numbers = np.flatnonzero(kept)
     problem = problem.select(kept)
     parts = _strong_parts(problem)
-    labels = np.unique(parts[np.diff(problem.first) > 0])
-    components = [_component(problem, parts, k) for k in labels]
+    # All candidates by part, then by variable, then by falling score.
+    part = parts[problem.child]
+    rows = np.lexsort((np.arange(len(part)), -problem.scores, problem.child, part))
+    starts = np.flatnonzero(np.diff(part[rows], prepend=-1))
+    local = np.full(problem.n_variables + 1, -1, np.int64)
+    components = [_component(problem, part_rows, local) for part_rows in np.split(rows, starts)[1:]]
     return tuple(replace(c, candidate=numbers[c.candidate]) for c in components)
 
 
@@ -170,16 +174,17 @@ def strong_components(
     return first
 
 
-def _component(problem: Problem, parts: NDArray[np.int64], part: int) -> Component:
-    n = problem.n_variables
-    variables = np.flatnonzero(parts == part)
-    rows = np.flatnonzero(parts[problem.child] == part)
-    rows = rows[np.lexsort((rows, -problem.scores[rows], problem.child[rows]))]
+def _component(problem: Problem, rows: NDArray[np.int64], local: NDArray[np.int64]) -> Component:
+    """Return a part of a problem, of the candidates in these rows.
+
+    ``local`` is -1 for every variable, before and after the call.
+    """
+    variables = np.unique(problem.child[rows]).astype(np.int64)
     first = offsets(problem.first[variables + 1] - problem.first[variables])
-    local = np.full(n + 1, -1, np.int64)
-    local[variables] = np.arange(len(variables))
     width = -(-len(variables) // WORD)
+    local[variables] = np.arange(len(variables))
     parents = bit_sets(problem.member_first, problem.members, rows, local, width)
+    local[variables] = -1
     keep = undominated(first, parents)
     kept = np.add.reduceat(keep.astype(np.int64), first[:-1])
     return Component(

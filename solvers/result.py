@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import ROUNDING, relative_gap
 from exactlearn._runtime.display import Displayed
-from exactlearn.errors import CheckError
+from exactlearn.errors import CheckError, OptionError
+from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Structured
 
 from .problem import Problem
@@ -163,10 +164,7 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
 
 
 def _check_acyclic(problem: Problem, parents: tuple[tuple[int, ...], ...]) -> None:
-    placed = np.zeros(len(parents), np.bool_)
-    while not placed.all():
-        ready = [i for i, ps in enumerate(parents) if not placed[i] and placed[list(ps)].all()]
-        if not ready:
-            listed = ", ".join(problem.names[i] for i in np.flatnonzero(~placed))
-            raise CheckError(f"the selection has a directed cycle among {listed}")
-        placed[ready] = True
+    try:
+        topological_order(parents, problem.names)
+    except OptionError as error:
+        raise CheckError(f"the selection is not acyclic: {error}") from None
