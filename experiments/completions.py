@@ -25,7 +25,6 @@ from experiments.mechanisms import hide_cells
 from experiments.report import Tables
 from experiments.runner import Grid
 from experiments.sources import BUNDLED, SETS, network, public_set, table
-from experiments.structural_em import hard_structural_em
 
 GENERATING = "generating-network"
 """The method that completes by the network a table is drawn from, an upper reference."""
@@ -62,8 +61,6 @@ def augmentation(
         model = network(source, data)
         model = type(model)(model.names, full.states, model.parents, model.tables)
         found = Imputer("posterior", how, model).imputed(incomplete)
-    elif method == "structural-em-hard":
-        return judged(incomplete, full, hard_structural_em(incomplete, BDeu(1.0), seed=seed).values)
     elif method == "svm-rbf":
         return judged(incomplete, full, _by_svm(incomplete))
     else:

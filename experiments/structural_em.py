@@ -11,11 +11,10 @@ rows. ``complete`` learns from the rows before cells were hidden: what is left t
 """
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from exactlearn import (
     BIC,
@@ -27,11 +26,9 @@ from exactlearn import (
     augment,
     candidate_parent_sets,
     choose_ess,
-    fit_complete,
     fit_em,
     impute,
     learned_counts,
-    most_probable_completion,
     solve,
     structural_em,
 )
@@ -55,9 +52,6 @@ MAX_VARIABLES = 25
 
 CLOSE = 0.05
 """Nats per test row that a method may be behind the best one."""
-
-MAX_ITERATIONS = 100
-"""Most iterations of a start of hard structural EM."""
 
 Parents = tuple[tuple[int, ...], ...]
 
@@ -106,11 +100,9 @@ def structures(
 def _learned(
     method: str, table: Dataset, complete: Dataset, score: Score, most: int, seed: int
 ) -> Parents:
-    if method == "structural-em-hard":
-        return hard_structural_em(table, score, max_parents=most, starts=1, seed=seed).parents
     how: dict[str, Any] = {"max_parents": most, "time_limit": LIMIT, "seed": seed}
-    if method == "structural-em":
-        return _some(structural_em(table, score, **how).parents)
+    if method in ("structural-em", "structural-em-hard"):
+        return _some(structural_em(table, score, hard=method.endswith("hard"), **how).parents)
     if method == "t-local":
         return _some(augment(table, score, method="t-local", **how).parents)
     counts: Any = None
@@ -136,49 +128,6 @@ def _best(table: Dataset, score: Score, most: int, counts: Any = None, seed: int
 def _some(parents: Parents | None) -> Parents:
     assert parents is not None  # without constraints there is always a network
     return parents
-
-
-class Completion(NamedTuple):
-    """A completion and the best network of the completed table, with the score of both."""
-
-    values: NDArray[np.int64]
-    parents: Parents
-    score: float
-
-
-def hard_structural_em(
-    dataset: Dataset,
-    score: Score,
-    *,
-    max_parents: int = 3,
-    starts: int = 10,
-    smoothing: float = 1.0,
-    seed: int = 0,
-) -> Completion:
-    """Fill each row with its most probable completion, and learn the best network, in alternation.
-
-    Rancoita, Zaffalon, Zucca, Bertoni and de Campos 2016, "Bayesian network data imputation with
-    application to survival tree analysis". The first start completes by the commonest states, the
-    others at random; a start ends when a completion comes back.
-    """
-    best: Completion | None = None
-    for start in range(starts):
-        rng = np.random.default_rng((seed, start))
-        values = rng.integers(dataset.cardinalities[dataset.missing_cells[:, 1]])
-        if start == 0:
-            values = np.asarray(impute(dataset, "mode").values)
-        seen = set[bytes]()
-        while values.tobytes() not in seen and len(seen) < MAX_ITERATIONS:
-            seen.add(values.tobytes())
-            table = dataset.complete(values)
-            found = solve(candidate_parent_sets(table, score, max_parents=max_parents), seed=seed)
-            parents = _some(found.parents)
-            if best is None or found.score > best.score:
-                best = Completion(values, parents, found.score)
-            fitted = fit_complete(table, parents, smoothing=smoothing)
-            values = most_probable_completion(fitted, dataset)
-    assert best is not None
-    return best
 
 
 @lru_cache(1)

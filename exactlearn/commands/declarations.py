@@ -309,10 +309,10 @@ class Compare(Imputing, sections.OnCluster):
     jobs
         Processes.
     methods
-        Methods to compare: branching, exact, gadget, t-local, mode, structural-em, stacked,
-        posterior, mpe, averaged; with scikit-learn also knn, iterative, logistic, mice, forest,
-        boosted.  [default: branching,t-local,mode, with 60 seconds for each and each table unless
-        --time-limit says another limit]
+        Methods to compare: branching, exact, gadget, t-local, mode, structural-em,
+        structural-em-hard, stacked, posterior, mpe, averaged; with scikit-learn also knn,
+        iterative, logistic, mice, forest, boosted.  [default: branching,t-local,mode, with 60
+        seconds for each and each table unless --time-limit says another limit]
     truth
         The table before cells were hidden.
     network

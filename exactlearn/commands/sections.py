@@ -11,7 +11,9 @@ from typing import Any, ClassVar, Literal
 from exactlearn.commands.declare import Declared, option, pairs, registered
 from exactlearn.data import MISSING_SYMBOLS
 
-LearnerName = Literal["structural-em", "exact", "branching", "gadget", "t-local", "mode"]
+LearnerName = Literal[
+    "structural-em", "structural-em-hard", "exact", "branching", "gadget", "t-local", "mode"
+]
 MissingnessName = Literal["ignored", "learned"]
 
 CLASS_SEARCHES = ("ges", "kes")
@@ -226,7 +228,7 @@ class Climbing(Selection):
     starts
         Starts. t-local: the most frequent states and then random ones, improved by hard EM
         first. structural EM: the network of deletion counts, and then those of random
-        completions.
+        completions. hard structural EM: the most frequent states, and then random ones.
     """
 
     groups: ClassVar = {"Search": "*"}

@@ -45,7 +45,9 @@ from exactlearn.structure.structural_em import structural_em
 if TYPE_CHECKING:
     import pandas as pd
 
-Learner = Literal["structural-em", "exact", "branching", "gadget", "t-local", "mode"]
+Learner = Literal[
+    "structural-em", "structural-em-hard", "exact", "branching", "gadget", "t-local", "mode"
+]
 
 Missingness = Literal["ignored", "learned"]
 """Whether the missingness mechanism is learned, or taken to be ignorable."""
@@ -184,7 +186,8 @@ class Learning(Displayed, shown="learner score max_parents smoothing networks se
     learner
         Of the modes ``posterior``, ``mpe``, ``multiple`` and ``augmentation``. Left out,
         ``t-local`` for ``augmentation`` and else ``structural-em``.
-        ``structural-em``, or a method of :func:`~exactlearn.augmentation.augment`.
+        ``structural-em``; ``structural-em-hard``, which fills each row with its most probable
+        completion; or a method of :func:`~exactlearn.augmentation.augment`.
     score
         The score to maximise.
     max_parents
@@ -277,9 +280,12 @@ def learned(dataset: Dataset, how: Learning) -> Imputed:
     TooLargeError, InfeasibleError
         As :func:`~exactlearn.augmentation.augment`.
     """
-    if how.chosen == "structural-em":
-        own = structural_em(dataset, how.score, smoothing=how.smoothing, **_shared(how))
-        return replace(_imputed(own), network=own.network)
+    if how.chosen in ("structural-em", "structural-em-hard"):
+        is_hard = how.chosen == "structural-em-hard"
+        fitted = structural_em(
+            dataset, how.score, hard=is_hard, smoothing=how.smoothing, **_shared(how)
+        )
+        return replace(_imputed(fitted), network=fitted.network)
     found = augmented(dataset, how)
     if found.parents is None:
         return found

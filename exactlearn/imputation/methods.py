@@ -350,8 +350,8 @@ def _by_network(mode: Mode, dataset: Dataset, how: Learning) -> Imputed:
     return found if found.network is None else imputer.imputed(dataset)
 
 
-def _by_structural_em(dataset: Dataset, how: Learning) -> Imputed:
-    return _by_network("mpe", dataset, replace(how, learner="structural-em"))
+def _by_structural_em(learner: Learner, dataset: Dataset, how: Learning) -> Imputed:
+    return _by_network("mpe", dataset, replace(how, learner=learner))
 
 
 _imputer = partial(Method, needs_scikit_learn=True)
@@ -362,7 +362,8 @@ METHODS: dict[str, Method] = {
     "gadget": Method(partial(_by_augmentation, "gadget")),
     "t-local": Method(partial(_by_augmentation, "t-local")),
     "mode": Method(_most_frequent),
-    "structural-em": Method(_by_structural_em),
+    "structural-em": Method(partial(_by_structural_em, "structural-em")),
+    "structural-em-hard": Method(partial(_by_structural_em, "structural-em-hard")),
     "stacked": Method(partial(_by_network, "stacked")),
     "posterior": Method(partial(_by_network, "posterior")),
     "mpe": Method(partial(_by_network, "mpe")),

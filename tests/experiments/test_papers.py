@@ -130,11 +130,7 @@ def test_a_structure_is_learned_and_judged(method):
     assert -0.5 < row["log_likelihood"] < 0.01
 
 
-def test_hard_structural_em_ends_where_completion_and_network_agree():
-    table = el.read_dataset("cancer-mcar")
-    found = incomplete.hard_structural_em(table, el.BIC(), starts=2)
-    best = el.solve(el.candidate_parent_sets(table.complete(found.values), el.BIC()))
-    assert found.score == pytest.approx(best.score)
+def test_methods_are_behind_the_best_one_that_learns_from_incomplete_rows():
     likelihoods = {"em": (-1.0, -2.0), "mode": (-1.2, -1.5), "complete": (-0.5, -1.0)}
     rows = [
         {"rows": 5, "hidden": "h", "network": n, "ess": 1.0, "method": m, "log_likelihood": x}

@@ -252,12 +252,16 @@ class TestImputer:
         with pytest.raises(OptionError, match=told):
             Imputer(**options)
 
-    def test_structural_em_starts_as_often_as_reported(self):
+    @pytest.mark.parametrize("learner", ["structural-em", "structural-em-hard"])
+    def test_structural_em_starts_as_often_as_reported(self, learner):
         table = holed(random_network(np.random.default_rng(0), 5), 25, 0.4, 0)
-        one, several = (structural_em(table, BDeu(), max_parents=1, starts=s) for s in (1, 6))
+        options = {"max_parents": 1, "hard": learner == "structural-em-hard"}
+        one, several = (structural_em(table, BDeu(), starts=s, **options) for s in (1, 6))
         assert one.score != several.score
-        how = replace(QUICK, learner="structural-em", starts=6)
+        how = replace(QUICK, learner=learner, starts=6)
         assert learned(table, how).score == several.score
+        completed = METHODS[learner](table, how)
+        assert completed.values.tolist() == several.values.tolist()
 
     def test_no_network_no_answer(self):
         with pytest.raises(OptionError, match="call fit first"):
