@@ -183,7 +183,7 @@ def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
         is_flag=flag,
         hidden=about.hidden,
         multiple=several,
-        default=False if flag else default,
+        default=None if one.default is None else False if flag else default,
         show_default=not flag and default is not None,
         metavar=about.metavar,
         help=about.help,

@@ -45,6 +45,9 @@ class Reading(Declared):
         line's; one with a comma stands in double quotes.
     separator
         Separator of columns, if not found out.
+    arities
+        The first line after the names holds the number of states of each column, as for GOBNILP,
+        pygobnilp and blip; or it is a row, if it may be both.
     drop
         Leave a column out; repeatable.
     discretise
@@ -66,6 +69,7 @@ class Reading(Declared):
     header: bool = option(True, flags=("--no-header",))
     names: tuple[str, ...] = option((), in_files=True)
     separator: str | None = option(None, in_files=True)
+    arities: bool | None = option(None, flags=("--arities/--no-arities",))
     drop: tuple[str, ...] = option((), metavar="NAME")
     discretise: Mapping[str, str] = option({}, metavar="NAME=METHOD:BINS", read=pairs)
     tidy: bool = option(False)

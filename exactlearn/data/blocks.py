@@ -163,6 +163,7 @@ class _Labels:
         self.source: Path | None = None
         self.names: tuple[str, ...] = ()
         self.counts = defaultdict[str, Counter[str | None]](Counter)
+        self.arities = Counter[str]()
 
     def add(self, rows: LabelledRows) -> None:
         """Add the labels of a block, and those that it lists."""
@@ -175,6 +176,7 @@ class _Labels:
             read, counts = column.read(self.blocks.missing), self.counts[column.name]
             if read.listed:
                 self.listed.add(column.name)
+            self.arities |= Counter({column.name: column.arity})
             counts.update(dict.fromkeys(read.listed, 0))
             counts.update(dict(zip((*read.labels, None), read.counts, strict=True)))
             if len(counts) > LARGEST + 1:
@@ -189,6 +191,7 @@ class _Labels:
         self.source, self.names = self.source or other.source, self.names or other.names
         self.rows += other.rows
         self.listed |= other.listed
+        self.arities |= other.arities
         for name, counts in other.counts.items():
             self.counts[name].update(counts)
 
@@ -198,7 +201,8 @@ class _Labels:
         for name, counts in self.counts.items():
             missing = counts.pop(None, 0)
             labels, totals = (*map(str, counts),), (*counts.values(), missing)
-            columns.append(Column(name, labels, none, totals, labels * (name in self.listed)))
+            listed = labels if name in self.listed else ()
+            columns.append(Column(name, labels, none, totals, listed, self.arities[name]))
         return LabelledRows(self.source, columns, none)
 
 

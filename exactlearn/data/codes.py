@@ -212,6 +212,8 @@ class Column:
         How many cells have each label, and last how many are missing, where there are no rows.
     listed
         States that the source itself declares, as a categorical column of a frame does.
+    arity
+        Number of states that the source itself declares, without their names; 0 where it does not.
     """
 
     name: str
@@ -219,6 +221,7 @@ class Column:
     codes: NDArray[np.signedinteger[Any]]
     totals: tuple[int, ...] = ()
     listed: tuple[str, ...] = ()
+    arity: int = 0
 
     def read(self, missing: Sequence[str]) -> "Column":
         """Return the column without white space around labels, missing symbols, unused labels.
@@ -234,7 +237,8 @@ class Column:
         places = [*(position.get(label, MISSING) for label in stripped), MISSING]
         codes = np.array(places, code_type(len(position)))[self.codes]
         listed = tuple(x for x in dict.fromkeys(map(str.strip, self.listed)) if x not in symbols)
-        return Column(self.name, tuple(position), codes, (), listed if len(listed) > 1 else ())
+        declared = listed if len(listed) > 1 else ()
+        return Column(self.name, tuple(position), codes, listed=declared, arity=self.arity)
 
     @cached_property
     def counts(self) -> tuple[int, ...]:

@@ -91,8 +91,9 @@ class TableCoding:
             As :func:`coded_rows` does.
         """
         rules = options.discretise or {}
-        listed = {x.name: x.listed for x in rows.columns if x.listed and x.name not in rules}
-        states: dict[str, Sequence[str]] = {**listed, **(options.states or {})}
+        declared = options.states or {}
+        undeclared = [x for x in rows.columns if x.name not in declared and x.name not in rules]
+        states: dict[str, Sequence[str]] = {**_listed_states(rows, undeclared), **declared}
         found = [column for column in rows.columns if column.name not in states]
         discretisation.check_texts(found, rows.where, options.missing)
         coding, unusable, faults = cls({}, {}), list[discretisation.Unusable](), list[str]()
@@ -223,8 +224,41 @@ def check_options(
             )
 
 
+def _listed_states(rows: LabelledRows, columns: Sequence[Column]) -> dict[str, tuple[str, ...]]:
+    """Return the states that the source itself declares, by name or by number.
+
+    Raises
+    ------
+    DataError
+        When a column has other states than the numbers below its arity, and not as many.
+    """
+    states, faults = dict[str, tuple[str, ...]](), list[str]()
+    for column in columns:
+        if column.listed:
+            states[column.name] = column.listed
+        elif column.arity > 1:
+            numbered = tuple(map(str, range(column.arity)))
+            are_numbered = {*column.labels} <= {*numbered}
+            if not are_numbered and len(column.labels) != column.arity:
+                faults.append(
+                    f"{rows.place(column)}: {len(column.labels)} states, but the line of arities "
+                    f"says {column.arity}; declare all ({as_written('states', column.name)}), or "
+                    f"read the line as a row ({as_written('arities', False)})"
+                )
+            states[column.name] = numbered if are_numbered else tuple(ordered(column.labels))
+    if faults:
+        raise DataError("\n".join(faults))
+    return states
+
+
 def _declared(rows: LabelledRows, column: Column, states: tuple[str, ...]) -> tuple[str, ...]:
     """Return declared states, if every label is one, or lies in a bin."""
+    if column.arity and column.arity != len(states):
+        raise DataError(
+            f"{rows.place(column)}: {len(states)} states are declared, but the line of arities "
+            f"says {column.arity}; declare as many, or read the line as a row "
+            f"({as_written('arities', False)})"
+        )
     for k in np.flatnonzero(find_states(column.labels, states) == MISSING)[:1].tolist():
         label = column.labels[k]
         raise DataError(

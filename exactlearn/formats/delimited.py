@@ -9,6 +9,8 @@ import csv
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from io import BytesIO, TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
@@ -19,7 +21,15 @@ from numpy.typing import NDArray
 from exactlearn._runtime.files import atomic_write, line_blocks, read_lines, suffix_of
 from exactlearn.data.codes import Column, LabelledRows
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, FormatError, OptionError, as_written
+from exactlearn.errors import (
+    ColumnWarning,
+    DataError,
+    FormatError,
+    OptionError,
+    as_written,
+    warn_caller,
+)
+from exactlearn.formats.layout import TableLayout, are_arities, parsed_arities
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 """Suffixes of delimited text that is written, and what separates its fields."""
@@ -28,6 +38,8 @@ WHITE_SPACE = "whitespace"
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", " ": WHITE_SPACE}
 MARKS = (",", "\t", ";", "|")
 """Separators to choose from when none is given, the preferred one first."""
+_OF_SUFFIX: dict[str, tuple[str, ...]] = {".csv": MARKS, ".tsv": ("\t",), ".tab": ("\t",)}
+"""Those that a suffix stands for; others also stand for white space."""
 
 _SNIFFED_LINES = 100
 _HEAD = 2**20
@@ -39,38 +51,40 @@ _ROWS = 64
 """Rows that are held at least, however wide they are."""
 
 
-def read_delimited(
-    path: Path, header: bool, separator: str | None, size: int | None = None
-) -> Iterator[LabelledRows]:
+def read_delimited(path: Path, layout: TableLayout) -> Iterator[LabelledRows]:
     """Yield the rows of a delimited file, compressed or not.
 
     Parameters
     ----------
     path
         The file, in UTF-8, compressed by gzip or not.
-    header
-        Whether the first line holds names.
-    separator
-        One character, ``"whitespace"`` for any run of blanks, or ``None``: a tab for ``.tsv``,
-        else the one that parts the first lines most evenly.
-    size
-        Bytes of a block; without it, all rows are one block.
+    layout
+        How its text is laid out. Where no separator is given, it is a tab for ``.tsv``, else the
+        one that parts the first lines most evenly.
 
     Raises
     ------
     FormatError
-        When the file cannot be read, is empty or ragged; names line and fix.
+        When the file cannot be read, is empty or ragged; when its only column seems to hold
+        several, or its second line may be arities or a row. Names line and fix.
     OptionError
         When the file does not exist, or the separator is not one character.
+
+    Warns
+    -----
+    ColumnWarning
+        When a line is taken for arities, or the separator is none that the suffix stands for.
     """
     blocks: Iterable[tuple[int, bytes]]
-    if size is None:
-        blocks = [(0, read_lines(path))]
-        _, head = blocks[0]
+    if layout.block_bytes is None:
+        content = read_lines(path)
+        blocks = [(0, content)]
+        head = content[: content.find(b"\n", _HEAD) + 1 or None]
     else:
         _, head = next(line_blocks(path, _HEAD), (0, b""))
-        blocks = line_blocks(path, size)
-    lines = _Lines(path, header, _separator(path, head, separator))
+        blocks = line_blocks(path, layout.block_bytes)
+    separator = _separator(path, head, layout)
+    lines = _Lines(path, layout.header, separator, _arities(path, head, separator, layout))
     is_empty = True
     for before, data in blocks:
         if (rows := lines.labelled(data, before)) is not None:
@@ -85,14 +99,17 @@ def read_delimited(
         )
 
 
-def _separator(path: Path, head: bytes, given: str | None) -> str:
+def _separator(path: Path, head: bytes, layout: TableLayout) -> str:
     """Return the given separator, or else the one that fits the first lines best.
 
     Raises
     ------
     OptionError
         When the given separator is not one character.
+    FormatError
+        When no separator that the suffix stands for parts the lines, and another one is in each.
     """
+    given = layout.separator
     if given is not None:
         separator = _NAMED.get(given, given)
         if separator != WHITE_SPACE and (len(separator.encode()) != 1 or separator in '"\n\r'):
@@ -101,22 +118,101 @@ def _separator(path: Path, head: bytes, given: str | None) -> str:
             )
         return separator
     suffix = suffix_of(path)
-    if suffix in (".tsv", ".tab"):
-        return "\t"
+    candidates: Sequence[str] = _OF_SUFFIX.get(suffix, (*MARKS, WHITE_SPACE))
     lines = list(islice((line for line in _text(head) if line.strip()), _SNIFFED_LINES))
-    candidates = MARKS if suffix == ".csv" else (*MARKS, WHITE_SPACE)
     # The maximum takes the first of equals.
-    return max(candidates, key=lambda separator: _evenness(lines, separator))
+    separator = max(candidates, key=lambda separator: _evenness(lines, separator))
+    if _evenness(lines, separator) or len(lines) < 2:
+        return separator
+    # One column: where its name and all cells hold a separator, they are several columns.
+    for other in (*MARKS, WHITE_SPACE):
+        counts = {*_field_counts(lines, other)}
+        if other in candidates or 1 in counts:
+            continue
+        expected = f"expected fields separated by {_described(separator)}, as {suffix} means"
+        if len(counts) > 1:
+            raise FormatError(
+                f"{path}: {expected}, but each line holds {_described(other)} and none the former; "
+                f"say which separates the columns ({as_written('separator', separator)} for one "
+                "column)"
+            )
+        warn_caller(
+            f"{path}: {expected}, found {_described(other)} in each line, which separates them now "
+            f"({as_written('separator', separator)} reads one column)",
+            ColumnWarning,
+        )
+        return other
+    return separator
+
+
+def _arities(
+    path: Path, head: bytes, separator: str, layout: TableLayout
+) -> tuple[int, ...] | None:
+    """Return the number of states of each column where a line holds them.
+
+    Raises
+    ------
+    FormatError
+        When the line may be arities or a row, or it is to hold arities and does not.
+    """
+    if layout.arities is False:
+        return None
+    lines = ((k, line) for k, line in enumerate(_text(head), 1) if line.strip())
+    first = list(islice(lines, layout.header + 1))
+    if len(first) <= layout.header:
+        return None
+    number, line = first[-1]
+    if max(len(text) for _, text in first) > csv.field_size_limit():
+        return None  # the reader refuses a field of that length
+    texts = [text for _, text in first]
+    records = list(_records(texts, separator, strict=False))
+    arities = parsed_arities(records[-1])
+    if layout.arities:
+        if not arities:
+            raise FormatError(
+                f"{path}, line {number}: expected the number of states of each column, found "
+                f"{line.strip()!r}; {as_written('arities', False)} reads it as a row"
+            )
+        return arities
+    if not arities or '"' in line or len(arities) != len(records[0]):
+        return None
+    rows = _records((text for _, text in lines), separator, strict=False)
+    is_arities = are_arities(arities, rows, layout.missing)
+    as_row = f"{as_written('arities', False)} reads it as a row"
+    if is_arities is None:
+        raise FormatError(
+            f"{path}, line {number}: {line.strip()!r} may be a row, or the numbers of states of "
+            f"the columns, as in data files of GOBNILP; {as_row}, {as_written('arities', True)} "
+            "as numbers of states"
+        )
+    if not is_arities:
+        return None
+    warn_caller(
+        f"{path}: line {number} holds the numbers of states of the columns, as in data files of "
+        f"GOBNILP, pygobnilp and blip: it is no row, and unseen states count ({as_row})",
+        ColumnWarning,
+    )
+    return arities
+
+
+def _described(separator: str) -> str:
+    names = {"\t": "a tab", WHITE_SPACE: "white space"}
+    return names.get(separator, repr(separator))
 
 
 def _evenness(lines: list[str], separator: str) -> int:
     """Return how many lines have the commonest number of fields, 0 if that is one."""
-    try:
-        counts = [len(fields) for fields in _records(lines, separator, strict=False)]
-    except csv.Error:  # a field beyond the reader's limit: that of a quote never closed
-        return 0
+    counts = _field_counts(lines, separator)
     commonest = max(set(counts), key=counts.count, default=1)
     return counts.count(commonest) if commonest > 1 else 0
+
+
+def _field_counts(lines: list[str], separator: str) -> list[int]:
+    """Return the number of fields of each line; 1 alone where a quote is never closed."""
+    try:
+        return [len(fields) for fields in _records(lines, separator, strict=False)]
+    except csv.Error:  # a field beyond the reader's limit
+        return [1]
 
 
 def _text(data: bytes) -> TextIOWrapper:
@@ -133,8 +229,14 @@ def _records(lines: Iterable[str], separator: str, strict: bool) -> Iterator[lis
 class _Lines:
     """The lines of one file, in one block or several, all with the same number of fields."""
 
-    def __init__(self, path: Path, header: bool, separator: str) -> None:
-        self.path, self.header, self.separator = path, header, separator
+    def __init__(
+        self, path: Path, header: bool, separator: str, arities: tuple[int, ...] | None
+    ) -> None:
+        self.path = path
+        self.header = header
+        self.separator = separator
+        self.arities = arities
+        self.are_arities_due = arities is not None
         self.names: list[str] = []
         self.first = self.width = self.seen = 0
 
@@ -146,7 +248,14 @@ class _Lines:
             self.names = [field.strip() for field in fields]
             if not self.header:
                 self.names, rows = [f"X{k}" for k in range(self.width)], chain([fields], rows)
+        if self.are_arities_due:
+            self.are_arities_due = next(rows, None) is None
         columns = coded_columns(self.names, rows)
+        if self.arities:
+            columns = tuple(
+                replace(column, arity=arity)
+                for column, arity in zip(columns, self.arities, strict=True)
+            )
         n_rows = len(columns[0].codes) if columns else 0
         lines = np.array(numbers, np.int64)[len(numbers) - n_rows :]
         return LabelledRows(self.path, columns, lines) if n_rows else None
@@ -196,10 +305,10 @@ class _Lines:
             hint = "if the lines begin with row names, name that column too"
         elif self.seen == 2:
             hint = f"if line {self.first} is a remark, remove it; else {hint}"
-        name = {"\t": "a tab", WHITE_SPACE: "white space"}.get(self.separator, repr(self.separator))
         return FormatError(
             f"{self.path}, line {line}: {count} field{'s' * (count != 1)}, but line {self.first} "
-            f"has {self.width}; {hint} (fields were separated by {name})"
+            f"has {self.width}; {hint} (fields were separated by "
+            f"{_described(self.separator)})"
         )
 
 
@@ -245,19 +354,32 @@ def write_delimited(dataset: Dataset, names: Sequence[str], path: Path, missing:
                 f"the missing symbol {missing!r} is a state of {name!r}; choose another"
             )
     separator = SEPARATORS[suffix_of(path)]
+    as_field = partial(quoted, is_alone=len(names) == 1)
     # The code -1 reads the last text, that of a missing cell.
     columns = [
-        np.array([*map(quoted, own), quoted(missing)], dtype=object)[codes].tolist()
+        np.array([*map(as_field, own), as_field(missing)], dtype=object)[codes].tolist()
         for codes, own in zip(dataset.codes.T, dataset.states, strict=True)
     ]
     if dataset.weights is not None:
         columns.append(list(map(repr, dataset.weights.tolist())))
+    first_row = parsed_arities(column[0] for column in columns if column)
+    later_rows = islice(zip(*columns, strict=True), 1, None)
+    if are_arities(first_row, later_rows, [missing]) is not False:
+        for column in columns:  # a line with quotes is never taken for arities
+            column[0] = f'"{column[0]}"'
     rows = map(separator.join, zip(*columns, strict=True))
-    atomic_write(path, "\n".join([separator.join(map(quoted, names)), *rows, ""]))
+    atomic_write(path, "\n".join([separator.join(map(as_field, names)), *rows, ""]))
 
 
-def quoted(label: str) -> str:
+def quoted(label: str, is_alone: bool = False) -> str:
     """Return a name or state as a field, in quotes where it needs them.
+
+    Parameters
+    ----------
+    label
+        The name or state.
+    is_alone
+        Whether its column is the only one, so that white space in it may be taken for separators.
 
     Raises
     ------
@@ -269,6 +391,7 @@ def quoted(label: str) -> str:
             f"{label!r} has a line break or outer white space, which a table cannot keep; rename it"
         )
     # Every separator that a reader may guess is quoted, so that it guesses the right one.
-    if not label or any(mark in label for mark in ('"', *MARKS)):
+    marks = ('"', *MARKS, " ") if is_alone else ('"', *MARKS)
+    if not label or any(mark in label for mark in marks):
         return '"' + label.replace('"', '""') + '"'
     return label

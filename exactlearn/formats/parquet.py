@@ -17,14 +17,13 @@ from exactlearn._runtime.files import atomic_write, read_bytes
 from exactlearn.data.codes import LabelledRows, labelled_column
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import FormatError, MissingExtraError, OptionError
+from exactlearn.formats.layout import TableLayout
 
 LARGEST = 2**28
 """Most cells of a file that is read whole: a few bytes of it may stand for any number of cells."""
 
 
-def read_parquet(
-    path: Path, header: bool, separator: str | None, size: int | None = None
-) -> Iterator[LabelledRows]:
+def read_parquet(path: Path, layout: TableLayout) -> Iterator[LabelledRows]:
     """Yield the rows of a table; an empty cell is a missing one, and rows count from 0.
 
     A dictionary column (a categorical one of pandas) lists its values, also those that no row has,
@@ -34,10 +33,8 @@ def read_parquet(
     ----------
     path
         The file.
-    header, separator
-        Of no meaning here.
-    size
-        Bytes of a block, a cell as eight of them; without it, all rows are one block.
+    layout
+        Only the bytes of a block count here, a cell as eight of them.
 
     Raises
     ------
@@ -48,7 +45,7 @@ def read_parquet(
     MissingExtraError
         When PyArrow is not installed.
     """
-    parquet, first = _arrow("pyarrow.parquet"), 0
+    parquet, first, size = _arrow("pyarrow.parquet"), 0, layout.block_bytes
     with _readable(path):
         file = parquet.ParquetFile(path)
         rows, columns = file.metadata.num_rows, file.metadata.num_columns

@@ -19,6 +19,7 @@ from exactlearn.data.coding import CodingOptions, coded_rows
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import DataError, FormatError, OptionError, as_written
 from exactlearn.formats.delimited import SEPARATORS, quoted, read_delimited, write_delimited
+from exactlearn.formats.layout import TableLayout
 from exactlearn.formats.parquet import read_parquet, write_parquet
 from exactlearn.instances import locate
 
@@ -30,9 +31,8 @@ class TableFormat:
     Parameters
     ----------
     read
-        Yields the rows of a file, given whether its first line holds names, its separator
-        (``None``: to be found out), and the bytes of a block (``None``: all rows are one block);
-        a format without these ignores them.
+        Yields the rows of a file, given how its text is laid out and the bytes of a block; a
+        format ignores what it has not.
     write
         Writes a table: the dataset, the names of its columns (the last one that of the weights,
         if it has weights), the file, and the symbol of a missing cell.
@@ -40,7 +40,7 @@ class TableFormat:
         Raises a `DataError` for a name or state that the format cannot keep.
     """
 
-    read: Callable[[Path, bool, str | None, int | None], Iterator[LabelledRows]]
+    read: Callable[[Path, TableLayout], Iterator[LabelledRows]]
     write: Callable[[Dataset, Sequence[str], Path, str], None]
     require_label: Callable[[str], object] = str
 
@@ -54,9 +54,7 @@ FORMATS: dict[str, TableFormat] = {
 """Formats by the suffix of the file; a file of another suffix is read as delimited text."""
 
 
-def read_table(
-    path: Path, header: bool = True, separator: str | None = None, size: int | None = None
-) -> Iterator[LabelledRows]:
+def read_table(path: Path, layout: TableLayout) -> Iterator[LabelledRows]:
     """Yield the cells of a table, not yet coded: all, or blocks of some bytes.
 
     Raises
@@ -64,7 +62,7 @@ def read_table(
     FormatError, OptionError, MissingExtraError
         As :func:`read_dataset`.
     """
-    yield from FORMATS.get(suffix_of(path), DELIMITED).read(path, header, separator, size)
+    yield from FORMATS.get(suffix_of(path), DELIMITED).read(path, layout)
 
 
 @checked_arguments(missing=as_names, names=as_names)
@@ -74,6 +72,7 @@ def read_dataset(
     missing: Sequence[str] = MISSING_SYMBOLS,
     header: bool = True,
     separator: str | None = None,
+    arities: bool | None = None,
     states: Mapping[str, Sequence[str]] | None = None,
     drop: Iterable[str] = (),
     discretise: Mapping[str, str] | None = None,
@@ -99,7 +98,11 @@ def read_dataset(
     separator
         One character, or ``"whitespace"``; when not given, a tab for ``.tsv`` and ``.tab``, else
         the one of ``, \t ; |`` and (but for ``.csv``) white space that parts the first lines most
-        evenly.
+        evenly. Where none of these is in a line, and another one in all, that is taken.
+    arities
+        Whether the first line after the names holds the number of states of each column, as in
+        data files of GOBNILP, pygobnilp and blip; when not given, it is found out where 20 rows or
+        more follow (docs/files.md has the rule), and asked for where it may be a row.
     states
         Declared states of a variable, in order: an undeclared state is an error, one that no row
         has is kept. Undeclared states are ordered as numbers if all are, else as text.
@@ -121,7 +124,8 @@ def read_dataset(
     Raises
     ------
     FormatError
-        When the file is empty, ragged, not text in UTF-8, or two columns have one name.
+        When the file is empty, ragged, not text in UTF-8, or two columns have one name; when its
+        first line after the names may be arities or a row.
     DataError
         When columns are what ``tidy`` is for: all are named at once. When a text that other
         programs write for a missing cell, such as ``NaN``, is neither a missing symbol nor a
@@ -134,7 +138,8 @@ def read_dataset(
     Warns
     -----
     ColumnWarning
-        Once, when columns are tidied.
+        Once, when columns are tidied; when a line is taken for arities, or the separator is none
+        that the suffix stands for.
 
     Examples
     --------
@@ -144,7 +149,8 @@ def read_dataset(
     >>> el.read_dataset("asia-mnar", drop="xray").names
     ('asia', 'tub', 'smoke', 'lung', 'bronc', 'either', 'dysp')
     """
-    (text,) = read_table(locate(path, ".csv"), header, separator)
+    layout = TableLayout(header, separator, arities, missing)
+    (text,) = read_table(locate(path, ".csv"), layout)
     rows = labelled_rows(text, names=names, drop=drop, weights=weights)
     return Dataset(**coded_rows(rows, CodingOptions(states, missing, discretise, tidy)))
 

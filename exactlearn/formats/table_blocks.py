@@ -15,6 +15,7 @@ from exactlearn.data.blocks import BLOCK_BYTES, Blocks
 from exactlearn.data.codes import LabelledRows
 from exactlearn.data.coding import check_options, frame_rows
 from exactlearn.errors import OptionError
+from exactlearn.formats.layout import TableLayout
 from exactlearn.formats.table import labelled_rows, read_table
 
 
@@ -25,6 +26,7 @@ def read_blocks(
     missing: Sequence[str] = MISSING_SYMBOLS,
     header: bool = True,
     separator: str | None = None,
+    arities: bool | None = None,
     states: Mapping[str, Sequence[str]] | None = None,
     drop: Iterable[str] = (),
     names: Sequence[str] | None = None,
@@ -45,7 +47,7 @@ def read_blocks(
         A file as for :func:`exactlearn.read_dataset`, a folder of ``.parquet`` files, a pattern
         such as ``"parts/*.csv"``, a list of these, or a Dask data frame. Files are read in the
         order of their names; their columns may stand in different orders.
-    missing, header, separator, names, drop, weights
+    missing, header, separator, arities, names, drop, weights
         As for :func:`exactlearn.read_dataset`.
     states
         Declared states, in order; a number belongs to the bin, such as ``"<=2.5"``, that holds it.
@@ -84,11 +86,14 @@ def read_blocks(
     sources: tuple[tuple[Any, ...], ...]
     read: Callable[..., Iterator[LabelledRows]]
     if hasattr(source, "to_delayed"):
-        if separator is not None or not header:
-            raise OptionError("header, separator: a Dask frame has columns; leave them out")
+        if separator is not None or arities is not None or not header:
+            raise OptionError(
+                "header, separator, arities: a Dask frame has columns; leave them out"
+            )
         sources, read = tuple(enumerate(source.to_delayed())), _frame_rows
     else:
-        sources = tuple((file, header, separator, block_bytes) for file in table_files(source))
+        layout = TableLayout(header, separator, arities, missing, block_bytes)
+        sources = tuple((file, layout) for file in table_files(source))
         read = read_table
     return Blocks(
         partial(_kept_rows, read, names=names, drop=tuple(drop), weights=weights),

@@ -213,7 +213,7 @@ def refuse(*_: object) -> None:
 
 
 def test_a_table_format_is_one_entry(tmp_path, monkeypatch):
-    def read(path, header, separator, size):
+    def read(path, layout):
         cells = np.array([line.split("/") for line in path.read_text().split()])
         columns = [Column(name, *np.unique(own, return_inverse=True)) for name, *own in cells.T]
         yield LabelledRows(path, columns, np.arange(1, len(cells)))

@@ -11,6 +11,7 @@ from exactlearn._runtime.files import atomic_write
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.delimited import read_delimited
+from exactlearn.formats.layout import TableLayout
 from exactlearn.formats.table import read_dataset, write_dataset
 from tests.strategies import awkward_names, datasets
 
@@ -60,9 +61,9 @@ def test_cells_are_those_of_the_plain_definition(separator, tmp_path_factory, te
     odd = [number for number, row in plain.items() if len(row) != len(plain[first])]
     if odd or not plain:
         with pytest.raises(FormatError, match=f"line {odd[0]}:" if odd else "the file is empty"):
-            list(read_delimited(path, False, separator))
+            list(read_delimited(path, TableLayout(False, separator)))
         return
-    (rows,) = read_delimited(path, False, separator)
+    (rows,) = read_delimited(path, TableLayout(False, separator))
     columns = [[column.labels[k].strip(" ") for k in column.codes] for column in rows.columns]
     assert [list(row) for row in zip(*columns, strict=True)] == list(plain.values())
     assert rows.lines.tolist() == list(plain)
