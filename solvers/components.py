@@ -92,6 +92,11 @@ class Component:
         return np.concatenate(bits).astype(np.int64)
 
     @cached_property
+    def max_parents(self) -> int:
+        """Most parents inside the component that a candidate has."""
+        return int(np.diff(self.member_first).max(initial=0))
+
+    @cached_property
     def digest(self) -> str:
         """Names what a search in the component depends on, for the states that it keeps."""
         return digest(self.first, self.scores, self.parents)

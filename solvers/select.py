@@ -225,7 +225,7 @@ def _find_incumbents(strategy: Strategy, beginning: NDArray[np.int64] | None) ->
             progress.improve(k, component.first[:1].copy())
             continue
         if strategy.is_instant(k):
-            strategy.solve("dynamic", k)
+            strategy.solve(strategy.method(k), k)
             continue
         search = OrderSearch(component, np.random.default_rng(strategy.options.seed))
         orders = [search.greedy_order(np.zeros(component.n_candidates))]

@@ -1,8 +1,9 @@
 """The component solvers, which of them proves which component of a problem, and why.
 
-Few variables: dynamic programming. Choices: branch and cut. Else the linear relaxation with its
-cluster cuts comes first; what it leaves of the candidates falls apart into smaller components, and
-each of those is searched. :func:`choose` decides, by the component's figures alone.
+Few variables: dynamic programming. At most one parent each: a maximum arborescence. Choices: branch
+and cut. Else the linear relaxation with its cluster cuts comes first; what it leaves of the
+candidates falls apart into smaller components, and each of those is searched. :func:`choose`
+decides, by the component's figures alone.
 
 A new component solver is one file and one entry of :data:`COMPONENT_SOLVERS`; what it is given and
 must return is written in :mod:`exactlearn.solvers.component_solver`.
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.checkpoint import Checkpoint
 
-from . import dynamic, order_graph, ordering
+from . import arborescence, dynamic, order_graph, ordering
 from . import root as lp
 from .clusters import Counted
 from .component_solver import (
@@ -83,6 +84,14 @@ COMPONENT_SOLVERS: dict[str, ComponentSolver] = {
 }
 """The component solvers by name, as :func:`exactlearn.solvers.solve` takes them."""
 
+SPECIAL_SOLVERS: dict[str, ComponentSolver] = {
+    "arborescence": ComponentSolver(
+        solve=arborescence.solve_component,
+        reason="no parent set has two members that may form cycles with each other",
+    ),
+}
+"""The solvers of components of a special form, which nobody names."""
+
 SINGLE = "a single variable takes its best candidate"
 """Why a component needs no component solver."""
 
@@ -115,6 +124,8 @@ def choose(component: Component, solver: str = "auto", left: int | None = None) 
         return _choice(solver)
     if solver == "auto" and n <= FASTEST_DYNAMIC:
         return _choice("dynamic")
+    if solver == "auto" and arborescence.is_suitable(component):
+        return _choice("arborescence")
     if left is None:
         return _choice("root")
     if solver != "auto":
@@ -124,7 +135,11 @@ def choose(component: Component, solver: str = "auto", left: int | None = None) 
 
 
 def _choice(name: str) -> Choice:
-    return Choice(name, SINGLE if name == "single" else COMPONENT_SOLVERS[name].reason)
+    return Choice(name, SINGLE if name == "single" else _solver(name).reason)
+
+
+def _solver(name: str) -> ComponentSolver:
+    return SPECIAL_SOLVERS.get(name) or COMPONENT_SOLVERS[name]
 
 
 @dataclass(kw_only=True)
@@ -183,8 +198,9 @@ class Strategy:
 
     def is_instant(self, k: int) -> bool:
         """Return whether component ``k`` is solved faster than a first selection is found."""
+        method = self.method(k)
         is_soon = self.solver == "auto" or dynamic.is_instant(self.progress.components[k])
-        return is_soon and self.method(k) == "dynamic"
+        return method == "arborescence" or (is_soon and method == "dynamic")
 
     def _prove(self, k: int) -> Status:
         progress, method = self.progress, self.method(k)
@@ -228,8 +244,9 @@ class Strategy:
         """Solve component ``k`` by the solver of a name."""
         self._count(name, k)
         options = self._options(k, multipliers)
-        share = self._share(k) if COMPONENT_SOLVERS[name].shares_time else None
-        return solve_component(COMPONENT_SOLVERS[name], self.progress, k, options, share)
+        solver = _solver(name)
+        share = self._share(k) if solver.shares_time else None
+        return solve_component(solver, self.progress, k, options, share)
 
     def _options(self, k: int, multipliers: Multipliers | None) -> SolverOptions:
         most_states, n = self.options.most_states, self.progress.components[k].n_variables

@@ -147,10 +147,13 @@ def test_a_part_inherits_its_share_of_the_clusters() -> None:
         (30, 500, "ordering", None, "ordering"),
     ],
 )
+@pytest.mark.parametrize("max_parents", [1, 3])
 def test_the_choice_follows_from_the_figures(
-    n: int, candidates: int, asked: str, left: int | None, name: str
+    n: int, candidates: int, asked: str, left: int | None, name: str, max_parents: int
 ) -> None:
-    figures = SimpleNamespace(n_variables=n, n_candidates=candidates)
+    if max_parents == 1 and asked == "auto" and n > 9:
+        name = "arborescence"
+    figures = SimpleNamespace(n_variables=n, n_candidates=candidates, max_parents=max_parents)
     choice = strategy.choose(figures, asked, left=left)  # type: ignore[arg-type]
     assert choice.name == name
     assert choice.reason
