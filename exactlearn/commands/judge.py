@@ -65,10 +65,8 @@ def _by_rows(model: Model, source: str, options: Evaluate, output: Output) -> di
             found["impossible_lines"] = table.lines[impossible].tolist()
     if options.class_ is not None:
         classes = el.classify(model, table, options.class_)
-        labelled = float(weights[classes.labels >= 0].sum())
-        right = float(weights[(classes.predicted == classes.labels) & (classes.labels >= 0)].sum())
-        accuracy = right / labelled if labelled else np.nan
-        found |= {"class": options.class_, "labelled": labelled, "accuracy": accuracy}
+        labelled = float(classes.labelled_weights.sum())
+        found |= {"class": options.class_, "labelled": labelled, "accuracy": classes.accuracy}
     return found
 
 

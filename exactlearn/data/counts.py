@@ -11,6 +11,7 @@ instead; below (4.8) the thesis prints the weight of L, 1-lambda, as that of the
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,28 @@ def distinct_weighted(
     used = np.flatnonzero(w > 0)
     labels, first = index_rows(codes[used].astype(np.int32))
     return codes[used[first]], weight_by(labels, w[used], len(first)), used[first].astype(np.int64)
+
+
+def weighted_mean(values: NDArray[Any], weights: NDArray[np.float64]) -> float:
+    """Return the mean of a number of each row, rows counted by weight.
+
+    Parameters
+    ----------
+    values, weights
+        Shape (rows,) each. Rows of weight zero do not count, even with an infinite number.
+
+    Returns
+    -------
+    mean
+        NaN where no row has weight.
+
+    Examples
+    --------
+    >>> weighted_mean(np.array([1.0, 2.0, np.inf]), np.array([3.0, 1.0, 0.0]))
+    1.25
+    """
+    used = weights > 0
+    return float(np.average(values[used], weights=weights[used])) if used.any() else math.nan
 
 
 def configurations(

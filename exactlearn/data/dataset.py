@@ -382,6 +382,29 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         of_rows = {key: getattr(self, key) for key in ("codes", "weights", "lines", "row_index")}
         return replace(self, **{k: own[chosen] for k, own in of_rows.items() if own is not None})
 
+    def written_out(self) -> "Dataset":
+        """Return the table without weights, in which each row stands as often as it weighs.
+
+        Raises
+        ------
+        DataError
+            When a weight is no whole number.
+
+        Examples
+        --------
+        >>> table = Dataset(np.array([[0], [1]]), ("a",), (("no", "yes"),), np.array([3.0, 1.0]))
+        >>> table.written_out().codes.ravel().tolist()
+        [0, 0, 0, 1]
+        """
+        weights = self.row_weights
+        for row in np.flatnonzero(weights % 1)[:1].tolist():
+            raise DataError(
+                f"{self.row_place(row)}: weight {weights[row]}, expected whole numbers, which say "
+                "how often each row is to stand"
+            )
+        rows = np.repeat(np.arange(self.n_rows), weights.astype(np.int64))
+        return replace(self.part(rows), weights=None)
+
     def drawn(self, most: int, rng: np.random.Generator) -> "Dataset":
         """Return the table, or so many of its rows, drawn without replacement, where it has more.
 
@@ -610,6 +633,26 @@ def aligned_codes(
                 f"{did_you_mean(state, known)}"
             )
     return aligned
+
+
+def aligned_table(dataset: Dataset, model: NamedVariables) -> Dataset:
+    """Return a table with the variables and states of a model alone, in the model's order.
+
+    Raises
+    ------
+    DataError
+        As :func:`aligned_codes`.
+
+    Examples
+    --------
+    >>> table = Dataset([[0, 1]], ("a", "b"), (("no", "yes"), ("low", "high")))
+    >>> aligned_table(table, Dataset([[0]], ("b",), (("high", "low"),))).codes.tolist()
+    [[0]]
+    """
+    if (dataset.names, dataset.states) == (model.names, model.states):
+        return dataset
+    codes = aligned_codes(dataset, model.names, model.states)
+    return replace(dataset, codes=codes, names=model.names, states=model.states)
 
 
 def unknown_columns(columns: Sequence[str], names: Sequence[str]) -> DataError:

@@ -18,11 +18,13 @@ observed cells only. States of hidden cells stay declared.
     A driver, NAME or else the first variable without missing cells, stays complete. Every cell of
     the other variables is hidden with a probability set by the driver's state in its row: linear
     in the state's index, three times as high for the last state as for the first, and P on the
-    average over the rows.
+    average over the rows, by their weights.
 ``mnar:K:S``
     Adel & de Campos' protocol: K cells of every variable, all of them of state index S.
 ``mnar:K``
     The same, each variable with its own state, drawn among those with more than K cells.
+
+Where rows stand for several by whole weights, a number of cells (K) cannot be hidden.
 
 No mechanism hides a whole column. ``mnar`` also leaves a cell of the hidden state in every variable
 that had one: of a state with K cells or fewer in a variable, ``mnar:K:S`` hides all but one.
@@ -39,6 +41,7 @@ from numpy.typing import ArrayLike, NDArray
 from exactlearn._runtime.argument_kinds import instance_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.data.codes import MISSING
+from exactlearn.data.counts import weighted_mean
 from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import DataError, OptionError
@@ -293,18 +296,27 @@ def _driver(dataset: Dataset, share: float, name: str | None) -> tuple[str, NDAr
         raise DataError(f"mar depends on {name!r}, which has missing cells; name a complete one")
     odds = np.linspace(1, _STEEPNESS, dataset.cardinalities[driver])
     of_rows = odds[dataset.codes[:, driver]]
-    if share * of_rows.max() > of_rows.mean():
+    mean = weighted_mean(of_rows, dataset.row_weights)
+    if share * of_rows.max() > mean:
         raise OptionError(
             f"mar:{share:g} driven by {name!r} would hide some cells with a probability above 1; "
-            f"hide a share of at most {of_rows.mean() / of_rows.max():.3g}"
+            f"hide a share of at most {mean / of_rows.max():.3g}"
         )
-    return name, np.minimum(share * odds / of_rows.mean(), 1.0)
+    return name, np.minimum(share * odds / mean, 1.0)
 
 
 def _with_a_number_hidden(
     dataset: Dataset, is_mnar: bool, parts: Mapping[str, str], rng: np.random.Generator
 ) -> NDArray[np.integer]:
     """Return the codes with K cells of each variable hidden: of one state, one staying, or any."""
+    weights = dataset.row_weights
+    for row in np.flatnonzero(weights != 1)[:1].tolist():
+        if (weights % 1 == 0).all():
+            raise DataError(
+                f"{dataset.row_place(row)} has the weight {weights[row]:g} and stands for as many "
+                "rows, but a number of cells is to be hidden: hide a share, as in 'mcar:0.1', or "
+                "write the rows out with Dataset.written_out()"
+            )
     codes, count = dataset.codes.copy(), int(parts["K"])
     for v, (name, size) in enumerate(zip(dataset.names, dataset.cardinalities, strict=True)):
         rows, most = np.flatnonzero(codes[:, v] != MISSING), count

@@ -10,7 +10,7 @@ Grandvalet 2004, "No unbiased estimator of the variance of k-fold cross-validati
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import inf, isfinite
+from math import inf, isfinite, log
 from pathlib import Path
 from pprint import pformat
 from time import process_time
@@ -25,6 +25,7 @@ from exactlearn.bayesnet.complete_data import SMOOTHING, divided
 from exactlearn.bayesnet.component_growth import learn_naive_bayes
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.counts import weighted_mean
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, Mean
@@ -312,15 +313,11 @@ def _run(
     if class_ is None:
         return record
     judged = classify(model, test, class_)
-    known = np.flatnonzero(judged.labels >= 0)
-    if not len(known):  # no row of the fold has the class
+    if not judged.labelled_weights.any():  # no row of the fold has the class
         return record
-    labels = judged.labels[known]
-    likely = np.nan_to_num(judged.posterior[known, labels])
-    losses = -np.log(np.maximum(likely, LEAST_PROBABILITY))
-    mean = partial(np.average, weights=test.row_weights[known])
-    right = judged.predicted[known] == labels
-    return record | {"log_loss": float(mean(losses)), "accuracy": float(mean(right))}
+    losses = np.minimum(judged.losses, -log(LEAST_PROBABILITY))
+    log_loss = weighted_mean(losses, judged.labelled_weights)
+    return record | {"log_loss": log_loss, "accuracy": judged.accuracy}
 
 
 def _number(found: Found, measure: str) -> float:

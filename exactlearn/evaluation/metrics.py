@@ -12,6 +12,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.data.codes import MISSING
+from exactlearn.data.counts import weighted_mean
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, TooLargeError
 from exactlearn.pdg.inference.flows import sample_rows
@@ -32,6 +33,8 @@ class JudgedCells:
     ----------
     rows
         Row of each of these cells, in the order of ``incomplete.missing_cells``.
+    weights
+        Weight of each row, by which accuracy and loss count its cells.
     right
         Whether it was given its true state.
     losses
@@ -40,6 +43,7 @@ class JudgedCells:
     """
 
     rows: NDArray[np.int64]
+    weights: NDArray[np.float64]
     right: NDArray[np.bool_]
     losses: NDArray[np.float64] | None
 
@@ -81,17 +85,23 @@ class JudgedCells:
             beyond = max(0, int(states.max(initial=0)) + 1 - given.shape[1])
             of_true = np.pad(given, ((0, 0), (0, beyond)))[np.arange(len(states)), states]
             losses = -np.log(np.maximum(of_true, LEAST_PROBABILITY))
-        return cls(cells[known, 0], np.asarray(values)[known] == states, losses)
+        rows = cells[known, 0]
+        return cls(
+            rows=rows,
+            weights=incomplete.row_weights[rows],
+            right=np.asarray(values)[known] == states,
+            losses=losses,
+        )
 
     @property
     def accuracy(self) -> float:
         """The share of the cells given their true state, from 0 to 1; NaN without cells."""
-        return float(self.right.mean()) if len(self.right) else nan
+        return weighted_mean(self.right, self.weights)
 
     @property
     def log_loss(self) -> float:
         """The mean loss in nats; NaN without cells or probabilities."""
-        return nan if self.losses is None or not len(self.losses) else float(self.losses.mean())
+        return nan if self.losses is None else weighted_mean(self.losses, self.weights)
 
 
 @dataclass(frozen=True)
@@ -159,8 +169,9 @@ class ClusteredTest:
     def of(
         cls,
         differences: Sequence[NDArray[np.float64]],
-        cells: int,
+        cells: float,
         units: Sequence[Sequence[Any]],
+        weights: Sequence[NDArray[np.float64]] | None = None,
     ) -> "ClusteredTest":
         """Compare two methods.
 
@@ -169,9 +180,13 @@ class ClusteredTest:
         differences
             For each repetition the sum of the differences of each row's cells, shape (rows,).
         cells
-            Number of cells over all repetitions.
+            Number of cells over all repetitions, by the weights of their rows.
         units
             For each repetition the name of each row, shape (rows,): equal names are the same row.
+        weights
+            For each repetition the weight of each row, shape (rows,); 1 when left out. Where all
+            are whole numbers, a row stands for that many units; otherwise it is one unit, whose
+            sum counts by its weight.
 
         Examples
         --------
@@ -180,17 +195,26 @@ class ClusteredTest:
         """
         if not cells:
             return cls(nan, nan)
-        _, unit = np.unique(np.concatenate(units), return_inverse=True)
-        sums = np.bincount(unit, np.concatenate(differences))
-        sums = sums[abs(sums) > _ROUNDING]
-        total, n = float(sums.sum()), len(sums)
+        _, first, unit = np.unique(np.concatenate(units), return_index=True, return_inverse=True)
+        sums = np.bincount(unit, np.concatenate(differences)).astype(np.float64)
+        multiplicity = np.ones(len(sums)) if weights is None else np.concatenate(weights)[first]
+        if (multiplicity % 1 != 0).any():
+            sums = sums * multiplicity
+            multiplicity = np.ones(len(sums))
+        differs = (abs(sums) > _ROUNDING) & (multiplicity > 0)
+        sums = sums[differs]
+        multiplicity = multiplicity[differs]
+        total = float(sums @ multiplicity)
+        n = int(multiplicity.sum())
         if n <= MOST_ENUMERATED:
+            sums = np.repeat(sums, multiplicity.astype(np.int64))
             signs = 1 - 2 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
             p_value = float(np.mean(abs(signs @ sums) >= abs(total) - _ROUNDING))
         else:
             from scipy.stats import t  # takes long to import
 
-            p_value = float(2 * t.sf(abs(total) / sqrt(float(sums @ sums)), n - 1))
+            squares = float(sums**2 @ multiplicity)
+            p_value = float(2 * t.sf(abs(total) / sqrt(squares), n - 1))
         return cls(total / cells, p_value)
 
     @property

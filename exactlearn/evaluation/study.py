@@ -327,8 +327,9 @@ def completed(condition: Condition, complete: Complete, method: str, seed: int) 
     found
         The method and the status of its search; accuracy and log_loss, NaN where they are not
         known; score, bound and gap, NaN or infinite for a method without; seconds and cpu_seconds;
-        how many cells are judged; how many of each row are ``right``, the loss of each row, and the
-        names of the rows as ``units`` (:meth:`ClusteredTest.of`).
+        how many cells are judged, by the weights of their rows; how many of each row are ``right``,
+        the loss of each row, and the names and weights of the rows as ``units`` and ``weights``
+        (:meth:`ClusteredTest.of`).
     """
     incomplete, truth = condition.draw(seed)
     begun, begun_cpu = time.monotonic(), time.process_time()
@@ -341,6 +342,7 @@ def completed(condition: Condition, complete: Complete, method: str, seed: int) 
         return known
     cells = JudgedCells.of(incomplete, found.values, truth, found.probabilities)
     rows = partial(np.bincount, cells.rows, minlength=incomplete.n_rows)
+    n_cells = float(cells.weights.sum())
     units: list[Any] = [*range(truth.n_rows)]
     if condition.is_redrawn:
         units = [f"{seed}: {row}" for row in units]
@@ -349,10 +351,11 @@ def completed(condition: Condition, complete: Complete, method: str, seed: int) 
     return known | {
         "accuracy": cells.accuracy,
         "log_loss": cells.log_loss,
-        "cells": len(cells.rows),
+        "cells": int(n_cells) if n_cells.is_integer() else n_cells,
         "right": rows(cells.right).tolist(),
         "losses": None if cells.losses is None else rows(cells.losses).round(6).tolist(),
         "units": units,
+        "weights": incomplete.row_weights.tolist(),
     }
 
 
@@ -375,7 +378,9 @@ def ahead(
         return ClusteredTest(nan, nan)
     differences = [sign * np.subtract(r[first][key], r[second][key]) for r in runs]
     units = [r[first]["units"] for r in runs]
-    return ClusteredTest.of(differences, sum(r[first]["cells"] for r in runs), units)
+    weights = [np.asarray(r[first]["weights"]) for r in runs]
+    cells = sum(r[first]["cells"] for r in runs)
+    return ClusteredTest.of(differences, cells, units, weights)
 
 
 def method_rows(

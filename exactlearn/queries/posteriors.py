@@ -29,6 +29,7 @@ from exactlearn.bayesnet.variable_elimination import (
     plan_elimination,
 )
 from exactlearn.data.codes import MISSING, label_of
+from exactlearn.data.counts import weighted_mean
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, unknown_columns
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.graphs.dag import ancestors
@@ -310,6 +311,8 @@ class Classification(ByValue, shown="name rows=predicted accuracy log_loss"):
         Most probable state, the first of equal ones; -1 for an impossible row. Shape (rows,).
     labels
         State in the table, -1 where missing, shape (rows,).
+    weights
+        Weight of each row, by which accuracy and loss count it, shape (rows,).
     row_index
         Index of the frame whose rows these are.
     """
@@ -319,6 +322,7 @@ class Classification(ByValue, shown="name rows=predicted accuracy log_loss"):
     posterior: NDArray[np.float64]
     predicted: NDArray[np.int64]
     labels: NDArray[np.int64]
+    weights: NDArray[np.float64]
     row_index: "pd.Index | None" = field(default=None, compare=False)
 
     def to_frame(self) -> "pd.DataFrame":
@@ -330,18 +334,29 @@ class Classification(ByValue, shown="name rows=predicted accuracy log_loss"):
         return pd.DataFrame(self.posterior, self.row_index, columns).assign(predicted=predicted)
 
     @property
+    def labelled_weights(self) -> NDArray[np.float64]:
+        """Weight of each row, 0 where it has no label, shape (rows,)."""
+        return np.where(self.labels >= 0, self.weights, 0.0)
+
+    @property
+    def losses(self) -> NDArray[np.float64]:
+        """Minus the logarithm of the posterior of each row's label, in nats, shape (rows,).
+
+        Infinite where that is zero, or the row is impossible; NaN where the row has no label.
+        """
+        of_label = np.nan_to_num(self.posterior[np.arange(len(self.labels)), self.labels])
+        with np.errstate(divide="ignore"):
+            return np.where(self.labels >= 0, -np.log(of_label), np.nan)
+
+    @property
     def accuracy(self) -> float:
-        """Share of the labelled rows whose label was predicted; NaN when no row is labelled."""
-        known = self.labels >= 0
-        return float((self.predicted == self.labels)[known].mean()) if known.any() else np.nan
+        """Share of the weight of the labelled rows whose label was predicted; NaN without any."""
+        return weighted_mean(self.predicted == self.labels, self.labelled_weights)
 
     @property
     def log_loss(self) -> float:
-        """Mean of -log posterior of the labels, in nats; NaN when no row is labelled."""
-        known = self.labels >= 0
-        given = np.nan_to_num(self.posterior[known, self.labels[known]])
-        with np.errstate(divide="ignore"):
-            return -float(np.log(given).mean()) if known.any() else np.nan
+        """Mean loss of the labelled rows by their weights, in nats; NaN when no row is labelled."""
+        return weighted_mean(self.losses, self.labelled_weights)
 
 
 @checked_arguments()
@@ -436,7 +451,13 @@ def classify(
     possible = np.isfinite(logs)
     predicted = np.where(possible, np.where(possible[:, None], posterior, 0).argmax(axis=1), -1)
     return Classification(
-        name, model.states[variable], posterior, predicted, labels, dataset.row_index
+        name=name,
+        states=model.states[variable],
+        posterior=posterior,
+        predicted=predicted,
+        labels=labels,
+        weights=dataset.row_weights,
+        row_index=dataset.row_index,
     )
 
 
