@@ -37,7 +37,7 @@ from exactlearn.bayesnet.em_result import EMResult, EMState, fitted, is_over
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import NamedVariables
 from exactlearn.data.counts import distinct_weighted
-from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
+from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, aligned_table
 from exactlearn.errors import CheckError, DataError
 
 PIECE = 1024
@@ -447,9 +447,7 @@ def fit_naive_bayes(
     True
     """
     control = SearchControl(time_limit)
-    codes = aligned_codes(dataset, model.names, model.states)
-    rows = Dataset(codes, model.names, model.states, dataset.weights)
-    problem = ComponentEM(rows, smoothing, control)
+    problem = ComponentEM(aligned_table(dataset, model), smoothing, control)
     return fitted(
         problem,
         [problem.start(model)],

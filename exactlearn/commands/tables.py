@@ -11,7 +11,7 @@ from exactlearn.commands.output import Output
 from exactlearn.commands.provenance import note_table
 from exactlearn.commands.sections import Clustered, Reading
 from exactlearn.data.blocks import Blocks, merge_rows
-from exactlearn.data.dataset import aligned_codes
+from exactlearn.data.dataset import aligned_table
 from exactlearn.errors import OptionError
 from exactlearn.formats.table_blocks import table_files
 from exactlearn.instances import locate
@@ -57,10 +57,7 @@ def load(
     path = locate(source, ".csv")
     data = el.read_dataset(path, **{**reading.keywords, "states": _states(reading, model)})
     note_table(path, data.n_rows, data.n_variables)
-    if model is None:
-        return data
-    codes = aligned_codes(data, model.names, model.states)
-    return el.Dataset(codes, model.names, model.states, data.weights, lines=data.lines)
+    return data if model is None else aligned_table(data, model)
 
 
 def load_merged(source: str, options: Clustered, cluster: Any = None) -> el.Dataset:

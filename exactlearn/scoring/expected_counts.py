@@ -27,7 +27,7 @@ from exactlearn.bayesnet.missing_parts import (
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError
 from exactlearn.scoring.scores import Score, family_score
 from exactlearn.scoring.set_tables import (
     MissingCells,
@@ -102,7 +102,7 @@ def expected_counts(
     Parameters
     ----------
     network
-        Network over the table's variables and states, in its order.
+        Network over the table's variables and states, in any order.
     dataset
         Table with missing cells.
     most
@@ -131,8 +131,7 @@ def expected_counts(
     >>> expected_counts(network, table, 1).family(0, ())
     array([0.25, 1.75])
     """
-    if (network.names, network.states) != (dataset.names, dataset.states):
-        raise OptionError("the network must have the table's variables and states, in its order")
+    network = network.reordered(dataset)
     codes, masses, _ = distinct_weighted(dataset.codes.astype(np.int16), dataset.weights)
     cardinalities, tables = network.cardinalities, flat_tables(network.tables)
     layout = buckets(network.parents, cardinalities, codes)

@@ -243,7 +243,7 @@ def test_a_search_starts_from_a_given_graph():
     assert (found.graph.forest == truth.forest).all()
     value = StructureScore(found.size_weight).of(truth, log_likelihood(truth, data))
     assert found.score >= value
-    with pytest.raises(DataError, match="other variables"):
+    with pytest.raises(OptionError, match="expected two models of the same variables"):
         structural_em_graph(data, start=paper_example())
 
 

@@ -79,7 +79,7 @@ def test_rows_whose_parts_need_too_much_are_drawn():
 
 def test_what_has_no_expected_counts_is_refused():
     network = random_network(np.random.default_rng(1), 3)
-    with pytest.raises(OptionError, match="the table's variables"):
+    with pytest.raises(OptionError, match="expected two models of the same variables"):
         expected_counts(network, Dataset(np.array([[0]]), ("z",), (("n", "y"),)), 1)
     states = (("n", "y"),) * 2
     sure = fit_complete(Dataset(np.array([[1, 0]]), ("a", "b"), states), [(), (0,)], smoothing=0)

@@ -20,7 +20,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import DatasetLike
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import OptionError
 from exactlearn.pdg.learn.edge_counts import (
     LearnedGraph,
     LearnedGraphs,
@@ -62,8 +62,8 @@ def learn_direct(
     size
         ``effective`` or ``representational``.
     start
-        A decision graph over the table's variables: the search goes over its forest too, and starts
-        from its structure.
+        A decision graph over the table's variables, in any order: the search goes over its
+        forest too, and starts from its structure.
     smoothing
         Pseudo-count of every parameter; left out, tuned by cross-validation.
     seed
@@ -81,9 +81,10 @@ def learn_direct(
     Raises
     ------
     DataError
-        If a cell is missing, there are no rows, or the start has other variables or states.
+        If a cell is missing, or there are no rows.
     OptionError
-        If a size weight, the size or ``smoothing`` is wrong.
+        If the start has other variables or states, or a size weight, the size or ``smoothing`` is
+        wrong.
 
     Examples
     --------
@@ -100,11 +101,9 @@ def learn_direct(
         raise OptionError("no size_weight was given: give one at least, or leave them out for BIC")
     check_smoothing(smoothing)
     first = 1.0 if smoothing is None else smoothing
-    if start is not None and (start.names, start.states) != (dataset.names, dataset.states):
-        raise DataError("the start has other variables or states than the table: align them")
     models: list[LearnedGraph] = []
     with SearchControl.within(time_limit).running() as control:
-        graphs = [] if start is None else [start]
+        graphs = [] if start is None else [start.reordered(dataset)]
         for size_weight in sorted({scores[0].size_weight, scores[-1].size_weight}):
             if not control.is_over:
                 graphs.append(network_start(dataset, size_weight, seed))

@@ -32,7 +32,13 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import check_smoothing, fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike
 from exactlearn.data.counts import bic_size_weight, size_weight_of
-from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, require_complete
+from exactlearn.data.dataset import (
+    Dataset,
+    DatasetLike,
+    aligned_codes,
+    aligned_table,
+    require_complete,
+)
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import compile_network
@@ -129,6 +135,7 @@ def learn_hybrid(
     >>> found.models[0].graph.effective_size
     8
     """
+    dataset = aligned_table(dataset, network)  # folds refit its families by index
     total = float(dataset.row_weights.sum())
     thesis = smoothing is not None or not dataset.is_complete
     default = [bic_size_weight(total)] if thesis else validated_size_weights(total)

@@ -11,7 +11,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
+from exactlearn.data.dataset import Dataset, DatasetLike, aligned_table
 from exactlearn.errors import OptionError, TooLargeError, did_you_mean
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.direct import learn_direct
@@ -98,8 +98,7 @@ def learn_pdg(
     if method == "hybrid" and size != "effective":
         raise OptionError(f"size {size!r}: method 'hybrid' has the effective size only")
     if network is not None:
-        codes = aligned_codes(dataset, network.names, network.states)
-        dataset = Dataset(codes, network.names, network.states, dataset.weights)
+        dataset = aligned_table(dataset, network)
     smooth = 1.0 if smoothing is None else smoothing
     em: dict[str, Any] = {"size": size, "smoothing": smooth, "on_model": on_model}
     options: dict[str, Any] = {"size_weights": size_weights, "smoothing": smoothing, "seed": seed}

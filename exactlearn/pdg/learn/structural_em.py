@@ -124,7 +124,7 @@ def structural_em_graph(
         for a root.
     start
         The graph to start from in place of that of a forest, such as that of a learned network,
-        over the table's variables; every row must be possible under it.
+        over the table's variables, in any order; every row must be possible under it.
     size_weight
         Weight of the size in the score; left out, that of BIC.
     size
@@ -146,10 +146,10 @@ def structural_em_graph(
     Raises
     ------
     DataError
-        If there are no rows, none is complete with ``parameters="complete"``, or the forest or the
-        start does not fit the table.
+        If there are no rows, none is complete with ``parameters="complete"``, a row is impossible
+        under the start, or the forest does not fit the table.
     OptionError
-        If an option is wrong.
+        If an option is wrong, or the start has other variables or states.
     CheckError
         If a score falls by more than rounding.
 
@@ -170,9 +170,8 @@ def structural_em_graph(
     rows = merged_rows(dataset)
     if start is None:
         start = _first_graph(forest, rows, score)
-    elif (start.names, start.states) != (rows.names, rows.states):
-        raise DataError("the start has other variables or states than the table: align them")
     else:
+        start = start.reordered(rows)
         refuse_impossible(log_likelihood_rows(start, dataset.codes), dataset.lines)
     cases = rows.part(rows.complete_rows) if parameters == "complete" else rows
     if cases.n_rows == 0:
