@@ -237,7 +237,7 @@ def _write(target: Path, data: bytes) -> None:
         target.write_bytes(data)
         return
     target = target.resolve()
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    temporary = target.with_name(f".exactlearn-{secrets.token_hex(8)}.tmp")
     UNFINISHED.add(temporary)
     try:
         with temporary.open("xb") as file:

@@ -101,11 +101,14 @@ def _run(
     output: Output,
     words: Sequence[str],
 ) -> int:
+    from exactlearn.commands.places import require_places  # of no use to a help
+
     with ExitStack() as around:
         around.enter_context(running(Provenance(options, words, output=output.path)))
         around.enter_context(warnings.catch_warnings())
         warnings.simplefilter("default", ColumnWarning)
         warnings.showwarning = lambda message, *_: output.note(str(message))
+        require_places(options, output)
         status = output.answer(body(options, output))
         LOG.info("Done, exit status %d", status)
         return status

@@ -61,6 +61,8 @@ class Run(sections.OnCluster):
         Seconds for the whole run, or for each of a sweep.
     jobs
         Processes that do the runs of a sweep.
+    allow_outside
+        Let steps write files outside of the run's folder.
 
     Examples
     --------
@@ -69,10 +71,15 @@ class Run(sections.OnCluster):
     exactlearn run cancer/result.json
     """
 
+    files_in_folder = (
+        *("result.json", "network.bif", "network.svg", "trace.csv", "completed.csv"),
+        *("model.pdg.json", "report.html", "runs.json", "sweep.json", "sweep.csv"),
+    )
     source: str = argument("RUN.toml|RESULT.json", reads=True)
     seed: int | None = option(None, least=0)
     time_limit: float | None = option(None, least=0)
     jobs: int = option(1, least=1)
+    allow_outside: bool = option(False)
 
 
 class Kept(Declared):
@@ -144,6 +151,7 @@ class Solve(sections.CompleteLearning, Kept, sections.NetworkParameters, section
     """
 
     written_in_run = "solved"
+    files_in_folder = ("result.json", "network.bif", "network.svg", "trace.csv", "bootstrap.json")
     groups: ClassVar = {
         "Score": "counts",
         "Search": "start gap threads",
@@ -202,6 +210,9 @@ class Augment(sections.IncompleteLearning, sections.Search, Kept):
     """
 
     written_in_run = "augmented"
+    files_in_folder = (
+        *("result.json", "network.bif", "network.svg", "trace.csv", "completed.csv"),
+    )
     groups: ClassVar = {"Several networks": "best", "Output": "truth"}
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
@@ -269,6 +280,9 @@ class Impute(Imputing):
     """
 
     written_in_run = "imputed"
+    files_in_folder = (
+        *("result.json", "network.bif", "network.svg", "completed.csv", "completed-*.csv"),
+    )
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
     method: str | None = option(None, choices=registered("imputation.methods.METHODS", *METHODS))
@@ -334,6 +348,7 @@ class Compare(Imputing, sections.OnCluster):
     exactlearn compare --network cancer --hide mcar:0.1 --methods t-local,mode --repeat 2
     """
 
+    files_in_folder = ("compare.json", "repetitions.json", "cross-validation.json")
     groups: ClassVar = {
         "Methods": "methods truth network rows hide repeat class_",
         "Learners": "learners folds",

@@ -117,10 +117,13 @@ class Declared:
         of the class that no title has.
     written_in_run
         What a step of a run file writes where it does not say: a file, a folder or nothing.
+    files_in_folder
+        Names, or patterns of names, of the files that are written into a folder.
     """
 
     groups: ClassVar[Mapping[str, str]] = {}
     written_in_run: ClassVar[str] = ""
+    files_in_folder: ClassVar[tuple[str, ...]] = ("result.json",)
 
     def __init_subclass__(cls) -> None:
         """Make the dataclass, whose options say what its docstring says of each parameter."""

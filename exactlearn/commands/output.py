@@ -3,6 +3,7 @@
 While a search runs, standard error shows its state, and each better answer is written.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -74,6 +75,8 @@ class Output(Declared):
         Report every improvement.
     debug
         Show the traceback of an error.
+    overwrite
+        Let a file that is written replace one that is read.
     """
 
     groups: ClassVar = {"Output": "*"}
@@ -83,6 +86,7 @@ class Output(Declared):
     quiet: bool = option(False, flags=("--quiet", "-q"))
     verbose: bool = option(False, flags=("--verbose", "-v"))
     debug: bool = option(False, hidden=True)
+    overwrite: bool = option(False)
 
     def answer(self, answer: Answer) -> int:
         """Print an answer, as JSON or described; return the exit status.
@@ -300,10 +304,16 @@ def require_suffix(path: Path | None, known: Sequence[str], option: str = "--out
 
 def require_parent(path: Path, option: str = "--output") -> None:
     """Refuse, before any work is done, a file that is a folder, or in one that does not exist."""
+    require_file(path, option)
+    folder = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
+    if not folder.is_dir():
+        raise OptionError(f"{option} {path}: there is no folder {folder}; make it first")
+
+
+def require_file(path: Path, option: str = "--output") -> None:
+    """Refuse a folder in the place of a file."""
     if path.is_dir():
         raise OptionError(f"{option} {path}: expected a file, found a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise OptionError(f"{option} {path}: there is no folder {path.parent}; make it first")
 
 
 def write_json(record: Mapping[str, Any], path: Path) -> None:

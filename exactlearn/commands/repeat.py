@@ -10,8 +10,10 @@ from typing import Any
 from exactlearn import __version__
 from exactlearn._runtime.files import read_json, strict
 from exactlearn.commands import COMMANDS, body_of, options_of, provenance
+from exactlearn.commands.declarations import Run
 from exactlearn.commands.declare import About, Declared
 from exactlearn.commands.output import Answer, Output
+from exactlearn.commands.places import require_places
 from exactlearn.commands.steps import moved
 from exactlearn.errors import ExitStatus, FormatError, OptionError
 from exactlearn.formats.run_file import from_table
@@ -21,15 +23,18 @@ CLOSE = 1e-9
 orders."""
 
 
-def run(source: Path, output: Output) -> Answer:
+def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
     """Repeat what made a record, or the record in a folder, and compare the answers.
 
-    What the record's command wrote is written into ``output``, or else into a scratch folder.
+    What the record's command wrote is written into ``output``, or else into a scratch folder. The
+    record of a run file does not say whether its steps may write elsewhere; ``allow_outside`` does.
     """
     path = provenance.record_in(source) if source.is_dir() else source
     recorded = read_json(path)
     made_by: Any = recorded.get("made_by") if isinstance(recorded, dict) else None
     name, options = made_with(made_by, path)
+    if isinstance(options, Run):
+        options = replace(options, allow_outside=allow_outside)
     with TemporaryDirectory() as scratch:
 
         def placed(name: str, about: About) -> str:
@@ -42,6 +47,7 @@ def run(source: Path, output: Output) -> Answer:
         for text in _changes(made_by, now.to_dict()):  # the command may fail by it
             output.note(text)
         aside = replace(output, path=place, as_json=True, quiet=output.path is None)
+        require_places(now.options, aside, path)
         with provenance.running(now):
             repeated: Answer = body_of(name)(now.options, aside)
         if repeated.exit_status == ExitStatus.INTERRUPTED:

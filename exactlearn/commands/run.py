@@ -14,9 +14,10 @@ from typing import Any
 import pandas as pd
 
 from exactlearn._runtime.control import SearchControl
-from exactlearn._runtime.files import atomic_write, suffix_of
+from exactlearn._runtime.files import atomic_write, read_text, suffix_of
 from exactlearn.commands import body_of, declarations, provenance, repeat, steps
 from exactlearn.commands.output import Answer, Output, write_json
+from exactlearn.commands.places import Place, require_not_read, require_run_places
 from exactlearn.commands.report import write_page
 from exactlearn.commands.steps import Step, Table
 from exactlearn.commands.tables import load
@@ -34,30 +35,40 @@ def run(options: declarations.Run, output: Output) -> Answer:
     """Run the command."""
     source, is_name = Path(options.source), options.source in {path.stem for path in bundled()}
     if suffix_of(source) == ".json" or (source.is_dir() and not is_name):
-        return repeat.run(source, output)
+        return repeat.run(source, output, allow_outside=options.allow_outside)
     path = locate(options.source, ".toml")
-    folder, runs = output.path or Path("results", path.stem), steps.read_runs(path)
+    output = replace(output, path=output.path or Path("results", path.stem))
+    runs = steps.read_runs(path)
     for _, table in runs:
         if options.seed is not None:
             table.setdefault("search", {})["seed"] = options.seed
             for _, entry in steps.entries(table):
                 entry.pop("seed", None)
     if runs[0][0]:
-        return _sweep(runs, folder, options, output)
+        return _sweep(runs, path, options, output)
     if options.jobs > 1:
         raise OptionError("--jobs: the run file has no [sweep], so there is one run")
-    table = _stored(runs[0][1], folder)
+    table = _stored(runs[0][1], "", path, options, output)
     if made_by := provenance.current():
         made_by.seed = steps.declared(table).search.seed
-    return _done(table, replace(output, path=folder), options.time_limit, options.cluster)
+    return _done(table, output, options.time_limit, options.cluster)
 
 
-def _stored(table: Table, folder: Path) -> Table:
-    """Store a run in its folder, which is made."""
+def _stored(
+    table: Table, name: str, source: Path, options: declarations.Run, output: Output
+) -> Table:
+    """Store a run in its folder of that name, which is made, once all its places are checked."""
+    assert output.path is not None
+    folder = output.path / name
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"--output {folder}: expected a folder, found a file")
+    allowed = {"overwrite": output.overwrite, "allow_outside": options.allow_outside}
+    require_run_places(table, [output.path, folder], **allowed)
+    path, text = folder / "run.toml", to_toml(table)
+    if not output.overwrite and path.exists() and read_text(path) != text:
+        require_not_read([Place("--output", path)], [source])
     folder.mkdir(parents=True, exist_ok=True)
-    atomic_write(folder / "run.toml", to_toml(table))
+    atomic_write(path, text)
     return table
 
 
@@ -128,12 +139,13 @@ def _taken(
 
 
 def _sweep(
-    runs: Sequence[tuple[Table, Table]], folder: Path, options: declarations.Run, output: Output
+    runs: Sequence[tuple[Table, Table]], source: Path, options: declarations.Run, output: Output
 ) -> Answer:
     """Do the runs of a sweep that are left, and write the table of all."""
-    planned = []
+    folder, planned = output.path, list[PlannedRun]()
+    assert folder is not None
     for name, (_, table) in zip(_names([varied for varied, _ in runs]), runs, strict=True):
-        run = steps.declared(_stored(table, folder / name))
+        run = steps.declared(_stored(table, name, source, options, output))
         read = [run.data, run.search, *(step.options for step in steps.declared_steps(table))]
         files = {path for one in read for path in provenance.files_read(one).values()}
         known = str(provenance.sha256([folder / name / "run.toml", *sorted(files)]))

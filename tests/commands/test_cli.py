@@ -147,7 +147,7 @@ def test_bins_with_commas_and_brackets_pass_through_every_file(tmp_path):
     assert ", " in names[1]
     run("solve", cut, "-o", net)
     run("compile", net, "-o", graph)
-    run("fit", graph, cut, "-o", graph)
+    run("fit", graph, cut, "-o", graph, "--overwrite")
     evidence = ("-e", f"age={names[2]}")
     ours, theirs = (run_json("query", model, *evidence)["posterior"] for model in (net, graph))
     assert theirs["ill"]["yes"] > ours["ill"]["yes"] > 0.8

@@ -81,7 +81,7 @@ def test_a_file_is_hashed_before_the_command_may_write_another_one_there(tmp_pat
     network = tmp_path / "network.bif"
     run("convert", "cancer", "-o", network)
     before = digest(network)
-    record = signed_json("fit", network, "cancer-mcar", "-o", network)
+    record = signed_json("fit", network, "cancer-mcar", "-o", network, "--overwrite")
     first, _ = record["made_by"]["inputs"]
     assert first == {"name": "network.bif", "sha256": before, "option": "source"}
     assert digest(network) != before
