@@ -16,13 +16,15 @@ the best score of its subsets to be of use. So it is worth its estimate less mos
 of a subset. A set is counted when it leaves the queue, unless the bounds of
 :mod:`exactlearn.scoring.set_sums` close it.
 
-Every child gets the same effort, or the same share of the time that is left. What is found are
+Every child gets the same effort, or the same share of the time that is left (single parents of all
+of them are scored before, :mod:`exactlearn.scoring.candidates`). What is found are
 exact scores; sets that were never reached are missing, so an optimum is one over the candidates.
 """
 
 import math
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +43,8 @@ from exactlearn.solvers.problem import Arc
 
 QUEUE_ROOM = 2**19
 """Sets waiting at most for one child; the less promising half is given up when there are more."""
+MIN_SECONDS = 1e-9
+"""What a budget of time has left at least."""
 DEEPEST = 24
 """Most parents a search considers."""
 BATCH, BATCH_SHARE = 256, 64
@@ -104,6 +108,10 @@ class Budget:
             raise OptionError(f"tables must be at least 1, found {self.tables}")
         if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds > 0):
             raise OptionError(f"seconds must be a positive number, found {self.seconds}")
+
+    def within(self, seconds: float) -> Self:
+        """Return the budget with less time, where it has a time."""
+        return self if self.seconds is None else replace(self, seconds=max(seconds, MIN_SECONDS))
 
 
 class CandidateSearch:

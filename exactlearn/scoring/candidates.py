@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
@@ -128,6 +129,7 @@ def candidate_parent_sets(
     k = _checked_size(dataset, max_parents, prune, estimated, budget)
     _check_arcs(dataset, *arcs, k)
     search: CandidateSearch | Enumeration
+    singles: list[SizedCandidates] = []
     with running(cluster) as client:
         workers = None if client is None else Workers(client, limited)
         n = n_threads(threads) if workers is None else workers.number
@@ -147,14 +149,56 @@ def candidate_parent_sets(
                 search = Enumeration(TableScorer(sums, prune, arcs[0]), k, *arcs, prune)
                 pieces = search.run(on_progress, n, workers)
             else:
-                search = CandidateSearch(sums, k, *arcs, budget, n)
+                clock = SearchControl(budget.seconds, outer=limited)
+                singles, is_done = _single_parents(sums, k, arcs, n, clock)
+                if is_done:
+                    return _problem(dataset.names, singles, *arcs)
+                search = CandidateSearch(sums, k, *arcs, budget.within(clock.left), n)
                 pieces = search.run(on_progress, workers, lambda: limited.is_over)
         tables, finished = _collected(pieces, search, control, limited)
+    tables += _not_among(tables, singles)
     if finished and not search.is_cut_short:
         return replace(_problem(dataset.names, tables, *arcs), complete=search.exhausted)
     tables += _smallest(dataset.n_variables, family, tables, arcs[0])
     problem = _problem(dataset.names, tables, *arcs)
     return replace(problem, complete=False, stopped=search.how_far)
+
+
+def _single_parents(
+    sums: SetSums,
+    max_parents: int,
+    arcs: tuple[frozenset[Arc], frozenset[Arc]],
+    threads: int,
+    clock: SearchControl,
+) -> tuple[list[SizedCandidates], bool]:
+    """Return the candidates of at most one parent, and whether those are all candidates.
+
+    They come before a search in limited time: a variable whose share of it is short would have no
+    parents at all, and a tree would score more than the best network over such candidates.
+    """
+    if clock.left == math.inf:
+        return [], False
+    search = Enumeration(TableScorer(sums, True, arcs[0]), min(max_parents, 1), *arcs, True)
+    singles, finished = _collected(search.run(None, threads), search, clock, clock)
+    return singles, finished and max_parents <= 1 and search.exhausted
+
+
+def _not_among(
+    tables: list[SizedCandidates], singles: list[SizedCandidates]
+) -> list[SizedCandidates]:
+    """Return the candidates of at most one parent that a search has not found once more."""
+
+    def families(table: SizedCandidates) -> NDArray[np.int64]:
+        parent = table.parents.max(axis=1, initial=-1).astype(np.int64)
+        sizes = (table.parents >= 0).sum(axis=1)
+        return np.where(sizes <= 1, parent * 2**32 + table.child, -1)
+
+    known = np.concatenate([np.zeros(0, np.int64), *(families(table) for table in tables)])
+    missing = [(table, ~np.isin(families(table), known)) for table in singles]
+    return [
+        SizedCandidates(table.child[rows], table.parents[rows], table.scores[rows])
+        for table, rows in missing
+    ]
 
 
 def _collected(
