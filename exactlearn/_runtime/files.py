@@ -15,8 +15,6 @@ import shutil
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
-from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,7 +29,49 @@ _HALF_LETTER = re.compile("[\ud800-\udfff]")
 """A lone surrogate: in a file name it stands for a byte that is not UTF-8."""
 
 LARGEST, LARGEST_UNPACKED = 2**30, 2**27
-"""Most bytes of a file that is read whole, and of what a gzip file holds: a thousand times more."""
+"""Most bytes of a file that is read whole, and of what a gzip file holds: a thousand times more.
+
+A line of a file that is read in blocks is no longer than the latter."""
+
+_CHUNK = 2**20
+"""Bytes that are read at a time, and looked through before there are more."""
+
+_AS_CSV = "save its sheet as CSV in UTF-8"
+_AS_TEXT = "write the table as CSV or Parquet"
+_UTF_16 = ("UTF-16", "save it as UTF-8")
+_UNPACKED = "unpack it first"
+
+_SIGNATURES = {
+    b"PK\x03\x04": ("a zip or Excel file", _AS_CSV),
+    b"\xd0\xcf\x11\xe0": ("an old Excel or Word file", _AS_CSV),
+    b"PAR1\x15": ("a Parquet file", "let its name end in .parquet"),
+    b"\xff\xfe": _UTF_16,
+    b"\xfe\xff": _UTF_16,
+    b"%PDF-": ("a PDF document", _AS_TEXT),
+    b"ARROW1\0": ("a Feather file", _AS_TEXT),
+    b"\x89HDF": ("an HDF5 file", _AS_TEXT),
+    b"\x93NUMPY": ("an array of NumPy", _AS_TEXT),
+    b"\x80\x04\x95": ("a pickled object of Python", _AS_TEXT),
+    b"RDX3\n": ("data of R", _AS_TEXT),
+    b"SQLite format 3\0": ("a database of SQLite", _AS_TEXT),
+    b"\x28\xb5\x2f\xfd": ("a file packed by zstd", _UNPACKED),
+    b"\xfd7zXZ\0": ("a file packed by xz", _UNPACKED),
+    b"BZh91AY&SY": ("a file packed by bzip2", _UNPACKED),
+}
+"""What the first bytes of a file that is no text in UTF-8 say of it, and what to do."""
+
+
+def binary_kind(head: bytes) -> tuple[str, str] | None:
+    """Return what a file is that is no text in UTF-8, by its first bytes, and what to do.
+
+    Examples
+    --------
+    >>> binary_kind("a,b".encode("utf-16-le"))
+    ('UTF-16', 'save it as UTF-8')
+    """
+    if len(head) > 3 and b"\0\0" in (head[:4:2], head[1:4:2]) and head[:4].count(b"\0") == 2:
+        return _UTF_16
+    return next((kind for sign, kind in _SIGNATURES.items() if head.startswith(sign)), None)
 
 
 def suffix_of(path: Path) -> str:
@@ -59,10 +99,10 @@ def read_text(path: Path) -> str:
     OptionError
         When the file does not exist or cannot be read.
     FormatError
-        When it is no text in UTF-8, or damaged, or larger than :data:`LARGEST`, or unpacked from
-        gzip than :data:`LARGEST_UNPACKED`; names line and byte.
+        When it is no text in UTF-8, has a zero byte, or is damaged, or larger than
+        :data:`LARGEST`, or unpacked from gzip than :data:`LARGEST_UNPACKED`; names line and byte.
     """
-    return _utf8(path, read_bytes(path)).decode()
+    return _utf8(path, read_bytes(path, is_text=True)).decode()
 
 
 def read_lines(path: Path) -> bytes:
@@ -71,9 +111,9 @@ def read_lines(path: Path) -> bytes:
     Raises
     ------
     OptionError, FormatError
-        As :func:`read_text`; also when there is a zero byte.
+        As :func:`read_text`.
     """
-    return _lines(path, read_bytes(path), 0)
+    return _lines(path, read_bytes(path, is_text=True), 0)
 
 
 def line_blocks(path: Path, size: int) -> Iterator[tuple[int, bytes]]:
@@ -98,10 +138,35 @@ def line_blocks(path: Path, size: int) -> Iterator[tuple[int, bytes]]:
         content = gzip.GzipFile(fileobj=file) if is_packed else file
         while data := content.read(size):
             if not data.endswith(b"\n"):
-                data += content.readline(LARGEST)
+                data += _rest_of_line(path, content, line + data.count(b"\n") + 1)
             data = _lines(path, data, line)
             yield line, data
             line += data.count(b"\n")
+
+
+def _rest_of_line(path: Path, content: BinaryIO | gzip.GzipFile, line: int) -> bytes:
+    """Return the text up to the end of a line, or refuse it as soon as it is no text or too long.
+
+    Parameters
+    ----------
+    path
+        The file, for messages.
+    content
+        What is read on.
+    line
+        Number of the line.
+    """
+    text = io.BytesIO()
+    while chunk := content.readline(_CHUNK):
+        text.write(chunk)
+        if b"\0" in chunk or chunk.endswith(b"\n"):
+            break  # a zero byte is refused where the text is checked
+        if text.tell() > LARGEST_UNPACKED:
+            raise FormatError(
+                f"{path}, line {line}: expected at most {LARGEST_UNPACKED >> 20} MiB in a line, "
+                "found more; is this a text, with line ends?"
+            )
+    return text.getvalue()
 
 
 def place(source: str | os.PathLike[str], text: str, at: int) -> str:
@@ -119,9 +184,6 @@ def place(source: str | os.PathLike[str], text: str, at: int) -> str:
 def _lines(path: Path, data: bytes, before: int) -> bytes:
     """Return text with its line ends as line feeds, checked; so many lines stand before it."""
     data = _utf8(path, data, before)
-    if b"\0" in data:
-        line = before + data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise FormatError(f"{path}, line {line}: a zero byte, so this is no text; expected UTF-8")
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return data
@@ -130,10 +192,11 @@ def _lines(path: Path, data: bytes, before: int) -> bytes:
 def _utf8(path: Path, data: bytes, before: int = 0) -> bytes:
     if not before:
         data = data.removeprefix(b"\xef\xbb\xbf")
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise FormatError(f"{path}: the text is UTF-16; save it as UTF-8")
-    if data.startswith(b"PK\x03\x04"):
-        raise FormatError(f"{path}: a zip or Excel file, not text; save its sheet as CSV in UTF-8")
+        if kind := binary_kind(data):
+            raise FormatError(f"{path}: expected text in UTF-8, found {kind[0]}; {kind[1]}")
+    if b"\0" in data:
+        line = before + data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise FormatError(f"{path}, line {line}: a zero byte, so this is no text; expected UTF-8")
     try:
         data.decode()
     except UnicodeDecodeError as error:
@@ -146,12 +209,22 @@ def _utf8(path: Path, data: bytes, before: int = 0) -> bytes:
     return data
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the content of a file, unpacked; raises what :func:`read_text` raises but for text."""
+def read_bytes(path: Path, is_text: bool = False) -> bytes:
+    """Return the content of a file, unpacked; raises what :func:`read_text` raises but for text.
+
+    Parameters
+    ----------
+    path
+        The file.
+    is_text
+        Whether nothing is read after a zero byte, as a text has none: a device may yield them
+        without end.
+    """
     with _readable(path), path.open("rb") as file:
-        data = _bounded(path, file, LARGEST)
+        data = _bounded(path, file, LARGEST, is_text)
         if data.startswith(b"\x1f\x8b"):
-            data = _bounded(path, gzip.GzipFile(fileobj=io.BytesIO(data)), LARGEST_UNPACKED)
+            unpacked = gzip.GzipFile(fileobj=io.BytesIO(data))
+            data = _bounded(path, unpacked, LARGEST_UNPACKED, is_text)
         return data
 
 
@@ -172,16 +245,23 @@ def _readable(path: Path) -> Iterator[None]:
         raise OptionError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _bounded(path: Path, content: BinaryIO | gzip.GzipFile, limit: int) -> bytes:
+def _bounded(path: Path, content: BinaryIO | gzip.GzipFile, limit: int, is_text: bool) -> bytes:
     """Return what a stream holds, or refuse as soon as it is more than the limit."""
-    chunks = iter(partial(content.read, 2**20), b"")
-    data = b"".join(islice(chunks, (limit >> 20) + 1))
-    if len(data) > limit:
-        kind, cure = "", "split it into several files"
-        if limit == LARGEST_UNPACKED:
-            kind, cure = " when unpacked", "unpack it first"
-        raise FormatError(f"{path}: expected at most {limit >> 20} MiB{kind}, found more; {cure}")
-    return data
+    data = io.BytesIO()
+    is_packed = False
+    while chunk := content.read(_CHUNK):
+        is_packed = is_packed or (not data.tell() and chunk.startswith(b"\x1f\x8b"))
+        data.write(chunk)
+        if is_text and not is_packed and b"\0" in chunk:
+            break
+        if data.tell() > limit:
+            kind, cure = "", "split it into several files"
+            if limit == LARGEST_UNPACKED:
+                kind, cure = " when unpacked", "unpack it first"
+            raise FormatError(
+                f"{path}: expected at most {limit >> 20} MiB{kind}, found more; {cure}"
+            )
+    return data.getvalue()
 
 
 def atomic_write(path: str | os.PathLike[str], content: str | bytes) -> None:

@@ -21,6 +21,8 @@ from exactlearn.commands.tables import blocks, is_large, load, load_merged
 from exactlearn.data.missingness import SimulatedMissingness
 from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.errors import CheckError, FormatError, OptionError, did_you_mean
+from exactlearn.formats.content import SCORES as SCORES_KIND
+from exactlearn.formats.content import require_kind
 from exactlearn.formats.graph_file import read_missingness
 from exactlearn.formats.models import FORMATS as MODELS
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS
@@ -162,7 +164,9 @@ def run_verify(options: Verify, output: Output) -> Answer:
     """Check the proof of an optimum, with exact numbers."""
     require_suffix(output.path, (".json",))
     certificate, scores = options.certificate, options.scores
-    claim, text = read_certificate(certificate), read_text(scores)
+    claim = read_certificate(certificate)
+    require_kind(scores, SCORES_KIND)
+    text = read_text(scores)
     try:
         verify(read_text(certificate), text)
     except Unproven as error:

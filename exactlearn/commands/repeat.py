@@ -16,6 +16,7 @@ from exactlearn.commands.output import Answer, Output
 from exactlearn.commands.places import require_places
 from exactlearn.commands.steps import moved
 from exactlearn.errors import ExitStatus, FormatError, OptionError
+from exactlearn.formats.content import RECORD, expecting
 from exactlearn.formats.run_file import from_table
 
 CLOSE = 1e-9
@@ -30,7 +31,8 @@ def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
     record of a run file does not say whether its steps may write elsewhere; ``allow_outside`` does.
     """
     path = provenance.record_in(source) if source.is_dir() else source
-    recorded = read_json(path)
+    with expecting(path, RECORD):
+        recorded = read_json(path)
     made_by: Any = recorded.get("made_by") if isinstance(recorded, dict) else None
     name, options = made_with(made_by, path)
     if isinstance(options, Run):

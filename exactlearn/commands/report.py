@@ -19,6 +19,7 @@ from exactlearn.commands.sections import Reading
 from exactlearn.commands.steps import declared, read_runs
 from exactlearn.commands.tables import load
 from exactlearn.errors import FormatError, OptionError
+from exactlearn.formats.content import RECORD, expecting
 from exactlearn.formats.models import FORMATS, NETWORKS
 from exactlearn.queries.posteriors import Model
 from exactlearn.reporting.page import PageContent, page
@@ -137,7 +138,8 @@ def page_content(source: Any) -> PageContent:
 
 def _of_record(path: Path, notes: list[str]) -> dict[str, Any]:
     """Return what a record tells, with the table or the model that it names, if unchanged."""
-    record = read_json(path)
+    with expecting(path, RECORD):
+        record = read_json(path)
     if not isinstance(record, dict):
         raise FormatError(f"{path}: expected the record of a command, an object, found a list")
     found: dict[str, Any] = {"title": path.stem, "record": record}

@@ -29,6 +29,7 @@ from exactlearn.errors import (
     as_written,
     warn_caller,
 )
+from exactlearn.formats.content import MARKS, require_table
 from exactlearn.formats.layout import TableLayout, are_arities, parsed_arities
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
@@ -36,8 +37,6 @@ SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 
 WHITE_SPACE = "whitespace"
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", " ": WHITE_SPACE}
-MARKS = (",", "\t", ";", "|")
-"""Separators to choose from when none is given, the preferred one first."""
 _OF_SUFFIX: dict[str, tuple[str, ...]] = {".csv": MARKS, ".tsv": ("\t",), ".tab": ("\t",)}
 """Those that a suffix stands for; others also stand for white space."""
 
@@ -83,6 +82,7 @@ def read_delimited(path: Path, layout: TableLayout) -> Iterator[LabelledRows]:
     else:
         _, head = next(line_blocks(path, _HEAD), (0, b""))
         blocks = line_blocks(path, layout.block_bytes)
+    require_table(path, head)
     separator = _separator(path, head, layout)
     lines = _Lines(path, layout.header, separator, _arities(path, head, separator, layout))
     is_empty = True

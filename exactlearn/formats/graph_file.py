@@ -25,6 +25,7 @@ from exactlearn._runtime.files import atomic_write, read_json, read_text
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats import Format, format_of, writer_of
+from exactlearn.formats.content import expecting
 from exactlearn.formats.models import NETWORKS, read_network
 from exactlearn.graphs.equivalence import Kind, NamedGraph
 from exactlearn.instances import locate
@@ -56,7 +57,9 @@ def read_graph(path: str | os.PathLike[str], names: Sequence[str] | None = None)
     True
     """
     file = locate(path, ".bif")
-    found = format_of(file, FORMATS, f"a graph or a network ({', '.join(FORMATS)})").read(file)
+    expected = f"a graph or a network ({', '.join(FORMATS)})"
+    with expecting(file, "a graph or a network", FORMATS):
+        found = format_of(file, FORMATS, expected).read(file)
     try:
         return found if names is None else found.reordered(names)
     except OptionError as error:
@@ -179,11 +182,12 @@ def read_missingness(source: str | os.PathLike[str]) -> MissingnessGraph:
     path = Path(source)
     if not os.fspath(source):
         raise OptionError("missingness graph: expected a file or a text such as 'income <- age'")
-    text = read_text(path)
-    try:
-        return MissingnessGraph.parse(text)
-    except (FormatError, OptionError) as error:
-        raise type(error)(f"{path}: {error}") from None
+    with expecting(path, "a missingness graph"):
+        text = read_text(path)
+        try:
+            return MissingnessGraph.parse(text)
+        except (FormatError, OptionError) as error:
+            raise type(error)(f"{path}: {error}") from None
 
 
 def write_missingness(graph: MissingnessGraph, path: str | os.PathLike[str]) -> None:

@@ -14,6 +14,7 @@ from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.formats import Format, format_of, model_json, writer_of
 from exactlearn.formats.bif import read_bif, write_bif
+from exactlearn.formats.content import expecting
 from exactlearn.formats.net import read_net, write_net
 from exactlearn.formats.xmlbif import read_xmlbif, write_xmlbif
 from exactlearn.instances import locate
@@ -69,7 +70,8 @@ def read_model(path: str | os.PathLike[str]) -> Model:
         f"a network ({_of(NETWORKS)}), a decision graph ({_of(GRAPHS)}) or a naive Bayes model"
         f" ({_of(NAIVE_BAYES)})"
     )
-    model: Model = format_of(file, FORMATS, expected).read(file)
+    with expecting(file, "a model", FORMATS):
+        model: Model = format_of(file, FORMATS, expected).read(file)
     return model
 
 
@@ -97,7 +99,8 @@ def read_network(path: str | os.PathLike[str]) -> BayesianNetwork:
     ('Pollution', 'Smoker', 'Cancer', 'Xray', 'Dyspnoea')
     """
     file = locate(path, ".bif")
-    return format_of(file, NETWORKS, f"a network ({_of(NETWORKS)})").read(file)
+    with expecting(file, "a network", NETWORKS):
+        return format_of(file, NETWORKS, f"a network ({_of(NETWORKS)})").read(file)
 
 
 @checked_arguments()

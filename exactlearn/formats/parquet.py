@@ -17,6 +17,7 @@ from exactlearn._runtime.files import atomic_write, read_bytes
 from exactlearn.data.codes import LabelledRows, labelled_column
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import FormatError, MissingExtraError, OptionError
+from exactlearn.formats.content import PARQUET, expecting
 from exactlearn.formats.layout import TableLayout
 
 LARGEST = 2**28
@@ -46,7 +47,7 @@ def read_parquet(path: Path, layout: TableLayout) -> Iterator[LabelledRows]:
         When PyArrow is not installed.
     """
     parquet, first, size = _arrow("pyarrow.parquet"), 0, layout.block_bytes
-    with _readable(path):
+    with expecting(path, PARQUET), _readable(path):
         file = parquet.ParquetFile(path)
         rows, columns = file.metadata.num_rows, file.metadata.num_columns
         _check_columns(path, file.schema_arrow, rows)

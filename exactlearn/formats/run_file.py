@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from exactlearn._runtime.files import place, read_text
 from exactlearn.errors import FormatError, OptionError, did_you_mean
+from exactlearn.formats.content import RUN_FILE, expecting
 
 T = TypeVar("T")
 
@@ -47,7 +48,8 @@ def read_declared(path: Path, build: Callable[[Mapping[str, Any]], T]) -> T:
     OptionError
         When a key is unknown (with the nearest known one), missing, or of the wrong type.
     """
-    table = _parsed(path, read_text(path))
+    with expecting(path, RUN_FILE):
+        table = _parsed(path, read_text(path))
     try:
         return build(table)
     except OptionError as error:

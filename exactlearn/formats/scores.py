@@ -41,6 +41,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write, read_json, read_lines, suffix_of
 from exactlearn.errors import FormatError, InfeasibleError, OptionError
 from exactlearn.formats import Format, format_of, writer_of
+from exactlearn.formats.content import CERTIFICATE, SCORES, expecting
 from exactlearn.solvers.certificate import FORMAT, Certificate
 from exactlearn.solvers.certificate_checker import ENCODED, KEYS, LONGEST, NUMBER
 from exactlearn.solvers.problem import Problem, offsets
@@ -86,7 +87,8 @@ def read_scores(path: str | os.PathLike[str]) -> Problem:
     True
     """
     expected = f"a file of local scores, ending in {', '.join(FORMATS)} ('.gz' may follow)"
-    return format_of(Path(path), FORMATS, expected).read(Path(path))
+    with expecting(Path(path), SCORES, FORMATS):
+        return format_of(Path(path), FORMATS, expected).read(Path(path))
 
 
 @checked_arguments()
@@ -385,7 +387,12 @@ def read_certificate(path: str | os.PathLike[str]) -> Certificate:
     FormatError
         When it is no JSON object with a certificate's keys.
     """
-    content = read_json(Path(path))
+    with expecting(Path(path), CERTIFICATE):
+        return _read_certificate(Path(path))
+
+
+def _read_certificate(path: Path) -> Certificate:
+    content = read_json(path)
     if (
         isinstance(content, dict)
         and sorted(content) == KEYS.split()

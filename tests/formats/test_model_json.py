@@ -89,7 +89,7 @@ def test_broken_decision_graphs_are_refused_with_the_place(tmp_path, message, ke
 @pytest.mark.parametrize(
     ("message", "keys"),
     [
-        broken('expected a JSON object with "format"', "format", "exactlearn decision graph"),
+        broken("expected a model, found a decision graph", "format", "exactlearn decision graph"),
         broken("version 2 was written by another release", "version", 2),
         broken("key 'prior' is missing", "prior", None),
         broken("at least one variable", "variables", []),
