@@ -17,7 +17,7 @@ def public_names() -> dict[str, Any]:
         for name in package.__all__
     }
     found["exactlearn.augmentation.gadget_problem"] = gadget_problem
-    own = (errors.ColumnWarning, errors.TimeLimitWarning)
+    own = (errors.ColumnWarning, errors.StateWarning, errors.TimeLimitWarning)
     return found | {f"{one.__module__}.{one.__name__}": one for one in own}
 
 

@@ -14,6 +14,7 @@
     └── CheckError        (RuntimeError)       a result contradicts its own recomputation
 
     ColumnWarning         (UserWarning)        columns are left out, or cut into bins
+    StateWarning          (UserWarning)        labels are joined, or unseen values count as missing
     TimeLimitWarning      (UserWarning)        a default stands in for a choice that had no time
 
 Every message says what was expected, what was found, where, and what to do. ``exit_status`` is
@@ -228,6 +229,24 @@ class ColumnWarning(UserWarning):
     ["left out: 'X0' (constant, every observed cell is 'a')"]
     >>> found.names, dict(found.left_out)
     (('X1',), {'X0': "constant, every observed cell is 'a'"})
+    """
+
+
+class StateWarning(UserWarning):
+    """Warned once for all labels that are one state, and once for all values that are no state.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import exactlearn as el
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     table = el.Dataset.from_frame(np.array([["1", "a"], ["1.0", "b"], ["0", "a"]]))
+    >>> [str(one.message) for one in caught if one.category is StateWarning]
+    ["labels that denote one value are one state: column 'X0': '1', '1.0' are '1'"]
+    >>> table.states
+    (('0', '1'), ('a', 'b'))
     """
 
 

@@ -17,6 +17,7 @@ WITHOUT_OBJECTS = {
     "ColumnWarning",
     "ExactlearnError",
     "Score",
+    "StateWarning",
     "TimeLimitWarning",
 }
 """Public classes of which there are only objects of subclasses."""

@@ -19,7 +19,7 @@ from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn.commands import LOG, body_of, declare, options_of
 from exactlearn.commands.output import Answer, Output
 from exactlearn.commands.provenance import Provenance, running
-from exactlearn.errors import ColumnWarning
+from exactlearn.errors import ColumnWarning, StateWarning
 
 D = TypeVar("D", bound=declare.Declared)
 
@@ -106,7 +106,8 @@ def _run(
     with ExitStack() as around:
         around.enter_context(running(Provenance(options, words, output=output.path)))
         around.enter_context(warnings.catch_warnings())
-        warnings.simplefilter("default", ColumnWarning)
+        for category in (ColumnWarning, StateWarning):
+            warnings.simplefilter("default", category)
         warnings.showwarning = lambda message, *_: output.note(str(message))
         require_places(options, output)
         status = output.answer(body(options, output))

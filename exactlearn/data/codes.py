@@ -1,12 +1,12 @@
 """Codes, the states they stand for, and the labels they are read from; names of variables.
 
-Labels are the texts of cells. A number that is no state stands for the bin that holds it.
+Labels are the texts of cells; :mod:`exactlearn.data.labels` has the rule for when two of them
+denote the same value. A number that is no state stands for the bin that holds it.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime import variable_arguments
+from exactlearn.data.labels import (
+    equal_to_any,
+    interval,
+    label_of,
+    number,
+    number_value_of,
+    synonyms,
+    unique_places,
+    value_of,
+)
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
 if TYPE_CHECKING:
@@ -31,8 +41,6 @@ LARGEST = 32767
 
 LARGEST_WEIGHT = 1e300
 """The most that all rows may weigh, so that no score of their counts overflows."""
-
-_BIN = re.compile(r"([(\[\]])([^,;]+)[,;]([^,;]+)([)\]\[])|([<>]=?)([^,;=]+)")
 
 
 def code_type(states: int) -> type[Any]:
@@ -100,80 +108,35 @@ def checked_weights(weights: Any, rows: int) -> NDArray[np.float64]:
     return checked
 
 
-def number(label: str) -> float:
-    """Return the finite number that a label writes, else NaN.
+def find_equal_states(labels: Sequence[str], states: Sequence[str]) -> NDArray[np.int64]:
+    """Return the code of the state that each label stands for, by its text or by its value.
 
-    Examples
-    --------
-    >>> number("1e3"), number("1_000"), number("inf")
-    (1000.0, nan, nan)
-    """
-    value = _end(label)
-    return value if np.isfinite(value) and "_" not in label else np.nan
-
-
-def interval(name: str) -> tuple[float, float]:
-    """Return the ends of a bin from its name; NaN when it does not name a bin.
-
-    Besides the names of :func:`~exactlearn.data.discretisation.interval_names` these are ``<2``,
-    ``>=2`` and the intervals of pandas, R and pyAgrum, such as ``[1, 2)``, ``(1,2]`` and ``[1;2[``.
+    A label stands for the state of the same text, else for the only state of the same value
+    (:func:`~exactlearn.data.labels.value_of`), else for the only state of the same number, where
+    codes such as ``007`` are numbers, and truth values are 1 and 0.
 
     Returns
     -------
-    low, high
-        A number x lies in the bin when ``low < x <= high``. The outer bins may have no end; an end
-        with the other inequality is moved to the next number below.
+    codes
+        Shape (labels,); -1 for a label that is no state.
 
     Examples
     --------
-    >>> interval("<=2.5"), interval("(2.5, 4.1]"), interval(">4.1"), interval("no")
-    ((-inf, 2.5), (2.5, 4.1), (4.1, inf), (nan, nan))
-    >>> low, high = interval("[1, 2)")
-    >>> low < 1 <= high, low < 2 <= high
-    (True, False)
+    >>> find_equal_states(["1", "1.0", "TRUE", "2"], ("0", "1")).tolist()
+    [1, 1, 1, -1]
     """
-    found = _BIN.fullmatch(name)
-    if found is None:
-        return np.nan, np.nan
-    left, low, high, right, sign, end = found.groups()
-    if sign:
-        outer = _end(end, below=sign in ("<", ">="))
-        low, high = (-np.inf, outer) if sign[0] == "<" else (outer, np.inf)
-    else:
-        low, high = _end(low, below=left == "["), _end(high, below=right != "]")
-    return (low, high) if low < high else (np.nan, np.nan)
-
-
-def are_bins(states: Sequence[str]) -> bool:
-    """Return whether all states are bins of a number."""
-    return not np.isnan([interval(state)[0] for state in states]).any()
-
-
-def _end(text: str, below: bool = False) -> float:
-    """Return the number that a text writes, or the next one below it; NaN for other texts."""
-    try:
-        value = float(text)
-    except ValueError:
-        return np.nan
-    return float(np.nextafter(value, -np.inf)) if below else value
-
-
-def ordered(labels: Sequence[str]) -> list[str]:
-    """Return labels in the order of states: as numbers or bins if all are such, else as text.
-
-    Examples
-    --------
-    >>> ordered(["10", "9"]), ordered(["yes", "no", "10"]), ordered([">4", "<=2", "(2, 4]"])
-    (['9', '10'], ['10', 'no', 'yes'], ['<=2', '(2, 4]', '>4'])
-    """
-    for keys in ([*map(number, labels)], [interval(label)[0] for label in labels]):
-        if not np.isnan(keys).any():
-            return [label for _, label in sorted(zip(keys, labels, strict=True))]
-    return sorted(labels)
+    position = {state: code for code, state in enumerate(states)}
+    codes = np.array([position.get(label, MISSING) for label in labels], np.int64)
+    for key in (value_of, number_value_of):
+        unknown = np.flatnonzero(codes == MISSING).tolist()
+        places = unique_places(states, key) if unknown else {}
+        for k in unknown:
+            codes[k] = places.get(key(labels[k]), MISSING)
+    return codes
 
 
 def find_states(labels: Sequence[str], states: Sequence[str]) -> NDArray[np.int64]:
-    """Return the code of each label: of the state of this name, else of the bin of this number.
+    """Return the code of each label: of the equal state, else of the bin that holds its number.
 
     Returns
     -------
@@ -185,14 +148,16 @@ def find_states(labels: Sequence[str], states: Sequence[str]) -> NDArray[np.int6
     >>> find_states([">2.5", "2.5", "9", "yes"], ("<=2.5", ">2.5")).tolist()
     [1, 0, 1, -1]
     """
-    position = {state: k for k, state in enumerate(states)}
-    codes = np.array([position.get(label, MISSING) for label in labels], np.int64)
+    codes = find_equal_states(labels, states)
     unknown = codes == MISSING
-    bins = [(k, *interval(state)) for k, state in enumerate(states)] if unknown.any() else []
-    if bins := [(k, low, high) for k, low, high in bins if low < high]:
+    if not unknown.any():
+        return codes
+    ends = [interval(state) for state in states]
+    bins = [(code, low, high) for code, (low, high) in enumerate(ends) if low < high]
+    if bins:
         numbers = np.array([*map(number, labels)])
-        for k, low, high in reversed(bins):  # the first of bins that overlap
-            codes[unknown & (low < numbers) & (numbers <= high)] = k
+        for code, low, high in reversed(bins):  # the first of bins that overlap
+            codes[unknown & (low < numbers) & (numbers <= high)] = code
     return codes
 
 
@@ -214,6 +179,8 @@ class Column:
         States that the source itself declares, as a categorical column of a frame does.
     arity
         Number of states that the source itself declares, without their names; 0 where it does not.
+    synonyms
+        The labels of each label that several were joined into.
     """
 
     name: str
@@ -222,6 +189,7 @@ class Column:
     totals: tuple[int, ...] = ()
     listed: tuple[str, ...] = ()
     arity: int = 0
+    synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def read(self, missing: Sequence[str]) -> "Column":
         """Return the column without white space around labels, missing symbols, unused labels.
@@ -230,15 +198,47 @@ class Column:
         """
         used = np.zeros(len(self.labels) + 1, np.bool_)
         used[self.codes] = True
-        symbols, stripped = {symbol.strip() for symbol in missing}, [*map(str.strip, self.labels)]
-        known = dict.fromkeys(x for x, is_used in zip(stripped, used, strict=False) if is_used)
-        position = {label: k for k, label in enumerate(x for x in known if x not in symbols)}
+        is_symbol = equal_to_any(missing)
+        used_labels = [label for label, is_used in zip(self.labels, used, strict=False) if is_used]
+        known = dict.fromkeys(map(str.strip, used_labels))
+        position = {label: k for k, label in enumerate(x for x in known if not is_symbol(x))}
         # The code -1 reads the last entry: missing stays missing.
-        places = [*(position.get(label, MISSING) for label in stripped), MISSING]
-        codes = np.array(places, code_type(len(position)))[self.codes]
-        listed = tuple(x for x in dict.fromkeys(map(str.strip, self.listed)) if x not in symbols)
-        declared = listed if len(listed) > 1 else ()
-        return Column(self.name, tuple(position), codes, listed=declared, arity=self.arity)
+        places = [position.get(label.strip(), MISSING) for label in self.labels]
+        codes = np.array([*places, MISSING], code_type(len(position)))[self.codes]
+        states = dict.fromkeys(map(str.strip, self.listed))
+        listed = tuple(state for state in states if not is_symbol(state))
+        # Values of several types, such as 1 and "1", have equal labels.
+        several = {x: (x, x) for x in repeated(used_labels) if x in position}
+        return Column(
+            name=self.name,
+            labels=tuple(position),
+            codes=codes,
+            listed=listed if len(listed) > 1 else (),
+            arity=self.arity,
+            synonyms={**self.synonyms, **several},
+        )
+
+    def joined(self) -> "Column":
+        """Return the column with one label for all labels, or listed states, of one value."""
+        groups = synonyms([*dict.fromkeys((*self.listed, *self.labels))])
+        if not groups:
+            return self
+        renamed = {label: value for value, group in groups.items() for label in group}
+        names = [renamed.get(label, label) for label in self.labels]
+        position = {name: k for k, name in enumerate(dict.fromkeys(names))}
+        places = np.array([*map(position.__getitem__, names), MISSING])
+        totals = np.zeros(len(position) + 1, np.int64)
+        np.add.at(totals, places, self.counts)
+        listed = tuple(dict.fromkeys(renamed.get(state, state) for state in self.listed))
+        return Column(
+            name=self.name,
+            labels=tuple(position),
+            codes=places.astype(code_type(len(position)))[self.codes],
+            totals=tuple(totals.tolist()),
+            listed=listed if len(listed) > 1 else (),
+            arity=self.arity,
+            synonyms={**self.synonyms, **groups},
+        )
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
@@ -298,25 +298,29 @@ class LabelledRows:
         return replace(self, columns=[column.read(missing) for column in self.columns])
 
 
-def label_of(value: object) -> str:
-    """Return the label of a value: 1.0 is "1", so that a missing cell does not rename a column."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    return str(value)
-
-
 def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
     """Return the values of a series as labels; the categories of one are its listed states."""
     import pandas as pd  # takes long
 
-    try:
-        codes, values = pd.factorize(series)
-    except TypeError:  # a cell such as a dictionary cannot be looked up: its text can
-        codes, values = pd.factorize(series.map(str, na_action="ignore"))
     listed = map(label_of, series.cat.categories) if hasattr(series, "cat") else ()
-    return Column(
-        name, (*map(label_of, values),), codes.astype(code_type(len(values))), (), (*listed,)
-    )
+    try:
+        if series.dtype == object and pd.api.types.infer_dtype(series).startswith("mixed"):
+            # True equals 1, and 1 does not equal "1": as labels it is the reverse.
+            series = series.map(_label_and_kind, na_action="ignore")
+            codes, pairs = pd.factorize(series)
+            labels = tuple(label for label, _ in pairs)
+        else:
+            codes, values = pd.factorize(series)
+            labels = tuple(map(label_of, values))
+    except TypeError:  # a cell such as a dictionary cannot be looked up: its text can
+        codes, texts = pd.factorize(series.map(str, na_action="ignore"))
+        labels = tuple(texts)
+    return Column(name, labels, codes.astype(code_type(len(labels))), (), tuple(listed))
+
+
+def _label_and_kind(value: object) -> tuple[str, bool]:
+    """Return the label of a value, and whether the value is a text."""
+    return label_of(value), isinstance(value, str)
 
 
 def check_variables(names: tuple[str, ...], states: tuple[tuple[str, ...], ...]) -> None:
@@ -372,8 +376,8 @@ class NamedVariables:
     def state_index(self, variable: int, state: str) -> int:
         """Return the code of a state of the variable with this index.
 
-        A number that is no state stands for the state that writes the same number, as 1 for
-        ``1.0``, or for the bin that it lies in; a truth value also for ``true`` and ``false``.
+        A value stands for a state as :func:`find_states` says: by its text, by its value, or as a
+        number in a bin.
 
         Raises
         ------
@@ -382,13 +386,10 @@ class NamedVariables:
         """
         states, name = self.states[variable], self.names[variable]
         (code,) = find_states([state], states).tolist()
-        if code != MISSING:
-            return int(code)
-        value, truth = number(state), state.lower() if state in ("True", "False") else None
-        alike = [k for k, own in enumerate(states) if number(own) == value or own.lower() == truth]
-        if len(alike) == 1:
-            return alike[0]
-        raise OptionError(f"variable {name!r} has no state {state!r}{did_you_mean(state, states)}")
+        if code == MISSING:
+            hint = did_you_mean(state, states)
+            raise OptionError(f"variable {name!r} has no state {state!r}{hint}")
+        return int(code)
 
     def places(self, other: "NamedVariables") -> tuple[list[int], list[list[int]]]:
         """Return where the variables of another model, and the states of each, are in this one.
@@ -400,13 +401,15 @@ class NamedVariables:
         """
         ours = dict(zip(self.names, self.states, strict=True))
         theirs = dict(zip(other.names, other.states, strict=True))
+        places = dict[str, list[int]]()
         for name in ours | theirs:
-            one, two = ours.get(name, ()), theirs.get(name, ())
-            if {*one} != {*two}:
+            of_first = ours.get(name, ())
+            of_second = theirs.get(name, ())
+            places[name] = find_equal_states(of_second, of_first).tolist()
+            if sorted(places[name]) != [*range(len(of_first))]:
                 raise OptionError(
                     "expected two models of the same variables with the same states, but of "
-                    f"{name!r} one has the states {', '.join(one) or 'none'} and the other "
-                    f"{', '.join(two) or 'none'}"
+                    f"{name!r} one has the states {', '.join(of_first) or 'none'} and the other "
+                    f"{', '.join(of_second) or 'none'}"
                 )
-        states = [[*map(ours[name].index, own)] for name, own in theirs.items()]
-        return [*map(self.names.index, theirs)], states
+        return [*map(self.names.index, theirs)], [places[name] for name in theirs]

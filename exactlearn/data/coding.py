@@ -7,7 +7,7 @@ later value that no row had counts as missing; a number lies in the bin that hol
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -20,11 +20,12 @@ from exactlearn.data.codes import (
     Column,
     LabelledRows,
     code_type,
+    find_equal_states,
     find_states,
     labelled_column,
-    ordered,
     repeated,
 )
+from exactlearn.data.labels import codes_beside_numbers, equal_to_any, ordered, warn_of_synonyms
 from exactlearn.errors import DataError, OptionError, as_written, did_you_mean
 
 if TYPE_CHECKING:
@@ -92,7 +93,9 @@ class TableCoding:
         """
         rules = options.discretise or {}
         declared = options.states or {}
-        undeclared = [x for x in rows.columns if x.name not in declared and x.name not in rules]
+        columns = [x if x.name in declared else x.joined() for x in rows.columns]
+        rows = replace(rows, columns=columns)
+        undeclared = [x for x in columns if x.name not in declared and x.name not in rules]
         states: dict[str, Sequence[str]] = {**_listed_states(rows, undeclared), **declared}
         found = [column for column in rows.columns if column.name not in states]
         discretisation.check_texts(found, rows.where, options.missing)
@@ -126,7 +129,30 @@ class TableCoding:
             reasons = ", ".join(f"{name!r} ({why})" for name, why in coding.left_out.items())
             raise DataError(f"{rows.where}nothing to learn from; left out: {reasons}")
         discretisation.warn_of_columns(unusable, rule_of_all)
+        labelled = [column for column in columns if column.name not in declared]
+        coding.warn_of_labels(labelled, rows.where)
         return coding
+
+    def warn_of_labels(self, columns: Sequence[Column], where: str) -> None:
+        """Warn once of labels that are one state, and of codes beside the numbers they write.
+
+        Parameters
+        ----------
+        columns
+            Columns whose states were not declared; those that were cut into bins do not count.
+        where
+            The file and a comma; nothing for a frame.
+        """
+        joined = dict[str, Mapping[str, Sequence[str]]]()
+        codes = dict[str, Sequence[Sequence[str]]]()
+        for column in columns:
+            states = self.states.get(column.name, ())
+            groups = {label: own for label, own in column.synonyms.items() if label in states}
+            if groups:
+                joined[column.name] = groups
+            if apart := codes_beside_numbers(states):
+                codes[column.name] = apart
+        warn_of_synonyms(joined, codes, where)
 
     def transform(self, rows: LabelledRows) -> dict[str, Any]:
         """Return the fields of a coded table; a label that is no state counts as missing."""
@@ -217,7 +243,7 @@ def check_options(
             raise OptionError(
                 f"{name!r}: declared {declared}, expected two or more different states"
             )
-        for state in [state for state in declared if state in missing]:
+        for state in filter(equal_to_any(missing), declared):
             raise OptionError(
                 f"{name!r}: the state {state!r} is also a symbol of a missing cell; "
                 "give the missing symbols without it"
@@ -238,7 +264,7 @@ def _listed_states(rows: LabelledRows, columns: Sequence[Column]) -> dict[str, t
             states[column.name] = column.listed
         elif column.arity > 1:
             numbered = tuple(map(str, range(column.arity)))
-            are_numbered = {*column.labels} <= {*numbered}
+            are_numbered = (find_equal_states(column.labels, numbered) != MISSING).all()
             if not are_numbered and len(column.labels) != column.arity:
                 faults.append(
                     f"{rows.place(column)}: {len(column.labels)} states, but the line of arities "

@@ -16,7 +16,6 @@ from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import (
     MISSING,
     NamedVariables,
-    are_bins,
     as_array,
     check_variables,
     checked_weights,
@@ -25,6 +24,7 @@ from exactlearn.data.codes import (
     row_place,
 )
 from exactlearn.data.coding import CodingOptions, array_frame, coded_rows, frame_rows
+from exactlearn.data.labels import are_bins
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
 if TYPE_CHECKING:

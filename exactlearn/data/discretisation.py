@@ -29,9 +29,9 @@ from exactlearn.data.codes import (
     LabelledRows,
     as_array,
     checked_weights,
-    label_of,
     row_place,
 )
+from exactlearn.data.labels import label_of
 from exactlearn.errors import ColumnWarning, DataError, OptionError, as_written, warn_caller
 
 Method = Literal["frequency", "width"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from math import inf, isnan, nan, sqrt
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
-from exactlearn.data.codes import MISSING
+from exactlearn.data.codes import MISSING, find_states
 from exactlearn.data.counts import weighted_mean
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, TooLargeError
@@ -237,7 +238,8 @@ def _true_codes(incomplete: Dataset, truth: Dataset) -> NDArray[np.int16]:
     for name, known in zip(incomplete.names, incomplete.states, strict=True):
         if name not in own:
             raise DataError(f"the true table has no column {name!r}; expected the same columns")
-        states.append(tuple(dict.fromkeys((*known, *own[name]))))
+        is_new = find_states(own[name], known) == MISSING
+        states.append((*known, *compress(own[name], is_new)))
     true = aligned_codes(truth, incomplete.names, states)
     differs = (true != incomplete.codes) & (incomplete.codes != MISSING)
     for row, v in np.argwhere(differs).tolist():

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from math import isnan
 
 from exactlearn.data import MISSING_SYMBOLS
-from exactlearn.data.codes import number
+from exactlearn.data.labels import number
 
 MIN_ROWS = 20
 """Rows below a line that fits as arities, from which on it is one."""

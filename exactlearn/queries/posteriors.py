@@ -28,9 +28,10 @@ from exactlearn.bayesnet.variable_elimination import (
     eliminate_to_joint,
     plan_elimination,
 )
-from exactlearn.data.codes import MISSING, label_of
+from exactlearn.data.codes import MISSING
 from exactlearn.data.counts import weighted_mean
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, unknown_columns
+from exactlearn.data.labels import label_of
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.graphs.dag import ancestors
 from exactlearn.pdg.compile.compile import compile_network

@@ -18,9 +18,9 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.codes import are_bins
 from exactlearn.data.counts import missingness_patterns
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.labels import are_bins
 from exactlearn.errors import TooLargeError
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.orientation import reversible_arcs

@@ -22,9 +22,10 @@ from exactlearn.bayesnet.complete_data import SMOOTHING, fit_complete
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions
-from exactlearn.data.codes import MISSING, label_of
+from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.frame_coding import ENTROPY
+from exactlearn.data.labels import label_of
 from exactlearn.errors import OptionError, SolverError, did_you_mean
 from exactlearn.queries.posteriors import classify, query_rows
 from exactlearn.scoring.candidates import n_families

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from exactlearn.bayesnet.complete_data import fit_complete
-from exactlearn.data.codes import interval
+from exactlearn.data.labels import interval
 from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.model_json import write_pdg
 from exactlearn.formats.table import read_dataset, write_dataset

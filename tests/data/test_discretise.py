@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from exactlearn.data.codes import find_states, interval
+from exactlearn.data.codes import find_states
 from exactlearn.data.discretisation import discretise, interval_names, parse_rule
+from exactlearn.data.labels import interval
 from exactlearn.errors import DataError, OptionError
 
 methods = st.sampled_from(["frequency", "width"])

@@ -123,10 +123,10 @@ def test_names_are_generated(read):
 
 
 def test_labels_stay_as_written(read):
-    text = "a,b,c,d\n01,None,nan,10\n1,true,null,9\n1.0,None,nan,-1e1\n"
+    text = "a,b,c,d\n01,None,nan,10\n12,true,null,9\n3.0,None,nan,-1e1\n"
     table = read(text, states={"b": ["None", "true"], "c": ["nan", "null"]})
     assert table.states == (
-        ("01", "1", "1.0"),
+        ("01", "3.0", "12"),
         ("None", "true"),
         ("nan", "null"),
         ("-1e1", "9", "10"),
